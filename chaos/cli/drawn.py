@@ -15,11 +15,11 @@ import yaml
 
 from chaos.base.registry import registry
 from chaos.run.prepare import chosen_sdk, known_names, plan_cell
-from chaos.run.recoveries import MECHANISMS, MIXED, acting, counts_within_epoch, overwrites_names, propose, recovers
-from chaos.run.soak import VERDICTS, SoakRun
 from chaos.run.versions import with_timings_of
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
+from chaos.soak.recoveries import MECHANISMS, MIXED, acting, counts_within_epoch, overwrites_names, propose, recovers
+from chaos.soak.soak import VERDICTS, SoakRun
 
 if TYPE_CHECKING:
     from chaos.scenario.load import Cell, LoadedScenario

@@ -25,10 +25,10 @@ from chaos.cli.scenarios import load, pick_cells, refuse_impossible
 from chaos.cli.tied import command_of
 from chaos.heal.heal import heal_all
 from chaos.run.known_failure import failing_checks, sdk_of
-from chaos.run.recoveries import MECHANISMS
-from chaos.run.soak import Keys, SoakRecord, SoakRun, Tally, keys_of_cells, still_to_run, tally_with_finding
-from chaos.run.stoppable import StoppableRuns
 from chaos.scenario.pairs import pairs as compared
+from chaos.soak.recoveries import MECHANISMS
+from chaos.soak.soak import Keys, SoakRecord, SoakRun, Tally, keys_of_cells, still_to_run, tally_with_finding
+from chaos.soak.stoppable import StoppableRuns
 
 if TYPE_CHECKING:
     from chaos.scenario.load import Cell, LoadedScenario

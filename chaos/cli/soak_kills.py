@@ -22,11 +22,11 @@ from chaos.cli import codes
 from chaos.cli.kills_told import heal_and_remove, print_tallies
 from chaos.cli.options import echo_json
 from chaos.cli.tied import command_of
-from chaos.run.killed import acts_of_faults, kinds_of_undo, open_undo, reached, recorded_lines
-from chaos.run.kills import Kill, KillRecord, KillTally, Moment, Whole, draw, tally
-from chaos.run.leftovers import leftovers
-from chaos.run.soak import Cell as CellName
-from chaos.run.soak import Keys, keys_of_cells
+from chaos.soak.killed import acts_of_faults, kinds_of_undo, open_undo, reached, recorded_lines
+from chaos.soak.kills import Kill, KillRecord, KillTally, Moment, Whole, draw, tally
+from chaos.soak.leftovers import leftovers
+from chaos.soak.soak import Cell as CellName
+from chaos.soak.soak import Keys, keys_of_cells
 
 if TYPE_CHECKING:
     from chaos.scenario.load import Cell, LoadedScenario

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.run.stoppable import StoppableRuns
+from chaos.soak.stoppable import StoppableRuns
 
 SEED = 1
 """Seed of whatever a scenario draws: the same run each time."""

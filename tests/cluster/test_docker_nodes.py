@@ -20,8 +20,8 @@ from chaos.platforms.base import LaunchSpec, PlatformError
 from chaos.platforms.docker.engine import RUN_LABEL, connect, containers_of, take_away
 from chaos.platforms.docker.platform import _KEEPER, DockerPlatform, network_name
 from chaos.platforms.docker.subnets import make_network
-from chaos.run.left_on_platform import left_on_platform
-from chaos.run.leftovers import leftovers
+from chaos.soak.left_on_platform import left_on_platform
+from chaos.soak.leftovers import leftovers
 from tests.cluster.docker_run import SECONDS, Made, StartOn, landed
 from tests.rehearsal.kit import SCENARIOS, Chaos, Done
 from tests.shipped import shipped

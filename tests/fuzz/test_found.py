@@ -23,10 +23,10 @@ from chaos.observe.reader import built_in_readers, read_log
 from chaos.plan.io import PlanFormatError, dumps, loads
 from chaos.report.analyze import analyze
 from chaos.report.result import ResultUnreadable, read_result
-from chaos.run.soak import SoakRecord
 from chaos.scenario.duration import parse_duration
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
+from chaos.soak.soak import SoakRecord
 from chaos.store.directory import RunDirectoryError, read_run
 from chaos.store.ownership import is_live, read_owner
 from tests.unit.good_run import GoodRun, good_run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chaos.run.soak import SoakRecord, still_to_run, tally
+from chaos.soak.soak import SoakRecord, still_to_run, tally
 from tests.fuzz.mutate import mutate_json_lines
 from tests.fuzz.target import Target
 

@@ -14,9 +14,9 @@ from chaos.base.registry import registry
 from chaos.cli.drawn import Drawn, draw_scenarios, summarise
 from chaos.plan.model import Plan
 from chaos.run.prepare import plan_cell
-from chaos.run.recoveries import MECHANISMS, PHASES, counts_within_epoch, overwrites_names
-from chaos.run.soak import SoakRun
 from chaos.scenario.load import load_scenario
+from chaos.soak.recoveries import MECHANISMS, PHASES, counts_within_epoch, overwrites_names
+from chaos.soak.soak import SoakRun
 from tests.unit.cli.kit import Ended
 
 COUNT = 42

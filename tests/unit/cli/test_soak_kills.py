@@ -11,8 +11,8 @@ import pytest
 
 from chaos.cli import codes, soak_kills
 from chaos.cli.scenarios import load, pick_cells
-from chaos.run import left_by_harness
-from chaos.run.kills import KillRecord, Moment
+from chaos.soak import left_by_harness
+from chaos.soak.kills import KillRecord, Moment
 
 FAKE = """
 import os, subprocess, sys, time

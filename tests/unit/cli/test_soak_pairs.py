@@ -11,8 +11,8 @@ import pytest
 
 from chaos.cli import codes
 from chaos.cli.soak import _exit_code, _groups, _name, _read
-from chaos.run.soak import Tally
 from chaos.scenario.load import load_scenario
+from chaos.soak.soak import Tally
 from tests.unit.cli.kit import SCENARIO
 
 MATRIX = SCENARIO.replace("variables: {victim: 1}", "matrix: {victim: [1, 2]}")

@@ -10,7 +10,7 @@ import pytest
 
 from chaos.cli import codes, soak
 from chaos.cli.main import entry
-from chaos.run.soak import SoakRecord
+from chaos.soak.soak import SoakRecord
 from tests.unit.cli.kit import SCENARIO
 
 FAKE = """\

@@ -27,7 +27,7 @@ from chaos.heal.heal_report import HealReport
 from chaos.history.ledger import UndoStep
 from chaos.observe.layout import UNFINISHED_DIGESTS
 from chaos.platforms.mounts import REMOVED, may_mount, mount_memory, mount_read_only, mounts_in, unmount
-from chaos.run.leftovers import leftovers
+from chaos.soak.leftovers import leftovers
 from chaos.store.baselines import DIRECTORY
 from chaos.store.directory import RunDirectory
 from chaos.store.ownership import FileLock

@@ -17,10 +17,10 @@ from chaos.platforms.docker import search
 from chaos.platforms.docker.engine import RUN_LABEL
 from chaos.platforms.docker.platform import network_name
 from chaos.platforms.nodes import END_NODES
-from chaos.run import left_on_platform as module
-from chaos.run.left_on_platform import left_on_platform
-from chaos.run.leftovers import leftovers
 from chaos.run.machine import Machine, probe
+from chaos.soak import left_on_platform as module
+from chaos.soak.left_on_platform import left_on_platform
+from chaos.soak.leftovers import leftovers
 from chaos.store.directory import RunDirectory
 
 NOBODY = 2**22 + 1

@@ -17,8 +17,8 @@ from chaos.platforms.find import find_run_processes
 from chaos.platforms.memory_group import PREFIX
 from chaos.platforms.mounts import REMOVED, mounts_in
 from chaos.platforms.procfs import PROC, all_pids, lines_of
-from chaos.run.left_by_harness import described, left_by_harness, networks_of
-from chaos.run.left_on_platform import left_on_platform
+from chaos.soak.left_by_harness import described, left_by_harness, networks_of
+from chaos.soak.left_on_platform import left_on_platform
 from chaos.store.baselines import DIRECTORY as BASELINES
 from chaos.store.directory import (
     LEDGER_FILE,

@@ -16,7 +16,7 @@ from chaos.base.wait import wait_for
 from chaos.history.ledger import UndoStep
 from chaos.history.writer import HistoryWriter
 from chaos.platforms.procfs import environment
-from chaos.run.leftovers import leftovers
+from chaos.soak.leftovers import leftovers
 from chaos.store.directory import RunDirectory, make_private_directory
 from chaos.store.ownership import FileLock
 from tests.unit.conftest import MakeDeep
@@ -94,7 +94,7 @@ def test_a_run_that_was_broken_off_is_never_judged_a_pass(
 
     with_history(dead)
     (dead.path / "plan.json").write_text("{}")
-    monkeypatch.setattr("chaos.run.leftovers.judge", lambda _: Passed)
+    monkeypatch.setattr("chaos.soak.leftovers.judge", lambda _: Passed)
     assert leftovers(reports, NOBODY) == [f"{dead.run}: it was broken off and is judged pass"]
 
 
@@ -102,7 +102,7 @@ def test_a_control_group_is_found_also_where_its_step_was_closed(
     dead: RunDirectory, reports: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     groups = tmp_path / "cgroup"
-    monkeypatch.setattr("chaos.run.leftovers.CONTROL_GROUPS", groups)
+    monkeypatch.setattr("chaos.soak.leftovers.CONTROL_GROUPS", groups)
     with_history(dead)
     quota, memory = groups / "cpu" / f"chaos-{dead.token}-slow-0", groups / "memory" / "above" / "chaos-oom-7-1"
     for group in (quota, memory, groups / "cpu" / "chaos-another-run-0", groups / "memory" / "chaos-oom-8-1"):

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from chaos.base.wait import wait_for
-from chaos.run.stoppable import Finished, StoppableRuns
+from chaos.soak.stoppable import Finished, StoppableRuns
 
 SECONDS = 30
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from chaos.run.soak import Cell
+from chaos.soak.soak import Cell
 from chaos.store.json_lines import JsonLines
 
 _LATE_SECONDS = 0.2

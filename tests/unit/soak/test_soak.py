@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from chaos.run.made_with import code_key
-from chaos.run.soak import (
+from chaos.scenario.load import load_scenario
+from chaos.soak.soak import (
     Keys,
     SoakRecord,
     SoakRun,
@@ -18,7 +19,6 @@ from chaos.run.soak import (
     tally,
     tally_with_finding,
 )
-from chaos.scenario.load import load_scenario
 from tests.unit.cli.kit import SCENARIO
 
 A, B = ("kill-rank", ""), ("uce", "phase=forward")
@@ -165,7 +165,7 @@ def test_an_upgrade_in_the_middle_is_another_key(tmp_path: Path, monkeypatch: py
     path.write_text(JOB)
     loaded = load_scenario(path)
     first = keys_of_cells(loaded, loaded.cells, {}, tmp_path)
-    monkeypatch.setattr("chaos.run.soak.versions", lambda: {"mindspore": "0"})
+    monkeypatch.setattr("chaos.soak.soak.versions", lambda: {"mindspore": "0"})
     assert keys_of_cells(loaded, loaded.cells, {}, tmp_path).sources != first.sources
 
 

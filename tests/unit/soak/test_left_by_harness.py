@@ -20,10 +20,10 @@ from chaos.platforms.network.numbers import link_of
 from chaos.platforms.network.relays import _device
 from chaos.platforms.network.router import Router
 from chaos.platforms.process import identify, state
-from chaos.run import left_by_harness as module
-from chaos.run.left_by_harness import left_by_harness, networks_of
-from chaos.run.leftovers import leftovers
 from chaos.run.machine import Machine, probe
+from chaos.soak import left_by_harness as module
+from chaos.soak.left_by_harness import left_by_harness, networks_of
+from chaos.soak.leftovers import leftovers
 
 LACKING = [one for one in probe(("network-namespaces", "tbf"), Machine()) if not one.ok]
 needs_namespaces = pytest.mark.skipif(bool(LACKING), reason=f"{LACKING and LACKING[0].seen}")

@@ -1,0 +1,7 @@
+"""Fixtures of the tests of soaks."""
+
+from __future__ import annotations
+
+from tests.unit.own_run import dead, reports, run
+
+__all__ = ["dead", "reports", "run"]
