@@ -169,7 +169,7 @@ def _item_name(cells: tuple[Cell, ...]) -> str:
 
 def lacking(scenario: Scenario, reports: Path) -> list[str]:
     """What this machine lacks for a scenario: a sentence for each thing."""
-    from chaos.run.machine import Machine, probe
+    from chaos.doctor import Machine, probe
     from chaos.run.on_platform import context_of
     from chaos.run.prepare import needs_of_scenario
 

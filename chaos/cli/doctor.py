@@ -11,7 +11,7 @@ import click
 from chaos.cli import codes
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option, reports_option
-from chaos.run.machine import BASE, INTERFACE, PROBES, Machine, Probe, import_mindspore, needs_of, probe
+from chaos.doctor import BASE, INTERFACE, PROBES, Machine, Probe, import_mindspore, needs_of, probe
 from chaos.scenario.errors import suggest
 
 

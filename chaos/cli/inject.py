@@ -227,7 +227,7 @@ def _value(text: str) -> object:
 
 
 def _refuse_what_this_machine_lacks(fault: FaultKind) -> None:
-    from chaos.run.machine import Machine, probe
+    from chaos.doctor import Machine, probe
 
     missing = [one for one in probe(getattr(fault, "needs", ()), Machine()) if not one.ok]
     if missing:

@@ -71,7 +71,7 @@ class Simulated:
 class JobKind(Protocol):
     """A kind of job.
 
-    ``needs`` names probes of :mod:`chaos.run.machine`; ``ports`` counts the TCP ports of a launch. ``extensions`` are
+    ``needs`` names probes of :mod:`chaos.doctor`; ``ports`` counts the TCP ports of a launch. ``extensions`` are
     modules that the agent installs before the job starts; none where it comes as a callback, which is too late.
     """
 
@@ -111,7 +111,7 @@ class NeedsByScenario(Protocol):
     """A job kind of which one scenario needs less than another."""
 
     def needs_for(self, scenario: Scenario) -> tuple[str, ...]:
-        """Names of probes of :mod:`chaos.run.machine` that this scenario's job needs."""
+        """Names of probes of :mod:`chaos.doctor` that this scenario's job needs."""
 
 
 @runtime_checkable

@@ -19,7 +19,7 @@ MODULES = frozenset({"mindspore", "mindformers", "mindio_ttp", "numpy"})
 MET_THERE: Mapping[str, str] = MappingProxyType(
     dict.fromkeys((*sorted(MODULES), "msrun", "npu"), "the machines that the ranks run on")
 )
-"""Needs of jobs (keys of chaos.run.machine.PROBES) that the harness's own machine need not meet, and who meets them."""
+"""Needs of jobs (keys of chaos.doctor.PROBES) that the harness's own machine need not meet, and who meets them."""
 
 _AT_ONCE = 16
 

@@ -43,7 +43,7 @@ class Site:
     nodes that share a file system with the harness see at the same paths, and can write, as they can ``writable``;
     ``readable`` are those that its job reads, the scenario's own first. ``settings`` is what the scenario gives in
     ``cluster.<platform>``. ``job`` is what it says of the job, ``ranks`` how many that has, ``kinds`` which kinds of
-    faults are to be made, ``needs`` what its ranks need where they run (keys of chaos.run.machine.PROBES). ``visitors``
+    faults are to be made, ``needs`` what its ranks need where they run (keys of chaos.doctor.PROBES). ``visitors``
     hears the agents. ``tell`` records an event of a node, with its fields.
     """
 

@@ -15,6 +15,7 @@ from chaos.base.refusal import Refused
 from chaos.base.registry import registry
 from chaos.base.wait import Deadline, DeadlineExpired, Patience
 from chaos.checks.run.check import CHANGED
+from chaos.doctor import INTERFACE, OWN_AGENT, Machine, probe
 from chaos.evidence.checkpoints.saved import SavedKind
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
@@ -41,7 +42,6 @@ from chaos.run.inputs import InputChanged, Inputs
 from chaos.run.interrupts import interruptible
 from chaos.run.keep import thin_out
 from chaos.run.launches import Launches, record_deadline
-from chaos.run.machine import INTERFACE, OWN_AGENT, Machine, probe
 from chaos.run.made_with import machine_facts, masked_values, own_code, recorded_command
 from chaos.run.mishaps import noticing_mishaps
 from chaos.run.on_platform import context_of, platform_of

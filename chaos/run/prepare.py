@@ -9,6 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from chaos.base.registry import UnknownName, registry
+from chaos.doctor import INTERFACE, OWN_AGENT, Machine, needs_of, probe
 from chaos.faults.kind import Asking, FaultKind, Hazardous, Lasting, Parametrised, Placed
 from chaos.jobs.kind import Configured, Examined, NamesFiles, NeedsByScenario
 from chaos.jobs.switches import switch_problems, switch_remarks, switched_by_environment
@@ -17,7 +18,6 @@ from chaos.plan.mechanism import NEEDS, switched_on
 from chaos.plan.model import Plan
 from chaos.platforms.elsewhere import MODULES
 from chaos.run.known_failure import unknown_checks
-from chaos.run.machine import INTERFACE, OWN_AGENT, Machine, needs_of, probe
 from chaos.run.on_platform import platform_of, platform_problems
 from chaos.run.versions import choose_sdk
 from chaos.scenario.completion import Completion, Unfinished
@@ -188,7 +188,7 @@ def _needs_mindio(scenario: Scenario) -> bool:
 
 
 def needs_of_scenario(scenario: Scenario) -> tuple[str, ...]:
-    """Names of the probes (:data:`chaos.run.machine.PROBES`) that must succeed before this scenario can run."""
+    """Names of the probes (:data:`chaos.doctor.PROBES`) that must succeed before this scenario can run."""
     device = ("npu",) if scenario.job.device == "Ascend" else ()
     needs = (
         *needs_of_job(scenario),

@@ -9,8 +9,8 @@ from importlib import metadata
 
 from chaos import __version__
 from chaos.base.refusal import Refused
+from chaos.doctor import has_module
 from chaos.jobs.kind import Simulated
-from chaos.run.machine import has_module
 from chaos.scenario.load import Cell
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from chaos.base.registry import registry
+from chaos.doctor import Machine, probe
 from chaos.faults.kind import FaultMissed
 from chaos.platforms.docker import names
 from chaos.platforms.docker.processes import first_process
-from chaos.run.machine import Machine, probe
 from tests.cluster.docker_engine import LACKING, netfilter
 from tests.cluster.docker_run import Made, StartOn, landed, left_of
 from tests.rehearsal.kit import Chaos

@@ -6,8 +6,8 @@ import signal
 
 import pytest
 
+from chaos.doctor import Machine, probe
 from chaos.platforms.network.router import Router
-from chaos.run.machine import Machine, probe
 from tests.cluster.docker_run import StartOn, left_of
 from tests.rehearsal.kit import Chaos, Run
 from tests.shipped import shipped

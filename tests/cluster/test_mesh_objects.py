@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
+from chaos.doctor import Machine, probe
 from chaos.faults.cluster import pod_dns_gone, pod_io_delay, pod_network_delay, pod_network_loss, pod_network_partition
 from chaos.faults.cluster.on_mesh import OnMesh
 from chaos.faults.kind import FaultMissed, Victim
@@ -24,7 +25,6 @@ from chaos.platforms.kubernetes.own import Own
 from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.resources import POD
 from chaos.platforms.process import ProcessIdentity
-from chaos.run.machine import Machine, probe
 from chaos.scenario.kubernetes import Kubernetes
 from tests.cluster import crds
 from tests.cluster.control_plane import ControlPlane

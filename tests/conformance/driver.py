@@ -13,9 +13,9 @@ from typing import Any
 
 import chaos
 from chaos.base.wait import wait_for
+from chaos.doctor import has_module
 from chaos.observe.log_event import LogEvent
 from chaos.observe.ttp_log import TtpLogReader
-from chaos.run.machine import has_module
 from tests.conformance.record import read_record
 
 HERE = Path(__file__).parent

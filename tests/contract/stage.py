@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.base.clock import SYSTEM_CLOCK
+from chaos.doctor import Machine, probe
 from chaos.faults.beside.client import DIRECTORY, is_held
 from chaos.faults.example import example
 from chaos.faults.kind import FaultKind, Preparing, Victim
@@ -20,7 +21,6 @@ from chaos.platforms.disk_image import thaw
 from chaos.platforms.local import LocalJob
 from chaos.platforms.mounts import mounts_at, unmount
 from chaos.platforms.permissions import directories_in, is_immutable
-from chaos.run.machine import Machine, probe
 from chaos.store.directory import RunDirectory
 from tests.unit.faults.conftest import started
 from tests.unit.saved_checkpoints import save

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from chaos.doctor import Machine, needs_of, probe
 from chaos.rehearsal.job import KIND
-from chaos.run.machine import Machine, needs_of, probe
 from tests.rehearsal.kit import Chaos, Done, Run
 
 # The scenarios here are started by the tests; as scenarios they are meant to go wrong.

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from chaos.doctor import Machine, needs_of, probe
 from chaos.rehearsal.mindformers.job import KIND
-from chaos.run.machine import Machine, needs_of, probe
 from tests.rehearsal.kit import Chaos, Done, Once, Run, checks_of, said
 
 LACKING = [one.seen for one in probe(needs_of(KIND), Machine()) if not one.ok]

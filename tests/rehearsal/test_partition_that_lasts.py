@@ -6,8 +6,8 @@ import signal
 
 import pytest
 
+from chaos.doctor import Machine, probe
 from chaos.history.event import Event
-from chaos.run.machine import Machine, probe
 from tests.rehearsal.kit import Chaos, Run, said
 
 LASTS, HEALS = "plain-partition-lasts", "plain-partition-heals"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.run.machine import Machine, probe
+from chaos.doctor import Machine, probe
 from tests.rehearsal.kit import Chaos, checks_of
 from tests.shipped import shipped
 

@@ -18,8 +18,8 @@ import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
+from chaos.doctor import Machine, probe
 from chaos.platforms.hand.bundle import BUNDLE
-from chaos.run.machine import Machine, probe
 from tests.recorded_bases import SCENARIOS as RECORDED
 from tests.recorded_bases import hold_against
 from tests.rehearsal.kit import SCENARIOS, Chaos, Harness, Run

@@ -10,7 +10,7 @@ import pytest
 
 from chaos.cli.main import COMMANDS
 from chaos.cli.places import find_run, run_names, scenario_directories
-from chaos.run.machine import PROBES, Probe
+from chaos.doctor import PROBES, Probe
 from chaos.store.directory import create_run
 from tests.unit.cli.kit import SCENARIO, Ended, FakePlatform
 

@@ -15,13 +15,13 @@ import pytest
 
 from chaos.base.registry import registry
 from chaos.base.wait import wait_for
+from chaos.doctor import Machine, probe
 from chaos.history.ledger import Ledger
 from chaos.history.reader import read_history
 from chaos.platforms.cgroup import cpu_hierarchy, group_of
 from chaos.platforms.limits import open_files_limit
 from chaos.platforms.process import ProcessIdentity, identify, state
 from chaos.platforms.procfs import all_pids, command_line
-from chaos.run.machine import Machine, probe
 from tests.unit.cli.forged_run import change_its_step, take_for_an_own_run
 from tests.unit.cli.kit import CONDITIONS, Ended
 from tests.unit.running_jobs import OwnJob, own_job
@@ -295,7 +295,7 @@ def test_parameters_that_are_not_its_own_are_bad_usage(
 def test_what_the_machine_lacks_is_told_before_anything_is_done(
     chaos: Call, job: OwnJob, reports: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chaos.run.machine.control_groups.cpu_hierarchy", lambda *_: None)
+    monkeypatch.setattr("chaos.doctor.control_groups.cpu_hierarchy", lambda *_: None)
     ended = chaos("inject", "cpu-quota", "--set", "cores=1", "--rank", "1", "--job", str(job.logs))
     assert ended.code == 64 and "cannot be made on this machine: cgroup-cpu" in ended.err
     assert not reports.exists()

@@ -123,7 +123,7 @@ def test_without_such_a_connection_nothing_is_done(
 def test_a_kernel_that_resets_no_connections_is_told_before_anything_is_touched(
     chaos: Call, job: OwnJob, peers: Peers, reports: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chaos.run.machine.network.refusal", lambda: "Operation not supported")
+    monkeypatch.setattr("chaos.doctor.network.refusal", lambda: "Operation not supported")
     command = ("inject", "connection-reset", "--rank", "1", "--job", str(job.logs), "--set", f"port={peers.ports[0]}")
     ended = chaos(*command)
     assert ended.code == 64

@@ -16,6 +16,7 @@ import pytest
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.registry import registry
 from chaos.base.wait import wait_for
+from chaos.doctor import Machine, probe
 from chaos.faults.beside.client import DIRECTORY, is_held, said, switch_of
 from chaos.faults.kind import FaultKind, FaultMissed, Lasting, LookedAt, Preparing, StillShown, Victim
 from chaos.faults.storage import own_disk
@@ -28,7 +29,6 @@ from chaos.platforms.disk_image import make_image, mount_image, thaw
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.local import LocalJob
 from chaos.platforms.mounts import mounts_at, mounts_in, unmount
-from chaos.run.machine import Machine, probe
 from chaos.store.directory import RunDirectory
 from tests.unit.faults.conftest import Undo, started
 

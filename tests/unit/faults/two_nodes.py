@@ -12,6 +12,7 @@ from typing import Any
 
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
+from chaos.doctor import Machine, probe
 from chaos.faults.kind import Victim
 from chaos.heal.heal import heal_run
 from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_step
@@ -22,7 +23,6 @@ from chaos.platforms.local_networks import LocalNetworks, LocalNetworksPlatform
 from chaos.platforms.network.numbers import address_of
 from chaos.platforms.network.router import Router
 from chaos.platforms.nodes import Node, NodesJob, Site, TellsRules
-from chaos.run.machine import Machine, probe
 from chaos.store.directory import RunDirectory, make_private_directory
 from tests.namespace_hosts import HostInNamespace
 

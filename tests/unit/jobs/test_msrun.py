@@ -10,12 +10,12 @@ from typing import Any, get_args
 import pytest
 
 from chaos.base.registry import registry
+from chaos.doctor import PROBES
 from chaos.jobs.kind import JobError, JobKind, Launch
 from chaos.jobs.msrun import msrun_argv, tft_switches
 from chaos.observe.norm_record import read_norm_record
 from chaos.rehearsal.job import KIND
 from chaos.rehearsal.jobs.mnist_files import write_mnist
-from chaos.run.machine import PROBES
 from chaos.scenario.model import Scenario
 from chaos.scenario.terms import Phase
 

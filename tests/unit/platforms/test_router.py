@@ -13,6 +13,7 @@ import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
+from chaos.doctor import Machine, probe
 from chaos.faults.network.undo import mend_network
 from chaos.heal.undo import UNDO_ACTIONS, CannotUndo, UndoContext
 from chaos.history.ledger import UndoStep
@@ -25,7 +26,6 @@ from chaos.platforms.network.numbers import address_of, handle_of, preference_of
 from chaos.platforms.network.ports import Ports
 from chaos.platforms.network.router import HOLDS_FOR, RECORD, Router
 from chaos.platforms.process import identify
-from chaos.run.machine import Machine, probe
 from chaos.store.directory import RunDirectory, create_run
 
 LACKING = [one for one in probe(("network-namespaces", "tbf", "impairment"), Machine()) if not one.ok]

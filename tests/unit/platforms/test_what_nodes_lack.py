@@ -10,12 +10,12 @@ import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.refusal import Refused
+from chaos.doctor import has_module
 from chaos.history.ledger import Ledger
 from chaos.platforms.base import PlatformError
 from chaos.platforms.elsewhere import Asked, refuse_lacking
 from chaos.platforms.hand.client import HandClient, Visitors
 from chaos.platforms.nodes import Site
-from chaos.run.machine import has_module
 from chaos.run.on_platform import on_platform
 from chaos.run.prepare import chosen_sdk, known_names, needs_of_job, needs_of_scenario, unknown_releases
 from chaos.scenario.job import Job

@@ -10,12 +10,12 @@ import pytest
 import yaml
 
 from chaos.base.registry import registry
+from chaos.doctor import PROBES
 from chaos.jobs.kind import Launch
 from chaos.jobs.mindformers.job import KIND as GENUINE
 from chaos.rehearsal.mindformers.data import write_data
 from chaos.rehearsal.mindformers.job import KIND
 from chaos.rehearsal.mindformers.strategy import strategy_of, write_strategies
-from chaos.run.machine import PROBES
 from chaos.run.prepare import known_names, plan_cell
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario

@@ -10,11 +10,11 @@ import pytest
 
 from chaos.base.refusal import Refused
 from chaos.base.registry import NOUNS, Registry
+from chaos.doctor import PROBES, Machine, Probe
 from chaos.heal.heal import heal_run
 from chaos.history.reader import History, read_history
 from chaos.report.analyze import analyze
 from chaos.run.driver import RunOptions, run_cell
-from chaos.run.machine import PROBES, Machine, Probe
 from chaos.run.prepare import known_names
 from chaos.scenario.load import load_scenario
 from tests.played_tools import write_tool, write_tools

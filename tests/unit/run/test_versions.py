@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from chaos.base.refusal import Refused
+from chaos.doctor import Machine, probe
 from chaos.jobs.kind import Simulated
-from chaos.run.machine import Machine, probe
 from chaos.run.versions import choose_sdk, sdk_named
 
 Put = Callable[[str], None]

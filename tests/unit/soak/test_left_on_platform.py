@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from chaos.doctor import Machine, probe
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import PlatformError
 from chaos.platforms.docker import search
 from chaos.platforms.docker.engine import RUN_LABEL
 from chaos.platforms.docker.platform import network_name
 from chaos.platforms.nodes import END_NODES
-from chaos.run.machine import Machine, probe
 from chaos.soak import left_on_platform as module
 from chaos.soak.left_on_platform import left_on_platform
 from chaos.soak.leftovers import leftovers

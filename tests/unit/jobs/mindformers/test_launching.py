@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from chaos.base.registry import registry
+from chaos.doctor import PROBES
 from chaos.jobs.kind import Command, JobError, Launch
 from chaos.jobs.mindformers.job import KIND
 from chaos.platforms.base import Place
-from chaos.run.machine import PROBES
 from chaos.scenario.model import Scenario
 
 CONFIGURATION = """\

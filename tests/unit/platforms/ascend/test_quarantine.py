@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from chaos.doctor import Machine, probe
 from chaos.platforms.ascend.quarantine import quarantined, read_manual, read_plugin
 from chaos.platforms.ascend.unreadable import UnreadableOutput
 from chaos.platforms.commands import CommandError, Done
-from chaos.run.machine import Machine, probe
 from tests.unit.recorded import SEEDS, Recorded
 
 PLUGIN = (SEEDS / "quarantine" / "plugin.json").read_text()

@@ -18,6 +18,7 @@ import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
+from chaos.doctor import Machine, probe
 from chaos.platforms.base import PlatformError
 from chaos.platforms.find import RUN_VARIABLE
 from chaos.platforms.hand.holding import too_old
@@ -27,7 +28,6 @@ from chaos.platforms.network.echo import ask
 from chaos.platforms.network.impairment import Impairment
 from chaos.platforms.network.ports import Ports
 from chaos.platforms.ssh.between import BetweenHosts
-from chaos.run.machine import Machine, probe
 from tests.namespace_hosts import NETWORK, HostInNamespace, two_hosts
 
 LACKING = [one for one in probe(("network-namespaces",), Machine()) if not one.ok]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
+from chaos.doctor.base import Machine, Probe
 from chaos.platforms.commands import CommandError
 from chaos.platforms.network.connections import refusal
-from chaos.run.machine.base import Machine, Probe
 
 
 def namespaces(machine: Machine) -> Probe:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.run.machine import BASE, PROBES, Machine, import_mindspore, needs_of, probe
+from chaos.doctor import BASE, PROBES, Machine, import_mindspore, needs_of, probe
 
 
 def machine(tmp_path: Path, **changes: object) -> Machine:

@@ -6,10 +6,10 @@ import os
 import tempfile
 from pathlib import Path
 
+from chaos.doctor.base import Machine, Probe
 from chaos.faults.beside.slow_opens import watch_opens
 from chaos.platforms.mounts import may_mount
 from chaos.platforms.permissions import CAP_LINUX_IMMUTABLE, has_capability
-from chaos.run.machine.base import Machine, Probe
 
 
 def mounts(_: Machine) -> Probe:

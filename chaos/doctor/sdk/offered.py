@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from chaos.run.interface.read import Source, calls_in_classes, in_classes, last_name, signature, sources, starred
+from chaos.doctor.sdk.read import Source, calls_in_classes, in_classes, last_name, signature, sources, starred
 
 _LIMIT = 8  # how often a name may be passed on from file to file
 

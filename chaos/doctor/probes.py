@@ -5,18 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from chaos.run.machine import (
-    control_groups,
-    host,
-    network,
-    npu,
-    packages,
-    platforms,
-    processes,
-    storage,
-    vendor_interface,
-)
-from chaos.run.machine.base import Machine, Probe
+from chaos.doctor import control_groups, host, network, npu, packages, platforms, processes, storage, vendor_interface
+from chaos.doctor.base import Machine, Probe
 
 PROBES: dict[str, Callable[[Machine], Probe]] = {
     "python": host.python,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from chaos.run.interface.fit import disagreements
-from chaos.run.interface.offered import offered_by
-from chaos.run.interface.wanted import wanted_by
-from chaos.run.machine.base import Machine, Probe
+from chaos.doctor.base import Machine, Probe
+from chaos.doctor.sdk.fit import disagreements
+from chaos.doctor.sdk.offered import offered_by
+from chaos.doctor.sdk.wanted import wanted_by
 
 INTERFACE, OWN_AGENT = "interface", "own agent"
 """Probes that compare MindSpore with the vendor's package; what they find does not concern the stand-in."""

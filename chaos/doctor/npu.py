@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
+from chaos.doctor.base import Machine, Probe
 from chaos.platforms.ascend.quarantine import node_name, quarantined, what_to_do
 from chaos.platforms.commands import PLACES
-from chaos.run.machine.base import Machine, Probe
 
 
 def npu(machine: Machine) -> Probe:

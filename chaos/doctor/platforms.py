@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import util
 
-from chaos.run.machine.base import Machine, Probe
+from chaos.doctor.base import Machine, Probe
 
 _MESH_SECONDS = 10.0
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from chaos.run.interface.read import Source, in_classes, last_name, signature, sources, starred
+from chaos.doctor.sdk.read import Source, in_classes, last_name, signature, sources, starred
 
 ROOMS = ("train", "utils", "utils.py", "nn/optim")
 """Where MindSpore 2.7 to 2.10 deals with fault tolerance (``TftHandle``, ``TrainFaultTolerance``, ``Model.train``)."""

@@ -4,10 +4,10 @@ Probes look without changing anything and without importing MindSpore. A job kin
 its attribute ``needs``, a tuple of keys of :data:`PROBES`.
 """
 
-from chaos.run.machine.base import Machine, Probe, has_module
-from chaos.run.machine.packages import import_mindspore
-from chaos.run.machine.probes import BASE, PROBES, needs_of, probe
-from chaos.run.machine.vendor_interface import INTERFACE, OWN_AGENT
+from chaos.doctor.base import Machine, Probe, has_module
+from chaos.doctor.packages import import_mindspore
+from chaos.doctor.probes import BASE, PROBES, needs_of, probe
+from chaos.doctor.vendor_interface import INTERFACE, OWN_AGENT
 
 __all__ = [
     "BASE",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaos.run.interface.offered import Offered, Passed
-from chaos.run.interface.read import takes
-from chaos.run.interface.wanted import Handed, Use, Wanted
+from chaos.doctor.sdk.offered import Offered, Passed
+from chaos.doctor.sdk.read import takes
+from chaos.doctor.sdk.wanted import Handed, Use, Wanted
 
 OWN_AGENT = ("report_fault_ranks", "report_stop_complete", "report_strategies", "report_result")
 """Actions of a cluster's agent. MindSpore registers functions of its own for them where ARF runs without one."""
