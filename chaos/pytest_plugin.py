@@ -132,8 +132,8 @@ class ScenarioFile(pytest.File):
             yield ScenarioItem.from_parent(self, name=_item_name(group), cells=group, settings=settings)
 
     def _load(self) -> tuple[tuple[Cell, ...], dict[str, str]]:
-        from chaos.run.on_platform import on_platform
-        from chaos.run.prepare import known_names
+        from chaos.run.prepare.on_platform import on_platform
+        from chaos.run.prepare.prepare import known_names
         from chaos.scenario.load import load_scenario
 
         names = known_names()
@@ -170,8 +170,8 @@ def _item_name(cells: tuple[Cell, ...]) -> str:
 def lacking(scenario: Scenario, reports: Path) -> list[str]:
     """What this machine lacks for a scenario: a sentence for each thing."""
     from chaos.doctor import Machine, probe
-    from chaos.run.on_platform import context_of
-    from chaos.run.prepare import needs_of_scenario
+    from chaos.run.prepare.on_platform import context_of
+    from chaos.run.prepare.prepare import needs_of_scenario
 
     found = probe(needs_of_scenario(scenario), Machine(reports=reports, kubernetes_context=context_of(scenario)))
     return [f"{one.need}: {one.seen}; {one.advice}" for one in found if not one.ok]
@@ -219,7 +219,7 @@ class ScenarioItem(pytest.Item):
         """Judge the run. Raises ScenarioFailed when the verdict is fail, FailedElsewhere when a finding is not why."""
         if self._verdict() == "pass":
             return
-        from chaos.run.known_failure import failing_checks, unexpected
+        from chaos.run.prepare.known_failure import failing_checks, unexpected
 
         text, failing = self._describe("fail"), self._failing()
         others = unexpected(failing_checks(self.results, self.comparisons), failing)
@@ -230,13 +230,13 @@ class ScenarioItem(pytest.Item):
 
     def _failing(self) -> tuple[str, ...]:
         """The checks in which it may fail by its finding."""
-        from chaos.run.known_failure import failing_by, sdk_of
+        from chaos.run.prepare.known_failure import failing_by, sdk_of
 
         return failing_by(self.cell.scenario, map(sdk_of, self.results))
 
     def _known(self) -> Finding | None:
         """The scenario's finding where it holds with the SDK that the run was made with."""
-        from chaos.run.known_failure import holding, sdk_of
+        from chaos.run.prepare.known_failure import holding, sdk_of
 
         return holding(self.cell.scenario, map(sdk_of, self.results))
 

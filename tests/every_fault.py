@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from chaos.base.registry import registry
-from chaos.run.prepare import known_names
+from chaos.run.prepare.prepare import known_names
 from chaos.scenario.find import iter_scenarios
 from chaos.scenario.load import load_scenario
 from chaos.scenario.model import Scenario

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.run.prepare import known_names
+from chaos.run.prepare.prepare import known_names
 from chaos.scenario.load import Cell, load_scenario
 from tests.shipped import shipped
 

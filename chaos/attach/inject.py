@@ -25,8 +25,8 @@ from chaos.platforms.adopted import AdoptedJob
 from chaos.platforms.running import JobProcess, RunningJob
 from chaos.run.interrupts import interruptible_once, uninterrupted
 from chaos.run.made_with import machine_facts, own_code, recorded_command
+from chaos.run.prepare.versions import versions
 from chaos.run.progress import Progress, Recorder, Watched
-from chaos.run.versions import versions
 from chaos.store.directory import ADOPTED, INJECTED_FILE, RunDirectory, create_run, update_run, write_json
 
 ATTEMPT = "adopted"

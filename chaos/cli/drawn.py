@@ -14,8 +14,8 @@ import click
 import yaml
 
 from chaos.base.registry import registry
-from chaos.run.prepare import chosen_sdk, known_names, plan_cell
-from chaos.run.versions import with_timings_of
+from chaos.run.prepare.prepare import chosen_sdk, known_names, plan_cell
+from chaos.run.prepare.versions import with_timings_of
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
 from chaos.soak.recoveries import MECHANISMS, MIXED, acting, counts_within_epoch, overwrites_names, propose, recovers

@@ -181,7 +181,7 @@ def _refuse_what_needs_more(fault: FaultKind, job: RunningJob, chosen: list[JobP
         f"values stand for your own{f', and it needs {place}' if place else ''}:\n\n{indent(written(scenario), '  ')}"
     )
     if why == AGENT:
-        from chaos.run.setup import AGENT_SITE
+        from chaos.run.launch.setup import AGENT_SITE
 
         text += (
             f"\nThat adds PYTHONPATH={AGENT_SITE} and CHAOS_AGENT (what the agent is told, a file of the run) to the "

@@ -17,7 +17,7 @@ from chaos.platforms.kubernetes import rbac
 from chaos.platforms.kubernetes.check import Wanted, check_file
 from chaos.platforms.kubernetes.own_manifest import own_objects
 from chaos.platforms.kubernetes.workload import Named, manifests
-from chaos.run.prepare import known_names
+from chaos.run.prepare.prepare import known_names
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.kubernetes import Kubernetes
 from chaos.scenario.load import load_scenario

@@ -11,7 +11,7 @@ from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option
 from chaos.cli.places import scenario_directories
 from chaos.cli.scenarios import named_files
-from chaos.run.prepare import known_names
+from chaos.run.prepare.prepare import known_names
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.find import iter_scenarios
 from chaos.scenario.load import load_scenario

@@ -12,7 +12,7 @@ from chaos.cli.options import cell_option, echo_json, inventory_option, json_opt
 from chaos.cli.scenarios import load, pick_cells
 from chaos.plan.io import dumps
 from chaos.plan.render import render
-from chaos.run.prepare import plan_cell
+from chaos.run.prepare.prepare import plan_cell
 
 
 @click.command("plan", short_help="Print what should happen. Starts nothing.")

@@ -26,9 +26,9 @@ from chaos.cli.options import (
 )
 from chaos.cli.places import find_run, make_reports
 from chaos.cli.scenarios import load, pick_cells, refuse_impossible
+from chaos.report.summary import Summary, write_summary
 from chaos.run.cells import run_cells
-from chaos.run.prepare import fresh_seed
-from chaos.run.summary import Summary, write_summary
+from chaos.run.prepare.prepare import fresh_seed
 from chaos.scenario.pairs import pairs as compared
 
 if TYPE_CHECKING:

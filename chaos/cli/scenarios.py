@@ -12,9 +12,9 @@ import click
 
 from chaos.base.refusal import Refused
 from chaos.cli.places import scenario_directories
-from chaos.run.on_platform import on_platform
-from chaos.run.prepare import chosen_sdk, known_names, plan_cell
-from chaos.run.versions import with_timings_of
+from chaos.run.prepare.on_platform import on_platform
+from chaos.run.prepare.prepare import chosen_sdk, known_names, plan_cell
+from chaos.run.prepare.versions import with_timings_of
 from chaos.scenario.errors import suggest
 from chaos.scenario.find import find_scenario, iter_scenarios
 from chaos.scenario.load import load_scenario

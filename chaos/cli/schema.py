@@ -6,7 +6,7 @@ import click
 
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json
-from chaos.run.prepare import known_names
+from chaos.run.prepare.prepare import known_names
 from chaos.scenario.schema import scenario_schema
 
 

@@ -24,7 +24,7 @@ from chaos.cli.places import make_reports
 from chaos.cli.scenarios import load, pick_cells, refuse_impossible
 from chaos.cli.tied import command_of
 from chaos.heal.heal import heal_all
-from chaos.run.known_failure import failing_checks, sdk_of
+from chaos.run.prepare.known_failure import failing_checks, sdk_of
 from chaos.scenario.pairs import pairs as compared
 from chaos.soak.recoveries import MECHANISMS
 from chaos.soak.soak import Keys, SoakRecord, SoakRun, Tally, keys_of_cells, still_to_run, tally_with_finding

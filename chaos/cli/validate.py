@@ -8,7 +8,7 @@ from chaos.cli import codes
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option
 from chaos.cli.scenarios import named_files
-from chaos.run.prepare import known_names, plan_cell
+from chaos.run.prepare.prepare import known_names, plan_cell
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
 

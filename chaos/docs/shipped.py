@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from chaos.run.prepare import known_names
+from chaos.run.prepare.prepare import known_names
 from chaos.scenario.find import iter_scenarios
 from chaos.scenario.load import load_scenario
 from chaos.scenario.model import Scenario

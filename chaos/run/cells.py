@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from chaos.base.refusal import Refused
 from chaos.evidence.finding import Verdict
-from chaos.run.summary import CellOutcome, Summary
+from chaos.report.summary import CellOutcome, Summary
 from chaos.scenario.errors import ScenarioError
 
 if TYPE_CHECKING:

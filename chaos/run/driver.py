@@ -35,23 +35,23 @@ from chaos.platforms.nodes import NamesNodes, NodePlatform, RecordsHosts
 from chaos.report.analyze import analyze
 from chaos.report.reason import BROKEN_OFF, became_of
 from chaos.run.accumulation import completed, first_drawn, is_misnumbered
-from chaos.run.attempt import JobFailed
 from chaos.run.before_resume import look_at_saves
 from chaos.run.deadlines import with_deadlines
-from chaos.run.inputs import InputChanged, Inputs
 from chaos.run.interrupts import interruptible
 from chaos.run.keep import thin_out
-from chaos.run.launches import Launches, record_deadline
+from chaos.run.launch.attempt import JobFailed
+from chaos.run.launch.launches import Launches, record_deadline
+from chaos.run.launch.ports_taken import PortTaken
 from chaos.run.made_with import machine_facts, masked_values, own_code, recorded_command
-from chaos.run.mishaps import noticing_mishaps
-from chaos.run.on_platform import context_of, platform_of
 from chaos.run.open_files import refuse_too_few
-from chaos.run.ports_taken import PortTaken
-from chaos.run.prepare import chosen_sdk, examine, needs_of_scenario, plan_cell, unknown_releases
+from chaos.run.prepare.inputs import InputChanged, Inputs
+from chaos.run.prepare.on_platform import context_of, platform_of
+from chaos.run.prepare.prepare import chosen_sdk, examine, needs_of_scenario, plan_cell, unknown_releases
+from chaos.run.prepare.versions import sdk_named, versions, with_timings_of
 from chaos.run.progress import Progress
-from chaos.run.quarantine import watching_quarantine
 from chaos.run.session import Session, open_session
-from chaos.run.versions import sdk_named, versions, with_timings_of
+from chaos.run.watch.mishaps import noticing_mishaps
+from chaos.run.watch.quarantine import watching_quarantine
 from chaos.scenario.load import Cell, LoadedScenario
 from chaos.scenario.model import Expect, Scenario
 from chaos.store.baseline_key import baseline_key

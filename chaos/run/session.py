@@ -21,14 +21,14 @@ from chaos.plan.model import Plan
 from chaos.platforms.base import Platform, PlatformError
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.nodes import Node, NodePlatform, Nodes, Site
-from chaos.run.channel import Channel
 from chaos.run.interrupts import interruptible_once, uninterrupted
-from chaos.run.nodes_left import record_afterwards, record_on_nodes
-from chaos.run.on_platform import settings_of
-from chaos.run.ports_left import left_of_port
-from chaos.run.prepare import needs_of_job
+from chaos.run.launch.channel import Channel
+from chaos.run.launch.setup import write_secret
+from chaos.run.prepare.on_platform import settings_of
+from chaos.run.prepare.prepare import needs_of_job
 from chaos.run.progress import Progress
-from chaos.run.setup import write_secret
+from chaos.run.watch.nodes_left import record_afterwards, record_on_nodes
+from chaos.run.watch.ports_left import left_of_port
 from chaos.scenario.model import Scenario
 from chaos.store.directory import MEMORY, RunDirectory, make_private_directory
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chaos.run.versions import versions
+from chaos.run.prepare.versions import versions
 from chaos.selftest.base import BaseRuns, cache_directory
 from chaos.selftest.defect import Defect, Row
 from chaos.selftest.engine import Engine, Watcher

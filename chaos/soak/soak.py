@@ -14,11 +14,11 @@ from typing import Any
 from chaos.base.registry import registry
 from chaos.jobs.inputs import SEEN
 from chaos.jobs.kind import JobError
-from chaos.run.inputs import inputs_of
-from chaos.run.known_failure import failing_by, holding, unexpected
 from chaos.run.made_with import code_key
-from chaos.run.prepare import chosen_sdk
-from chaos.run.versions import versions
+from chaos.run.prepare.inputs import inputs_of
+from chaos.run.prepare.known_failure import failing_by, holding, unexpected
+from chaos.run.prepare.prepare import chosen_sdk
+from chaos.run.prepare.versions import versions
 from chaos.scenario.load import Cell as LoadedCell
 from chaos.scenario.load import LoadedScenario
 from chaos.scenario.model import Scenario

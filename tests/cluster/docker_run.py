@@ -22,8 +22,8 @@ from chaos.platforms.base import LaunchSpec
 from chaos.platforms.docker.engine import RUN_LABEL, connect, containers_of, take_away
 from chaos.platforms.docker.platform import DockerNodes, DockerPlatform
 from chaos.platforms.nodes import NodesJob, Site
-from chaos.run.channel import Channel
-from chaos.run.setup import write_secret
+from chaos.run.launch.channel import Channel
+from chaos.run.launch.setup import write_secret
 from chaos.scenario.docker import Docker
 from chaos.store.directory import RunDirectory, create_run, make_private_directory
 from tests.rehearsal.kit import Chaos, Harness, Run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from chaos.run.prepare import known_names
+from chaos.run.prepare.prepare import known_names
 from chaos.scenario.find import iter_scenarios
 from chaos.scenario.known_findings import FILE, read_known_findings
 from chaos.scenario.load import load_scenario

@@ -19,7 +19,7 @@ import yaml
 
 from chaos.base.registry import registry
 from chaos.cli.main import COMMANDS, cli
-from chaos.run.prepare import known_names
+from chaos.run.prepare.prepare import known_names
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
 from chaos.store.directory import create_run, make_private_directory

@@ -19,7 +19,7 @@ DEADLINES = SCENARIOS / "deadlines.yaml"
 BROKEN = SCENARIOS / "broken-job.yaml"
 
 FAIL_AT_STEP_3 = """
-from chaos.run import attempt
+from chaos.run.launch import attempt
 
 take = attempt.Attempt._take_events
 

@@ -60,7 +60,7 @@ class Introduction:
 
 
 class Visitors(Protocol):
-    """Who hears the agents that call a hand's socket (:class:`chaos.run.channel.Channel`)."""
+    """Who hears the agents that call a hand's socket (:class:`chaos.run.launch.channel.Channel`)."""
 
     def visit(self, hand: HandClient, caller: int, pid: int, uid: int) -> Visit:
         """Somebody has called. ``pid`` and ``uid`` are the word of that node's kernel."""

@@ -13,7 +13,7 @@ def _defect(name: str, what: str, base: str, spoil: Spoil, *reason: str, verdict
 
 
 def _listening(*ports: object) -> Spoil:
-    """What the harness has found on the ports of the run (chaos.run.ports_left)."""
+    """What the harness has found on the ports of the run (chaos.run.watch.ports_left)."""
     return recorded(lambda records: records.last("hygiene").update(ports=list(ports)))
 
 

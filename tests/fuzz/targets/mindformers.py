@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from chaos.jobs.mindformers.yaml_file import read_yaml
-from chaos.run.prepare import known_names, plan_cell
+from chaos.run.prepare.prepare import known_names, plan_cell
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
 from chaos.scenario.names import KnownNames

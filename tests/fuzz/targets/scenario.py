@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from random import Random
 
-from chaos.run.prepare import known_names, plan_cell
+from chaos.run.prepare.prepare import known_names, plan_cell
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
 from chaos.scenario.names import KnownNames

@@ -12,8 +12,8 @@ import pytest
 from chaos.agent.barriers import PHASES, Barriers
 from chaos.agent.channel import Channel
 from chaos.agent.record import Record
-from chaos.run.channel import AtBarrier, Hello
-from chaos.run.channel import Channel as HarnessChannel
+from chaos.run.launch.channel import AtBarrier, Hello
+from chaos.run.launch.channel import Channel as HarnessChannel
 from chaos.scenario.terms import Phase
 from tests.unit.agent.conftest import Events
 

@@ -15,7 +15,7 @@ from chaos.base.clock import boot_id
 from chaos.history.reader import read_history
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.process import ProcessIdentity
-from chaos.run.reaped import ReapedByLauncher
+from chaos.run.launch.reaped import ReapedByLauncher
 
 LAUNCHER = """
 import json, os, subprocess, sys

@@ -27,7 +27,7 @@ def registries(monkeypatch: pytest.MonkeyPatch) -> None:
         full = f"chaos.{group}"
         return Registry(full, NOUNS[full], source=lambda name: [known[name]])
 
-    monkeypatch.setattr("chaos.run.prepare.registry", registry)
+    monkeypatch.setattr("chaos.run.prepare.prepare.registry", registry)
     monkeypatch.setattr("chaos.base.registry.registry", registry)
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from chaos.report.summary import Summary, write_summary
 from chaos.run.cells import run_cells
-from chaos.run.summary import Summary, write_summary
 
 
 @dataclass

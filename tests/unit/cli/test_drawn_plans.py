@@ -15,7 +15,7 @@ import yaml
 
 from chaos.cli.drawn import draw_scenarios
 from chaos.plan.model import Plan, Recovery
-from chaos.run.prepare import plan_cell
+from chaos.run.prepare.prepare import plan_cell
 
 PHASES = ("step.begin", "forward", "allreduce.enter", "optimizer.update", "step.end")
 NUMBER = 42

@@ -13,7 +13,7 @@ import pytest
 from chaos.base.registry import registry
 from chaos.cli.drawn import Drawn, draw_scenarios, summarise
 from chaos.plan.model import Plan
-from chaos.run.prepare import plan_cell
+from chaos.run.prepare.prepare import plan_cell
 from chaos.scenario.load import load_scenario
 from chaos.soak.recoveries import MECHANISMS, PHASES, counts_within_epoch, overwrites_names
 from chaos.soak.soak import SoakRun

@@ -16,7 +16,7 @@ from chaos.cli.run import _save
 from chaos.history.ledger import LedgerError
 from chaos.history.writer import HistoryWriteError
 from chaos.platforms.base import PlatformError
-from chaos.run.summary import CellOutcome, Summary
+from chaos.report.summary import CellOutcome, Summary
 
 
 @pytest.mark.parametrize("kind", [LedgerError, HistoryWriteError])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chaos.cli.main import entry
-from chaos.run.prepare import known_names, plan_cell
+from chaos.run.prepare.prepare import known_names, plan_cell
 from chaos.scenario.find import iter_scenarios
 from chaos.scenario.load import load_scenario
 from chaos.scenario.schema import scenario_schema

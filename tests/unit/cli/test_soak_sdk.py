@@ -27,7 +27,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "calls"
     fake = FAKE.replace("CALLS", str(path))
     monkeypatch.setattr(soak, "command_of", lambda _, arguments: [sys.executable, "-c", fake, *arguments])
-    monkeypatch.setattr("chaos.run.versions.has_module", lambda name: True)
+    monkeypatch.setattr("chaos.run.prepare.versions.has_module", lambda name: True)
     (tmp_path / "kill-rank.yaml").write_text(SCENARIO)
     monkeypatch.chdir(tmp_path)
     return path
@@ -50,7 +50,7 @@ def test_runs_are_those_of_the_sdk_that_is_asked_for(calls: Path) -> None:
 def test_a_vendors_package_that_is_not_there_is_told_before_any_run(
     calls: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], more: list[str]
 ) -> None:
-    monkeypatch.setattr("chaos.run.versions.has_module", lambda name: False)
+    monkeypatch.setattr("chaos.run.prepare.versions.has_module", lambda name: False)
     assert entry(["soak", "kill-rank.yaml", "--sdk", "vendor", "--reports", "reports", *more]) == codes.USAGE
     assert "mindio_ttp is not installed for this Python" in capsys.readouterr().err
     assert not calls.exists()

@@ -16,7 +16,7 @@ from chaos.doctor.sdk.fit import CONTROLLER, disagreements
 from chaos.doctor.sdk.offered import Offer, Offered, offered_by
 from chaos.doctor.sdk.wanted import Use, Wanted, wanted_by
 from chaos.run.driver import _refuse_if_lacking
-from chaos.run.prepare import known_names, needs_of_scenario
+from chaos.run.prepare.prepare import known_names, needs_of_scenario
 from chaos.scenario.load import load_scenario
 from tests.shipped import shipped
 

@@ -26,7 +26,7 @@ from chaos.platforms.base import PlatformError
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.commands import Done, NoSuchTool, SystemCommands
 from chaos.platforms.process import ProcessIdentity
-from chaos.run.injection import Injection
+from chaos.run.inject.injection import Injection
 from chaos.scenario.model import Scenario
 from tests.unit.recorded import FAULTY, HEALTHY, Recorded, recorded
 from tests.unit.run.fakes import FakeConnection, FakeJob, at_barrier, identity, planned

@@ -18,7 +18,7 @@ from chaos.history.writer import HistoryWriter
 from chaos.platforms.base import PlatformError
 from chaos.platforms.hand.client import HandClient
 from chaos.platforms.nodes import Node
-from chaos.run.nodes_left import record_afterwards, record_on_nodes
+from chaos.run.watch.nodes_left import record_afterwards, record_on_nodes
 
 NODES = UndoStep("nodes", None, "end-nodes", {"platform": "trial"})
 

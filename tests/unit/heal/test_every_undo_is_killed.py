@@ -15,7 +15,7 @@ from chaos.faults.kind import FaultMissed, Preparing, Victim
 from chaos.heal.undo import UNDO_ACTIONS
 from chaos.platforms.nodes import END_NODES, NodePlatform
 from chaos.platforms.process import identify
-from chaos.run.on_platform import platform_of
+from chaos.run.prepare.on_platform import platform_of
 from chaos.scenario.model import Scenario
 from tests.killed_scenarios import ALWAYS, ELSEWHERE, IN_CONTAINERS, KILLED, Killed
 

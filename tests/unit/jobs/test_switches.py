@@ -9,7 +9,7 @@ import pytest
 from chaos.jobs.switches import mechanisms, misread
 from chaos.plan.constraints import never_registered
 from chaos.plan.model import Plan
-from chaos.run.prepare import known_names, plan_cell
+from chaos.run.prepare.prepare import known_names, plan_cell
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
 from tests.unit.jobs.mindformers.conftest import CONFIGURATION

@@ -9,7 +9,7 @@ import pytest
 from chaos.base.registry import registry
 from chaos.plan.moments import PHASE_ORDER
 from chaos.plan.traits import JobTraits
-from chaos.run.triggers import Known, Point, fires
+from chaos.run.inject.triggers import Known, Point, fires
 from tests.unit.plan.conftest import EFFECTS
 
 if TYPE_CHECKING:

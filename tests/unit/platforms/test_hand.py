@@ -36,7 +36,7 @@ from chaos.platforms.process import (
     state,
 )
 from chaos.platforms.procfs import PROC, read_text
-from chaos.run.channel import Channel, Hello, Message, Stranger
+from chaos.run.launch.channel import Channel, Hello, Message, Stranger
 from tests.unit.conftest import MakeDeep, Start
 from tests.unit.platforms.conftest import Found, Spec, StartHand
 

@@ -27,7 +27,7 @@ from chaos.platforms.hand.wire import PROTOCOL
 from chaos.platforms.network.connections import Connection
 from chaos.platforms.nodes import Node
 from chaos.platforms.process import NoSuchProcess, ProcessIdentity, WrongProcess
-from chaos.run import nodes_left
+from chaos.run.watch import nodes_left
 
 HELLO = {"hello": PROTOCOL, "pid": 7, "uid": 0, "host": "h", "boot": "b", "python": "3.9.2"}
 WHO = ProcessIdentity(7, 100, "b", 3)

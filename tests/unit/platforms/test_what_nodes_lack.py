@@ -16,8 +16,8 @@ from chaos.platforms.base import PlatformError
 from chaos.platforms.elsewhere import Asked, refuse_lacking
 from chaos.platforms.hand.client import HandClient, Visitors
 from chaos.platforms.nodes import Site
-from chaos.run.on_platform import on_platform
-from chaos.run.prepare import chosen_sdk, known_names, needs_of_job, needs_of_scenario, unknown_releases
+from chaos.run.prepare.on_platform import on_platform
+from chaos.run.prepare.prepare import chosen_sdk, known_names, needs_of_job, needs_of_scenario, unknown_releases
 from chaos.scenario.job import Job
 from chaos.scenario.load import load_scenario
 from chaos.scenario.model import Scenario

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import chaos.pytest_plugin
-import chaos.run.prepare
+import chaos.run.prepare.prepare
 from chaos.scenario.names import KnownNames
 
 SCENARIO = """\
@@ -27,10 +27,10 @@ faults:
 # Any kinds are taken, and the machine is said to have everything: this is about the plugin, not about the registries.
 CONFTEST = """\
 import chaos.pytest_plugin
-import chaos.run.prepare
+import chaos.run.prepare.prepare
 from chaos.scenario.names import KnownNames
 
-chaos.run.prepare.known_names = KnownNames
+chaos.run.prepare.prepare.known_names = KnownNames
 chaos.pytest_plugin.lacking = lambda scenario, reports: {lacking!r}
 """
 
@@ -89,7 +89,7 @@ class Project:
     def machine_lacks(self, what: list[str]) -> None:
         """Make the machine lack something."""
         self.pytester.makeconftest(CONFTEST.format(lacking=what))
-        self._patches.setattr(chaos.run.prepare, "known_names", KnownNames)
+        self._patches.setattr(chaos.run.prepare.prepare, "known_names", KnownNames)
         self._patches.setattr(chaos.pytest_plugin, "lacking", lambda scenario, reports: what)
 
     def scenario(self, name: str = "kill-rank", head: str = "", victim: str = "1") -> None:

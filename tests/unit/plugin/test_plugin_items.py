@@ -318,7 +318,7 @@ def test_a_run_ends_in_order_when_pytest_or_its_worker_is_killed(project: Projec
 def test_without_a_setting_the_command_is_this_python(
     project: Project, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chaos.run.prepare.known_names", KnownNames)
+    monkeypatch.setattr("chaos.run.prepare.prepare.known_names", KnownNames)
     (pytester.path / "conftest.py").unlink()
     pytester.makeini("[pytest]\n")
     (item,) = pytester.inline_genitems("scenarios")[0]

@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from chaos.rehearsal.protection import needs_sdk
-from chaos.run.prepare import known_names
+from chaos.run.prepare.prepare import known_names
 from chaos.scenario.find import iter_scenarios
 from chaos.scenario.load import load_scenario
 from tests.documents.blocks import ROOT

@@ -14,7 +14,7 @@ import pytest
 from chaos.agent.configuration import Configuration, Place
 from chaos.base.wait import wait_for
 from chaos.rehearsal import desk
-from chaos.run.channel import Channel, DeskHello
+from chaos.run.launch.channel import Channel, DeskHello
 
 SECONDS = 60.0
 SECRET = "s" * 64

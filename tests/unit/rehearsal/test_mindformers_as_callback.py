@@ -18,8 +18,8 @@ from chaos.plan.model import Plan
 from chaos.plan.render import render
 from chaos.rehearsal.mindformers.as_callback import SITE, trained_from
 from chaos.rehearsal.mindformers.job import KIND
-from chaos.run.prepare import known_names, plan_cell
-from chaos.run.setup import AGENT_SITE, launch_spec
+from chaos.run.launch.setup import AGENT_SITE, launch_spec
+from chaos.run.prepare.prepare import known_names, plan_cell
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
 from chaos.scenario.model import Scenario

@@ -16,7 +16,7 @@ from chaos.jobs.mindformers.job import KIND as GENUINE
 from chaos.rehearsal.mindformers.data import write_data
 from chaos.rehearsal.mindformers.job import KIND
 from chaos.rehearsal.mindformers.strategy import strategy_of, write_strategies
-from chaos.run.prepare import known_names, plan_cell
+from chaos.run.prepare.prepare import known_names, plan_cell
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
 from chaos.scenario.model import Scenario

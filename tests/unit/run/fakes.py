@@ -14,7 +14,7 @@ from chaos.platforms.children import ExitStatus
 from chaos.platforms.ending import Ended
 from chaos.platforms.find import FoundProcess
 from chaos.platforms.process import ProcessIdentity, State
-from chaos.run.channel import AtBarrier, Message
+from chaos.run.launch.channel import AtBarrier, Message
 
 LAUNCHER = ProcessIdentity(50, 1, "boot")
 

@@ -22,9 +22,9 @@ from chaos.plan.model import PlannedFault
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.find import FoundProcess
 from chaos.platforms.process import ProcessIdentity
-from chaos.run.attempt import Attempt, JobFailed, Watch
-from chaos.run.channel import Hello, Stranger
-from chaos.run.injection import Injection
+from chaos.run.inject.injection import Injection
+from chaos.run.launch.attempt import Attempt, JobFailed, Watch
+from chaos.run.launch.channel import Hello, Stranger
 from chaos.scenario.model import Deadlines
 from tests.unit.conftest import FakeClock
 from tests.unit.run.fakes import (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.run.cause import last_error, newest_log
+from chaos.run.launch.cause import last_error, newest_log
 
 TRACEBACK = """\
 [WARNING] ME(1:2,MainProcess): some warning

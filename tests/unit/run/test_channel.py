@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from chaos.base.wait import wait_for
-from chaos.run.channel import AtBarrier, Channel, DeskHello, Hello, Message, Stranger
-from chaos.run.setup import write_secret
+from chaos.run.launch.channel import AtBarrier, Channel, DeskHello, Hello, Message, Stranger
+from chaos.run.launch.setup import write_secret
 from chaos.store.directory import RunDirectory, make_private_directory
 
 SECONDS = 60.0

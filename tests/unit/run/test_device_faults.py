@@ -15,7 +15,7 @@ from chaos.heal.heal import heal_run
 from chaos.history.reader import History, read_history
 from chaos.report.analyze import analyze
 from chaos.run.driver import RunOptions, run_cell
-from chaos.run.prepare import known_names
+from chaos.run.prepare.prepare import known_names
 from chaos.scenario.load import load_scenario
 from tests.played_tools import write_tool, write_tools
 from tests.unit.fake_job import kind
@@ -56,7 +56,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def registry(group: str) -> Registry:
         return Registry(f"chaos.{group}", NOUNS[f"chaos.{group}"], source=lambda name: known[name])
 
-    for module in ("driver", "prepare", "quarantine", "launches"):
+    for module in ("driver", "prepare.prepare", "watch.quarantine", "launch.launches"):
         monkeypatch.setattr(f"chaos.run.{module}.registry", registry)
     monkeypatch.setattr("chaos.run.driver.Leases", lambda: OwnCores(tmp_path / "leases"))
     return tmp_path

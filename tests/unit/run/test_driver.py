@@ -30,9 +30,9 @@ from chaos.platforms.find import find_run_processes
 from chaos.platforms.local import LocalPlatform
 from chaos.report.result import read_result
 from chaos.run.driver import RunOptions, RunOutcome, run_cell
+from chaos.run.launch.setup import write_secret
 from chaos.run.made_with import own_code
-from chaos.run.prepare import known_names
-from chaos.run.setup import write_secret
+from chaos.run.prepare.prepare import known_names
 from chaos.scenario.load import load_scenario
 from chaos.store.directory import read_run
 from tests.unit.fake_job import kind, listening
@@ -82,7 +82,7 @@ def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         return Registry(f"chaos.{group}", NOUNS[f"chaos.{group}"], source=lambda name: known[name])
 
     monkeypatch.setattr("chaos.run.driver.registry", registry)
-    monkeypatch.setattr("chaos.run.prepare.registry", registry)
+    monkeypatch.setattr("chaos.run.prepare.prepare.registry", registry)
     # Cores of its own, or the tests would wait for the jobs of others.
     monkeypatch.setattr("chaos.run.driver.Leases", lambda: OwnCores(tmp_path / "leases"))
 
@@ -355,7 +355,7 @@ def test_a_job_that_never_gets_its_port_is_not_blamed(drive: Run, strangers: lis
 def test_ranks_without_an_agent_are_noticed_when_the_job_is_over(
     drive: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("chaos.run.setup.AGENT_SITE", tmp_path)
+    monkeypatch.setattr("chaos.run.launch.setup.AGENT_SITE", tmp_path)
     error = history_of(drive()).select("run.end")[0].data["error"]
     assert "the launcher ended (exit code 0), and ranks 0-3 never joined; see" in error
 

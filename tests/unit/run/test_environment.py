@@ -9,8 +9,8 @@ import pytest
 from chaos.base.registry import registry
 from chaos.jobs.kind import JobError
 from chaos.run.driver import _Runner
-from chaos.run.environment import deciding
-from chaos.run.inputs import InputChanged, Inputs
+from chaos.run.prepare.environment import deciding
+from chaos.run.prepare.inputs import InputChanged, Inputs
 from chaos.scenario.load import LoadedScenario
 from chaos.scenario.model import Scenario
 from tests.unit.fake_job.kind import FakeJobKind

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chaos.agent.record import Record
-from chaos.run.follow import LogFollower, RankFollower, TailedFile
+from chaos.run.launch.follow import LogFollower, RankFollower, TailedFile
 
 MEGABYTE = 1 << 20
 

@@ -20,7 +20,7 @@ from chaos.plan.model import PlannedFault
 from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.process import NoSuchProcess, ProcessIdentity, RefusedProcess, WrongProcess
-from chaos.run.injection import Injection
+from chaos.run.inject.injection import Injection
 from tests.unit.run.fakes import FakeConnection, FakeJob, at_barrier, identity, planned
 
 RANKS = {rank: identity(rank) for rank in range(4)}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.run.known_failure import failing_by, failing_checks, holding, sdk_of, unexpected, unknown_checks
+from chaos.run.prepare.known_failure import failing_by, failing_checks, holding, sdk_of, unexpected, unknown_checks
 from chaos.scenario.load import load_scenario
 from tests.unit.cli.kit import SCENARIO
 

@@ -19,7 +19,7 @@ from chaos.history.writer import HistoryWriter
 from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.hand.client import HandLost
 from chaos.platforms.process import ProcessIdentity
-from chaos.run.injection import Injection
+from chaos.run.inject.injection import Injection
 from tests.unit.run.fakes import FakeConnection, FakeJob, at_barrier, identity, planned
 
 RANKS = {rank: identity(rank) for rank in range(4)}

@@ -11,7 +11,7 @@ from chaos.history.host_clock import Offset
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
 from chaos.platforms.hand.client import HandLost
-from chaos.run.node_clocks import EVERY_SECONDS, NodeClocks
+from chaos.run.launch.node_clocks import EVERY_SECONDS, NodeClocks
 
 
 class Node:

@@ -14,8 +14,8 @@ import pytest
 from chaos.base.registry import registry
 from chaos.faults.kind import means_of
 from chaos.platforms.docker.platform import DockerPlatform
-from chaos.run.on_platform import on_platform, platform_problems
-from chaos.run.prepare import known_names, plan_cell
+from chaos.run.prepare.on_platform import on_platform, platform_problems
+from chaos.run.prepare.prepare import known_names, plan_cell
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import LoadedScenario, load_scenario
 

@@ -16,14 +16,14 @@ import pytest
 from chaos.base.wait import wait_for
 from chaos.history.reader import read_history
 from chaos.platforms.procfs import run_times, stolen_times
-from chaos.run.own_times import OwnTimes, Spent
+from chaos.run.watch.own_times import OwnTimes, Spent
 
 HARNESS = """
 import os, sys
 from pathlib import Path
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.history.writer import HistoryWriter
-from chaos.run.mishaps import noticing_mishaps
+from chaos.run.watch.mishaps import noticing_mishaps
 
 os.sched_setaffinity(0, {int(sys.argv[2])})
 if sys.argv[3] == "idle":

@@ -26,8 +26,8 @@ from chaos.history.writer import HistoryWriteError, HistoryWriter
 from chaos.plan.model import Plan
 from chaos.platforms.find import find_run_processes
 from chaos.platforms.process import identify, state
-from chaos.run.ports_left import left_of_port, listens
 from chaos.run.session import Session, open_session, put_back_faults
+from chaos.run.watch.ports_left import left_of_port, listens
 from chaos.scenario.model import Scenario
 from chaos.store.directory import RunDirectory
 from tests.unit.conftest import MakeDeep
@@ -171,7 +171,7 @@ def test_a_session_that_cannot_be_opened_leaves_nothing(
 
 
 def test_what_is_left_over_is_recorded(run: RunDirectory, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chaos.run.ports_left.environment", lambda pid: {"CHAOS_RUN": run.token})
+    monkeypatch.setattr("chaos.run.watch.ports_left.environment", lambda pid: {"CHAOS_RUN": run.token})
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         with opened((port,)) as session:

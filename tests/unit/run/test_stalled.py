@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaos.run.stalled import Stalled
+from chaos.run.watch.stalled import Stalled
 from tests.unit.conftest import FakeClock
 
 

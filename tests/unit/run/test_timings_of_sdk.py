@@ -8,8 +8,8 @@ import pytest
 
 from chaos.cli.main import entry
 from chaos.plan.budgets import PROFILES
-from chaos.run.prepare import known_names, plan_cell
-from chaos.run.versions import with_timings_of
+from chaos.run.prepare.prepare import known_names, plan_cell
+from chaos.run.prepare.versions import with_timings_of
 from chaos.scenario.load import load_scenario
 from tests.shipped import shipped
 
@@ -37,7 +37,7 @@ def test_what_the_vendors_timings_forbid_is_refused_before_anything_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     started: list[str] = []
-    monkeypatch.setattr("chaos.run.prepare.choose_sdk", lambda wanted, **_: "vendor")
+    monkeypatch.setattr("chaos.run.prepare.prepare.choose_sdk", lambda wanted, **_: "vendor")
     monkeypatch.setattr("chaos.run.driver.run_cell", lambda loaded, cell, *_: started.append(cell.name))
     partition = shipped("plain-partition-heals")
     reports = tmp_path / "reports"

@@ -8,7 +8,7 @@ import pytest
 
 from chaos.plan.model import PlannedFault
 from chaos.plan.schedule import plain_trigger
-from chaos.run.triggers import Known, armed_points, fires, log_texts, waiting_for
+from chaos.run.inject.triggers import Known, armed_points, fires, log_texts, waiting_for
 from chaos.scenario.fault import Trigger
 
 

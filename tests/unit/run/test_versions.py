@@ -11,7 +11,7 @@ import pytest
 from chaos.base.refusal import Refused
 from chaos.doctor import Machine, probe
 from chaos.jobs.kind import Simulated
-from chaos.run.versions import choose_sdk, sdk_named
+from chaos.run.prepare.versions import choose_sdk, sdk_named
 
 Put = Callable[[str], None]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from chaos.plan.model import Plan
-from chaos.run.prepare import known_names, plan_cell
+from chaos.run.prepare.prepare import known_names, plan_cell
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import Cell, LoadedScenario, load_scenario
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.run.prepare import known_names, plan_cell
+from chaos.run.prepare.prepare import known_names, plan_cell
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
 from tests.shipped import shipped

@@ -15,8 +15,8 @@ from chaos.heal.undo import UNDO_ACTIONS
 from chaos.history.ledger import UndoStep
 from chaos.platforms.base import PlatformError
 from chaos.platforms.ssh.networks import check_host
-from chaos.run.on_platform import on_platform, platform_of, platform_problems
-from chaos.run.prepare import known_names, needs_of_scenario, plan_cell
+from chaos.run.prepare.on_platform import on_platform, platform_of, platform_problems
+from chaos.run.prepare.prepare import known_names, needs_of_scenario, plan_cell
 from chaos.scenario.load import LoadedScenario, load_scenario
 from chaos.store.directory import RunDirectory, create_run
 from tests.shipped import shipped

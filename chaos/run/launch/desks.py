@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chaos.run.channel import Connection
+from chaos.run.launch.channel import Connection
 
 
 class Desks:

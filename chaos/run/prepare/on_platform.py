@@ -14,7 +14,7 @@ from chaos.platforms.kubernetes.check import Wanted
 from chaos.platforms.kubernetes.own_manifest import own_problems
 from chaos.platforms.nodes import NodePlatform
 from chaos.platforms.ssh.inventory import read_inventory
-from chaos.run.why_not import why_not
+from chaos.run.prepare.why_not import why_not
 from chaos.scenario.errors import Problem, printable
 from chaos.scenario.model import Scenario
 from chaos.scenario.ssh import Ssh

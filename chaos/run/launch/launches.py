@@ -22,15 +22,14 @@ from chaos.platforms.base import Job, LaunchSpec, Platform
 from chaos.platforms.ending import Ended
 from chaos.platforms.find import NODE_VARIABLE
 from chaos.platforms.nodes import NodePlatform, Nodes, NodesJob, places
-from chaos.run.attempt import STARTING, Attempt, JobFailed, Watch
-from chaos.run.injection import Injection
+from chaos.run.inject.injection import Injection
+from chaos.run.inject.storage import prepare_faults, storage_of
 from chaos.run.interrupts import uninterrupted
-from chaos.run.node_clocks import NodeClocks
-from chaos.run.ports_taken import PortTaken, taken_by_others
-from chaos.run.progress import Watched
-from chaos.run.reaped import ReapedByLauncher
-from chaos.run.session import MEETING, Session, put_back_faults, undo_context
-from chaos.run.setup import (
+from chaos.run.launch.attempt import STARTING, Attempt, JobFailed, Watch
+from chaos.run.launch.node_clocks import NodeClocks
+from chaos.run.launch.ports_taken import PortTaken, taken_by_others
+from chaos.run.launch.reaped import ReapedByLauncher
+from chaos.run.launch.setup import (
     AGENTS,
     SECRET,
     agent_configuration,
@@ -38,7 +37,8 @@ from chaos.run.setup import (
     launch_spec,
     write_agent_configuration,
 )
-from chaos.run.storage import prepare_faults, storage_of
+from chaos.run.progress import Watched
+from chaos.run.session import MEETING, Session, put_back_faults, undo_context
 
 _SETTLE_SECONDS = 5.0
 

@@ -17,9 +17,9 @@ from chaos.plan.build import build_plan
 from chaos.plan.mechanism import NEEDS, switched_on
 from chaos.plan.model import Plan
 from chaos.platforms.elsewhere import MODULES
-from chaos.run.known_failure import unknown_checks
-from chaos.run.on_platform import platform_of, platform_problems
-from chaos.run.versions import choose_sdk
+from chaos.run.prepare.known_failure import unknown_checks
+from chaos.run.prepare.on_platform import platform_of, platform_problems
+from chaos.run.prepare.versions import choose_sdk
 from chaos.scenario.completion import Completion, Unfinished
 from chaos.scenario.errors import Problem, printable, quote
 from chaos.scenario.model import Scenario

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from chaos.base.rank_sets import by_word, named, rank_set
 from chaos.platforms.base import Job
-from chaos.run.cause import last_error, newest_log
+from chaos.run.launch.cause import last_error, newest_log
 
 _MOST_WORDS = 3
 """Different texts that are quoted; of more it is said how many they are."""

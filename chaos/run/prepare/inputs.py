@@ -8,7 +8,7 @@ from pathlib import Path
 
 from chaos.jobs.inputs import SEEN, changes, module_inputs, named_inputs
 from chaos.jobs.kind import JobError, JobKind
-from chaos.run.environment import deciding
+from chaos.run.prepare.environment import deciding
 from chaos.scenario.model import Scenario
 
 

@@ -23,7 +23,7 @@ AGENTS = "agents"
 SECRET = "secret"
 """Name of the file with the run's secret there."""
 
-AGENT_SITE = Path(__file__).parent.parent / "agent" / "site"
+AGENT_SITE = Path(__file__).parents[2] / "agent" / "site"
 
 
 def write_secret(private: Path) -> str:

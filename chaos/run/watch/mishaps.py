@@ -16,8 +16,8 @@ from typing import Any
 
 from chaos.base.clock import Clock
 from chaos.history.writer import HistoryWriteError, HistoryWriter
-from chaos.run.kept_waiting import Waited, WaitingTimes
-from chaos.run.own_times import OwnTimes, Spent
+from chaos.run.watch.kept_waiting import Waited, WaitingTimes
+from chaos.run.watch.own_times import OwnTimes, Spent
 
 LOOK_SECONDS = 0.25
 STOPPED_SECONDS = 3.0

@@ -7,7 +7,7 @@ from pathlib import Path
 from chaos.history.jsonl import decode
 from chaos.platforms.children import ExitStatus
 from chaos.platforms.process import ProcessIdentity
-from chaos.run.follow import TailedFile
+from chaos.run.launch.follow import TailedFile
 
 
 class ReapedByLauncher:

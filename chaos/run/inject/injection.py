@@ -21,11 +21,11 @@ from chaos.platforms.ascend.machine import ThisMachine
 from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.nodes import NodesJob
 from chaos.platforms.process import ProcessIdentity
-from chaos.run.channel import AtBarrier, Connection
-from chaos.run.desks import Desks
-from chaos.run.lasting import LastingFaults
+from chaos.run.inject.lasting import LastingFaults
+from chaos.run.inject.triggers import HANDLER, Known, armed_points, fires, log_texts, too_early, waiting_for
+from chaos.run.launch.channel import AtBarrier, Connection
+from chaos.run.launch.desks import Desks
 from chaos.run.progress import Recorder
-from chaos.run.triggers import HANDLER, Known, armed_points, fires, log_texts, too_early, waiting_for
 
 NO_RANK = -1
 """In place of a rank, of a process beside the ranks."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from chaos.checks.registry import all_checks
 from chaos.jobs.kind import Simulated
-from chaos.run.versions import sdk_named
+from chaos.run.prepare.versions import sdk_named
 from chaos.scenario.errors import Problem, printable, quote, suggest
 from chaos.scenario.load import Cell
 from chaos.scenario.model import Finding, Scenario

@@ -15,13 +15,13 @@ from chaos.history.writer import HistoryWriter
 from chaos.platforms.base import Job, launchers_of
 from chaos.platforms.find import FoundProcess
 from chaos.platforms.process import ProcessIdentity
-from chaos.run.cause import last_error
-from chaos.run.channel import AtBarrier, Channel, DeskHello, Hello, Message, Stranger
-from chaos.run.follow import LogFollower, RankFollower
-from chaos.run.injection import Injection
+from chaos.run.inject.injection import Injection
+from chaos.run.launch.cause import last_error
+from chaos.run.launch.channel import AtBarrier, Channel, DeskHello, Hello, Message, Stranger
+from chaos.run.launch.follow import LogFollower, RankFollower
+from chaos.run.launch.rank_words import RankWords
 from chaos.run.progress import Progress
-from chaos.run.rank_words import RankWords
-from chaos.run.stalled import Stalled
+from chaos.run.watch.stalled import Stalled
 from chaos.scenario.model import Deadlines
 
 STARTING = "start"

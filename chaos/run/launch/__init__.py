@@ -1,0 +1,1 @@
+"""Starting a job and following it: its processes, agents, exits and clocks."""
