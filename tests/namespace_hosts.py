@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from chaos.base.clock import SYSTEM_CLOCK
-from chaos.platforms.children import ExitStatus
-from chaos.platforms.hand.bundle import bundle
-from chaos.platforms.hand.client import HandClient
-from chaos.platforms.hand.transport import SubprocessTransport
+from chaos.machine.hand.bundle import bundle
+from chaos.machine.hand.client import HandClient
+from chaos.machine.hand.transport import SubprocessTransport
+from chaos.machine.linux.children import ExitStatus
+from chaos.machine.linux.net.namespace import Namespace
 from chaos.platforms.network.holder import own_namespace
-from chaos.platforms.network.namespace import Namespace
 from chaos.platforms.nodes import NodeState
 from chaos.platforms.ssh.between import BetweenHosts
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from chaos.base.rank_sets import spans
 from chaos.jobs.kind import JobError
-from chaos.platforms.directories import FileKey, key_of
-from chaos.platforms.procfs import PROC
-from chaos.platforms.running import Hidden, JobProcess, RunningJob, Survey
+from chaos.machine.linux.procfs import PROC
+from chaos.machine.running.directories import FileKey, key_of
+from chaos.machine.running.running import Hidden, JobProcess, RunningJob, Survey
 
 _LISTED = 10
 _ONLY_LEFT = "no rank runs there any more, and what ranks have left behind is none:"

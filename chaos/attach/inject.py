@@ -21,8 +21,8 @@ from chaos.faults.kind import FaultKind, FaultMissed, StillShown, Victim
 from chaos.heal.adopted import adopted_step
 from chaos.heal.undo import UNDO_ACTIONS, CannotUndo, UndoContext, healable, undo_step
 from chaos.history.writer import HistoryWriteError, HistoryWriter
-from chaos.platforms.adopted import AdoptedJob
-from chaos.platforms.running import JobProcess, RunningJob
+from chaos.machine.running.adopted import AdoptedJob
+from chaos.machine.running.running import JobProcess, RunningJob
 from chaos.run.interrupts import interruptible_once, uninterrupted
 from chaos.run.made_with import machine_facts, own_code, recorded_command
 from chaos.run.prepare.versions import versions

@@ -9,9 +9,9 @@ from pathlib import Path
 from chaos.attach.happened import Happened
 from chaos.base.clock import Clock
 from chaos.base.walking import MAX_LEVELS, TooDeep, Unseen, walk
+from chaos.machine.running.directories import FileKey, key_of
+from chaos.machine.running.running import JobProcess
 from chaos.observe.layout import FoundCheckpoint, find_checkpoints
-from chaos.platforms.directories import FileKey, key_of
-from chaos.platforms.running import JobProcess
 
 _SCAN_SECONDS = 5.0
 MAX_FILES = 20_000

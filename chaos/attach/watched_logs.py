@@ -10,14 +10,14 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from chaos.machine.linux.process import ProcessIdentity
+from chaos.machine.running.directories import FileKey
+from chaos.machine.running.outputs import Output, outputs_of, teed_outputs_of
+from chaos.machine.running.running import JobProcess
 from chaos.observe.log_event import LogEvent
 from chaos.observe.reader import LogReader
 from chaos.observe.tail import LogTail
 from chaos.observe.ttp_log import CHATTER
-from chaos.platforms.directories import FileKey
-from chaos.platforms.outputs import Output, outputs_of, teed_outputs_of
-from chaos.platforms.process import ProcessIdentity
-from chaos.platforms.running import JobProcess
 
 _OF_LAUNCHER = ("msrun.", "taskd.", "cluster.")
 """What is taken from a launcher's own output: msrun repeats in it what its ranks log."""

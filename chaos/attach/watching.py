@@ -12,13 +12,13 @@ from chaos.attach.happened import Happened
 from chaos.attach.watched_checkpoints import WatchedCheckpoints
 from chaos.attach.watched_logs import WatchedLogs
 from chaos.base.clock import SYSTEM_CLOCK, Clock
+from chaos.machine.linux.children import collect
+from chaos.machine.linux.process import ProcessIdentity, state
+from chaos.machine.running.adopted import AdoptedJob
+from chaos.machine.running.directories import FileKey, key_of
+from chaos.machine.running.running import JobProcess, RunningJob, Survey, survey
 from chaos.observe.log_event import LogEvent
 from chaos.observe.reader import LogReader
-from chaos.platforms.adopted import AdoptedJob
-from chaos.platforms.children import collect
-from chaos.platforms.directories import FileKey, key_of
-from chaos.platforms.process import ProcessIdentity, state
-from chaos.platforms.running import JobProcess, RunningJob, Survey, survey
 
 GRACE_SECONDS = 30.0
 """How long no rank may be there before a job without a launcher has ended: whoever has started it may do so again."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from chaos import __version__
 from chaos.base.clock import BootUnknown
 from chaos.base.refusal import Refused
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.scenario.errors import ScenarioError
 
 _UNWRITABLE = {

@@ -27,7 +27,7 @@ def command(name: str, engine: str | None, as_json: bool) -> int:
       chaos image
       chaos image --engine unix:///run/user/1000/docker.sock
     """
-    from chaos.platforms.base import PlatformError
+    from chaos.machine.job.protocol import PlatformError
     from chaos.platforms.docker.engine import connect
     from chaos.platforms.docker.image import make_skeleton
 

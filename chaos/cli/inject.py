@@ -19,8 +19,8 @@ from chaos.cli.options import echo_json, job_option, json_option, reports_option
 if TYPE_CHECKING:
     from chaos.attach.inject import Injected
     from chaos.faults.kind import FaultKind
-    from chaos.platforms.adopted import AdoptedJob
-    from chaos.platforms.running import JobProcess, RunningJob
+    from chaos.machine.running.adopted import AdoptedJob
+    from chaos.machine.running.running import JobProcess, RunningJob
 
 
 _SECONDS = "seconds"
@@ -77,7 +77,7 @@ def command(
     from chaos.evidence.text import readable
     from chaos.faults.kind import StillShown, in_running_job
     from chaos.jobs.kind import JobError
-    from chaos.platforms.running import survey
+    from chaos.machine.running.running import survey
 
     loaded: FaultKind = registry("faults").load(kind)
     fault = in_running_job(loaded) or loaded
@@ -236,7 +236,7 @@ def _refuse_what_this_machine_lacks(fault: FaultKind) -> None:
 
 
 def _held(chosen: list[JobProcess], *, hearing: bool) -> AdoptedJob:
-    from chaos.platforms.adopted import AdoptedJob
+    from chaos.machine.running.adopted import AdoptedJob
 
     try:
         return AdoptedJob([process.identity for process in chosen], hearing=hearing)

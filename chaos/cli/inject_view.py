@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from chaos.attach.inject import Hit, Injected
     from chaos.faults.kind import FaultKind
-    from chaos.platforms.running import JobProcess, RunningJob
+    from chaos.machine.running.running import JobProcess, RunningJob
 
 MANY = 16
 """Most ranks that are listed one by one; more are printed as a set. --json and the history have the PID of each."""

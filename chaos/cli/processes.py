@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from chaos.platforms.running import JobProcess
+    from chaos.machine.running.running import JobProcess
 
 _COMMAND = 60
 
@@ -17,7 +17,7 @@ _COMMAND = 60
 def show_processes(processes: Sequence[JobProcess], *, to_errors: bool = False) -> None:
     """One line for each: rank, PID, start time, role, command, container."""
     from chaos.evidence.text import readable
-    from chaos.platforms.procfs import started_at
+    from chaos.machine.linux.procfs import started_at
 
     rows = [("rank", "PID", "started", "role", "command", "container")]
     for process in processes:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from chaos.cli import codes
-from chaos.platforms.children import end_with_parent
+from chaos.machine.linux.children import end_with_parent
 
 _OTHER = "--"
 

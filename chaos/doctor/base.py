@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from importlib import metadata, util
 from pathlib import Path
 
-from chaos.platforms.commands import PLACES, Commands, SystemCommands
+from chaos.machine.linux.commands import PLACES, Commands, SystemCommands
 
 GIB = 1024**3
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from chaos.doctor.base import Machine, Probe
-from chaos.platforms.cgroup import cpu_hierarchy, place_for
-from chaos.platforms.memory_group import NoMemoryGroup, memory_groups
+from chaos.machine.linux.cgroup import cpu_hierarchy, place_for
+from chaos.machine.linux.memory_group import NoMemoryGroup, memory_groups
 
 
 def cgroup(_: Machine) -> Probe:

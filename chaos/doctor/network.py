@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from chaos.doctor.base import Machine, Probe
-from chaos.platforms.commands import CommandError
-from chaos.platforms.network.connections import refusal
+from chaos.machine.linux.commands import CommandError
+from chaos.machine.linux.net.connections import refusal
 
 
 def namespaces(machine: Machine) -> Probe:

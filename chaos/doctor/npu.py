@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from chaos.doctor.base import Machine, Probe
-from chaos.platforms.ascend.quarantine import node_name, quarantined, what_to_do
-from chaos.platforms.commands import PLACES
+from chaos.machine.ascend.quarantine import node_name, quarantined, what_to_do
+from chaos.machine.linux.commands import PLACES
 
 
 def npu(machine: Machine) -> Probe:

@@ -13,7 +13,7 @@ def docker(machine: Machine) -> Probe:
     """Whether a Docker engine answers."""
     if machine.version("docker") is None:
         return Probe("docker", False, "not installed", "pip install 'chaos-ascend[docker]'")
-    from chaos.platforms.base import PlatformError
+    from chaos.machine.job.protocol import PlatformError
     from chaos.platforms.docker.engine import connect
 
     try:
@@ -30,7 +30,7 @@ def kubernetes(machine: Machine) -> Probe:
     """Whether a configuration names a cluster; it is not called."""
     if util.find_spec("kubernetes") is None:
         return Probe("kubernetes", False, "its client is not installed", "pip install 'chaos-ascend[kubernetes]'")
-    from chaos.platforms.base import PlatformError
+    from chaos.machine.job.protocol import PlatformError
     from chaos.platforms.kubernetes.api import connect
 
     try:
@@ -44,7 +44,7 @@ def chaos_mesh(machine: Machine) -> Probe:
     """Whether the API of Chaos Mesh is there, in the cluster that a scenario names."""
     if not (client := kubernetes(machine)).ok:
         return Probe("chaos-mesh", False, client.seen, client.advice)
-    from chaos.platforms.base import PlatformError
+    from chaos.machine.job.protocol import PlatformError
     from chaos.platforms.kubernetes.api import ApiError, connect
     from chaos.platforms.kubernetes.resources import DNS_CHAOS, IO_CHAOS, NETWORK_CHAOS
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from chaos.doctor.base import Machine, Probe
 from chaos.faults.beside.slow_opens import watch_opens
-from chaos.platforms.mounts import may_mount
-from chaos.platforms.permissions import CAP_LINUX_IMMUTABLE, has_capability
+from chaos.machine.linux.mounts import may_mount
+from chaos.machine.linux.permissions import CAP_LINUX_IMMUTABLE, has_capability
 
 
 def mounts(_: Machine) -> Probe:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Protocol
 from chaos.base.clock import Clock
 from chaos.base.wait import DeadlineExpired, wait_for
 from chaos.history.ledger import UndoStep
-from chaos.platforms.commands import Commands, SystemCommands
-from chaos.platforms.process import ProcessIdentity, State
+from chaos.machine.linux.commands import Commands, SystemCommands
+from chaos.machine.linux.process import ProcessIdentity, State
 
 if TYPE_CHECKING:
-    from chaos.platforms.hand.client import HandClient
+    from chaos.machine.hand.client import HandClient
 
 
 class CannotUndo(RuntimeError):

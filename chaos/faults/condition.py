@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Any
 
 from chaos.faults.kind import Victim
+from chaos.machine.job.protocol import Job
 from chaos.plan.parameters import Parameter
-from chaos.platforms.base import Job
 
 FOR_GOOD = 1e9
 """Seconds of a condition that ends with the launch: more than any run may take."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import Job
+from chaos.machine.job.protocol import Job
 
 
 class InRank(ABC):

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from chaos.history.ledger import UndoStep
+from chaos.machine.ascend.machine import RankMachine, ThisMachine
+from chaos.machine.job.protocol import Job
+from chaos.machine.linux.process import ProcessIdentity
+from chaos.machine.running.running import JobProcess
 from chaos.plan.asks import Asks
 from chaos.plan.hazard import Hazard
 from chaos.plan.parameters import Parameters
-from chaos.platforms.ascend.machine import RankMachine, ThisMachine
-from chaos.platforms.base import Job
-from chaos.platforms.process import ProcessIdentity
-from chaos.platforms.running import JobProcess
 from chaos.scenario.model import Scenario
 
 

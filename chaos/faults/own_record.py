@@ -8,7 +8,7 @@ from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.jsonl import decode, read_lines
-from chaos.platforms.base import Job
+from chaos.machine.job.protocol import Job
 
 
 def own_event(record: Path, event: str, fault: str) -> dict[str, Any] | None:

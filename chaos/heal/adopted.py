@@ -10,10 +10,10 @@ from dataclasses import replace
 from chaos.faults.action import CannotUndo, UndoContext, see_continued
 from chaos.faults.resources.fd_limit import RESTORE_LIMIT
 from chaos.history.ledger import UndoStep
-from chaos.platforms.find import running_claim
-from chaos.platforms.limits import open_files_limit, set_open_files_limit
-from chaos.platforms.process import NoSuchProcess, ProcessIdentity, RefusedProcess, WrongProcess, send_signal, state
-from chaos.platforms.procfs import all_pids, environment, read_stat
+from chaos.machine.job.processes import running_claim
+from chaos.machine.linux.limits import open_files_limit, set_open_files_limit
+from chaos.machine.linux.process import NoSuchProcess, ProcessIdentity, RefusedProcess, WrongProcess, send_signal, state
+from chaos.machine.linux.procfs import all_pids, environment, read_stat
 
 RESUME_ADOPTED = "resume-adopted"
 RESTORE_LIMIT_ADOPTED = "restore-limit-adopted"

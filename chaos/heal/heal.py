@@ -30,9 +30,9 @@ from chaos.heal.undo import (
 )
 from chaos.heal.undo_nodes import NodesByUndoSteps
 from chaos.history.ledger import Ledger, UndoStep
-from chaos.platforms.find import find_run_processes, runs_alive
-from chaos.platforms.mounts import mounts_in
-from chaos.platforms.process import state
+from chaos.machine.job.processes import find_run_processes, runs_alive
+from chaos.machine.linux.mounts import mounts_in
+from chaos.machine.linux.process import state
 from chaos.store import baselines as cache
 from chaos.store.directory import ADOPTED, LEDGER_FILE, RunDirectoryError, read_run, unfinished_files
 from chaos.store.ownership import RunIsLive, RunLock, is_live

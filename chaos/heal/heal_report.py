@@ -10,8 +10,8 @@ from typing import Literal
 
 from chaos.heal.trust import Trust
 from chaos.history.ledger import Ledger, UndoStep
-from chaos.platforms.find import find_run_processes
-from chaos.platforms.mounts import mounts_in
+from chaos.machine.job.processes import find_run_processes
+from chaos.machine.linux.mounts import mounts_in
 from chaos.store.directory import ADOPTED, LEDGER_FILE, private_directories, unfinished_files
 
 Outcome = Literal["nothing", "healed", "failed", "live", "copy", "refused"]

@@ -19,10 +19,10 @@ from chaos.heal.own_ways import by_own_ways
 from chaos.heal.trust import trust_in
 from chaos.heal.undo import UNDO_ACTIONS, in_order, undo_step
 from chaos.history.ledger import Ledger, UndoStep
-from chaos.platforms.find import FoundProcess, find_run_processes
-from chaos.platforms.mounts import mounts_in
-from chaos.platforms.outputs import standard_outputs_of
-from chaos.platforms.procfs import PROC
+from chaos.machine.job.processes import FoundProcess, find_run_processes
+from chaos.machine.linux.mounts import mounts_in
+from chaos.machine.linux.procfs import PROC
+from chaos.machine.running.outputs import standard_outputs_of
 from chaos.store.directory import ADOPTED, LEDGER_FILE, RunDirectoryError
 from chaos.store.ownership import RunIsLive, RunLock
 

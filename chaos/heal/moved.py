@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Literal
 
 from chaos.base.clock import boot_id
-from chaos.platforms.find import FoundProcess, find_run_processes
-from chaos.platforms.process import alive
-from chaos.platforms.procfs import PROC
+from chaos.machine.job.processes import FoundProcess, find_run_processes
+from chaos.machine.linux.process import alive
+from chaos.machine.linux.procfs import PROC
 from chaos.store.directory import DIRECTORY, INODE, RUN_FILE, RunDirectoryError, read_run
 from chaos.store.host import other_host, this_host
 from chaos.store.ownership import read_owner

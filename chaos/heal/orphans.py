@@ -16,10 +16,10 @@ from pathlib import Path, PurePath
 
 from chaos.base.clock import Clock, boot_id
 from chaos.history.reader import read_history
-from chaos.platforms.find import RUN_VARIABLE
-from chaos.platforms.outputs import standard_outputs_of
-from chaos.platforms.process import ProcessIdentity, RefusedProcess, ancestors, send_signal, wait_ended
-from chaos.platforms.procfs import all_pids, command_line, environment, read_stat
+from chaos.machine.job.processes import RUN_VARIABLE
+from chaos.machine.linux.process import ProcessIdentity, RefusedProcess, ancestors, send_signal, wait_ended
+from chaos.machine.linux.procfs import all_pids, command_line, environment, read_stat
+from chaos.machine.running.outputs import standard_outputs_of
 
 _PLACES = ("logs", "job")
 _END_SECONDS = 10.0

@@ -48,11 +48,11 @@ from chaos.heal.adopted import RESTORE_LIMIT_ADOPTED, RESUME_ADOPTED, restore_li
 from chaos.heal.undo_nodes import end_nodes, restore_node, resume_on_node
 from chaos.heal.undo_of_packages import GROUP, action_of_package, waits_for_processes
 from chaos.history.ledger import Ledger, LedgerError, UndoStep
-from chaos.platforms.ending import end_processes
-from chaos.platforms.find import RUN_VARIABLE, FoundProcess, find_run_processes
+from chaos.machine.job.ending import end_processes
+from chaos.machine.job.processes import RUN_VARIABLE, FoundProcess, find_run_processes
+from chaos.machine.linux.process import NoSuchProcess, ProcessIdentity, RefusedProcess, WrongProcess, send_signal, state
+from chaos.machine.linux.procfs import environment
 from chaos.platforms.nodes import END_NODES
-from chaos.platforms.process import NoSuchProcess, ProcessIdentity, RefusedProcess, WrongProcess, send_signal, state
-from chaos.platforms.procfs import environment
 from chaos.store.directory import MARKER, private_name
 
 _CONTINUE_SECONDS = 10.0

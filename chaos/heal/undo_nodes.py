@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from chaos.base.registry import UnknownName, registry
 from chaos.faults.action import CannotUndo, UndoContext, see_continued
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import PlatformError
-from chaos.platforms.hand.client import HandClient
+from chaos.machine.hand.client import HandClient
+from chaos.machine.job.protocol import PlatformError
+from chaos.machine.linux.process import NoSuchProcess, ProcessIdentity, WrongProcess
 from chaos.platforms.nodes import END_NODES, Node, NodePlatform, Restorable, RestoresNodes
-from chaos.platforms.process import NoSuchProcess, ProcessIdentity, WrongProcess
 
 
 def end_nodes(step: UndoStep, context: UndoContext) -> str:

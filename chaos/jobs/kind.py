@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from chaos.machine.job.protocol import Place
 from chaos.plan.traits import JobTraits
-from chaos.platforms.base import Place
 from chaos.scenario.completion import Completion, Unfinished
 from chaos.scenario.errors import Problem
 from chaos.scenario.model import Scenario

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from chaos.platforms.base import PlatformError
-from chaos.platforms.hand.package_calls import PackageCalls
+from chaos.machine.hand.package_calls import PackageCalls
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.nodes import Site
 
 MODULES = frozenset({"mindspore", "mindformers", "mindio_ttp", "numpy"})

@@ -11,15 +11,15 @@ from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from chaos.base.clock import Clock
 from chaos.history.ledger import Ledger
-from chaos.platforms.ascend.machine import RankMachine
-from chaos.platforms.base import LaunchSpec, Place, PlatformError
-from chaos.platforms.children import ExitStatus
-from chaos.platforms.ending import Ended
-from chaos.platforms.find import FoundProcess
-from chaos.platforms.hand.client import HandClient, HandLost, Visitors
-from chaos.platforms.hand.tool_calls import NodeMachine
-from chaos.platforms.process import ProcessIdentity, State
-from chaos.platforms.procfs import Signals
+from chaos.machine.ascend.machine import RankMachine
+from chaos.machine.hand.client import HandClient, HandLost, Visitors
+from chaos.machine.hand.tool_calls import NodeMachine
+from chaos.machine.job.ending import Ended
+from chaos.machine.job.processes import FoundProcess
+from chaos.machine.job.protocol import LaunchSpec, Place, PlatformError
+from chaos.machine.linux.children import ExitStatus
+from chaos.machine.linux.process import ProcessIdentity, State
+from chaos.machine.linux.procfs import Signals
 from chaos.scenario.job import Job as JobModel
 from chaos.scenario.model import Scenario
 

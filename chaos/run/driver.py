@@ -20,17 +20,17 @@ from chaos.evidence.checkpoints.saved import SavedKind
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
 from chaos.jobs.kind import JobError, JobKind, Simulated
+from chaos.machine.ascend.quarantine import node_name
+from chaos.machine.hand.client import HandLost
+from chaos.machine.job.protocol import Platform
+from chaos.machine.leases import Lease, Leases
+from chaos.machine.linux.children import subreaper
+from chaos.machine.linux.commands import SystemCommands
 from chaos.plan import io
 from chaos.plan.build import build_plan
 from chaos.plan.corruption import SILENT
 from chaos.plan.model import Plan
 from chaos.plan.schedule import ABNORMAL
-from chaos.platforms.ascend.quarantine import node_name
-from chaos.platforms.base import Platform
-from chaos.platforms.children import subreaper
-from chaos.platforms.commands import SystemCommands
-from chaos.platforms.hand.client import HandLost
-from chaos.platforms.leases import Lease, Leases
 from chaos.platforms.nodes import NamesNodes, NodePlatform, RecordsHosts
 from chaos.report.analyze import analyze
 from chaos.report.reason import BROKEN_OFF, became_of

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import chaos
-from chaos.platforms.masking import MASK, masked
+from chaos.machine.linux.masking import MASK, masked
 
 
 def recorded_command(arguments: Sequence[str]) -> list[str] | None:

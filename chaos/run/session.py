@@ -17,9 +17,9 @@ from chaos.heal.undo import AFTER_LAUNCHES, UNDO_ACTIONS, UndoContext, after_pro
 from chaos.heal.undo_nodes import NodesByUndoSteps
 from chaos.history.ledger import LedgerError, UndoStep
 from chaos.history.writer import HistoryWriteError, HistoryWriter
+from chaos.machine.job.processes import find_run_processes
+from chaos.machine.job.protocol import Platform, PlatformError
 from chaos.plan.model import Plan
-from chaos.platforms.base import Platform, PlatformError
-from chaos.platforms.find import find_run_processes
 from chaos.platforms.nodes import Node, NodePlatform, Nodes, Site
 from chaos.run.interrupts import interruptible_once, uninterrupted
 from chaos.run.launch.channel import Channel

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 
 from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.base.wait import DeadlineExpired, wait_for
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
+from chaos.machine.linux.net.namespace import Namespace
+from chaos.machine.linux.process import identify
+from chaos.machine.linux.procfs import PROC, all_pids, command_line, read_stat
 from chaos.platforms.network.here import shown_in
-from chaos.platforms.network.namespace import Namespace
-from chaos.platforms.process import identify
-from chaos.platforms.procfs import PROC, all_pids, command_line, read_stat
 
 _END_SECONDS = 10.0
 """For what ends with its harness: a starved machine may not have let it run since."""

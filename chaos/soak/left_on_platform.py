@@ -11,7 +11,7 @@ from pathlib import Path
 from chaos.faults.action import CannotUndo
 from chaos.heal.undo_nodes import platform_of_step
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.docker.search import search_engine
 from chaos.platforms.network.here import found_here
 from chaos.platforms.nodes import END_NODES, TellsLeft

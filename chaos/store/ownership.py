@@ -15,7 +15,7 @@ from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.base.plain_files import read_plain
 from chaos.base.wait import DeadlineExpired, wait_for
 from chaos.history.jsonl import decode
-from chaos.platforms.process import ProcessIdentity, alive, identify
+from chaos.machine.linux.process import ProcessIdentity, alive, identify
 
 LOCK_NAME = ".lock"
 _NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT)

@@ -18,7 +18,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from chaos.base.wait import DeadlineExpired, wait_for
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.docker.engine import connect
 
 DEBS = "CHAOS_DOCKER_DEBS"

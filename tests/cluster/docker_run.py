@@ -18,7 +18,7 @@ from chaos.faults.kind import Victim
 from chaos.heal.heal import heal_run
 from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_step
 from chaos.heal.undo_nodes import NodesByUndoSteps
-from chaos.platforms.base import LaunchSpec
+from chaos.machine.job.protocol import LaunchSpec
 from chaos.platforms.docker.engine import RUN_LABEL, connect, containers_of, take_away
 from chaos.platforms.docker.platform import DockerNodes, DockerPlatform
 from chaos.platforms.nodes import NodesJob, Site

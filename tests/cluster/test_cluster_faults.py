@@ -23,7 +23,8 @@ from chaos.faults.cluster import (
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.heal.undo import UNDO_ACTIONS, CannotUndo, UndoContext
 from chaos.history.ledger import UndoStep
-from chaos.platforms.children import ExitStatus
+from chaos.machine.linux.children import ExitStatus
+from chaos.machine.linux.process import ProcessIdentity
 from chaos.platforms.kubernetes.api import Api
 from chaos.platforms.kubernetes.facts import pod_state
 from chaos.platforms.kubernetes.own import NotOurs, Own
@@ -31,7 +32,6 @@ from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.pods import Pods
 from chaos.platforms.kubernetes.resources import CONFIGMAP, POD
 from chaos.platforms.kubernetes.workload import Named, manifests
-from chaos.platforms.process import ProcessIdentity
 from chaos.scenario.job import Job
 from chaos.scenario.kubernetes import Kubernetes
 from tests.cluster.control_plane import ControlPlane

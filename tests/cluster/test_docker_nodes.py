@@ -16,7 +16,7 @@ from chaos.base.registry import registry
 from chaos.base.wait import wait_for
 from chaos.faults.kind import FaultMissed
 from chaos.heal.heal import heal_run
-from chaos.platforms.base import LaunchSpec, PlatformError
+from chaos.machine.job.protocol import LaunchSpec, PlatformError
 from chaos.platforms.docker.engine import RUN_LABEL, connect, containers_of, take_away
 from chaos.platforms.docker.platform import _KEEPER, DockerPlatform, network_name
 from chaos.platforms.docker.subnets import make_network

@@ -12,10 +12,10 @@ import pytest
 from chaos.base.registry import registry
 from chaos.base.wait import wait_for
 from chaos.faults.kind import FaultMissed
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
+from chaos.machine.linux.mount_namespace import do_in
+from chaos.machine.linux.mounts import mount_removed, mounts_at
 from chaos.platforms.docker.processes import first_process, process_here
-from chaos.platforms.mount_namespace import do_in
-from chaos.platforms.mounts import mount_removed, mounts_at
 from tests.cluster.docker_run import SECONDS, Made, StartOn, landed, left_of
 from tests.rehearsal.kit import Chaos
 from tests.shipped import shipped

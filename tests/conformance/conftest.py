@@ -15,7 +15,7 @@ import yaml
 
 from chaos.doctor import Machine
 from chaos.doctor.sdk.offered import offered_by
-from chaos.platforms.leases import Leases
+from chaos.machine.leases import Leases
 from tests.conformance.driver import Story, importable, play
 
 TABLE: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("expected.yaml").read_text("utf-8"))

@@ -16,11 +16,11 @@ from chaos.faults.example import example
 from chaos.faults.kind import FaultKind, Preparing, Victim
 from chaos.heal.undo import UNDO_ACTIONS, UndoContext, Undone, healable, in_order, undo_step
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import Job, LaunchSpec
-from chaos.platforms.disk_image import thaw
-from chaos.platforms.local import LocalJob
-from chaos.platforms.mounts import mounts_at, unmount
-from chaos.platforms.permissions import directories_in, is_immutable
+from chaos.machine.job.local import LocalJob
+from chaos.machine.job.protocol import Job, LaunchSpec
+from chaos.machine.linux.disk_image import thaw
+from chaos.machine.linux.mounts import mounts_at, unmount
+from chaos.machine.linux.permissions import directories_in, is_immutable
 from chaos.store.directory import RunDirectory
 from tests.unit.faults.conftest import started
 from tests.unit.saved_checkpoints import save

@@ -21,12 +21,12 @@ from chaos.base.registry import registry
 from chaos.faults.kind import FaultKind, Victim, means_of
 from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_open_steps
 from chaos.heal.undo_nodes import NodesByUndoSteps
-from chaos.platforms.base import Job
+from chaos.machine.job.protocol import Job
+from chaos.machine.linux.mounts import mounts_at
+from chaos.machine.linux.process import ProcessIdentity
 from chaos.platforms.docker.node import DockerNode
-from chaos.platforms.mounts import mounts_at
 from chaos.platforms.network.holder import own_namespace
 from chaos.platforms.nodes import NodesJob
-from chaos.platforms.process import ProcessIdentity
 from chaos.store.directory import RunDirectory, create_run
 from tests.contract.stage import RANK, Stage, local, parameters_of
 from tests.contract.standins import Cards, Container, Hand, Kubelet, Network, Nodes

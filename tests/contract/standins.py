@@ -9,9 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from chaos.base.clock import SYSTEM_CLOCK
-from chaos.platforms.commands import Done
+from chaos.machine.linux.commands import Done
+from chaos.machine.linux.process import ProcessIdentity
 from chaos.platforms.docker.node import DockerNode
-from chaos.platforms.process import ProcessIdentity
 from tests.unit.conftest import FakeClock
 from tests.unit.faults.test_undo_cluster_nodes import kubelet
 from tests.unit.platforms.kubernetes.standin_api import Cluster

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from chaos.platforms.process import NoSuchProcess, WrongProcess, identify, send_signal
+from chaos.machine.linux.process import NoSuchProcess, WrongProcess, identify, send_signal
 from tests.documents.blocks import ROOT, Perform, blocks_of
 
 HARNESS = """
@@ -23,8 +23,8 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from chaos.faults.kind import Victim
-from chaos.platforms.find import RUN_VARIABLE
-from chaos.platforms.process import identify, state
+from chaos.machine.job.processes import RUN_VARIABLE
+from chaos.machine.linux.process import identify, state
 from chaos.base.registry import registry
 from chaos.store.directory import create_run
 from chaos.heal.undo import healable

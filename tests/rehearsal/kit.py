@@ -19,8 +19,8 @@ from chaos.base.wait import wait_for
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger
 from chaos.history.reader import History, read_history
-from chaos.platforms.ending import end_processes
-from chaos.platforms.find import find_run_processes
+from chaos.machine.job.ending import end_processes
+from chaos.machine.job.processes import find_run_processes
 
 T = TypeVar("T")
 

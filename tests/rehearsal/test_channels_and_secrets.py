@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from chaos.platforms.find import find_run_processes
+from chaos.machine.job.processes import find_run_processes
 from chaos.rehearsal.ttp.wire import Link
 from tests.rehearsal.kit import WAIT_SECONDS, Chaos, Run, checks_of
 

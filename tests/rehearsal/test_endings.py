@@ -12,7 +12,7 @@ import pytest
 
 from chaos.base.wait import Patience
 from chaos.history.event import Event
-from chaos.platforms.leases import Leases
+from chaos.machine.leases import Leases
 from tests.rehearsal.kit import SCENARIOS, Chaos, Done, Harness, Run, checks_of, said
 
 DEADLINES = SCENARIOS / "deadlines.yaml"
@@ -104,7 +104,7 @@ def test_ctrl_c_while_a_rank_is_suspended_continues_it_before_it_is_ended(chaos:
 def test_ctrl_c_while_waiting_for_cores_ends_the_call_before_any_run(fresh: Chaos, tmp_path: Path) -> None:
     directory = tmp_path / "leases"
     directory.mkdir(mode=0o700)
-    elsewhere = f"import pathlib\nfrom chaos.platforms import leases\nleases.default_directory = lambda: {directory!r}"
+    elsewhere = f"import pathlib\nfrom chaos.machine import leases\nleases.default_directory = lambda: {directory!r}"
     leases = Leases(directory)
     cores = os.sched_getaffinity(0)
     with leases.take_cores(len(cores), wait=Patience(1)):

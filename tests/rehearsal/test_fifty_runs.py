@@ -18,9 +18,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from chaos.platforms.find import RUN_VARIABLE
-from chaos.platforms.leases import Leases
-from chaos.platforms.procfs import environment
+from chaos.machine.job.processes import RUN_VARIABLE
+from chaos.machine.leases import Leases
+from chaos.machine.linux.procfs import environment
 from tests.rehearsal.kit import SCENARIOS, Chaos, Done, said
 
 PATIENT = SCENARIOS / "plain-patient.yaml"

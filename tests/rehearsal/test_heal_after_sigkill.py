@@ -11,7 +11,7 @@ import pytest
 
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.platforms.mounts import may_mount, mounts_at
+from chaos.machine.linux.mounts import may_mount, mounts_at
 from tests.rehearsal.kit import Chaos, Done, Run, said
 from tests.rehearsal.moments import Moment, draw
 

@@ -19,10 +19,10 @@ import pytest
 
 from chaos.base.wait import wait_for
 from chaos.history.reader import read_history
-from chaos.platforms.children import ExitStatus, collect, subreaper
-from chaos.platforms.leases import Leases
-from chaos.platforms.process import ProcessIdentity, send_signal, state
-from chaos.platforms.running import RunningJob, survey
+from chaos.machine.leases import Leases
+from chaos.machine.linux.children import ExitStatus, collect, subreaper
+from chaos.machine.linux.process import ProcessIdentity, send_signal, state
+from chaos.machine.running.running import RunningJob, survey
 from tests.rehearsal.kit import WAIT_SECONDS, Chaos, Run
 from tests.unit.running_jobs import own_job
 

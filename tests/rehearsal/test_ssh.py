@@ -19,7 +19,7 @@ import pytest
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
 from chaos.doctor import Machine, probe
-from chaos.platforms.hand.bundle import BUNDLE
+from chaos.machine.hand.bundle import BUNDLE
 from tests.recorded_bases import SCENARIOS as RECORDED
 from tests.recorded_bases import hold_against
 from tests.rehearsal.kit import SCENARIOS, Chaos, Harness, Run
@@ -27,7 +27,7 @@ from tests.ssh_hosts import AHEAD_SECONDS, TestHost, TestHosts, namespace_hosts
 
 PLAIN = "plain-kill-rank.yaml"
 TABLES = """
-from chaos.platforms.hand.netfilter import DEVICE, tables
+from chaos.machine.linux.net.netfilter import DEVICE, tables
 print(*tables("chaos_"), *tables("chaos_", DEVICE))
 """
 (IMPAIRMENT,) = probe(("impairment",), Machine())

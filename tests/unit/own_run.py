@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
-from chaos.platforms.ending import end_processes
-from chaos.platforms.find import find_run_processes
+from chaos.machine.job.ending import end_processes
+from chaos.machine.job.processes import find_run_processes
 from chaos.store.directory import RunDirectory, create_run
 
 

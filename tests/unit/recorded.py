@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from chaos.platforms.commands import Done
+from chaos.machine.linux.commands import Done
 
 SEEDS = Path(__file__).parents[1] / "fuzz" / "seeds"
 """Recorded outputs; the fuzzers begin with them."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from chaos.base.wait import wait_for
-from chaos.platforms.process import ProcessIdentity, identify, state
-from chaos.platforms.procfs import environment
+from chaos.machine.linux.process import ProcessIdentity, identify, state
+from chaos.machine.linux.procfs import environment
 
 
 @dataclass

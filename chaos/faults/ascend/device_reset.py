@@ -8,13 +8,13 @@ from typing import Any
 from chaos.faults.ascend.on_device import NEEDS, NEEDS_SCENARIO, Cards, on_node, place_of, told
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
+from chaos.machine.ascend.machine import RankMachine
+from chaos.machine.ascend.tools import Reset, reset_command
+from chaos.machine.job.protocol import Job
+from chaos.machine.linux.process import ProcessIdentity
 from chaos.plan.asks import Asks
 from chaos.plan.errors import EXCHANGE
 from chaos.plan.hazard import Hazard
-from chaos.platforms.ascend.machine import RankMachine
-from chaos.platforms.ascend.tools import Reset, reset_command
-from chaos.platforms.base import Job
-from chaos.platforms.process import ProcessIdentity
 
 
 class DeviceReset:

@@ -10,15 +10,15 @@ from typing import Any
 from chaos.faults.ascend.on_device import NEEDS, NEEDS_SCENARIO, Cards, on_node, place_of, told
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
+from chaos.machine.ascend.hccn import FAULT, SUCCESS
+from chaos.machine.ascend.machine import RankMachine
+from chaos.machine.ascend.tools import health_command, recovery
+from chaos.machine.ascend.unreadable import UnreadableOutput
+from chaos.machine.job.protocol import Job
+from chaos.machine.linux.commands import CommandError, NoSuchTool
+from chaos.machine.linux.process import ProcessIdentity
 from chaos.plan.hazard import Hazard
 from chaos.plan.mechanism import COMMUNICATION
-from chaos.platforms.ascend.hccn import FAULT, SUCCESS
-from chaos.platforms.ascend.machine import RankMachine
-from chaos.platforms.ascend.tools import health_command, recovery
-from chaos.platforms.ascend.unreadable import UnreadableOutput
-from chaos.platforms.base import Job
-from chaos.platforms.commands import CommandError, NoSuchTool
-from chaos.platforms.process import ProcessIdentity
 from chaos.scenario.model import Scenario
 
 

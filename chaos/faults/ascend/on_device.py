@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.platforms.ascend.device import Device, NoDevice, device_of
-from chaos.platforms.ascend.machine import RankMachine
-from chaos.platforms.ascend.tools import AscendTools
-from chaos.platforms.ascend.unreadable import UnreadableOutput
-from chaos.platforms.commands import CommandError
-from chaos.platforms.process import ProcessIdentity
+from chaos.machine.ascend.device import Device, NoDevice, device_of
+from chaos.machine.ascend.machine import RankMachine
+from chaos.machine.ascend.tools import AscendTools
+from chaos.machine.ascend.unreadable import UnreadableOutput
+from chaos.machine.linux.commands import CommandError
+from chaos.machine.linux.process import ProcessIdentity
 
 NEEDS = ("npu", "hccn_tool", "root")
 """Probes that must succeed: the tools, and the right to use them."""

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from chaos.base.wait import Deadline, DeadlineExpired, wait_for
 from chaos.faults.action import CannotUndo, UndoContext
 from chaos.history.ledger import UndoStep
-from chaos.platforms.ascend.hccn import SUCCESS
-from chaos.platforms.ascend.tools import AscendTools, health_command, recovery
-from chaos.platforms.ascend.unreadable import UnreadableOutput
-from chaos.platforms.base import PlatformError
-from chaos.platforms.commands import CommandError, NoSuchTool
-from chaos.platforms.hand.tool_calls import NodeMachine
+from chaos.machine.ascend.hccn import SUCCESS
+from chaos.machine.ascend.tools import AscendTools, health_command, recovery
+from chaos.machine.ascend.unreadable import UnreadableOutput
+from chaos.machine.hand.tool_calls import NodeMachine
+from chaos.machine.job.protocol import PlatformError
+from chaos.machine.linux.commands import CommandError, NoSuchTool
 
 LINK_SECONDS = 120.0
 CHIP_SECONDS = 300.0

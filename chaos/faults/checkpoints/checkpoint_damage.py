@@ -19,13 +19,13 @@ from chaos.faults.checkpoints.file_content import ABSENT, digest_file, digest_of
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.storage.storage import FROM_START
 from chaos.history.ledger import UndoStep
+from chaos.machine.job.protocol import Job
 from chaos.observe.checkpoint import CheckpointError
 from chaos.observe.layout import find_checkpoints
 from chaos.observe.mindformers_layout import ITERATION
 from chaos.observe.mindformers_records import COMMON, META, TRACKER, read_common, read_meta, read_tracker
 from chaos.observe.saved_state import read_saved_state
 from chaos.plan.damage import MODEL
-from chaos.platforms.base import Job
 
 RESTORE = "restore-checkpoint"
 """The undo action (chaos.faults.checkpoints.undo)."""

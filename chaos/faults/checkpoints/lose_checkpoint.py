@@ -13,7 +13,7 @@ from typing import Any
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.storage.storage import FROM_START
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import Job
+from chaos.machine.job.protocol import Job
 
 KEPT = "lost"
 """Directory of the run that takes what is lost to the job."""

@@ -28,7 +28,7 @@ from chaos.faults.checkpoints.file_content import digest_file
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.storage.storage import FROM_START
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import Job
+from chaos.machine.job.protocol import Job
 
 _STEP_IN_NAME = re.compile(r"(?P<epoch>-\d+_)(?P<step>\d+)(?=\.(?:ckpt|safetensors)$)")
 

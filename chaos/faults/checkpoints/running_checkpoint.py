@@ -19,13 +19,13 @@ from chaos.faults.checkpoints.checkpoint_parts import Hit, part_of
 from chaos.faults.checkpoints.rename_checkpoint import RenameCheckpoint
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
+from chaos.machine.job.protocol import Job
+from chaos.machine.linux.process import ProcessIdentity
+from chaos.machine.running.directories import key_of
+from chaos.machine.running.running import JobProcess, RunningJob, Survey, survey
 from chaos.observe.layout import find_checkpoints
 from chaos.plan.damage import MODEL, PARAMETERS
 from chaos.plan.parameters import Parameter, Parameters
-from chaos.platforms.base import Job
-from chaos.platforms.directories import key_of
-from chaos.platforms.process import ProcessIdentity
-from chaos.platforms.running import JobProcess, RunningJob, Survey, survey
 
 RESTORE_ADOPTED = f"{RESTORE}-adopted"
 """The undo action (chaos.faults.checkpoints.undo) for a file that is not of the run."""

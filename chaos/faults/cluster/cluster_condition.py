@@ -7,7 +7,7 @@ from typing import Any
 
 from chaos.faults.condition import Condition
 from chaos.faults.kind import Victim
-from chaos.platforms.base import Job
+from chaos.machine.job.protocol import Job
 from chaos.platforms.kubernetes.asking import asked
 
 

@@ -9,8 +9,8 @@ from chaos.faults.cluster.in_cluster import CHANGES_NODES, NEEDS_CLUSTER, host_o
 from chaos.faults.condition import LASTS
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
+from chaos.machine.job.protocol import Job
 from chaos.plan.hazard import Hazard
-from chaos.platforms.base import Job
 from chaos.platforms.kubernetes.asking import answered, asked
 
 

@@ -8,8 +8,8 @@ from chaos.faults.cluster.in_cluster import CHANGES_NODES, EVICTS, host_of, pod_
 from chaos.faults.cluster.pod_evict import PodEvict
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
+from chaos.machine.job.protocol import Job
 from chaos.plan.hazard import Hazard
-from chaos.platforms.base import Job
 from chaos.platforms.kubernetes.asking import answered, asked
 
 

@@ -10,7 +10,7 @@ from chaos.faults.cluster.cluster_condition import ClusterCondition
 from chaos.faults.cluster.in_cluster import NEEDS_CLUSTER, pod_node
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import Job
+from chaos.machine.job.protocol import Job
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.api import ApiError
 from chaos.platforms.kubernetes.asking import answered, asked

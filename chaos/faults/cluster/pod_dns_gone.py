@@ -8,7 +8,7 @@ from __future__ import annotations
 from chaos.faults.cluster.on_mesh import OnMesh, rights
 from chaos.faults.condition import LASTS
 from chaos.faults.kind import Victim
-from chaos.platforms.base import Job
+from chaos.machine.job.protocol import Job
 from chaos.platforms.kubernetes.chaos_mesh import dns_chaos
 from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.resources import DNS_CHAOS

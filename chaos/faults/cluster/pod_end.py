@@ -9,7 +9,7 @@ from typing import Any
 from chaos.faults.cluster.in_cluster import NEEDS_CLUSTER, order_once, pod_gone, pod_node
 from chaos.faults.kind import Victim
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import Job
+from chaos.machine.job.protocol import Job
 from chaos.platforms.kubernetes.pod_node import PodNode
 
 

@@ -15,9 +15,9 @@ from chaos.faults.cluster.in_cluster import NEEDS_CLUSTER, RECOVER_PUBLIC_FAULT,
 from chaos.faults.condition import LASTS
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
+from chaos.machine.job.protocol import Job
 from chaos.plan.hazard import Hazard
 from chaos.plan.parameters import Parameter
-from chaos.platforms.base import Job
 from chaos.platforms.kubernetes.asking import answered, asked
 from chaos.platforms.kubernetes.fault_message import RIGHTS, is_listed, is_sent, send
 from chaos.platforms.kubernetes.own import Own

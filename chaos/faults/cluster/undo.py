@@ -8,7 +8,7 @@ from chaos.faults.cluster.in_cluster import RECOVER_PUBLIC_FAULT, RELEASE_NODE
 from chaos.faults.cluster.on_mesh import DELETE_MESH
 from chaos.faults.cluster.public_fault import described
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.kubernetes.fault_message import forget, is_listed, listed, recover, recover_anew
 from chaos.platforms.kubernetes.names import BEFORE_ANNOTATION, HELD_ANNOTATION, HELD_FOR_ANNOTATION
 from chaos.platforms.kubernetes.own import Own, Release

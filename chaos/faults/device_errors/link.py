@@ -13,7 +13,7 @@ from typing import Any
 from chaos.faults.in_rank import InRank
 from chaos.faults.kind import Victim
 from chaos.faults.own_record import own_proof
-from chaos.platforms.base import Job
+from chaos.machine.job.protocol import Job
 
 ACTION = "link.down"
 

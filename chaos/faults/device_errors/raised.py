@@ -8,7 +8,7 @@ from typing import Any
 from chaos.faults.in_rank import InRank
 from chaos.faults.kind import Victim
 from chaos.faults.own_record import own_proof
-from chaos.platforms.base import Job
+from chaos.machine.job.protocol import Job
 
 
 @dataclass(frozen=True)

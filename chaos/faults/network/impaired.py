@@ -10,8 +10,8 @@ from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.network.on_network import OnNetwork, between, missed, sides
-from chaos.platforms.base import Job, PlatformError
-from chaos.platforms.network.echo import Echoes
+from chaos.machine.job.protocol import Job, PlatformError
+from chaos.machine.linux.net.echo import Echoes
 from chaos.platforms.network.impairment import Impairment
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from chaos.faults.condition import LASTS
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.network.on_network import OnNetwork, between, missed
+from chaos.machine.job.protocol import Job, PlatformError
 from chaos.plan.parameters import Parameter
-from chaos.platforms.base import Job, PlatformError
 
 
 class NetworkRate(OnNetwork):

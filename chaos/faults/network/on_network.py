@@ -10,8 +10,8 @@ from chaos.base.rank_sets import named
 from chaos.faults.condition import Condition
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
+from chaos.machine.job.protocol import Job, PlatformError
 from chaos.plan.parameters import Parameter
-from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.network.between import Between
 from chaos.platforms.nodes import NodesJob
 

@@ -15,11 +15,11 @@ from typing import Any
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.network.named_port import port_of
 from chaos.faults.network.on_network import BRIEFLY, OnNetwork, between, missed, own_and_others
+from chaos.machine.job.protocol import Job, PlatformError
+from chaos.machine.linux.net.ports import Ports
 from chaos.plan.parameters import Parameter, value_of
 from chaos.plan.ports import PORT
-from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.network.between import Way
-from chaos.platforms.network.ports import Ports
 
 
 class PortBlocked(OnNetwork):

@@ -8,7 +8,7 @@ from pathlib import Path
 from chaos.faults.action import CannotUndo, UndoContext
 from chaos.faults.storage.undo import is_in_run
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.network.router import Router
 
 _NO_HARM = "the network of the run has gone with its harness"

@@ -13,7 +13,7 @@ from chaos.faults.condition import LASTS, Condition
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.nodes.on_node import NEEDS_NODES, make_once, node_of, restore_steps
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import Job
+from chaos.machine.job.protocol import Job
 
 MEANS = "names"
 

@@ -8,7 +8,7 @@ from typing import Any
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.nodes.on_node import MEANS, NEEDS_NODES, make_once, node_of
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import Job
+from chaos.machine.job.protocol import Job
 
 _KILLED = 128 + signal.SIGKILL
 """The exit code of a container whose first process was ended by SIGKILL."""

@@ -15,8 +15,8 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.nodes.on_node import MEANS, NEEDS_NODES, node_of, restore_steps
 from chaos.faults.rank_acts.own_end import OwnEnd
 from chaos.history.ledger import UndoStep
+from chaos.machine.job.protocol import Job
 from chaos.plan.parameters import Parameter
-from chaos.platforms.base import Job
 
 DEFAULT = 32
 _MEBIBYTE = 1 << 20

@@ -11,8 +11,8 @@ from typing import Any, Protocol, runtime_checkable
 from chaos.faults.ascend.on_device import NEEDS_SCENARIO
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
+from chaos.machine.job.protocol import Job
 from chaos.plan.hazard import Hazard
-from chaos.platforms.base import Job
 
 
 @runtime_checkable

@@ -13,9 +13,9 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.nodes.on_node import MEANS, NEEDS_NODES, ActsOnNode, make_once, node_of, restore_steps
 from chaos.faults.storage.storage import directory_of, name_refused, shown
 from chaos.history.ledger import UndoStep
+from chaos.machine.job.protocol import Job
+from chaos.machine.linux.mounts import Mount, mounts_at
 from chaos.plan.model import VOLUME_GONE
-from chaos.platforms.base import Job
-from chaos.platforms.mounts import Mount, mounts_at
 
 
 class NodeVolumeGone:

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import Job
+from chaos.machine.job.protocol import Job
 
 MEANS = "node"
 NEEDS_NODES = "needs a platform that has nodes, in a scenario"

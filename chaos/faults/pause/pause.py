@@ -15,7 +15,7 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.own_record import own_event
 from chaos.faults.pause.paused import paused_at
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import Job
+from chaos.machine.job.protocol import Job
 
 _MARGIN_SECONDS = 60
 """What the controller is told to wait for the order to go on beyond the time asked for: that order comes from here."""

@@ -9,10 +9,10 @@ from typing import Any
 from chaos.faults.in_rank import InRank
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.own_record import own_event
+from chaos.machine.job.protocol import Job
 from chaos.plan.asks import Asks
 from chaos.plan.hangs import HANG, SECONDS
 from chaos.plan.parameters import Parameter, Parameters
-from chaos.platforms.base import Job
 
 PHASES = ("step.begin", "forward", "allreduce.enter", "optimizer.update", "step.end")
 """Where a rank can hang: on its way through a step."""

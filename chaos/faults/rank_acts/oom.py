@@ -18,9 +18,9 @@ from typing import Any
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.rank_acts.own_end import OwnEnd
 from chaos.history.ledger import UndoStep
+from chaos.machine.job.protocol import Job
+from chaos.machine.linux.memory_group import MemoryGroups, NoMemoryGroup, kills, memory_groups
 from chaos.plan.parameters import Parameter
-from chaos.platforms.base import Job
-from chaos.platforms.memory_group import MemoryGroups, NoMemoryGroup, kills, memory_groups
 
 REMOVE = "remove-memory-group"
 """The undo action (chaos.faults.rank_acts.undo)."""

@@ -8,9 +8,9 @@ from typing import Any
 from chaos.faults.in_rank import InRank
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.own_record import own_event
+from chaos.machine.job.protocol import Job
 from chaos.plan.asks import Asks
 from chaos.plan.parameters import Parameters
-from chaos.platforms.base import Job
 
 
 @dataclass(frozen=True)

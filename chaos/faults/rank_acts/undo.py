@@ -6,8 +6,8 @@ from pathlib import Path
 
 from chaos.faults.action import CannotUndo, UndoContext
 from chaos.history.ledger import UndoStep
-from chaos.platforms.cgroup import members
-from chaos.platforms.memory_group import is_memory_group
+from chaos.machine.linux.cgroup import members
+from chaos.machine.linux.memory_group import is_memory_group
 
 
 def remove_memory_group(step: UndoStep, context: UndoContext) -> str:

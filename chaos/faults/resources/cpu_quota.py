@@ -13,11 +13,11 @@ from typing import Any
 from chaos.faults.condition import LASTS, Condition
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
+from chaos.machine.job.processes import RUN_VARIABLE
+from chaos.machine.job.protocol import Job
+from chaos.machine.linux.cgroup import cpu_hierarchy, group_of, place_for, throttle, throttled
+from chaos.machine.linux.procfs import environment
 from chaos.plan.parameters import Parameter
-from chaos.platforms.base import Job
-from chaos.platforms.cgroup import cpu_hierarchy, group_of, place_for, throttle, throttled
-from chaos.platforms.find import RUN_VARIABLE
-from chaos.platforms.procfs import environment
 
 LEAVE_GROUP = "leave-group"
 """The undo action (chaos.faults.resources.undo)."""

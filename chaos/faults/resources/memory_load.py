@@ -15,9 +15,9 @@ from chaos.faults.beside import client as beside
 from chaos.faults.condition import LASTS, Condition
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
+from chaos.machine.job.protocol import Job
+from chaos.machine.linux.procfs import resident_bytes
 from chaos.plan.parameters import Parameter
-from chaos.platforms.base import Job
-from chaos.platforms.procfs import resident_bytes
 
 _MEBIBYTE = 1 << 20
 _LEFT = 512

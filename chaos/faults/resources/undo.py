@@ -6,11 +6,11 @@ from pathlib import Path
 
 from chaos.faults.action import CannotUndo, UndoContext
 from chaos.history.ledger import UndoStep
-from chaos.platforms.cgroup import cpu_hierarchy, dissolve
-from chaos.platforms.find import RUN_VARIABLE
-from chaos.platforms.limits import set_open_files_limit
-from chaos.platforms.process import ProcessIdentity, state
-from chaos.platforms.procfs import environment
+from chaos.machine.job.processes import RUN_VARIABLE
+from chaos.machine.linux.cgroup import cpu_hierarchy, dissolve
+from chaos.machine.linux.limits import set_open_files_limit
+from chaos.machine.linux.process import ProcessIdentity, state
+from chaos.machine.linux.procfs import environment
 
 
 def restore_limit(step: UndoStep, context: UndoContext) -> str:

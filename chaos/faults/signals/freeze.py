@@ -13,8 +13,8 @@ from typing import Any
 from chaos.faults.condition import Condition
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
+from chaos.machine.job.protocol import Job
 from chaos.plan.parameters import Parameter
-from chaos.platforms.base import Job
 
 
 class Freeze(Condition):

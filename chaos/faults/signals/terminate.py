@@ -15,9 +15,9 @@ from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import Job, TellsSignals
-from chaos.platforms.children import ExitStatus
-from chaos.platforms.procfs import Signals, read_signals
+from chaos.machine.job.protocol import Job, TellsSignals
+from chaos.machine.linux.children import ExitStatus
+from chaos.machine.linux.procfs import Signals, read_signals
 
 
 class Terminate:

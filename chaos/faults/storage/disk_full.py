@@ -14,9 +14,9 @@ from typing import Any
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.storage.storage import directory_of, refusal, shown, top_mount, unmount_step
 from chaos.history.ledger import UndoStep
+from chaos.machine.job.protocol import Job
+from chaos.machine.linux.mounts import mount_memory, mounts_at, resize_memory
 from chaos.plan.model import STORAGE_FULL
-from chaos.platforms.base import Job
-from chaos.platforms.mounts import mount_memory, mounts_at, resize_memory
 
 SOURCE = "chaos-disk"
 """By this name the file system is known as the harness's own."""

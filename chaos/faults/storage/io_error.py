@@ -13,9 +13,9 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.storage.own_disk import OnOwnDisk, own_mount
 from chaos.faults.storage.storage import directory_of, refusal, shown
 from chaos.history.ledger import UndoStep
+from chaos.machine.job.protocol import Job
+from chaos.machine.linux.disk_image import shut_down
 from chaos.plan.model import STORAGE_ERROR
-from chaos.platforms.base import Job
-from chaos.platforms.disk_image import shut_down
 
 
 class IoError(OnOwnDisk):

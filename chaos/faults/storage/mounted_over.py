@@ -8,8 +8,8 @@ from pathlib import Path
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.storage.storage import FROM_START, directory_of, top_mount, unmount_step
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import Job
-from chaos.platforms.mounts import Mount
+from chaos.machine.job.protocol import Job
+from chaos.machine.linux.mounts import Mount
 
 
 class MountedOver(ABC):

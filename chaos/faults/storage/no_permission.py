@@ -13,15 +13,15 @@ from chaos.base.walking import raise_too_deep
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.storage.storage import FROM_START, directory_of, refusal
 from chaos.history.ledger import UndoStep
-from chaos.plan.model import STORAGE_DENIED
-from chaos.platforms.base import Job
-from chaos.platforms.permissions import (
+from chaos.machine.job.protocol import Job
+from chaos.machine.linux.permissions import (
     CAP_DAC_OVERRIDE,
     directories_in,
     has_capability,
     is_immutable,
     set_immutable,
 )
+from chaos.plan.model import STORAGE_DENIED
 
 ALLOW = "allow-writing"
 """The undo action (chaos.faults.storage.undo)."""

@@ -7,11 +7,11 @@ from pathlib import Path
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.storage.storage import directory_of, top_mount, unmount_step
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import Job
-from chaos.platforms.commands import CommandError, SystemCommands
-from chaos.platforms.disk_image import make_image, mount_image
-from chaos.platforms.loop import is_backed_by
-from chaos.platforms.mounts import Mount, mounts_at
+from chaos.machine.job.protocol import Job
+from chaos.machine.linux.commands import CommandError, SystemCommands
+from chaos.machine.linux.disk_image import make_image, mount_image
+from chaos.machine.linux.loop import is_backed_by
+from chaos.machine.linux.mounts import Mount, mounts_at
 
 BYTES = 16 << 30
 """Size of the disk. Room is taken by what is written to it."""

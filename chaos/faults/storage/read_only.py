@@ -12,9 +12,9 @@ from typing import Any
 from chaos.faults.kind import Victim
 from chaos.faults.storage.mounted_over import MountedOver
 from chaos.faults.storage.storage import refusal, shown, top_mount
+from chaos.machine.job.protocol import Job
+from chaos.machine.linux.mounts import Mount, mount_read_only
 from chaos.plan.model import STORAGE_READ_ONLY
-from chaos.platforms.base import Job
-from chaos.platforms.mounts import Mount, mount_read_only
 
 
 class ReadOnly(MountedOver):

@@ -17,9 +17,9 @@ from chaos.faults.condition import LASTS, Condition
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.storage.storage import FROM_START, directory_of, top_mount, unmount_step
 from chaos.history.ledger import UndoStep
+from chaos.machine.job.protocol import Job
+from chaos.machine.linux.mounts import Mount, mount_itself, mounts_at
 from chaos.plan.parameters import Parameter
-from chaos.platforms.base import Job
-from chaos.platforms.mounts import Mount, mount_itself, mounts_at
 
 
 class SlowStorage(Condition):

@@ -9,8 +9,8 @@ from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import Job
-from chaos.platforms.mounts import Mount, mounts_at
+from chaos.machine.job.protocol import Job
+from chaos.machine.linux.mounts import Mount, mounts_at
 
 UNMOUNT = "unmount-storage"
 """The undo action (chaos.faults.storage.undo)."""

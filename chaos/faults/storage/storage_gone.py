@@ -13,9 +13,9 @@ from typing import Any
 from chaos.faults.kind import Victim
 from chaos.faults.storage.mounted_over import MountedOver
 from chaos.faults.storage.storage import refusal_of_name, shown, top_mount
+from chaos.machine.job.protocol import Job
+from chaos.machine.linux.mounts import Mount, mount_removed
 from chaos.plan.model import STORAGE_GONE
-from chaos.platforms.base import Job
-from chaos.platforms.mounts import Mount, mount_removed
 
 
 class StorageGone(MountedOver):

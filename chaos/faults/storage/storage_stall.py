@@ -15,10 +15,10 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.storage.own_disk import OnOwnDisk, is_own, own_mount
 from chaos.faults.storage.storage import directory_of
 from chaos.history.ledger import UndoStep
+from chaos.machine.job.protocol import Job
+from chaos.machine.linux.disk_image import freeze, is_frozen, thaw
+from chaos.machine.linux.mounts import mounts_at
 from chaos.plan.parameters import Parameter
-from chaos.platforms.base import Job
-from chaos.platforms.disk_image import freeze, is_frozen, thaw
-from chaos.platforms.mounts import mounts_at
 
 THAW = "thaw-storage"
 """The undo action (chaos.faults.storage.undo)."""

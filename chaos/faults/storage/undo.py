@@ -13,9 +13,9 @@ from chaos.faults.action import CannotUndo, UndoContext
 from chaos.faults.storage.disk_full import SOURCE
 from chaos.faults.storage.own_disk import image_of, is_own
 from chaos.history.ledger import UndoStep
-from chaos.platforms.disk_image import flush, mount_image, thaw
-from chaos.platforms.mounts import mounts_at, unmount
-from chaos.platforms.permissions import directories_in, is_immutable, set_immutable
+from chaos.machine.linux.disk_image import flush, mount_image, thaw
+from chaos.machine.linux.mounts import mounts_at, unmount
+from chaos.machine.linux.permissions import directories_in, is_immutable, set_immutable
 from chaos.store.directory import RunDirectoryError, read_run
 
 

@@ -13,8 +13,8 @@ from types import MappingProxyType
 
 from chaos.faults.kind import Victim
 from chaos.faults.values.altering import Altering
+from chaos.machine.job.protocol import Job
 from chaos.plan.parameters import Parameter
-from chaos.platforms.base import Job
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import Any
 from chaos.faults.in_rank import InRank
 from chaos.faults.kind import Victim
 from chaos.faults.own_record import own_proof
-from chaos.platforms.base import Job
+from chaos.machine.job.protocol import Job
 
 ABNORMAL = "abnormal result"
 """Effect of a fault kind whose step computes what it should not."""

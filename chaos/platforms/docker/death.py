@@ -6,8 +6,8 @@ import time
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from chaos.platforms.base import PlatformError
-from chaos.platforms.children import ExitStatus
+from chaos.machine.job.protocol import PlatformError
+from chaos.machine.linux.children import ExitStatus
 from chaos.platforms.docker.engine import engine_errors, state_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 
 if TYPE_CHECKING:
     from docker import DockerClient

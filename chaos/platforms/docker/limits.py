@@ -10,10 +10,10 @@ import contextlib
 import time
 from typing import TYPE_CHECKING, Any
 
-from chaos.platforms.base import PlatformError
+from chaos.machine.hand.client import HandClient, HandLost
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.docker.death import seconds_of
 from chaos.platforms.docker.engine import engine_errors
-from chaos.platforms.hand.client import HandClient, HandLost
 
 if TYPE_CHECKING:
     from docker.models.containers import Container

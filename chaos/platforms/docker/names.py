@@ -11,12 +11,12 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
+from chaos.machine.linux.mount_namespace import do_in
+from chaos.machine.linux.net.namespace import Namespace
+from chaos.machine.linux.process import identify
 from chaos.platforms.docker.engine import engine_errors
 from chaos.platforms.docker.processes import first_process
-from chaos.platforms.mount_namespace import do_in
-from chaos.platforms.network.namespace import Namespace
-from chaos.platforms.process import identify
 
 if TYPE_CHECKING:
     from docker.models.containers import Container

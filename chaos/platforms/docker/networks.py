@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from chaos.machine.hand.client import HandClient
+from chaos.machine.linux.net.namespace import Namespace
 from chaos.platforms.docker.engine import NODE_LABEL
 from chaos.platforms.docker.node import DockerNode
 from chaos.platforms.docker.platform import DockerNodes, DockerPlatform
 from chaos.platforms.docker.processes import first_process
-from chaos.platforms.hand.client import HandClient
 from chaos.platforms.network.holder import HeldRouter, own_namespace
-from chaos.platforms.network.namespace import Namespace
 from chaos.platforms.network.numbers import address_of
 from chaos.platforms.network.router import Router
 from chaos.platforms.nodes import Site

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
-from chaos.platforms.base import PlatformError
-from chaos.platforms.children import ExitStatus
+from chaos.machine.hand.client import HandClient
+from chaos.machine.job.protocol import PlatformError
+from chaos.machine.linux.children import ExitStatus
 from chaos.platforms.docker import names
 from chaos.platforms.docker.death import how_it_ended
 from chaos.platforms.docker.engine import engine_errors, state_of
@@ -26,7 +27,6 @@ from chaos.platforms.docker.limits import (
 )
 from chaos.platforms.docker.processes import process_here
 from chaos.platforms.docker.volume import give_back, take_directory
-from chaos.platforms.hand.client import HandClient
 from chaos.platforms.nodes import NodeState
 
 if TYPE_CHECKING:

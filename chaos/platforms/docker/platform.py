@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import chaos
 from chaos.base.clock import Clock
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import PlatformError
+from chaos.machine.hand.bundle import BUNDLE, write_bundle
+from chaos.machine.hand.client import HandClient
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.docker.engine import (
     IMAGE_LABEL,
     NODE_LABEL,
@@ -31,8 +33,6 @@ from chaos.platforms.docker.node import DockerNode, restore
 from chaos.platforms.docker.subnets import complaint, make_network
 from chaos.platforms.docker.transport import ExecTransport
 from chaos.platforms.elsewhere import MET_THERE, Asked, refuse_lacking
-from chaos.platforms.hand.bundle import BUNDLE, write_bundle
-from chaos.platforms.hand.client import HandClient
 from chaos.platforms.held import HeldNodes
 from chaos.platforms.nodes import END_NODES, Site
 from chaos.scenario.docker import Docker

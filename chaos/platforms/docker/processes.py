@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
+from chaos.machine.linux.procfs import PROC, kernel_lines, read_text
 from chaos.platforms.docker.engine import engine_errors
-from chaos.platforms.procfs import PROC, kernel_lines, read_text
 
 if TYPE_CHECKING:
     from docker.models.containers import Container

@@ -10,7 +10,7 @@ import ipaddress
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.docker.engine import RUN_LABEL, engine_errors
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import functools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
+from chaos.machine.linux.mount_namespace import do_in
+from chaos.machine.linux.mounts import REMOVED, Mount, all_mounts, mount_removed, unmount
 from chaos.platforms.docker.processes import first_process
-from chaos.platforms.mount_namespace import do_in
-from chaos.platforms.mounts import REMOVED, Mount, all_mounts, mount_removed, unmount
 
 if TYPE_CHECKING:
     from docker.models.containers import Container

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from chaos.base.clock import SYSTEM_CLOCK, Clock
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.kubernetes.credentials import load_in_memory
 
 CALL_SECONDS = 30.0

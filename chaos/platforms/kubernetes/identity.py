@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.kubernetes.api import Api, ApiError
 from chaos.platforms.kubernetes.own import NotOurs
 

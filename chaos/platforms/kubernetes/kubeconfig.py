@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.base.plain_files import read_plain
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 
 _PROGRAMS = ("exec", "auth-provider")
 """Keys of a user's entry by which the client runs a program, by a path of its own choice."""

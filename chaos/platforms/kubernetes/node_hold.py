@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from chaos.base.strict_json import parse
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.workload import Manifest
 

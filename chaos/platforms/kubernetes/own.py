@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.api import MERGE, STRATEGIC, Api, ApiError
 from chaos.platforms.kubernetes.node_hold import STATUS, hold_of, holder, is_ready

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chaos.base.clock import Clock
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.own import Own
 from chaos.platforms.kubernetes.ranks import UnreadableRankTable, ranks_to_pods, read_rank_table

@@ -11,10 +11,10 @@ from typing import Any
 
 from chaos.base.clock import Clock
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import PlatformError
+from chaos.machine.hand.bundle import hand_argv
+from chaos.machine.hand.client import HandClient
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.elsewhere import MET_THERE, Asked, refuse_lacking
-from chaos.platforms.hand.bundle import hand_argv
-from chaos.platforms.hand.client import HandClient
 from chaos.platforms.held import HeldNodes
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.api import ApiError, connect

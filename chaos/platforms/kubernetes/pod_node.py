@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from chaos.platforms.children import ExitStatus
-from chaos.platforms.hand.client import HandClient
+from chaos.machine.hand.client import HandClient
+from chaos.machine.linux.children import ExitStatus
 from chaos.platforms.kubernetes.facts import PodState, pod_state
 from chaos.platforms.kubernetes.own import Found, Own
 from chaos.platforms.kubernetes.pods import Pods

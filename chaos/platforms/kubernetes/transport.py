@@ -6,7 +6,7 @@ import contextlib
 import threading
 from typing import Any
 
-from chaos.platforms.hand.bundle import bundle
+from chaos.machine.hand.bundle import bundle
 
 _STDOUT, _STDERR, _ERROR = 1, 2, 3
 _PIECE = 1 << 15

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from chaos.platforms.network.connections import Connection
-from chaos.platforms.network.echo import Echoes
+from chaos.machine.linux.net.connections import Connection
+from chaos.machine.linux.net.echo import Echoes
+from chaos.machine.linux.net.ports import Ports
 from chaos.platforms.network.impairment import Impairment
-from chaos.platforms.network.ports import Ports
 
 Way = tuple[int, int]
 """From a node to another, by their numbers."""
@@ -105,4 +105,4 @@ class Between(Protocol):
         often it would have been more (``overlimits``); None without one."""
 
     def echo(self, node: int, others: Sequence[int], *, count: int, interval: float = 0.0, wait: float) -> Echoes:
-        """What comes of echo requests from a node to each of the others (:func:`chaos.platforms.network.echo.ask`)."""
+        """What comes of echo requests from a node to each of the others (:func:`chaos.machine.linux.net.echo.ask`)."""

@@ -7,12 +7,12 @@ import subprocess
 from pathlib import Path
 
 from chaos.base.clock import Clock
-from chaos.platforms.base import PlatformError
-from chaos.platforms.hand.transport import OWN_GROUP
-from chaos.platforms.network.namespace import Namespace
+from chaos.machine.hand.transport import OWN_GROUP
+from chaos.machine.job.protocol import PlatformError
+from chaos.machine.linux.net.namespace import Namespace
+from chaos.machine.linux.process import identify
+from chaos.machine.linux.procfs import PROC
 from chaos.platforms.network.router import HOLDS_FOR, RECORD, Router
-from chaos.platforms.process import identify
-from chaos.platforms.procfs import PROC
 
 _HOLD = ("unshare", "--net", "--", "cat")
 """Who holds a namespace: it ends when its input does, which is when the harness has ended."""

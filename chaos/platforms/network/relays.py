@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from chaos.base.strict_json import parse
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
+from chaos.machine.linux.net.namespace import Namespace
 from chaos.platforms.network import relay
 from chaos.platforms.network.impairment import Impairment
-from chaos.platforms.network.namespace import Namespace
 
 _OWN_GROUP: dict[str, Any] = {"process_group": 0} if sys.version_info >= (3, 11) else {}
 _FIRST = 31_000

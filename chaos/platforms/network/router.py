@@ -14,8 +14,16 @@ from pathlib import Path
 
 from chaos.base.plain_files import read_plain
 from chaos.base.strict_json import parse
-from chaos.platforms.base import PlatformError
-from chaos.platforms.network.attempts import answered
+from chaos.machine.job.protocol import PlatformError
+from chaos.machine.linux.net.attempts import answered
+from chaos.machine.linux.net.connected import connections
+from chaos.machine.linux.net.connections import Connection, established, reset
+from chaos.machine.linux.net.echo import Echoes, added, ask
+from chaos.machine.linux.net.namespace import Namespace
+from chaos.machine.linux.net.ports import ANY, Ports
+from chaos.machine.linux.net.rules import Rule, Rules
+from chaos.machine.linux.process import ProcessIdentity
+from chaos.machine.linux.procfs import environment
 from chaos.platforms.network.between import (
     ANSWER_SECONDS,
     ECHO_SECONDS,
@@ -26,11 +34,7 @@ from chaos.platforms.network.between import (
     Way,
     another_port,
 )
-from chaos.platforms.network.connected import connections
-from chaos.platforms.network.connections import Connection, established, reset
-from chaos.platforms.network.echo import Echoes, added, ask
 from chaos.platforms.network.impairment import Impairment
-from chaos.platforms.network.namespace import Namespace
 from chaos.platforms.network.numbers import (
     MOST_NODES,
     address_of,
@@ -41,11 +45,7 @@ from chaos.platforms.network.numbers import (
     preference_of,
     protocol_of,
 )
-from chaos.platforms.network.ports import ANY, Ports
 from chaos.platforms.network.relays import Relays, netem
-from chaos.platforms.network.rules import Rule, Rules
-from chaos.platforms.process import ProcessIdentity
-from chaos.platforms.procfs import environment
 
 RECORD = "network.json"
 """File of the run's directory that says which process holds the router's namespace."""

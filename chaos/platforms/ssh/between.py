@@ -12,9 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from chaos.platforms.hand.client import HandClient
-from chaos.platforms.hand.netfilter import Counted, Rule
-from chaos.platforms.hand.network_calls import Looked
+from chaos.machine.hand.client import HandClient
+from chaos.machine.hand.network_calls import Looked
+from chaos.machine.linux.net.connections import Connection
+from chaos.machine.linux.net.echo import Echoes, added
+from chaos.machine.linux.net.netfilter import Counted, Rule
+from chaos.machine.linux.net.ports import ANY, Ports
 from chaos.platforms.network.between import (
     ANSWER_SECONDS,
     ECHO_SECONDS,
@@ -25,10 +28,7 @@ from chaos.platforms.network.between import (
     Way,
     another_port,
 )
-from chaos.platforms.network.connections import Connection
-from chaos.platforms.network.echo import Echoes, added
 from chaos.platforms.network.impairment import Impairment
-from chaos.platforms.network.ports import ANY, Ports
 
 T = TypeVar("T")
 

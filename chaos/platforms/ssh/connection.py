@@ -13,7 +13,7 @@ from types import TracebackType
 
 import paramiko
 
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.ssh.inventory import Host, key_problem
 
 _EXEC_SECONDS = 30.0

@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 import paramiko
 
 from chaos.base.walking import MAX_LEVELS
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.ssh.connection import Connection
 
 PACKAGE = Path(__file__).parents[2]

@@ -14,11 +14,11 @@ from pathlib import Path
 from paramiko import SFTPClient, SSHException
 
 from chaos.base.walking import entries_below, raise_too_deep
-from chaos.platforms.base import LaunchSpec, PlatformError
-from chaos.platforms.ending import Ended
-from chaos.platforms.hand.bundle import BUNDLE, bundle
-from chaos.platforms.hand.client import HandClient, HandLost, Visitors
-from chaos.platforms.process import ProcessIdentity
+from chaos.machine.hand.bundle import BUNDLE, bundle
+from chaos.machine.hand.client import HandClient, HandLost, Visitors
+from chaos.machine.job.ending import Ended
+from chaos.machine.job.protocol import LaunchSpec, PlatformError
+from chaos.machine.linux.process import ProcessIdentity
 from chaos.platforms.ssh.connection import Connection, HostUnreachable
 from chaos.platforms.ssh.files import (
     PACKAGE,

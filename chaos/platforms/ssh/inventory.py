@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from chaos.platforms.masking import masked
+from chaos.machine.linux.masking import masked
 from chaos.scenario.errors import Problem, Problems, ScenarioError, printable, quote, suggest
 from chaos.scenario.lines import locate
 from chaos.scenario.source import Source, read_source

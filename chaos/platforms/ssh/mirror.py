@@ -16,7 +16,7 @@ from pathlib import Path
 import paramiko
 
 from chaos.base.walking import entries_below
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.ssh.connection import Connection
 from chaos.platforms.ssh.files import Listing, Seen, closed, fetch, list_there, put
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.base.clock import Clock
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.network.between import DISCARD
 from chaos.platforms.nodes import Site
 from chaos.platforms.ssh.between import BetweenHosts, left_on

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from chaos.base.clock import Clock
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import PlatformError
-from chaos.platforms.children import ExitStatus
+from chaos.machine.hand.client import HandClient, HandLost
+from chaos.machine.job.protocol import PlatformError
+from chaos.machine.linux.children import ExitStatus
 from chaos.platforms.elsewhere import MET_THERE, Asked, refuse_lacking
-from chaos.platforms.hand.client import HandClient, HandLost
 from chaos.platforms.held import HeldNodes
 from chaos.platforms.nodes import END_NODES, NodeState, Site
 from chaos.platforms.ssh.inventory import Host, key_problem, read_inventory

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import shlex
 
-from chaos.platforms.base import PlatformError
-from chaos.platforms.hand.bundle import bundle, hand_argv
-from chaos.platforms.hand.client import HandClient
+from chaos.machine.hand.bundle import bundle, hand_argv
+from chaos.machine.hand.client import HandClient
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.ssh.connection import Connection
 from chaos.platforms.ssh.hand import NoRoom, hand_transport, make_place, marker_of, place_of
 from chaos.platforms.ssh.inventory import Host

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from chaos.base.clock import Clock
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.ssh.connection import Connection, HostUnreachable, LoginRefused
 from chaos.platforms.ssh.inventory import Host
 

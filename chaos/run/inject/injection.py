@@ -14,13 +14,13 @@ from chaos.base.wait import DeadlineExpired, Patience
 from chaos.faults.kind import FaultKind, FaultMissed, Lacking, Lasting, Victim, shows_when_let_go
 from chaos.heal.undo import CannotUndo, Undone, healable
 from chaos.history.ledger import Ledger, UndoStep
+from chaos.machine.ascend.machine import ThisMachine
+from chaos.machine.job.protocol import Job, PlatformError
+from chaos.machine.linux.process import ProcessIdentity
 from chaos.plan.hangs import HANG
 from chaos.plan.model import PlannedFault
 from chaos.plan.sides import SUSPENSION, comes_back
-from chaos.platforms.ascend.machine import ThisMachine
-from chaos.platforms.base import Job, PlatformError
 from chaos.platforms.nodes import NodesJob
-from chaos.platforms.process import ProcessIdentity
 from chaos.run.inject.lasting import LastingFaults
 from chaos.run.inject.triggers import HANDLER, Known, armed_points, fires, log_texts, too_early, waiting_for
 from chaos.run.launch.channel import AtBarrier, Connection

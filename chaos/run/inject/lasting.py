@@ -16,9 +16,9 @@ from chaos.faults.condition import FOR_GOOD
 from chaos.faults.kind import FaultKind, FaultMissed, Lasting, LookedAt, StillShown, Victim
 from chaos.heal.undo import Undone
 from chaos.history.ledger import Ledger, UndoStep
+from chaos.machine.hand.client import HandLost
+from chaos.machine.job.protocol import Job, PlatformError
 from chaos.plan.model import PlannedFault
-from chaos.platforms.base import Job, PlatformError
-from chaos.platforms.hand.client import HandLost
 from chaos.run.progress import Recorder
 
 _END_SECONDS = 5.0

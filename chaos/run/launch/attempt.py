@@ -12,9 +12,9 @@ from chaos.base.clock import Clock
 from chaos.base.wait import Deadline, DeadlineExpired, wait_for
 from chaos.history.event import Event
 from chaos.history.writer import HistoryWriter
-from chaos.platforms.base import Job, launchers_of
-from chaos.platforms.find import FoundProcess
-from chaos.platforms.process import ProcessIdentity
+from chaos.machine.job.processes import FoundProcess
+from chaos.machine.job.protocol import Job, launchers_of
+from chaos.machine.linux.process import ProcessIdentity
 from chaos.run.inject.injection import Injection
 from chaos.run.launch.cause import last_error
 from chaos.run.launch.channel import AtBarrier, Channel, DeskHello, Hello, Message, Stranger

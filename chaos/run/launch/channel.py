@@ -21,7 +21,7 @@ from typing import Any
 
 from chaos.agent.unproven import Unproven, callers
 from chaos.base.growth import Growing
-from chaos.platforms.hand.client import HandClient
+from chaos.machine.hand.client import HandClient
 
 _CREDENTIALS = struct.Struct("3i")
 _MAX_LINE = 1 << 16

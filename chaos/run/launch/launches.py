@@ -16,11 +16,11 @@ from chaos.faults.kind import FaultKind
 from chaos.heal.undo import UNDO_ACTIONS, undo_step
 from chaos.history.writer import HistoryWriter
 from chaos.jobs.kind import Command, JobKind, Launch
+from chaos.machine.job.ending import Ended
+from chaos.machine.job.processes import NODE_VARIABLE
+from chaos.machine.job.protocol import Job, LaunchSpec, Platform
 from chaos.plan.model import PlannedFault
 from chaos.plan.traits import JobTraits
-from chaos.platforms.base import Job, LaunchSpec, Platform
-from chaos.platforms.ending import Ended
-from chaos.platforms.find import NODE_VARIABLE
 from chaos.platforms.nodes import NodePlatform, Nodes, NodesJob, places
 from chaos.run.inject.injection import Injection
 from chaos.run.inject.storage import prepare_faults, storage_of

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from chaos.base.clock import Clock, boot_id
 from chaos.history.host_clock import EVENT
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.nodes import Node
 from chaos.run.progress import Recorder
 

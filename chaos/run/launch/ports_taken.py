@@ -12,8 +12,8 @@ from typing import Any
 
 import psutil
 
-from chaos.platforms.find import RUN_VARIABLE
-from chaos.platforms.procfs import command_line, environment
+from chaos.machine.job.processes import RUN_VARIABLE
+from chaos.machine.linux.procfs import command_line, environment
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chaos.base.rank_sets import by_word, named, rank_set
-from chaos.platforms.base import Job
+from chaos.machine.job.protocol import Job
 from chaos.run.launch.cause import last_error, newest_log
 
 _MOST_WORDS = 3

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from chaos.history.jsonl import decode
-from chaos.platforms.children import ExitStatus
-from chaos.platforms.process import ProcessIdentity
+from chaos.machine.linux.children import ExitStatus
+from chaos.machine.linux.process import ProcessIdentity
 from chaos.run.launch.follow import TailedFile
 
 

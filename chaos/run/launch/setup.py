@@ -12,9 +12,9 @@ from typing import Any
 
 from chaos.agent.configuration import Configuration
 from chaos.jobs.kind import Command
-from chaos.platforms.base import LaunchSpec, Place
-from chaos.platforms.children import ExitStatus
-from chaos.platforms.process import ProcessIdentity
+from chaos.machine.job.protocol import LaunchSpec, Place
+from chaos.machine.linux.children import ExitStatus
+from chaos.machine.linux.process import ProcessIdentity
 from chaos.scenario.model import Scenario
 
 AGENTS = "agents"

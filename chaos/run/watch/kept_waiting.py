@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from chaos.platforms.find import LAUNCHERS, RUN_VARIABLE, claim_of
-from chaos.platforms.procfs import (
+from chaos.machine.job.processes import LAUNCHERS, RUN_VARIABLE, claim_of
+from chaos.machine.linux.procfs import (
     PROC,
     RunTimes,
     all_pids,

@@ -9,7 +9,7 @@ from chaos.faults.action import CannotUndo
 from chaos.heal.undo_nodes import NodesByUndoSteps, platform_of_step
 from chaos.history.ledger import UndoStep
 from chaos.history.writer import HistoryWriter
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.nodes import END_NODES, Node, TellsLeft, TellsRules
 
 ON_NODE, AFTERWARDS = "hygiene.node", "hygiene.nodes"

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.platforms.procfs import PROC, RunTimes, allowed_cores, run_times, stolen_times
+from chaos.machine.linux.procfs import PROC, RunTimes, allowed_cores, run_times, stolen_times
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from chaos.base.registry import registry
 from chaos.faults.kind import Hazardous
 from chaos.history.writer import HistoryWriter
+from chaos.machine.ascend.quarantine import Quarantine, quarantined, what_to_do
+from chaos.machine.linux.commands import Commands
 from chaos.plan.model import Plan
-from chaos.platforms.ascend.quarantine import Quarantine, quarantined, what_to_do
-from chaos.platforms.commands import Commands
 from chaos.run.interrupts import uninterrupted
 from chaos.run.progress import Progress
 

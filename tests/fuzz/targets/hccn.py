@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from chaos.platforms.ascend.hccn import HEALTH, read_link, read_net_health
-from chaos.platforms.ascend.unreadable import UnreadableOutput
+from chaos.machine.ascend.hccn import HEALTH, read_link, read_net_health
+from chaos.machine.ascend.unreadable import UnreadableOutput
 from tests.fuzz.mutate import mutate_bytes
 from tests.fuzz.target import Target
 

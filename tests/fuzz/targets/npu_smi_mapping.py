@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chaos.platforms.ascend.mapping import read_mapping
-from chaos.platforms.ascend.unreadable import UnreadableOutput
+from chaos.machine.ascend.mapping import read_mapping
+from chaos.machine.ascend.unreadable import UnreadableOutput
 from tests.fuzz.mutate import mutate_lines
 from tests.fuzz.target import Target
 

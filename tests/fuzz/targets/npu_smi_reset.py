@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chaos.platforms.ascend.reset import FAIL, OK, read_reset
+from chaos.machine.ascend.reset import FAIL, OK, read_reset
 from tests.fuzz.mutate import mutate_bytes
 from tests.fuzz.target import Target
 

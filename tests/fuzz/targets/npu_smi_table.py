@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chaos.platforms.ascend.table import read_table
-from chaos.platforms.ascend.unreadable import UnreadableOutput
+from chaos.machine.ascend.table import read_table
+from chaos.machine.ascend.unreadable import UnreadableOutput
 from tests.fuzz.mutate import mutate_lines
 from tests.fuzz.target import Target
 

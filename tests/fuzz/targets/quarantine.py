@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from chaos.platforms.ascend.quarantine import read_manual, read_plugin
-from chaos.platforms.ascend.unreadable import UnreadableOutput
+from chaos.machine.ascend.quarantine import read_manual, read_plugin
+from chaos.machine.ascend.unreadable import UnreadableOutput
 from tests.fuzz.mutate import mutate_bytes, mutate_json
 from tests.fuzz.target import Target
 

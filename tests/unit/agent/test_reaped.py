@@ -13,8 +13,8 @@ from pathlib import Path
 from chaos.agent.configuration import Configuration
 from chaos.base.clock import boot_id
 from chaos.history.reader import read_history
-from chaos.platforms.children import ExitStatus
-from chaos.platforms.process import ProcessIdentity
+from chaos.machine.linux.children import ExitStatus
+from chaos.machine.linux.process import ProcessIdentity
 from chaos.run.launch.reaped import ReapedByLauncher
 
 LAUNCHER = """

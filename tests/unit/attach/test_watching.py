@@ -20,11 +20,11 @@ from chaos.base.clock import Clock
 from chaos.base.wait import wait_for
 from chaos.cli.watch_view import headline
 from chaos.jobs.kind import JobError
+from chaos.machine.linux.containers import Container
+from chaos.machine.linux.pidfd import PidfdUnsupported
+from chaos.machine.linux.process import state
+from chaos.machine.running.running import JobProcess, survey
 from chaos.observe.reader import built_in_readers
-from chaos.platforms.containers import Container
-from chaos.platforms.pidfd import PidfdUnsupported
-from chaos.platforms.process import state
-from chaos.platforms.running import JobProcess, survey
 from tests.unit.conftest import MakeDeep
 from tests.unit.running_jobs import OwnJob, launched_job, own_job
 
@@ -86,7 +86,7 @@ def test_a_kernel_without_process_descriptors_shows_the_same(
     def unsupported(identity: object) -> int:
         raise PidfdUnsupported("needs Linux 5.3")
 
-    monkeypatch.setattr("chaos.platforms.adopted.open_process", unsupported)
+    monkeypatch.setattr("chaos.machine.running.adopted.open_process", unsupported)
     watch = Watch(str(job.logs), here=Path("/"), readers=[], clock=clock)
     assert len(told(watch.look(), "rank.found")) == 2
     job.ranks[1].kill()

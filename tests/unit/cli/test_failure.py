@@ -15,7 +15,7 @@ from chaos.cli.failure import explain
 from chaos.cli.run import _save
 from chaos.history.ledger import LedgerError
 from chaos.history.writer import HistoryWriteError
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.report.summary import CellOutcome, Summary
 
 

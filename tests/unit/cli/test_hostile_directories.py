@@ -22,8 +22,8 @@ from chaos.cli import codes
 from chaos.cli.main import entry
 from chaos.heal.undo import UNDO_ACTIONS
 from chaos.history.ledger import Ledger, UndoStep
-from chaos.platforms.find import find_run_processes
-from chaos.platforms.process import identify, state
+from chaos.machine.job.processes import find_run_processes
+from chaos.machine.linux.process import identify, state
 from tests.unit.good_run import good_run
 
 NOW = identify(os.getpid())
@@ -92,7 +92,7 @@ def world(tmp_path: Path, start: Callable[..., Any], token: str, monkeypatch: py
     monkeypatch.setattr(subprocess.Popen, "__init__", refused)
     monkeypatch.setattr(socket.socket, "connect", refused)
     monkeypatch.setattr("chaos.faults.storage.undo.unmount", refused)
-    monkeypatch.setattr("chaos.platforms.process.send_through", refused)
+    monkeypatch.setattr("chaos.machine.linux.process.send_through", refused)
     yield World(tmp_path, run_dir, outside, token, victim, called)
 
 

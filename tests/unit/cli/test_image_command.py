@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.scenario.docker import SKELETON
 from tests.unit.cli.kit import Ended
 

@@ -22,7 +22,7 @@ from chaos.faults.kind import FaultMissed, Victim, in_running_job
 from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_step
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import read_history
-from chaos.platforms.running import JobProcess, survey
+from chaos.machine.running.running import JobProcess, survey
 from chaos.store.directory import read_run
 from tests.unit.cli.kit import Ended
 from tests.unit.faults.test_damaging_checkpoints import NEWEST, OLDER, content

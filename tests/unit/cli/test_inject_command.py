@@ -22,7 +22,7 @@ from chaos.base.wait import wait_for
 from chaos.faults.kind import needed_from_start
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import read_history
-from chaos.platforms.process import state
+from chaos.machine.linux.process import state
 from chaos.store.directory import read_run
 from tests.contract.planning import plans_of, write_files
 from tests.unit.cli.forged_run import change_its_step, ledger_of, take_for_an_own_run
@@ -221,9 +221,9 @@ def test_an_end_that_nobody_can_tell_is_unknown(
     chaos: Call, job: OwnJob, reports: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a kernel before 6.15 the parent may be quicker than everybody else; only root hears of it all the same."""
-    monkeypatch.setattr("chaos.platforms.adopted.listen", lambda: None)
-    monkeypatch.setattr("chaos.platforms.adopted.wait_status", lambda descriptor: None)
-    monkeypatch.setattr("chaos.platforms.adopted.read_stat", lambda pid: None)
+    monkeypatch.setattr("chaos.machine.running.adopted.listen", lambda: None)
+    monkeypatch.setattr("chaos.machine.running.adopted.wait_status", lambda descriptor: None)
+    monkeypatch.setattr("chaos.machine.running.adopted.read_stat", lambda pid: None)
     ended = chaos("inject", "kill", "--rank", "1", "--job", str(job.logs), "--json")
     assert ended.code == 2
     told = json.loads(ended.out)

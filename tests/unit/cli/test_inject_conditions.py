@@ -18,10 +18,10 @@ from chaos.base.wait import wait_for
 from chaos.doctor import Machine, probe
 from chaos.history.ledger import Ledger
 from chaos.history.reader import read_history
-from chaos.platforms.cgroup import cpu_hierarchy, group_of
-from chaos.platforms.limits import open_files_limit
-from chaos.platforms.process import ProcessIdentity, identify, state
-from chaos.platforms.procfs import all_pids, command_line
+from chaos.machine.linux.cgroup import cpu_hierarchy, group_of
+from chaos.machine.linux.limits import open_files_limit
+from chaos.machine.linux.process import ProcessIdentity, identify, state
+from chaos.machine.linux.procfs import all_pids, command_line
 from tests.unit.cli.forged_run import change_its_step, take_for_an_own_run
 from tests.unit.cli.kit import CONDITIONS, Ended
 from tests.unit.running_jobs import OwnJob, own_job

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from chaos.base.wait import wait_for
-from chaos.platforms.network.connections import refusal
-from chaos.platforms.process import identify, state
+from chaos.machine.linux.net.connections import refusal
+from chaos.machine.linux.process import identify, state
 from tests.unit.cli.kit import Ended
 from tests.unit.running_jobs import OwnJob, own_job
 

@@ -10,10 +10,10 @@ import pytest
 from chaos.attach.inject import Hit, Injected
 from chaos.cli.inject_view import MANY, of_ranks, report, show
 from chaos.faults.signals.kill import KIND
-from chaos.platforms.directories import Directories
-from chaos.platforms.find import Role
-from chaos.platforms.process import ProcessIdentity
-from chaos.platforms.running import JobProcess, RunningJob
+from chaos.machine.job.processes import Role
+from chaos.machine.linux.process import ProcessIdentity
+from chaos.machine.running.directories import Directories
+from chaos.machine.running.running import JobProcess, RunningJob
 
 
 def process(pid: int, rank: int | None, role: Role = "rank") -> JobProcess:

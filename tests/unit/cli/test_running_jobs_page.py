@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.platforms.network.connections import refusal
+from chaos.machine.linux.net.connections import refusal
 from tests.unit.running_jobs import own_job
 
 PAGE = Path(__file__).parents[3] / "docs" / "running-jobs.md"

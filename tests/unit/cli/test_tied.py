@@ -14,7 +14,7 @@ PARENT = """
 import subprocess, sys, time
 code = '''
 import os, signal, sys
-from chaos.platforms.children import end_with_parent
+from chaos.machine.linux.children import end_with_parent
 signal.signal(signal.SIGTERM, lambda *_: (os.write(1, b"told"), os._exit(0)))
 assert end_with_parent(int(sys.argv[1]), signal.SIGTERM)
 os.write(1, b"tied\\\\n")

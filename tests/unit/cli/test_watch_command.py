@@ -27,7 +27,7 @@ from tests.unit.running_jobs import OwnJob, own_job
 
 if TYPE_CHECKING:
     from chaos.attach.watching import Watch
-    from chaos.platforms.running import JobProcess
+    from chaos.machine.running.running import JobProcess
 
 
 @pytest.fixture

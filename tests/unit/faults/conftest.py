@@ -12,11 +12,11 @@ from chaos.base.wait import wait_for
 from chaos.faults.kind import Victim
 from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_open_steps, undo_step
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import LaunchSpec
-from chaos.platforms.local import LocalJob, LocalPlatform
-from chaos.platforms.mounts import mounts_at, unmount
+from chaos.machine.job.local import LocalJob, LocalPlatform
+from chaos.machine.job.protocol import LaunchSpec
+from chaos.machine.linux.mounts import mounts_at, unmount
+from chaos.machine.linux.procfs import environment
 from chaos.platforms.nodes import NodesJob
-from chaos.platforms.procfs import environment
 from chaos.store.directory import RunDirectory, create_run
 from tests.namespace_hosts import two_hosts
 from tests.unit.faults.two_nodes import begin, start

@@ -23,12 +23,12 @@ from chaos.faults.cluster import (
 )
 from chaos.faults.kind import Victim
 from chaos.heal.undo import UNDO_ACTIONS, UndoContext
-from chaos.platforms.children import ExitStatus
+from chaos.machine.linux.children import ExitStatus
+from chaos.machine.linux.process import ProcessIdentity
 from chaos.platforms.kubernetes.api import ApiError
 from chaos.platforms.kubernetes.facts import pod_state
 from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.resources import NODE
-from chaos.platforms.process import ProcessIdentity
 from tests.unit.conftest import FakeClock
 from tests.unit.platforms.kubernetes.standin_api import SETTINGS, Cluster, Clusterd
 

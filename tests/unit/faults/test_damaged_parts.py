@@ -12,7 +12,7 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.registry import registry
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_step
-from chaos.platforms.process import identify
+from chaos.machine.linux.process import identify
 from chaos.store.directory import RunDirectory, create_run
 from tests.unit.observe.mindformers_files import write_safetensors
 

@@ -21,11 +21,11 @@ from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_open_steps
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
+from chaos.machine.job.protocol import PlatformError
+from chaos.machine.linux.children import ExitStatus
+from chaos.machine.linux.commands import Done, NoSuchTool, SystemCommands
+from chaos.machine.linux.process import ProcessIdentity
 from chaos.plan.schedule import EFFECTS
-from chaos.platforms.base import PlatformError
-from chaos.platforms.children import ExitStatus
-from chaos.platforms.commands import Done, NoSuchTool, SystemCommands
-from chaos.platforms.process import ProcessIdentity
 from chaos.run.inject.injection import Injection
 from chaos.scenario.model import Scenario
 from tests.unit.recorded import FAULTY, HEALTHY, Recorded, recorded

@@ -16,8 +16,8 @@ from chaos.faults.in_rank import InRank
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.rank_acts import clock_skew, data_stall, exit, oom, slow_rank
 from chaos.faults.values import flip_bit, spike
-from chaos.platforms.base import Job
-from chaos.platforms.process import ProcessIdentity
+from chaos.machine.job.protocol import Job
+from chaos.machine.linux.process import ProcessIdentity
 
 TOLD: list[tuple[FaultKind, dict[str, Any], dict[str, Any]]] = [
     (clock_skew.KIND, {"offset": -3.0}, {"message": "act", "act": "clock-skew", "offset": -3.0}),

@@ -15,9 +15,9 @@ from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.signals import kill, suspend, terminate
 from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_step
 from chaos.history.ledger import Ledger
-from chaos.platforms.base import LaunchSpec, PlatformError
-from chaos.platforms.local import LocalJob, LocalPlatform
-from chaos.platforms.process import identify, send_signal, state
+from chaos.machine.job.local import LocalJob, LocalPlatform
+from chaos.machine.job.protocol import LaunchSpec, PlatformError
+from chaos.machine.linux.process import identify, send_signal, state
 
 KINDS: list[FaultKind] = [kill.KIND, suspend.KIND, terminate.KIND]
 SECONDS = 60.0

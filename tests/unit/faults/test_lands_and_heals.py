@@ -23,12 +23,12 @@ from chaos.faults.storage import own_disk
 from chaos.faults.storage.storage import refusal, refusal_of_name
 from chaos.heal.heal import heal_run
 from chaos.heal.undo import in_order
-from chaos.platforms.base import LaunchSpec
-from chaos.platforms.commands import SystemCommands
-from chaos.platforms.disk_image import make_image, mount_image, thaw
-from chaos.platforms.find import find_run_processes
-from chaos.platforms.local import LocalJob
-from chaos.platforms.mounts import mounts_at, mounts_in, unmount
+from chaos.machine.job.local import LocalJob
+from chaos.machine.job.processes import find_run_processes
+from chaos.machine.job.protocol import LaunchSpec
+from chaos.machine.linux.commands import SystemCommands
+from chaos.machine.linux.disk_image import make_image, mount_image, thaw
+from chaos.machine.linux.mounts import mounts_at, mounts_in, unmount
 from chaos.store.directory import RunDirectory
 from tests.unit.faults.conftest import Undo, started
 
@@ -141,7 +141,7 @@ def test_to_look_whether_a_stall_has_ended_freezes_nothing(
         raise AssertionError("frozen to look at it")
 
     monkeypatch.setattr("chaos.faults.storage.storage_stall.freeze", frozen)
-    monkeypatch.setattr("chaos.platforms.disk_image.freeze", frozen)
+    monkeypatch.setattr("chaos.machine.linux.disk_image.freeze", frozen)
     assert kind.ended(job, victim)
     unmount(storage)
     assert kind.ended(job, victim)
@@ -214,8 +214,8 @@ HARNESS = """
 import os, signal, sys
 from pathlib import Path
 from chaos.history.ledger import Ledger
-from chaos.platforms.base import LaunchSpec
-from chaos.platforms.local import LocalPlatform
+from chaos.machine.job.protocol import LaunchSpec
+from chaos.machine.job.local import LocalPlatform
 from chaos.base.registry import registry
 from chaos.store.key import seal_of
 from tests.unit.faults.test_lands_and_heals import BUSY, lay, victim_of

@@ -13,8 +13,8 @@ from chaos.faults.checkpoints.lose_checkpoint import KIND
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_step
 from chaos.history.ledger import Ledger
+from chaos.machine.linux.process import identify
 from chaos.plan.schedule import EFFECTS
-from chaos.platforms.process import identify
 
 NO_JOB: Any = None
 

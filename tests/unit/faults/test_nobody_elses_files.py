@@ -18,10 +18,10 @@ from chaos.faults.kind import Victim
 from chaos.faults.storage import storage_stall
 from chaos.heal.undo import UNDO_ACTIONS, UndoContext
 from chaos.history.ledger import UndoStep
-from chaos.platforms import disk_image
-from chaos.platforms.base import Job
-from chaos.platforms.mounts import Mount
-from chaos.platforms.process import identify
+from chaos.machine.job.protocol import Job
+from chaos.machine.linux import disk_image
+from chaos.machine.linux.mounts import Mount
+from chaos.machine.linux.process import identify
 from chaos.store.directory import RunDirectory
 
 

@@ -14,9 +14,9 @@ from chaos.faults.action import CannotUndo, UndoContext
 from chaos.faults.rank_acts.oom import REMOVE
 from chaos.heal.undo import AFTER_PROCESSES, UNDO_ACTIONS
 from chaos.history.ledger import UndoStep
-from chaos.platforms.cgroup import members
-from chaos.platforms.memory_group import NoMemoryGroup, kills, memory_groups
-from chaos.platforms.process import identify
+from chaos.machine.linux.cgroup import members
+from chaos.machine.linux.memory_group import NoMemoryGroup, kills, memory_groups
+from chaos.machine.linux.process import identify
 
 LIMIT = 16 << 20
 _RANK = """

@@ -14,7 +14,7 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.pause import pause
 from chaos.faults.pause.paused import paused_at
 from chaos.heal.undo import CannotUndo, UndoContext, continue_training
-from chaos.platforms.process import ProcessIdentity
+from chaos.machine.linux.process import ProcessIdentity
 from tests.unit.run.fakes import FakeJob, identity
 
 

@@ -16,8 +16,8 @@ from chaos.doctor import Machine, probe
 from chaos.faults.kind import FaultMissed
 from chaos.faults.network import connection_reset
 from chaos.faults.network.on_network import between
-from chaos.platforms.network import connections
-from chaos.platforms.network.connections import Connection, established, reset
+from chaos.machine.linux.net import connections
+from chaos.machine.linux.net.connections import Connection, established, reset
 from chaos.platforms.nodes import NodesJob
 from chaos.store.directory import RunDirectory
 from tests.unit.faults.two_nodes import MISSING, PORT, REASON, goes_on, heals_after_sigkill, undo_all, victim_of

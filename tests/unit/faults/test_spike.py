@@ -13,8 +13,8 @@ from chaos.agent.record import Record
 from chaos.base.registry import registry
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.values.spike import KIND
-from chaos.platforms.base import LaunchSpec
-from chaos.platforms.local import LocalJob, LocalPlatform
+from chaos.machine.job.local import LocalJob, LocalPlatform
+from chaos.machine.job.protocol import LaunchSpec
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from chaos.faults.storage.storage import unmount_step
 from chaos.faults.storage.undo import unmount_storage
 from chaos.heal.heal import heal_run
 from chaos.heal.undo import CannotUndo, UndoContext
-from chaos.platforms.local import LocalJob
-from chaos.platforms.mounts import may_mount, mount_read_only, mounts_at, unmount
+from chaos.machine.job.local import LocalJob
+from chaos.machine.linux.mounts import may_mount, mount_read_only, mounts_at, unmount
 from chaos.store.directory import RunDirectory
 from tests.unit.faults.conftest import Undo
 
@@ -124,7 +124,7 @@ from pathlib import Path
 from chaos.faults.storage import disk_full, read_only
 from chaos.faults.storage.storage import unmount_step
 from chaos.history.ledger import Ledger
-from chaos.platforms.mounts import mount_read_only, resize_memory
+from chaos.machine.linux.mounts import mount_read_only, resize_memory
 from chaos.store.directory import read_run
 from chaos.store.key import seal_of
 kind, run, storage = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])

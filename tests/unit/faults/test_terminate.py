@@ -12,10 +12,10 @@ import pytest
 from chaos.base.wait import wait_for
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.signals import terminate
-from chaos.platforms.base import LaunchSpec
-from chaos.platforms.local import LocalJob, LocalPlatform
-from chaos.platforms.process import send_signal, state
-from chaos.platforms.procfs import read_signals
+from chaos.machine.job.local import LocalJob, LocalPlatform
+from chaos.machine.job.protocol import LaunchSpec
+from chaos.machine.linux.process import send_signal, state
+from chaos.machine.linux.procfs import read_signals
 
 KIND = terminate.KIND
 SECONDS = 60.0

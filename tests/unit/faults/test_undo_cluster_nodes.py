@@ -12,12 +12,12 @@ from chaos.faults.cluster import node_cordon, node_not_ready
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.heal.undo import UNDO_ACTIONS, CannotUndo, UndoContext
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import Job, PlatformError
+from chaos.machine.job.protocol import Job, PlatformError
+from chaos.machine.linux.process import ProcessIdentity
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.api import ApiError
 from chaos.platforms.kubernetes.platform import KubernetesPlatform
 from chaos.platforms.kubernetes.resources import NODE, POD
-from chaos.platforms.process import ProcessIdentity
 from tests.unit.conftest import FakeClock
 from tests.unit.platforms.kubernetes.standin_api import PLACE, Cluster
 

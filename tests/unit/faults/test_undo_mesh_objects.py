@@ -11,11 +11,11 @@ from chaos.faults.cluster.pod_network_loss import KIND
 from chaos.faults.kind import Victim
 from chaos.heal.undo import UNDO_ACTIONS, UndoContext
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import Job
+from chaos.machine.job.protocol import Job
+from chaos.machine.linux.process import ProcessIdentity
 from chaos.platforms.kubernetes.facts import pod_state
 from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.resources import NETWORK_CHAOS
-from chaos.platforms.process import ProcessIdentity
 from tests.unit.conftest import FakeClock
 from tests.unit.platforms.kubernetes.standin_api import SETTINGS, Cluster
 

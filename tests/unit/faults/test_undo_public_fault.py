@@ -11,6 +11,7 @@ from chaos.faults.cluster.public_fault import KIND
 from chaos.faults.kind import Victim
 from chaos.heal.undo import UNDO_ACTIONS, CannotUndo, UndoContext
 from chaos.history.ledger import UndoStep
+from chaos.machine.linux.process import ProcessIdentity
 from chaos.platforms.kubernetes.api import ApiError
 from chaos.platforms.kubernetes.fault_message import (
     STATISTICS,
@@ -22,7 +23,6 @@ from chaos.platforms.kubernetes.fault_message import (
 from chaos.platforms.kubernetes.platform import KubernetesPlatform
 from chaos.platforms.kubernetes.public_fault import public_fault
 from chaos.platforms.kubernetes.resources import CONFIGMAP
-from chaos.platforms.process import ProcessIdentity
 from tests.unit.conftest import FakeClock
 from tests.unit.platforms.kubernetes.standin_api import PLACE, Cluster, Clusterd
 

@@ -17,9 +17,9 @@ from chaos.faults.kind import Victim
 from chaos.heal.heal import heal_run
 from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_step
 from chaos.heal.undo_nodes import NodesByUndoSteps
-from chaos.platforms.base import LaunchSpec
-from chaos.platforms.find import find_run_processes
-from chaos.platforms.local_networks import LocalNetworks, LocalNetworksPlatform
+from chaos.machine.job.processes import find_run_processes
+from chaos.machine.job.protocol import LaunchSpec
+from chaos.platforms.local.networks import LocalNetworks, LocalNetworksPlatform
 from chaos.platforms.network.numbers import address_of
 from chaos.platforms.network.router import Router
 from chaos.platforms.nodes import Node, NodesJob, Site, TellsRules

@@ -15,8 +15,8 @@ from chaos.heal import undo_nodes
 from chaos.history.ledger import UndoStep
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
-from chaos.platforms.base import PlatformError
-from chaos.platforms.hand.client import HandClient
+from chaos.machine.hand.client import HandClient
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.nodes import Node
 from chaos.run.watch.nodes_left import record_afterwards, record_on_nodes
 

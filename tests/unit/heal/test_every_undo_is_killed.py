@@ -13,8 +13,8 @@ from chaos.base.registry import registry
 from chaos.faults.checkpoints.checkpoint_damage import RESTORE
 from chaos.faults.kind import FaultMissed, Preparing, Victim
 from chaos.heal.undo import UNDO_ACTIONS
+from chaos.machine.linux.process import identify
 from chaos.platforms.nodes import END_NODES, NodePlatform
-from chaos.platforms.process import identify
 from chaos.run.prepare.on_platform import platform_of
 from chaos.scenario.model import Scenario
 from tests.killed_scenarios import ALWAYS, ELSEWHERE, IN_CONTAINERS, KILLED, Killed

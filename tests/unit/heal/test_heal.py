@@ -23,8 +23,8 @@ from chaos.heal.heal import heal_all, heal_run
 from chaos.heal.undo import UNDO_ACTIONS, UndoAction, UndoContext
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import read_history
-from chaos.platforms.find import find_run_processes, runs_alive
-from chaos.platforms.process import identify, send_signal, state
+from chaos.machine.job.processes import find_run_processes, runs_alive
+from chaos.machine.linux.process import identify, send_signal, state
 from chaos.store.directory import (
     RunDirectory,
     create_run,
@@ -45,9 +45,9 @@ from pathlib import Path
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.writer import HistoryWriter
-from chaos.platforms.base import LaunchSpec
-from chaos.platforms.children import subreaper
-from chaos.platforms.local import LocalPlatform
+from chaos.machine.job.protocol import LaunchSpec
+from chaos.machine.linux.children import subreaper
+from chaos.machine.job.local import LocalPlatform
 from chaos.store.directory import create_run, make_private_directory, point_latest, update_run
 from chaos.base.wait import wait_for
 

@@ -25,8 +25,8 @@ from chaos.heal.cut_off import find_cut_off
 from chaos.heal.heal import heal_all, heal_run
 from chaos.heal.heal_report import HealReport
 from chaos.history.ledger import UndoStep
+from chaos.machine.linux.mounts import REMOVED, may_mount, mount_memory, mount_read_only, mounts_in, unmount
 from chaos.observe.layout import UNFINISHED_DIGESTS
-from chaos.platforms.mounts import REMOVED, may_mount, mount_memory, mount_read_only, mounts_in, unmount
 from chaos.soak.leftovers import leftovers
 from chaos.store.baselines import DIRECTORY
 from chaos.store.directory import RunDirectory
@@ -51,7 +51,7 @@ Path.replace = die
 cache.find_or_make(place, "{KEY}", lambda: place / "baseline", wait=Patience(20))
 """,
     "a directory is taken away": """
-from chaos.platforms import mounts
+from chaos.machine.linux import mounts
 mounts._mount = die
 mounts.mount_removed(place)
 """,

@@ -16,8 +16,8 @@ import pytest
 from chaos.base.wait import wait_for
 from chaos.heal.heal import heal_all, heal_run
 from chaos.history.ledger import Ledger, UndoStep
-from chaos.platforms.find import find_run_processes
-from chaos.platforms.process import identify
+from chaos.machine.job.processes import find_run_processes
+from chaos.machine.linux.process import identify
 from chaos.store.directory import RunDirectory, create_run, read_run
 from chaos.store.ownership import LOCK_NAME
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from chaos.base.wait import wait_for
 from chaos.heal.heal import heal_run
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import LaunchSpec
-from chaos.platforms.hand.bundle import bundle
-from chaos.platforms.hand.client import HandClient
-from chaos.platforms.hand.transport import SubprocessTransport
+from chaos.machine.hand.bundle import bundle
+from chaos.machine.hand.client import HandClient
+from chaos.machine.hand.transport import SubprocessTransport
+from chaos.machine.job.protocol import LaunchSpec
 from chaos.platforms.nodes import END_NODES
 from chaos.store.directory import create_run
 

@@ -14,8 +14,8 @@ from chaos.faults.storage.disk_full import SOURCE
 from chaos.heal.heal import heal_all, heal_run
 from chaos.heal.undo import UndoContext, undo_step
 from chaos.history.ledger import Ledger, LedgerError, UndoStep
-from chaos.platforms.find import find_run_processes
-from chaos.platforms.mounts import may_mount, mount_memory, mount_read_only, mounts_at, mounts_in, unmount
+from chaos.machine.job.processes import find_run_processes
+from chaos.machine.linux.mounts import may_mount, mount_memory, mount_read_only, mounts_at, mounts_in, unmount
 from chaos.store.directory import RunDirectory, RunDirectoryError, create_run, make_private_directory, unfinished_files
 
 Start = Callable[..., "subprocess.Popen[bytes]"]

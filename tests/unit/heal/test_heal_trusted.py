@@ -16,8 +16,8 @@ from chaos.cli.main import entry
 from chaos.heal.own_ways import by_own_ways
 from chaos.heal.undo import CannotUndo
 from chaos.history.ledger import Ledger, UndoStep
-from chaos.platforms.base import PlatformError
-from chaos.platforms.find import find_run_processes
+from chaos.machine.job.processes import find_run_processes
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.kubernetes.kubeconfig import refuse_programs
 from chaos.store.directory import RunDirectory, make_private_directory, read_run, write_json
 

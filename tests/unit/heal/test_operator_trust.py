@@ -15,7 +15,7 @@ from chaos.cli.main import entry
 from chaos.heal.heal import heal_all, heal_run
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.seal import PROOF
-from chaos.platforms.find import find_run_processes
+from chaos.machine.job.processes import find_run_processes
 from chaos.store.directory import RunDirectory, make_private_directory, read_run, write_json
 
 

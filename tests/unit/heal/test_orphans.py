@@ -17,7 +17,7 @@ from chaos.base.wait import wait_for
 from chaos.heal.heal import heal_all, heal_run
 from chaos.heal.heal_report import HealReport
 from chaos.history.writer import HistoryWriter
-from chaos.platforms.process import ProcessIdentity, identify, send_signal, state
+from chaos.machine.linux.process import ProcessIdentity, identify, send_signal, state
 from chaos.store.directory import RunDirectory, create_run, update_run
 
 

@@ -28,8 +28,8 @@ from chaos.heal.undo import (
     undo_open_steps,
 )
 from chaos.history.ledger import Ledger, UndoStep
-from chaos.platforms.find import find_run_processes
-from chaos.platforms.process import identify, send_signal, state
+from chaos.machine.job.processes import find_run_processes
+from chaos.machine.linux.process import identify, send_signal, state
 from chaos.store.directory import MARKER, private_name
 
 Start = Callable[..., "subprocess.Popen[bytes]"]

@@ -14,7 +14,7 @@ import pytest
 from chaos.base.registry import registry
 from chaos.base.wait import wait_for
 from chaos.jobs.kind import Launch
-from chaos.platforms.find import find_run_processes
+from chaos.machine.job.processes import find_run_processes
 from chaos.rehearsal.plain.job import KIND
 from chaos.scenario.model import Scenario
 

@@ -14,15 +14,15 @@ from chaos.faults.cluster import pod_delete, pod_evict
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.nodes import node_disconnect, node_kill
 from chaos.faults.signals import kill
-from chaos.platforms.base import Job
-from chaos.platforms.children import ExitStatus
+from chaos.machine.job.protocol import Job
+from chaos.machine.linux.children import ExitStatus
+from chaos.machine.linux.process import ProcessIdentity
 from chaos.platforms.docker.death import how_it_ended
 from chaos.platforms.kubernetes.api import ApiError
 from chaos.platforms.kubernetes.facts import PodState
 from chaos.platforms.kubernetes.own import Found
 from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.resources import POD
-from chaos.platforms.process import ProcessIdentity
 
 STARTED = "2026-08-01T10:00:00.123456789Z"
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 import docker.errors
 import pytest
 
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.docker import node as node_module
 from chaos.platforms.docker import platform as platform_module
 from chaos.platforms.docker.node import DockerNode

@@ -11,14 +11,14 @@ import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
+from chaos.machine.hand.client import HandClient, HandLost
+from chaos.machine.job.processes import NODE_VARIABLE
+from chaos.machine.job.protocol import PlatformError
+from chaos.machine.linux.children import ExitStatus
+from chaos.machine.linux.process import identify
 from chaos.platforms import nodes as nodes_module
-from chaos.platforms.base import PlatformError
-from chaos.platforms.children import ExitStatus
-from chaos.platforms.find import NODE_VARIABLE
-from chaos.platforms.hand.client import HandClient, HandLost
 from chaos.platforms.nodes import NodesJob, NodeState, ranks_of
-from chaos.platforms.process import identify
-from tests.unit.platforms.conftest import Spec, StartHand
+from tests.unit.machine.conftest import Spec, StartHand
 
 
 @dataclass

@@ -17,15 +17,15 @@ from chaos.doctor import Machine, probe
 from chaos.faults.network.undo import mend_network
 from chaos.heal.undo import UNDO_ACTIONS, CannotUndo, UndoContext
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import PlatformError
-from chaos.platforms.network.attempts import answered
-from chaos.platforms.network.echo import ask
+from chaos.machine.job.protocol import PlatformError
+from chaos.machine.linux.net.attempts import answered
+from chaos.machine.linux.net.echo import ask
+from chaos.machine.linux.net.namespace import Namespace
+from chaos.machine.linux.net.ports import Ports
+from chaos.machine.linux.process import identify
 from chaos.platforms.network.impairment import Impairment
-from chaos.platforms.network.namespace import Namespace
 from chaos.platforms.network.numbers import address_of, handle_of, preference_of
-from chaos.platforms.network.ports import Ports
 from chaos.platforms.network.router import HOLDS_FOR, RECORD, Router
-from chaos.platforms.process import identify
 from chaos.store.directory import RunDirectory, create_run
 
 LACKING = [one for one in probe(("network-namespaces", "tbf", "impairment"), Machine()) if not one.ok]

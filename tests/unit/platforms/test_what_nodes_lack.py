@@ -12,16 +12,16 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.refusal import Refused
 from chaos.doctor import has_module
 from chaos.history.ledger import Ledger
-from chaos.platforms.base import PlatformError
+from chaos.machine.hand.client import HandClient, Visitors
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.elsewhere import Asked, refuse_lacking
-from chaos.platforms.hand.client import HandClient, Visitors
 from chaos.platforms.nodes import Site
 from chaos.run.prepare.on_platform import on_platform
 from chaos.run.prepare.prepare import chosen_sdk, known_names, needs_of_job, needs_of_scenario, unknown_releases
 from chaos.scenario.job import Job
 from chaos.scenario.load import load_scenario
 from chaos.scenario.model import Scenario
-from tests.unit.platforms.conftest import StartHand
+from tests.unit.machine.conftest import StartHand
 
 NEEDS = ("mindspore", "numpy", "msrun", "npu")
 JOB = """\

@@ -19,9 +19,9 @@ import pytest
 
 import chaos
 from chaos.base.wait import wait_for
+from chaos.machine.leases import Leases
 from chaos.observe.log_event import LogEvent
 from chaos.observe.ttp_log import TtpLogReader
-from chaos.platforms.leases import Leases
 from chaos.rehearsal import communicator
 from chaos.rehearsal.communicator import Communicator
 from tests.unit.rehearsal.communicators import LIMIT, Group, LetLimitPass

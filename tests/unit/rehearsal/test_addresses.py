@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from chaos.jobs.kind import JobError, Launch
-from chaos.platforms.base import Place
+from chaos.machine.job.protocol import Place
 from chaos.rehearsal.addresses import why_open
 from chaos.rehearsal.plain.job import KIND
 from chaos.rehearsal.rendezvous import Rendezvous

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chaos.history.event import Event
+from chaos.machine.job.ending import Ended
+from chaos.machine.job.processes import FoundProcess
+from chaos.machine.job.protocol import PlatformError
+from chaos.machine.linux.children import ExitStatus
+from chaos.machine.linux.process import ProcessIdentity, State
 from chaos.plan.model import PlannedFault
-from chaos.platforms.base import PlatformError
-from chaos.platforms.children import ExitStatus
-from chaos.platforms.ending import Ended
-from chaos.platforms.find import FoundProcess
-from chaos.platforms.process import ProcessIdentity, State
 from chaos.run.launch.channel import AtBarrier, Message
 
 LAUNCHER = ProcessIdentity(50, 1, "boot")

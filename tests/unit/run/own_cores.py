@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from chaos.platforms.leases import PORTS, Lease, Leases
+from chaos.machine.leases import PORTS, Lease, Leases
 
 
 class OwnCores(Leases):

@@ -18,10 +18,10 @@ from chaos.history.event import Event
 from chaos.history.ledger import Ledger
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
+from chaos.machine.job.processes import FoundProcess
+from chaos.machine.linux.children import ExitStatus
+from chaos.machine.linux.process import ProcessIdentity
 from chaos.plan.model import PlannedFault
-from chaos.platforms.children import ExitStatus
-from chaos.platforms.find import FoundProcess
-from chaos.platforms.process import ProcessIdentity
 from chaos.run.inject.injection import Injection
 from chaos.run.launch.attempt import Attempt, JobFailed, Watch
 from chaos.run.launch.channel import Hello, Stranger

@@ -25,9 +25,9 @@ from chaos.history.event import Event
 from chaos.history.ledger import Ledger
 from chaos.history.reader import History, read_history
 from chaos.jobs.kind import JobError
+from chaos.machine.job.local import LocalPlatform
+from chaos.machine.job.processes import find_run_processes
 from chaos.plan.io import fingerprint, loads
-from chaos.platforms.find import find_run_processes
-from chaos.platforms.local import LocalPlatform
 from chaos.report.result import read_result
 from chaos.run.driver import RunOptions, RunOutcome, run_cell
 from chaos.run.launch.setup import write_secret
@@ -75,7 +75,7 @@ def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         "chaos.faults": [
             EntryPoint(name, f"chaos.faults.signals.{name}:KIND", "chaos.faults") for name in ("kill", "suspend")
         ],
-        "chaos.platforms": [EntryPoint("local", "chaos.platforms.local:LocalPlatform", "chaos.platforms")],
+        "chaos.platforms": [EntryPoint("local", "chaos.machine.job.local:LocalPlatform", "chaos.platforms")],
     }
 
     def registry(group: str) -> Registry:

@@ -16,10 +16,10 @@ from chaos.faults.signals import kill, suspend
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import History, read_history
 from chaos.history.writer import HistoryWriter
+from chaos.machine.job.protocol import Job, PlatformError
+from chaos.machine.linux.children import ExitStatus
+from chaos.machine.linux.process import NoSuchProcess, ProcessIdentity, RefusedProcess, WrongProcess
 from chaos.plan.model import PlannedFault
-from chaos.platforms.base import Job, PlatformError
-from chaos.platforms.children import ExitStatus
-from chaos.platforms.process import NoSuchProcess, ProcessIdentity, RefusedProcess, WrongProcess
 from chaos.run.inject.injection import Injection
 from tests.unit.run.fakes import FakeConnection, FakeJob, at_barrier, identity, planned
 

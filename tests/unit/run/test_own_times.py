@@ -15,7 +15,7 @@ import pytest
 
 from chaos.base.wait import wait_for
 from chaos.history.reader import read_history
-from chaos.platforms.procfs import run_times, stolen_times
+from chaos.machine.linux.procfs import run_times, stolen_times
 from chaos.run.watch.own_times import OwnTimes, Spent
 
 HARNESS = """

@@ -23,9 +23,9 @@ from chaos.base.wait import Deadline, wait_for
 from chaos.history.ledger import Ledger, LedgerError, UndoStep
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriteError, HistoryWriter
+from chaos.machine.job.processes import find_run_processes
+from chaos.machine.linux.process import identify, state
 from chaos.plan.model import Plan
-from chaos.platforms.find import find_run_processes
-from chaos.platforms.process import identify, state
 from chaos.run.session import Session, open_session, put_back_faults
 from chaos.run.watch.ports_left import left_of_port, listens
 from chaos.scenario.model import Scenario

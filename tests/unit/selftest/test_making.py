@@ -12,7 +12,7 @@ import pytest
 
 from chaos.base.wait import wait_for
 from chaos.history.ledger import UndoStep
-from chaos.platforms.find import find_run_processes
+from chaos.machine.job.processes import find_run_processes
 from chaos.selftest.base import cache_directory
 from chaos.selftest.making import LIVE, place_to_make
 from chaos.store.directory import create_run, make_private_directory

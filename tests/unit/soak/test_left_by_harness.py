@@ -15,12 +15,12 @@ import pytest
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
 from chaos.doctor import Machine, probe
+from chaos.machine.linux.net.namespace import Namespace
+from chaos.machine.linux.process import identify, state
 from chaos.platforms.network.here import LINK
-from chaos.platforms.network.namespace import Namespace
 from chaos.platforms.network.numbers import link_of
 from chaos.platforms.network.relays import _device
 from chaos.platforms.network.router import Router
-from chaos.platforms.process import identify, state
 from chaos.soak import left_by_harness as module
 from chaos.soak.left_by_harness import left_by_harness, networks_of
 from chaos.soak.leftovers import leftovers

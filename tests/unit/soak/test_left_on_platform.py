@@ -13,7 +13,7 @@ import pytest
 
 from chaos.doctor import Machine, probe
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.docker import search
 from chaos.platforms.docker.engine import RUN_LABEL
 from chaos.platforms.docker.platform import network_name
@@ -130,11 +130,11 @@ def test_a_network_that_cannot_be_looked_at_is_told(dead: RunDirectory, monkeypa
 
 IN_A_NETWORK_OF_ITS_OWN = """
 import json, os, socket, subprocess, sys
-from chaos.platforms.hand.netfilter import Rule as Filter, make, turn_over
-from chaos.platforms.hand.network import devices_of, tables_of
+from chaos.machine.linux.net.netfilter import Rule as Filter, make, turn_over
+from chaos.machine.hand.network import devices_of, tables_of
 from chaos.platforms.network.here import _Here, found_here
 from chaos.platforms.network.numbers import address_of
-from chaos.platforms.network.rules import Rule, Rules
+from chaos.machine.linux.net.rules import Rule, Rules
 token = sys.argv[1]
 before = found_here(token)
 for name, other in (("node0", "eth7"), ("relay1", "node-1")):

@@ -15,7 +15,7 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
 from chaos.history.ledger import UndoStep
 from chaos.history.writer import HistoryWriter
-from chaos.platforms.procfs import environment
+from chaos.machine.linux.procfs import environment
 from chaos.soak.leftovers import leftovers
 from chaos.store.directory import RunDirectory, make_private_directory
 from chaos.store.ownership import FileLock

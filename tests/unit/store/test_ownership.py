@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from chaos.base.clock import Clock, SystemClock
-from chaos.platforms.process import identify
+from chaos.machine.linux.process import identify
 from chaos.store.ownership import LOCK_NAME, FileLock, RunIsLive, RunLock, is_live, read_owner
 
 HARNESS = """

@@ -15,7 +15,7 @@ from chaos.base.registry import registry
 from chaos.doctor import PROBES
 from chaos.jobs.kind import Command, JobError, Launch
 from chaos.jobs.mindformers.job import KIND
-from chaos.platforms.base import Place
+from chaos.machine.job.protocol import Place
 from chaos.scenario.model import Scenario
 
 CONFIGURATION = """\

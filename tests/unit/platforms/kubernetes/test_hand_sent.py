@@ -9,9 +9,9 @@ from pathlib import Path
 
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
-from chaos.platforms.hand.bundle import bundle, hand_argv
-from chaos.platforms.hand.client import HandClient
-from chaos.platforms.hand.transport import SubprocessTransport
+from chaos.machine.hand.bundle import bundle, hand_argv
+from chaos.machine.hand.client import HandClient
+from chaos.machine.hand.transport import SubprocessTransport
 
 
 def test_a_hand_that_was_sent_leaves_no_file_when_it_is_killed(token: str, tmp_path: Path) -> None:

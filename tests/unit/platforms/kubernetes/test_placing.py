@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.kubernetes.placing import TABLE_SECONDS, placing, settled_placing
 from tests.unit.conftest import FakeClock
 

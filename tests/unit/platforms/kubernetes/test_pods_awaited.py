@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.kubernetes import platform
 from chaos.platforms.kubernetes.api import ApiError
 from chaos.platforms.kubernetes.facts import pod_state

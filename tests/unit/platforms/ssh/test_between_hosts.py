@@ -19,14 +19,14 @@ import pytest
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
 from chaos.doctor import Machine, probe
-from chaos.platforms.base import PlatformError
-from chaos.platforms.find import RUN_VARIABLE
-from chaos.platforms.hand.holding import too_old
-from chaos.platforms.hand.netfilter import Rule
+from chaos.machine.job.processes import RUN_VARIABLE
+from chaos.machine.job.protocol import PlatformError
+from chaos.machine.linux.net.echo import ask
+from chaos.machine.linux.net.holding import too_old
+from chaos.machine.linux.net.netfilter import Rule
+from chaos.machine.linux.net.ports import Ports
 from chaos.platforms.network.between import DISCARD, Between, Parted
-from chaos.platforms.network.echo import ask
 from chaos.platforms.network.impairment import Impairment
-from chaos.platforms.network.ports import Ports
 from chaos.platforms.ssh.between import BetweenHosts
 from tests.namespace_hosts import NETWORK, HostInNamespace, two_hosts
 
@@ -246,7 +246,7 @@ def test_both_ends_of_a_connection_of_the_run_are_told_and_that_of_anybody_else_
 
 IN_A_NAMESPACE = """
 import socket
-from chaos.platforms.hand.netfilter import DEVICE, Rule, listed, remove, turn_over
+from chaos.machine.linux.net.netfilter import DEVICE, Rule, listed, remove, turn_over
 turn_over("chaos_test", "eth0", socket.if_nametoindex("held"), [Rule({source!r}, {target!r})])
 print("laid", flush=True)
 input()

@@ -13,7 +13,7 @@ from typing import cast
 import pytest
 
 from chaos.base.walking import MAX_LEVELS
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.ssh import hand
 from chaos.platforms.ssh.connection import Connection, HostUnreachable
 from chaos.platforms.ssh.files import fetch, full_there, list_there, put, unpack_there

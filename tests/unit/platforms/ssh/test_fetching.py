@@ -12,13 +12,13 @@ import paramiko
 import pytest
 
 from chaos.base.wait import wait_for
-from chaos.platforms.hand.client import HandLost
+from chaos.machine.hand.client import HandLost
 from chaos.platforms.ssh.connection import Connection
 from chaos.platforms.ssh.hand import HostHand, place_of
 from chaos.platforms.ssh.inventory import Host
 from chaos.platforms.ssh.mirror import Mirror
 from tests.unit.conftest import MakeDeep
-from tests.unit.platforms.conftest import Spec
+from tests.unit.machine.conftest import Spec
 
 NAMES = ("train-rank_0-5.jsonl", "train-rank_1-6.jsonl")
 

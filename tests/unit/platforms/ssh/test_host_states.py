@@ -12,8 +12,8 @@ import pytest
 
 from chaos.base.clock import Clock
 from chaos.history.ledger import Ledger
-from chaos.platforms.base import PlatformError
-from chaos.platforms.hand.client import Visitors
+from chaos.machine.hand.client import Visitors
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.nodes import Site
 from chaos.platforms.ssh import hand, reach
 from chaos.platforms.ssh.connection import HostUnreachable, LoginRefused

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.ssh.inventory import Host, key_problem, read_inventory
 from chaos.platforms.ssh.platform import hosts_of
 from chaos.scenario.errors import ScenarioError

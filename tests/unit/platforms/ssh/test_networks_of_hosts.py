@@ -13,7 +13,7 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.faults.action import CannotUndo, UndoContext
 from chaos.heal.undo import UNDO_ACTIONS
 from chaos.history.ledger import UndoStep
-from chaos.platforms.base import PlatformError
+from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.ssh.networks import check_host
 from chaos.run.prepare.on_platform import on_platform, platform_of, platform_problems
 from chaos.run.prepare.prepare import known_names, needs_of_scenario, plan_cell

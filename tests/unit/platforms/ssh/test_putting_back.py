@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from chaos.base.wait import wait_for
-from chaos.platforms.base import PlatformError
-from chaos.platforms.process import alive, identify
-from chaos.platforms.procfs import PROC
+from chaos.machine.job.protocol import PlatformError
+from chaos.machine.linux.process import alive, identify
+from chaos.machine.linux.procfs import PROC
 from chaos.platforms.ssh.hand import place_of
 from chaos.platforms.ssh.inventory import Host
 from chaos.platforms.ssh.putting_back import clean

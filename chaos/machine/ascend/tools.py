@@ -1,0 +1,81 @@
+"""The vendor's tools, as far as faults need them: who trains on which chip, its network, its reset."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from chaos.machine.ascend.hccn import read_link, read_net_health
+from chaos.machine.ascend.mapping import MappedChip, read_mapping
+from chaos.machine.ascend.reset import FAIL, read_reset
+from chaos.machine.ascend.table import Table, read_table
+from chaos.machine.linux.commands import CommandError, Commands, SystemCommands, quoted
+
+
+@dataclass(frozen=True)
+class Reset:
+    """npu-smi's answer to a reset. ``status`` is None where it is none that a document shows; ``said`` quotes it."""
+
+    status: str | None
+    said: str
+
+
+@dataclass(frozen=True)
+class AscendTools:
+    """Calls ``npu-smi`` and ``hccn_tool``. All raise CommandError, and those that read an answer UnreadableOutput.
+
+    ``card`` is the number that ``hccn_tool -i`` takes: the physical one. ``npu`` and ``chip`` are those of npu-smi.
+    """
+
+    commands: Commands = field(default_factory=SystemCommands)
+
+    def mapping(self) -> tuple[MappedChip, ...]:
+        """The chips that compute."""
+        return read_mapping(self.commands("npu-smi", "info", "-m").checked())
+
+    def table(self) -> Table:
+        """Cards, chips and processes."""
+        return read_table(self.commands("npu-smi", "info").checked())
+
+    def net_health(self, card: int) -> str:
+        """State of a card's network, as the vendor names it."""
+        return read_net_health(self.commands("hccn_tool", "-i", str(card), "-net_health", "-g").checked())
+
+    def link(self, card: int) -> Literal["UP", "DOWN"]:
+        """State of a card's link."""
+        return read_link(self.commands("hccn_tool", "-i", str(card), "-link", "-g").checked())
+
+    def take_link_down(self, card: int) -> None:
+        """Take a card's link down. It stays so until :meth:`recover` is called."""
+        self.commands("hccn_tool", "-i", str(card), "-link", "-s", "down").checked()
+
+    def recover(self, card: int) -> None:
+        """Put a card's network back to its configuration."""
+        self.commands(*recovery(card)).checked()
+
+    def reset(self, npu: int, chip: int) -> Reset:
+        """Reset a chip. npu-smi asks whether that is meant, and is answered.
+
+        Raises CommandError where it fails, by its exit code or by what it says.
+        """
+        done = self.commands(*reset_command(npu, chip), answer="y\n")
+        said = done.checked() + done.errors
+        status = read_reset(said)
+        if status == FAIL:
+            raise CommandError(f"{done} did not reset the chip; it said {quoted(said.strip())}")
+        return Reset(status, quoted(said.strip()))
+
+
+def recovery(card: int) -> tuple[str, ...]:
+    """The command that puts a card's network back."""
+    return ("hccn_tool", "-i", str(card), "-cfg", "recovery")
+
+
+def health_command(card: int) -> tuple[str, ...]:
+    """The command that shows whether it is."""
+    return ("hccn_tool", "-i", str(card), "-net_health", "-g")
+
+
+def reset_command(npu: int, chip: int) -> tuple[str, ...]:
+    """The command that resets a chip."""
+    return ("npu-smi", "set", "-t", "reset", "-i", str(npu), "-c", str(chip))

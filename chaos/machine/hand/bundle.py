@@ -1,0 +1,93 @@
+"""The hand as one file that any Python from 3.9 on can run: ``python hand.pyz``."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from functools import cache
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parents[2]
+MODULES = (
+    "agent/unproven.py",
+    "base/clock.py",
+    "base/walking.py",
+    "machine/hand/connecting.py",
+    "machine/hand/listening.py",
+    "machine/hand/network.py",
+    "machine/hand/packages.py",
+    "machine/hand/program.py",
+    "machine/hand/standing.py",
+    "machine/hand/tools.py",
+    "machine/hand/wire.py",
+    "machine/job/ending.py",
+    "machine/job/local.py",
+    "machine/job/processes.py",
+    "machine/job/protocol.py",
+    "machine/job/surroundings.py",
+    "machine/linux/children.py",
+    "machine/linux/commands.py",
+    "machine/linux/masking.py",
+    "machine/linux/net/attempts.py",
+    "machine/linux/net/attributes.py",
+    "machine/linux/net/connected.py",
+    "machine/linux/net/connections.py",
+    "machine/linux/net/echo.py",
+    "machine/linux/net/holding.py",
+    "machine/linux/net/netfilter.py",
+    "machine/linux/net/netlink.py",
+    "machine/linux/net/ports.py",
+    "machine/linux/pidfd.py",
+    "machine/linux/process.py",
+    "machine/linux/procfs.py",
+)
+"""Files of the package ``chaos`` that the hand consists of: standard library only, Python 3.9."""
+
+BUNDLE = "hand.pyz"
+"""Name of the file in a run's private directory."""
+
+_MAIN = "from chaos.machine.hand.program import main\n\nmain()\n"
+_BEGINNING_OF_TIME = (1980, 1, 1, 0, 0, 0)
+
+
+@cache
+def bundle() -> bytes:
+    """The bundle, the same bytes for the same sources."""
+    packages = sorted({parent for name in MODULES for parent in Path("chaos", name).parents if parent.name})
+    files = {str(package / "__init__.py"): b"" for package in packages}
+    files |= {f"chaos/{name}": (_PACKAGE / name).read_bytes() for name in MODULES}
+    files["__main__.py"] = _MAIN.encode()
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in sorted(files.items()):
+            archive.writestr(zipfile.ZipInfo(name, _BEGINNING_OF_TIME), content, zipfile.ZIP_DEFLATED)
+    return whole.getvalue()
+
+
+def write_bundle(private: Path) -> Path:
+    """Write the bundle to a run's private directory."""
+    path = private / BUNDLE
+    path.write_bytes(bundle())
+    return path
+
+
+_LOADER = (
+    "import os,runpy,sys\n"
+    "n=int(sys.argv[1]);d=b''\n"
+    "while len(d)<n:\n"
+    " c=os.read(0,n-len(d))\n"
+    " if not c: sys.exit('the hand came in half')\n"
+    " d+=c\n"
+    "f=os.memfd_create('hand.pyz')\n"
+    "while d: d=d[os.write(f,d):]\n"
+    "runpy.run_path('/proc/self/fd/%d'%f,run_name='__main__')\n"
+)
+"""Takes the hand from its input and becomes it: nothing has to be in the image but Python.
+
+It is kept in memory that no name leads to, so that nothing is left of it on its node, however it ends.
+"""
+
+
+def hand_argv(python: str) -> tuple[str, ...]:
+    """The command line of a hand that is sent to it afterwards."""
+    return (python, "-I", "-c", _LOADER, str(len(bundle())))

@@ -1,0 +1,359 @@
+"""The harness's side of a hand: typed calls, each with a deadline that has a name."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import queue
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from chaos.base.clock import Clock
+from chaos.history.host_clock import Offset, measure_offset
+from chaos.machine.hand import answers
+from chaos.machine.hand.answers import Errors, each, fields, optional, text, whole, yes
+from chaos.machine.hand.network_calls import NetworkCalls
+from chaos.machine.hand.package_calls import PackageCalls
+from chaos.machine.hand.tool_calls import ToolCalls
+from chaos.machine.hand.transport import Transport
+from chaos.machine.hand.wire import PROTOCOL, NotTheProtocol, Writer, messages
+from chaos.machine.job.ending import Ended
+from chaos.machine.job.processes import FoundProcess
+from chaos.machine.job.protocol import LaunchSpec, PlatformError
+from chaos.machine.linux.children import ExitStatus
+from chaos.machine.linux.process import NoSuchProcess, ProcessIdentity, State, WrongProcess
+from chaos.machine.linux.procfs import Signals
+
+_log = logging.getLogger(__name__)
+
+HELLO_SECONDS = 30.0
+CALL_SECONDS = 30.0
+_ENDED = (NoSuchProcess, WrongProcess)
+"""Errors of a hand that callers tell from others, where a process is sent a signal."""
+
+_SAID = 2000
+"""Characters of a hand's words that are repeated."""
+
+_Mailbox = queue.SimpleQueue[dict[str, Any] | None]
+"""For one message; None says that the hand was lost."""
+
+
+class HandLost(PlatformError):
+    """The hand on a node has ended, or does not answer: nothing is known about that node through it any more."""
+
+
+@dataclass(frozen=True)
+class Introduction:
+    """Who a hand said it is: ``pid``, ``uid``, ``host`` and ``boot`` are those of its node.
+
+    ``network`` tells its network apart from others of the same boot; empty where it does not say.
+    """
+
+    pid: int
+    uid: int
+    host: str
+    boot: str
+    python: str
+    network: str = ""
+
+
+class Visitors(Protocol):
+    """Who hears the agents that call a hand's socket (:class:`chaos.run.launch.channel.Channel`)."""
+
+    def visit(self, hand: HandClient, caller: int, pid: int, uid: int) -> Visit:
+        """Somebody has called. ``pid`` and ``uid`` are the word of that node's kernel."""
+
+
+class Visit(Protocol):
+    """One caller."""
+
+    def hear(self, line: bytes) -> bool:
+        """It has said a line; False when nothing more of it is heard."""
+
+    def end(self) -> None:
+        """It has gone."""
+
+
+class HandClient(NetworkCalls, PackageCalls, ToolCalls):
+    """A hand at the other end of ``transport``. Its methods may be called from several threads.
+
+    Every method raises HandLost when the hand has ended, does not answer in time, or says what no hand says, and
+    PlatformError for what it refuses, or answers in another shape than asked for. Other errors come only from the
+    methods that name them.
+    """
+
+    def __init__(self, transport: Transport, node: int, run: str, visitors: Visitors | None = None) -> None:
+        """Wait for its hello, and tell it the run. Raises HandLost, with ``transport`` closed."""
+        self.node = node
+        self._transport = transport
+        self._writer = Writer(transport.write)
+        self._visitors = visitors
+        self._visits: dict[int, Visit] = {}
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, _Mailbox] = {}
+        self._hello: _Mailbox = queue.SimpleQueue()
+        self._greeted = False
+        self._begun = False
+        self._lock = threading.Lock()
+        self._closing = False
+        self.lost: str | None = None
+        self._reader = threading.Thread(target=self._read, name=f"hand-{node}", daemon=True)
+        self._reader.start()
+        try:
+            self.introduction = self._introduced()
+            self._begun = True
+            self._call("begin", run=run)
+        except BaseException:
+            self.close()
+            raise
+
+    def __repr__(self) -> str:
+        return f"hand on node {self.node}"
+
+    # The run's places on the node.
+
+    def place(self, path: str, files: Mapping[str, str]) -> None:
+        """Make a private directory with these files there, or replace files in one that this run has made."""
+        self._call("place", path=path, files=dict(files))
+
+    def remove(self, path: str) -> bool:
+        """Remove a private directory that this run has made there; False when there is none."""
+        return self._ask(yes, "remove", path=path)
+
+    def open_roots(self, paths: Sequence[str]) -> None:
+        """Let files below these directories be listed and read."""
+        self._call("open_roots", paths=list(paths))
+
+    def files(self, path: str) -> dict[str, tuple[int, int]]:
+        """The plain files below a directory, each with its size (bytes) and time of change (ns)."""
+        return dict(self._ask(each(answers.file), "files", path=path))
+
+    def read(self, path: str, offset: int = 0, size: int = 1 << 20) -> bytes:
+        """A piece of a file, of at most 1 MiB; empty at its end."""
+        return self._ask(answers.piece, "read", path=path, offset=offset, size=size)
+
+    # Agents.
+
+    def listen(self, path: str) -> None:
+        """Let the hand listen for that node's agents on a Unix socket in a private directory of the run."""
+        self._call("listen", path=path)
+
+    def answer(self, caller: int, line: str) -> None:
+        """Answer an agent; does nothing when the hand has gone."""
+        self._post("answer", caller=caller, line=line)
+
+    def hang_up(self, caller: int) -> None:
+        """End an agent's connection; does nothing when the hand has gone."""
+        self._post("hang_up", caller=caller)
+
+    # Jobs.
+
+    def start(self, spec: LaunchSpec) -> ProcessIdentity:
+        """Start the node's launcher."""
+        return self._ask(
+            self._identity,
+            "start",
+            attempt=spec.attempt,
+            argv=list(spec.argv),
+            environment=dict(spec.environment),
+            before=dict(spec.before),
+            cwd=str(spec.cwd),
+            log=str(spec.log),
+            cores=None if spec.cores is None else list(spec.cores),
+        )
+
+    def processes(self, attempt: str) -> list[FoundProcess]:
+        """The living processes of an attempt on that node."""
+        return self._ask(each(self._found), "processes", attempt=attempt)
+
+    def state(self, identity: ProcessIdentity) -> State:
+        """Whether a process runs, is stopped, is a zombie, or is gone."""
+        return self._ask(answers.state, "state", identity=asdict(identity))
+
+    def exit_status(self, attempt: str, identity: ProcessIdentity) -> ExitStatus | None:
+        """How a process of an attempt ended; None while it runs."""
+        return self._ask(answers.exit_statuses, "exit_statuses", attempt=attempt, identities=[asdict(identity)])
+
+    def signal(self, attempt: str, identity: ProcessIdentity, signum: int) -> None:
+        """Send a signal to a process of an attempt. Raises NoSuchProcess and WrongProcess, too."""
+        self._call("signal", raises=_ENDED, attempt=attempt, identity=asdict(identity), signum=int(signum))
+
+    def signals(self, identity: ProcessIdentity) -> Signals | None:
+        """What a process does with signals, and which ones it has not taken yet; None when it has ended."""
+        return self._ask(optional(answers.signals), "signals", identity=asdict(identity))
+
+    def stop(self, attempt: str, grace_seconds: float) -> Ended:
+        """End all processes of an attempt."""
+        seconds = grace_seconds + CALL_SECONDS
+        return self._ask(self._ended, "stop", seconds=seconds, attempt=attempt, grace_seconds=grace_seconds)
+
+    # Putting back.
+
+    def find(self) -> list[FoundProcess]:
+        """Every living process of the run on that node."""
+        return self._ask(each(self._found), "find")
+
+    def resume(self, identity: ProcessIdentity) -> None:
+        """Continue a stopped process of the run. Raises NoSuchProcess and WrongProcess, too."""
+        self._call("resume", raises=_ENDED, identity=asdict(identity))
+
+    def end_run(self) -> Ended:
+        """End every process of the run on that node with SIGKILL."""
+        return self._ask(self._ended, "end_run")
+
+    def leftovers(self, directories: Sequence[str]) -> dict[str, list[str]]:
+        """What is left of the run on that node, in words: ``processes``, and ``mounts`` below these directories that
+        were not there when the hand began."""
+        return self._ask(answers.left_over, "leftovers", directories=list(directories))
+
+    def standing(self, place: str) -> list[str]:
+        """Processes that work below a directory there, or write to a file of it, in words, whatever they carry."""
+        return self._ask(each(text), "standing", place=place)
+
+    # Clocks.
+
+    def clock_offset(self, clock: Clock) -> Offset:
+        """Measure how far the node's monotonic clock is ahead of ``clock``."""
+        return measure_offset(lambda: self._ask(lambda told: whole(fields(told)["mono"]), "clock"), clock)
+
+    def close(self) -> None:
+        """Let the hand end. What it has started goes on."""
+        self._closing = True
+        self._transport.close()
+        if threading.current_thread() is not self._reader:
+            self._reader.join(CALL_SECONDS)
+
+    # Talking.
+
+    def _introduced(self) -> Introduction:
+        try:
+            hello = self._hello.get(timeout=HELLO_SECONDS)
+        except queue.Empty:
+            raise HandLost(f"node {self.node}: deadline 'hand' of {HELLO_SECONDS:g} s: its hand says nothing") from None
+        if hello is None:
+            raise HandLost(f"node {self.node}: its hand could not be started: {self.lost}")
+        if hello["hello"] is True or hello["hello"] != PROTOCOL:
+            raise HandLost(f"node {self.node}: its hand speaks protocol {hello['hello']!r}, not {PROTOCOL}")
+        try:
+            pid, uid = whole(hello["pid"]), whole(hello["uid"])
+            words = (text(hello["host"]), text(hello["boot"]), text(hello["python"]), text(hello.get("network", "")))
+            return Introduction(pid, uid, *words)
+        except (KeyError, TypeError, ValueError) as error:
+            raise HandLost(f"node {self.node}: its hand did not introduce itself: {error}") from error
+
+    def _call(self, request: str, /, *, seconds: float = CALL_SECONDS, raises: Errors = (), **arguments: Any) -> Any:
+        number = next(self._numbers)
+        mailbox: _Mailbox = queue.SimpleQueue()
+        with self._lock:
+            if self.lost is not None:
+                raise HandLost(f"node {self.node}: its hand was lost: {self.lost}")
+            self._waiting[number] = mailbox
+        try:
+            self._send({"number": number, "request": request, "arguments": arguments})
+            answer = mailbox.get(timeout=seconds)
+        except queue.Empty:
+            raise HandLost(
+                f"node {self.node}: deadline 'hand {request}' of {seconds:g} s: its hand does not answer"
+            ) from None
+        finally:
+            with self._lock:
+                self._waiting.pop(number, None)
+        if answer is None:
+            raise HandLost(f"node {self.node}: its hand was lost: {self.lost}")
+        if "error" in answer:
+            said = answer.get("text")
+            told = said[:_SAID] if isinstance(said, str) else "its hand does not say why it refuses that"
+            kind = next((one for one in raises if one.__name__ == answer["error"]), PlatformError)
+            raise kind(f"node {self.node}: {request}: {told}")
+        return answer["result"]
+
+    def _post(self, request: str, /, **arguments: Any) -> None:
+        """A request whose answer nobody waits for."""
+        if self.lost is None:
+            try:
+                self._writer.send({"number": next(self._numbers), "request": request, "arguments": arguments})
+            except OSError:
+                return  # the reader finds out why
+
+    def _send(self, message: dict[str, Any]) -> None:
+        try:
+            self._writer.send(message)
+        except OSError as error:
+            self._reader.join(1.0)  # it finds out why
+            raise HandLost(f"node {self.node}: its hand was lost: {self.lost or error}") from error
+
+    def _read(self) -> None:
+        why = ""
+        try:
+            for message in messages(self._transport.read):
+                self._take(message)
+        except (NotTheProtocol, KeyError, TypeError, ValueError) as error:
+            why = f"it said what no hand says: {error}"
+        except OSError as error:
+            why = str(error)
+        except Exception as error:  # without a reader every caller would wait for its deadline
+            _log.exception("%s: its words cannot be taken in", self)
+            why = f"its words cannot be taken in: {error!r}"
+        self._lose(why)
+
+    def _lose(self, why: str) -> None:
+        try:
+            why = "it was let go" if self._closing else why or self._transport.ended()
+        except Exception as error:  # as above
+            why = f"nobody says why: {error!r}"
+        with self._lock:
+            self.lost = why
+            waiting, self._waiting = list(self._waiting.values()), {}
+            visits, self._visits = list(self._visits.values()), {}
+        for mailbox in waiting:
+            mailbox.put(None)
+        self._hello.put(None)
+        for visit in visits:
+            try:
+                visit.end()
+            except Exception:  # the others are to hear of it too
+                _log.exception("%s: the end of an agent cannot be taken in", self)
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if "answer" in message:
+            if "error" not in message and "result" not in message:
+                raise NotTheProtocol("an answer with neither a result nor an error")
+            with self._lock:
+                mailbox = self._waiting.get(whole(message["answer"]))
+            if mailbox is not None:
+                mailbox.put(message)
+        elif "hello" in message:
+            if self._greeted:
+                raise NotTheProtocol("a second hello")
+            self._greeted = True
+            self._hello.put(message)
+        else:
+            self._take_event(message)
+
+    def _take_event(self, event: dict[str, Any]) -> None:
+        name, caller = event["event"], whole(event["caller"])
+        if not self._begun:
+            raise NotTheProtocol(f"an event {name!r} before it has begun")
+        if name == "agent.open" and self._visitors is not None:
+            if caller in self._visits:
+                raise NotTheProtocol(f"caller {caller} twice")
+            self._visits[caller] = self._visitors.visit(self, caller, whole(event["pid"]), whole(event["uid"]))
+        elif name == "agent.line" and caller in self._visits:
+            self._visits[caller].hear(text(event["line"]).encode())
+        elif name == "agent.end" and caller in self._visits:
+            self._visits.pop(caller).end()
+
+    def _identity(self, value: Any) -> ProcessIdentity:
+        return answers.identity(value, self.node)
+
+    def _found(self, value: Any) -> FoundProcess:
+        return answers.found(value, self.node)
+
+    def _ended(self, value: Any) -> Ended:
+        return answers.ended(value, self.node)
+
+
+Open = Callable[[int], HandClient]
+"""Starts a hand on the node of that number."""

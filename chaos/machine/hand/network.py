@@ -1,0 +1,218 @@
+"""What the hand does to the network of its node: rules between the addresses of its run, and what shows of them.
+
+A rule concerns what comes in for this node's own address from one other, and nothing else. Rules that a hand has laid
+go with it, however its harness ends; only a hand that was killed leaves some, for another one to lift.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from chaos.machine.hand.connecting import ConnectionRequests
+from chaos.machine.linux.net.connected import connections
+from chaos.machine.linux.net.connections import refusal
+from chaos.machine.linux.net.holding import device_of, devices, held, hold, release, too_old
+from chaos.machine.linux.net.netfilter import DEVICE, IPV4, Counted, Rule, add, listed, make, remove, tables, turn_over
+from chaos.machine.linux.net.ports import Ports
+
+_NAME = 12
+"""Characters of a fault's mark in the name of its table."""
+_NOBODY = ("192.0.2.1", "192.0.2.2")
+"""Addresses that nobody has (RFC 5737), to try out rules with."""
+_CHECK = "check"
+
+
+class NetworkRequests(ConnectionRequests):
+    """The part of the hand that is about the network; arguments and results are JSON."""
+
+    def __init__(self, run: str) -> None:
+        super().__init__(run)
+        self._tables = tables_of(run)
+        self._devices = devices_of(run)
+        self._laid: set[str] = set()
+
+    def network_check(self, own: str, others: list[str], kinds: list[str]) -> None:
+        """Refuse where rules about these addresses could not be laid, or would cut off the harness itself.
+
+        ``kinds`` are the kinds of faults that are to be made; some ask for more than rules.
+        """
+        self._spare_harness(own, others)
+        try:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+                probe.bind((own, 0))
+        except OSError as error:
+            raise ValueError(f"{own} is no address of this host: {error.strerror}") from error
+        table = f"{self._tables}{_CHECK}"
+        try:
+            remove(table)
+            some = (Rule(*_NOBODY, loss=1.0), Rule(*_NOBODY, rate=1000), Rule(*_NOBODY, ports=Ports(1, 1)))
+            make(table, [Rule(*_NOBODY), *some])
+            remove(table)
+            socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP).close()
+        except OSError as error:
+            told = "the user who logs in must be root there" if isinstance(error, PermissionError) else error.strerror
+            raise ValueError(f"rules of the network cannot be laid by user {os.geteuid()}: {told}") from error
+        if "connection-reset" in kinds and (why := refusal()) is not None:
+            advice = "its kernel must be built with CONFIG_INET_DIAG_DESTROY"
+            raise ValueError(
+                f"connection-reset cannot be made there, since no connection can be reset: {why}; {advice}"
+            )
+        if "network-delay" in kinds:
+            self._check_holding(own)
+
+    def lay(self, fault: str, rules: list[dict[str, Any]]) -> None:
+        """Lay rules of a fault, all at once. Those that it has laid here already stay as they are."""
+        wanted = [rule_of(one) for one in rules]
+        for rule in wanted:
+            self._spare_harness(rule.target, [rule.source])
+        table = self._table(fault)
+        waits = any(rule.delay is not None for rule in wanted)
+        try:
+            if waits:
+                self._hold(fault, table, wanted)
+            else:
+                make(table, wanted)
+        except FileExistsError:
+            there = [one.rule for one in self._of(table)]
+            more = [rule for rule in wanted if rule not in there]
+            if more and waits:
+                raise ValueError(f"fault {fault} has laid other rules here") from None
+            if more:
+                add(table, more)
+        self._laid.add(table)
+
+    def laid(self, fault: str | None) -> list[dict[str, Any]]:
+        """The rules of a fault as the kernel has them, with its counters; without a fault those of the whole run."""
+        return [_told(one) for table in self._all(fault) for one in self._of(table)]
+
+    def devices(self) -> list[str]:
+        """The devices in which packets of the run are to wait."""
+        return devices(self._devices)
+
+    def lift(self, fault: str | None) -> int:
+        """Take away the rules of a fault, and nobody else's; without a fault those of the whole run. How many."""
+        lifted = sum(self._lift(table) for table in self._all(fault))
+        # A hand that was killed between the two may have left a device to which nothing is turned over.
+        names = self.devices() if fault is None else [self._device(self._table(fault))]
+        for name in names:
+            release(name)
+        return lifted
+
+    def look(self, fault: str, addresses: list[str], count: int, wait: float) -> dict[str, Any]:
+        """What shows of a fault here: connections with these addresses, echoes to them, and afterwards the rules."""
+        found = connections("self", addresses)
+        echoes = self.echo(addresses, count, 0.0, wait)
+        return {"connections": found, "echoes": echoes, "own": self.laid(fault), "all": self.laid(None)}
+
+    def look_at_port(self, own: str, port: int, others: list[str]) -> int:
+        """How many connections others have with a TCP port of this node."""
+        return connections("self", others, port, own=own)
+
+    def close(self) -> None:
+        """Lift what this hand has laid."""
+        for table in sorted(self._laid):
+            with contextlib.suppress(OSError):
+                self._lift(table)
+
+    # What waits in a device.
+
+    def _hold(self, fault: str, table: str, rules: Sequence[Rule]) -> None:
+        """Let what these rules are about wait in a device of the fault's own. Raises FileExistsError, ValueError."""
+        times, targets = {(rule.delay, rule.jitter) for rule in rules}, {rule.target for rule in rules}
+        if len(times) != 1 or len(targets) != 1:
+            raise ValueError(f"fault {fault}: packets for one address wait here, all of them as long: {rules}")
+        ((delay, jitter),), (own,) = times, targets
+        assert delay is not None
+        for other in tables(self._tables, DEVICE):
+            if other != table:
+                raise ValueError(f"what comes in here is held up by another fault already; fault {fault} was not made")
+        came_in_at = device_of(own)
+        if came_in_at is None:
+            raise ValueError(f"no device of this host has the address {own}")
+        index = hold(self._device(table), delay, jitter)
+        try:
+            turn_over(table, came_in_at, index, rules)
+        except BaseException:
+            release(self._device(table))
+            raise
+
+    def _check_holding(self, own: str) -> None:
+        """Refuse where packets cannot be made to wait, for the reason that the kernel gives."""
+        table, why = f"{self._tables}{_CHECK}", too_old(os.uname().release)
+        try:
+            if why is None:
+                self._lift(table)
+                self._hold(_CHECK, table, [Rule(_NOBODY[0], own, delay=1.0, jitter=1.0)])
+                self._lift(table)
+        except OSError as error:
+            why = f"{error.strerror}"
+        if why is not None:
+            raise ValueError(f"network-delay cannot be made there, since packets cannot be held up: {why}")
+
+    # The tables of the run.
+
+    def _all(self, fault: str | None) -> list[str]:
+        if fault is not None:
+            return [self._table(fault)]
+        return sorted({*tables(self._tables), *tables(self._tables, DEVICE)})
+
+    def _of(self, table: str) -> Iterator[Counted]:
+        yield from listed(table)
+        turned_over = listed(table, DEVICE)
+        waits = held(self._device(table)) if turned_over else None
+        for one in turned_over:
+            delay, jitter, passed = (0.0, 0.0, 0) if waits is None else (waits.delay, waits.jitter, waits.passed)
+            rule = replace(one.rule, delay=delay, jitter=jitter)
+            yield replace(one, rule=rule, vanished=(0, 0), passed=passed)
+
+    def _lift(self, table: str) -> int:
+        """First what turns packets over, then where they wait."""
+        lifted = 0
+        for family in (DEVICE, IPV4):
+            there = len(listed(table, family))
+            lifted += there if remove(table, family) else 0
+        release(self._device(table))
+        self._laid.discard(table)
+        return lifted
+
+    def _table(self, fault: str) -> str:
+        return f"{self._tables}{hashlib.sha256(fault.encode()).hexdigest()[:_NAME]}"
+
+    def _device(self, table: str) -> str:
+        """Names of devices have 15 characters at most."""
+        return f"{self._devices}{hashlib.sha256(table.encode()).hexdigest()[:5]}"
+
+    @staticmethod
+    def _spare_harness(own: str, others: Sequence[str]) -> None:
+        """sshd says from where its caller comes (sshd(8), SSH_CONNECTION)."""
+        caller = os.environ.get("SSH_CONNECTION", "").partition(" ")[0]
+        if caller and caller in (own, *others):
+            raise ValueError(
+                f"the harness reaches this host from {caller}, which is a data address of the run: it would cut off "
+                "itself; let it run on a host of its own, or give the hosts other data addresses"
+            )
+
+
+def tables_of(run: str) -> str:
+    """How the names of a run's tables begin."""
+    return f"chaos_{run[-16:]}_"
+
+
+def devices_of(run: str) -> str:
+    """How the names of its devices begin, in which packets wait."""
+    return f"ch{run[-8:]}"
+
+
+def rule_of(told: Mapping[str, Any]) -> Rule:
+    """A rule, from what was made of it for the way."""
+    return Rule(**{**told, "ports": Ports(**told["ports"])})
+
+
+def _told(one: Counted) -> dict[str, Any]:
+    return {"rule": asdict(one.rule), "came": list(one.came), "vanished": list(one.vanished), "passed": one.passed}

@@ -1,0 +1,82 @@
+"""The harness's side of what a hand does to the network of its node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from chaos.machine.hand.answers import Asking, connection, counted, each, echoes, fields, text, whole, yes
+from chaos.machine.linux.net.connections import Connection
+from chaos.machine.linux.net.echo import Echoes
+from chaos.machine.linux.net.netfilter import Counted, Rule
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What a node shows: its ``connections`` with some others, the rules of a fault (``own``) and of the whole run
+    (``all``), and what came of ``echoes`` to the others.
+    """
+
+    connections: int
+    own: list[Counted]
+    all: list[Counted]
+    echoes: Echoes
+
+
+class NetworkCalls(Asking):
+    """Typed calls. Every one raises HandLost when the hand has ended, and PlatformError for what it refuses."""
+
+    def check_network(self, own: str, others: Sequence[str], kinds: Sequence[str] = ()) -> None:
+        """Raises PlatformError where rules about these addresses cannot be laid there, or may not, or where faults of
+        these kinds cannot be made."""
+        self._call("network_check", own=own, others=list(others), kinds=list(kinds))
+
+    def lay(self, fault: str, rules: Sequence[Rule]) -> None:
+        """Lay rules of a fault there, all at once; those that it has laid there already stay."""
+        self._call("lay", fault=fault, rules=[asdict(one) for one in rules])
+
+    def laid(self, fault: str | None = None) -> list[Counted]:
+        """The rules of a fault there, or of the whole run, with what the kernel has counted."""
+        return self._ask(each(counted), "laid", fault=fault)
+
+    def lift(self, fault: str | None = None) -> int:
+        """Take away the rules of a fault there, or of the whole run; how many they were."""
+        return self._ask(whole, "lift", fault=fault)
+
+    def look(self, fault: str, addresses: Sequence[str], *, count: int, wait: float) -> Looked:
+        """What shows there of a fault that cuts off these addresses, all by one call."""
+        return self._ask(_looked, "look", fault=fault, addresses=list(addresses), count=count, wait=wait)
+
+    def echo(self, addresses: Sequence[str], *, count: int, interval: float, wait: float) -> Echoes:
+        """What comes of echo requests from there (:func:`chaos.machine.linux.net.echo.ask`)."""
+        return self._ask(echoes, "echo", addresses=list(addresses), count=count, interval=interval, wait=wait)
+
+    def devices(self) -> list[str]:
+        """The devices there in which packets of the run are to wait."""
+        return self._ask(each(text), "devices")
+
+    def connections_at(self, own: str, port: int, others: Sequence[str]) -> int:
+        """How many connections others have with a TCP port there."""
+        return self._ask(whole, "look_at_port", own=own, port=port, others=list(others))
+
+    def attempt(self, own: str, address: str, port: int, wait: float) -> bool:
+        """Whether a TCP port answers to that node, by a connection or a refusal, within ``wait`` seconds."""
+        return self._ask(yes, "attempt", own=own, address=address, port=port, wait=wait)
+
+    def send_from(self, own: str, port: int, addresses: Sequence[str]) -> None:
+        """Let one packet go from a port there to each address, which nobody answers."""
+        self._call("send_from", own=own, port=port, addresses=list(addresses))
+
+    def connected(self, own: str, others: Sequence[str], *, of_run: bool) -> list[Connection]:
+        """The connections there with others; with ``of_run`` those that processes of the run have."""
+        return self._ask(each(connection), "connected", own=own, others=list(others), of_run=of_run)
+
+    def reset(self, connection: Connection) -> bool:
+        """Let the kernel there reset a connection of the run. Whether it has; False for one that is gone."""
+        return self._ask(yes, "reset", connection=asdict(connection))
+
+
+def _looked(value: Any) -> Looked:
+    own, every = (each(counted)(fields(value)[key]) for key in ("own", "all"))
+    return Looked(whole(value["connections"]), own, every, echoes(value["echoes"]))

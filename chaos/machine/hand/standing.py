@@ -1,0 +1,34 @@
+"""Processes that carry no run's identity and still have their place in a run's directory.
+
+A process that a rank has started with an empty environment is known to whoever has started the job, and to nobody after
+that has been killed. What is left of its origin is where it works and what it writes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from chaos.machine.linux.procfs import PROC, all_pids, command_line
+
+_SIGNS = (("cwd", "works in"), ("fd/1", "writes to"), ("fd/2", "writes to"))
+
+
+def standing_in(place: str, *, proc_root: Path = PROC) -> Iterator[str]:
+    """Those that work below ``place``, or have their output there, in words; also where it has been removed.
+
+    This process and its parents are none.
+    """
+    below = f"{place.rstrip('/')}/"
+    for pid in all_pids(proc_root):
+        if pid in (os.getpid(), os.getppid()):
+            continue
+        for sign, does in _SIGNS:
+            try:
+                path = str((proc_root / str(pid) / sign).readlink())
+            except OSError:  # ended meanwhile, a zombie, or another user's
+                continue
+            if f"{path}/".startswith(below):
+                yield f"process {pid} ({' '.join(command_line(pid, proc_root))}) {does} {path}"
+                break

@@ -1,0 +1,53 @@
+"""The harness's side of what a hand does with the vendor's tools: its node as the machine that a rank runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from chaos.machine.hand.answers import Asking, by_name, each, fields, optional, text, whole
+from chaos.machine.linux.commands import SECONDS, CommandError, Done, NoSuchTool
+from chaos.machine.linux.process import ProcessIdentity
+
+_MORE_SECONDS = 15.0
+"""For the way there and back, and for a tool that the kernel does not let end at once."""
+
+
+class ToolCalls(Asking):
+    """Typed calls. Every one raises HandLost when the hand has ended, and PlatformError for what it refuses."""
+
+    def tool(self, argv: tuple[str, ...], answer: str = "") -> Done:
+        """Run a tool of the vendor there, after one that was begun before has ended.
+
+        Raises CommandError and NoSuchTool, too.
+        """
+
+        def done(value: Any) -> Done:
+            return Done(argv, whole(fields(value)["code"]), text(value["output"]), text(value["errors"]))
+
+        seconds, raises = 2 * SECONDS + _MORE_SECONDS, (NoSuchTool, CommandError)
+        return self._ask(done, "tool", seconds=seconds, raises=raises, argv=list(argv), answer=answer)
+
+    def lacking_tools(self) -> list[str]:
+        """What faults of a device lack there, in words."""
+        return self._ask(each(text), "lacking_tools")
+
+    def device_variables(self, identity: ProcessIdentity) -> dict[str, str] | None:
+        """The variables of a process of the run that name its device; None where it has ended."""
+        return self._ask(optional(by_name(text)), "device_variables", identity=asdict(identity))
+
+
+@dataclass(frozen=True)
+class NodeMachine:
+    """The machine that a hand is on."""
+
+    hand: ToolCalls
+
+    def commands(self, *argv: str, answer: str = "") -> Done:
+        """Run a tool of the vendor there."""
+        return self.hand.tool(argv, answer)
+
+    def variables(self, identity: ProcessIdentity) -> Mapping[str, str] | None:
+        """Those that name the device of a process."""
+        return self.hand.device_variables(identity)

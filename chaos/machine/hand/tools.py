@@ -1,0 +1,71 @@
+"""What the hand does with the vendor's tools on its node: the calls that faults of a device need, and no others."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from typing import Any
+
+from chaos.machine.job.processes import RUN_VARIABLE
+from chaos.machine.linux.commands import SECONDS, CommandError, SystemCommands, find_tool
+from chaos.machine.linux.process import ProcessIdentity, state
+from chaos.machine.linux.procfs import environment, living
+
+TOOLS = ("npu-smi", "hccn_tool")
+VARIABLES = ("ASCEND_DEVICE_ID", "DEVICE_ID", "ASCEND_RT_VISIBLE_DEVICES")
+"""Variables of a rank that tell which device it trains on (chaos.machine.ascend.device)."""
+
+_MARK = "CHAOS_TOOL"
+_LOOK_SECONDS = 0.05
+_NUMBER = "[0-9]{1,4}"
+_CALLS = tuple(
+    re.compile(call.replace("N", _NUMBER))
+    for call in (
+        "npu-smi info",
+        "npu-smi info -m",
+        "npu-smi set -t reset -i N -c N",
+        "hccn_tool -i N -net_health -g",
+        "hccn_tool -i N -link -s down",
+        "hccn_tool -i N -cfg recovery",
+    )
+)
+_ANSWERS = ("", "y\n")
+
+
+class ToolRequests:
+    """The part of the hand that is about devices; arguments and results are JSON."""
+
+    _run: str
+
+    def tool(self, argv: list[str], answer: str) -> dict[str, Any]:
+        """Run a tool of the vendor and wait for its end. Raises CommandError, and ValueError for any other call."""
+        words = " ".join(argv)
+        if answer not in _ANSWERS or not any(call.fullmatch(words) for call in _CALLS):
+            raise ValueError(f"{words!r} is no call that a fault of a device needs; it was not run")
+        self._await_others()
+        done = SystemCommands(marks={_MARK: self._run})(*argv, answer=answer)
+        return {"code": done.code, "output": done.output, "errors": done.errors}
+
+    def _await_others(self) -> None:
+        """Wait for what a hand before this one has begun and did not live to see: it would act after what is undone."""
+        deadline = time.monotonic() + SECONDS
+        while any((of or {}).get(_MARK) == self._run and stat.ppid != os.getpid() for stat, of in living()):
+            if time.monotonic() > deadline:
+                raise CommandError(f"a tool that was begun before is still under way after {SECONDS:g} s")
+            time.sleep(_LOOK_SECONDS)
+
+    def lacking_tools(self) -> list[str]:
+        """What faults of a device lack here, in words."""
+        lacking = [f"there is no {name}" for name in TOOLS if find_tool(name) is None]
+        return lacking if os.geteuid() == 0 else [*lacking, "the user who logs in must be root there"]
+
+    def device_variables(self, identity: dict[str, Any]) -> dict[str, str] | None:
+        """The variables of a process of the run that name its device; None where it has ended."""
+        who = ProcessIdentity(int(identity["pid"]), int(identity["start_time"]), str(identity["boot"]))
+        found = environment(who.pid)
+        if state(who) in ("gone", "zombie"):
+            return None
+        if (found or {}).get(RUN_VARIABLE) != self._run:
+            raise ValueError(f"{who} does not carry this run's {RUN_VARIABLE}; nothing of it is told")
+        return {name: value for name, value in (found or {}).items() if name in VARIABLES}

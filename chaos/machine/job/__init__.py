@@ -1,0 +1,1 @@
+"""A job's processes, and what every platform that holds one has to do."""

@@ -1,0 +1,173 @@
+"""Finding the processes of a run, by what they carry: CHAOS_RUN in the environment, or a parent that carries it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+from typing import Literal
+
+from chaos.base.clock import boot_id
+from chaos.machine.linux.process import ProcessIdentity
+from chaos.machine.linux.procfs import PROC, Stat, command_line, living, read_stat
+
+RUN_VARIABLE = "CHAOS_RUN"
+ATTEMPT_VARIABLE = "CHAOS_ATTEMPT"
+NODE_VARIABLE = "CHAOS_NODE"
+
+LAUNCHERS = frozenset({"msrun", "plainrun.py"})
+"""Programs that start ranks."""
+
+Role = Literal["rank", "scheduler", "launcher", "other"]
+
+
+@dataclass(frozen=True)
+class FoundProcess:
+    """A process of a run.
+
+    ``rank`` is set for role "rank" only. ``attempt`` and ``part`` (the number of the node whose launcher has started
+    it, where there are several) are what its environment says, None if that says nothing.
+    """
+
+    identity: ProcessIdentity
+    ppid: int
+    session: int
+    role: Role
+    rank: int | None
+    attempt: str | None
+    cmdline: tuple[str, ...]
+    part: str | None = None
+
+    @property
+    def pid(self) -> int:
+        return self.identity.pid
+
+
+@dataclass(frozen=True)
+class _Seen:
+    stat: Stat
+    environment: dict[str, str] | None
+    claim: tuple[Role, int | None]
+
+
+def find_run_processes(
+    run: str, *, known: Iterable[ProcessIdentity] = (), proc_root: Path = PROC
+) -> list[FoundProcess]:
+    """Every living process of the run, this process excepted, in order of PID.
+
+    A process belongs to the run if its environment holds CHAOS_RUN with exactly this value, if it is one of ``known``
+    (found earlier), or if it descends from such a process without carrying another run's CHAOS_RUN.
+
+    Roles come from what msrun sets for its children: MS_ROLE, and MS_NODE_ID or RANK_ID for the rank. Helpers that a
+    rank starts inherit all that, and so does what msrun starts after a worker, so a rank is a process whose parent is
+    not of the same rank and, where ranks lead sessions of their own as under msrun, one that leads its session.
+    """
+    if not run:
+        raise ValueError("the value of CHAOS_RUN cannot be empty")
+    boot = boot_id()
+    expected = {identity.pid: identity.start_time for identity in known if identity.boot == boot}
+    snapshot = _snapshot(proc_root)
+    roots = {pid for pid, seen in snapshot.items() if _run_of(seen) == run or expected.get(pid) == seen.stat.start_time}
+    members = _with_descendants(roots, snapshot, run, proc_root)
+    found = [_describe(snapshot[pid], boot, proc_root) for pid in sorted(members)]
+    return _settle_roles(found, {pid: snapshot[pid] for pid in members})
+
+
+def runs_alive(*, proc_root: Path = PROC) -> set[str]:
+    """The CHAOS_RUN values that living processes carry, this process excepted."""
+    values = {_run_of(seen) for pid, seen in _snapshot(proc_root).items() if pid != os.getpid()}
+    return {value for value in values if value}
+
+
+def _snapshot(proc_root: Path) -> dict[int, _Seen]:
+    return {stat.pid: _Seen(stat, variables, claim_of(variables or {})) for stat, variables in living(proc_root)}
+
+
+def _run_of(seen: _Seen) -> str | None:
+    return (seen.environment or {}).get(RUN_VARIABLE)
+
+
+def _with_descendants(roots: set[int], snapshot: dict[int, _Seen], run: str, proc_root: Path) -> set[int]:
+    children: dict[int, list[int]] = {}
+    for pid, seen in snapshot.items():
+        children.setdefault(seen.stat.ppid, []).append(pid)
+    members: set[int] = set()
+    waiting = list(roots - {os.getpid()})
+    while waiting:
+        pid = waiting.pop()
+        if pid in members:
+            continue
+        members.add(pid)
+        # A PPID names the parent of that moment. It is this process only if this process is still there.
+        now = read_stat(pid, proc_root)
+        if now is None or now.start_time != snapshot[pid].stat.start_time:
+            continue
+        waiting += [
+            child for child in children.get(pid, ()) if child != os.getpid() and _run_of(snapshot[child]) in (None, run)
+        ]
+    return members
+
+
+def _describe(seen: _Seen, boot: str, proc_root: Path) -> FoundProcess:
+    pid, variables = seen.stat.pid, seen.environment or {}
+    identity = ProcessIdentity(pid, seen.stat.start_time, boot)
+    cmdline = command_line(pid, proc_root)
+    role, rank = seen.claim
+    # A shell's own RANK_ID reaches the launcher too, so what it is counts for more than that.
+    if "MS_ROLE" not in variables and any(PurePath(argument).name in LAUNCHERS for argument in cmdline[:3]):
+        role, rank = "launcher", None
+    attempt = variables.get(ATTEMPT_VARIABLE)
+    part = variables.get(NODE_VARIABLE)
+    return FoundProcess(identity, seen.stat.ppid, seen.stat.session, role, rank, attempt, cmdline, part)
+
+
+def claim_of(variables: dict[str, str]) -> tuple[Role, int | None]:
+    """The role that an environment claims, and the rank: MS_ROLE, and MS_NODE_ID or RANK_ID (MindSpore 2.10)."""
+    role = variables.get("MS_ROLE")
+    if role == "MS_SCHED":
+        return "scheduler", None
+    if role not in (None, "MS_WORKER"):
+        return "other", None
+    number = variables.get("MS_NODE_ID") or variables.get("RANK_ID") or ""
+    return ("rank", int(number)) if number.isascii() and number.isdecimal() else ("other", None)
+
+
+def running_claim(variables: dict[str, str]) -> tuple[Role, int | None]:
+    """As :func:`claim_of`, for a process of a job that chaos has not started.
+
+    Without MS_ROLE a number alone is too little: many programs know a RANK_ID. With it RANK_ID is none: msrun gives its
+    workers no MS_NODE_ID on several nodes without ``--node_rank``, and each then has the RANK_ID=0 of the scheduler
+    (MindSpore 2.10). Such a worker is a rank whose number its environment does not say.
+    """
+    role = variables.get("MS_ROLE")
+    if role is None and not (variables.keys() & {"MS_WORKER_NUM", "RANK_SIZE"}):
+        return "other", None
+    if role == "MS_WORKER":
+        number = variables.get("MS_NODE_ID", "")
+        return "rank", int(number) if number.isascii() and number.isdecimal() else None
+    return claim_of(variables)
+
+
+def _settle_roles(found: list[FoundProcess], members: dict[int, _Seen]) -> list[FoundProcess]:
+    """Take roles away from processes that only inherited them."""
+    roles = {process.pid: (process.role, process.rank) for process in found}
+    ranks_lead_sessions = any(process.role == "rank" and process.session == process.pid for process in found)
+    settled = []
+    for process in found:
+        inherited = process.role != "other" and _ancestor_claims(process.pid, roles[process.pid], roles, members)
+        led = process.role == "rank" and ranks_lead_sessions and process.session != process.pid
+        settled.append(replace(process, role="other", rank=None) if inherited or led else process)
+    return settled
+
+
+def _ancestor_claims(
+    pid: int, claimed: tuple[Role, int | None], roles: dict[int, tuple[Role, int | None]], members: dict[int, _Seen]
+) -> bool:
+    seen = {pid}
+    while (parent := members[pid].stat.ppid) in members and parent not in seen:
+        if roles[parent] == claimed:
+            return True
+        seen.add(parent)
+        pid = parent
+    return False

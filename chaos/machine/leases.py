@@ -1,0 +1,329 @@
+"""Ports, cores and devices of this host, never given to two jobs at a time.
+
+A lease is a lock file held with flock, and a claim that harnesses of other users see (``host_claims``). The kernel
+gives both back when their holder ends, however it ends, so there is nothing to clean up. All harnesses of one user
+share the same directory, pytest-xdist's workers included. Harnesses of earlier versions know the files only.
+
+The job of a harness that was killed lives on until it is healed, and may listen at its ports only then: so a file
+beside the port's lock names the run that has it, and no other one gets it while processes of that run live. It is a
+file of its own because releases of filelock empty the one that they lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import functools
+import os
+import socket
+import stat
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, TypeVar
+
+from filelock import Timeout, UnixFileLock
+
+from chaos.base.plain_files import read_plain
+from chaos.machine.host_claims import Claims
+from chaos.machine.job.processes import runs_alive
+from chaos.machine.lease_holder import Holder, in_words, read_holder, this_holder, write_holder
+
+T = TypeVar("T")
+
+PORTS = range(20000, 30000)
+"""Below the range from which Linux takes local ports for outgoing connections by default."""
+
+_LONGEST_NAME = 4096
+_NO_FLOCK = "this file system has no flock; leases need one that has"
+
+
+class LeaseError(RuntimeError):
+    """A lease cannot be had on this host. Waiting will not help."""
+
+
+class Wait(Protocol):
+    """Waits under a named deadline until ``condition`` returns something, and returns that."""
+
+    def __call__(self, name: str, condition: Callable[[], T | None], /) -> T: ...
+
+
+class Held:
+    """One number that is held: the lock among this user's harnesses, and the claim among all of this host."""
+
+    def __init__(self, lock: UnixFileLock, claim: socket.socket | None) -> None:
+        self._lock = lock
+        self._claim = claim
+
+    def release(self) -> None:
+        """Give both back: the claim first, for whoever gets the lock takes it for free."""
+        if self._claim is not None:
+            self._claim.close()
+        self._lock.release()
+
+
+class Lease:
+    """Numbers (ports, cores, devices) that nobody else holds until ``release``. A context manager.
+
+    ``named`` are the files that name the run which has them; a name stays as long as processes of the run do.
+    ``records`` tell others who holds it (:mod:`chaos.machine.lease_holder`).
+    """
+
+    def __init__(
+        self,
+        numbers: Iterable[int],
+        locks: list[Held],
+        run: str = "",
+        named: Iterable[Path] = (),
+        records: Iterable[Path] = (),
+    ) -> None:
+        self.numbers = tuple(numbers)
+        self._locks = locks
+        self._run = run
+        self._named = list(named)
+        self._records = list(records)
+        if self._records:
+            self._holder = this_holder()
+            self._record()
+
+    def name_run(self, run: str) -> None:
+        """Tell others which run it is held for."""
+        if self._records:
+            self._holder = replace(self._holder, run=run)
+            self._record()
+
+    def _record(self) -> None:
+        for path in self._records:
+            write_holder(path, self._holder)
+
+    def release(self) -> None:
+        """Give it back. A second call does nothing."""
+        while self._records:
+            with contextlib.suppress(OSError):  # a record that stays names a process that has ended
+                self._records.pop().unlink(missing_ok=True)
+        if self._named and self._run not in runs_alive():
+            for path in self._named:
+                with contextlib.suppress(OSError):  # a name that stays is looked for, and not found
+                    path.unlink(missing_ok=True)
+        self._named.clear()
+        while self._locks:
+            self._locks.pop().release()
+
+    def __enter__(self) -> Lease:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+def default_directory() -> Path:
+    """Where all harnesses of this user meet.
+
+    Not under TMPDIR or XDG_RUNTIME_DIR: they differ between a login, a cron job and a service of the same user, and
+    two harnesses that look in two places would share cores without a word.
+    """
+    return Path("/tmp") / f"chaos-{os.geteuid()}" / "leases"
+
+
+class Leases:
+    """Hands out leases from one directory."""
+
+    def __init__(
+        self, directory: Path | None = None, *, cores: Iterable[int] | None = None, claims: Claims | None = None
+    ) -> None:
+        """``cores`` are those that may be given out; default: those that this process may run on.
+
+        ``claims`` are shared with other users; default: those of the host, and none with a directory of its own.
+
+        Raises LeaseError if the directory cannot be trusted: it must be a directory, not a link, of this user alone.
+        """
+        self._cores = tuple(sorted(os.sched_getaffinity(0) if cores is None else cores))
+        self._directory = directory or default_directory()
+        self._claims = Claims() if claims is None and directory is None else claims
+        if directory is None:
+            _make_private(self._directory.parent)
+        _make_private(self._directory)
+
+    def take_ports(self, count: int, *, run: str = "", ports: Iterable[int] = PORTS) -> Lease:
+        """Lease ``count`` TCP ports that nothing on this host is bound to. Raises LeaseError if there are too few.
+
+        A port with connections in TIME_WAIT counts as busy, and so does one that the kernel may hand to an outgoing
+        connection, and one of a run of which processes live. ``run`` is the CHAOS_RUN of those that will use it.
+        """
+        ephemeral = _ephemeral_ports()
+        alive = functools.cache(runs_alive)
+        taken: dict[int, Held] = {}
+        named: list[Path] = []
+        for port in ports:
+            if len(taken) == count:
+                break
+            if port not in ephemeral and (lock := self._try_lock(f"port-{port}")) is not None:
+                name = self._directory / f"port-{port}.run"
+                if _is_free(port) and ((had := _holder(name)) == "" or had not in alive()):
+                    if run:
+                        with contextlib.suppress(OSError):  # a full disk
+                            name.write_text(run, "utf-8")
+                        named.append(name)
+                    taken[port] = lock
+                else:
+                    lock.release()
+        lease = Lease(taken, list(taken.values()), run, named)
+        if len(taken) < count:
+            lease.release()
+            raise LeaseError(f"{count} free ports are needed and only {len(taken)} were found")
+        return lease
+
+    def take_cores(
+        self, count: int, *, wait: Wait, up_to: int | None = None, blocked: Callable[[str], None] | None = None
+    ) -> Lease:
+        """Lease ``count`` cores, and up to ``up_to`` if that many are free at that moment.
+
+        One job at a time is next, and nobody takes cores meanwhile, so a job that needs many is not overtaken for ever
+        by jobs that need one. ``blocked`` is called once, with the reason, if it has to wait. Raises LeaseError if
+        this host does not have ``count`` cores, and what ``wait`` raises.
+        """
+        if not 1 <= count <= len(self._cores):
+            raise LeaseError(f"{count} cores are needed; this process may use {len(self._cores)}")
+        most = max(count, up_to or count)
+        return self._take("core", self._cores, (count, most), wait, blocked)
+
+    def take_devices(
+        self, devices: Iterable[int], *, wait: Wait, blocked: Callable[[str], None] | None = None
+    ) -> Lease:
+        """Lease exactly these accelerator devices. ``wait`` and ``blocked`` are as for cores."""
+        wanted = tuple(dict.fromkeys(devices))
+        return self._take("device", wanted, (len(wanted), len(wanted)), wait, blocked)
+
+    def _take(
+        self,
+        kind: str,
+        numbers: tuple[int, ...],
+        least_and_most: tuple[int, int],
+        wait: Wait,
+        blocked: Callable[[str], None] | None,
+    ) -> Lease:
+        turn: list[Held] = []
+        told: list[str] = []
+
+        def condition() -> Lease | None:
+            if not turn and (lock := self._try_lock(f"{kind}-turn")) is not None:
+                turn.append(lock)
+            lease = self._try_some(kind, numbers, *least_and_most) if turn else None
+            if lease is None and blocked is not None and not told:
+                told.append(in_words(kind, self._holders(kind, numbers), time.time()))
+                blocked(told[0])
+            return lease
+
+        try:
+            return wait(f"a free {kind}", condition)
+        finally:
+            for lock in turn:
+                lock.release()
+
+    def _try_some(self, kind: str, numbers: tuple[int, ...], least: int, most: int) -> Lease | None:
+        taken: dict[int, Held] = {}
+        for number in numbers:
+            if len(taken) < most and (lock := self._try_lock(f"{kind}-{number}")) is not None:
+                taken[number] = lock
+        if len(taken) >= least:
+            return Lease(taken, list(taken.values()), records=[self._record_of(kind, number) for number in taken])
+        Lease(taken, list(taken.values())).release()
+        return None
+
+    def _record_of(self, kind: str, number: int) -> Path:
+        return self._directory / f"{kind}-{number}.holder"
+
+    def _holders(self, kind: str, numbers: tuple[int, ...]) -> dict[int, Holder | None]:
+        """Who holds which of the numbers, as far as it is recorded; of all nobody where none is."""
+        found = {number: read_holder(self._record_of(kind, number)) for number in numbers}
+        known: dict[int, Holder | None] = {number: holder for number, holder in found.items() if holder is not None}
+        return known or dict.fromkeys(numbers)
+
+    def _try_lock(self, name: str) -> Held | None:
+        lock = self._try_own_lock(name)
+        if lock is None:
+            return None
+        if self._claims is None:
+            return Held(lock, None)
+        try:
+            claim = self._claims.claim(name)
+        except OSError as error:
+            lock.release()
+            raise LeaseError(f"{name} cannot be claimed on this host: {error.strerror}") from error
+        if claim is None:
+            lock.release()
+            return None
+        return Held(lock, claim)
+
+    def _try_own_lock(self, name: str) -> UnixFileLock | None:
+        path = self._directory / f"{name}.lock"
+        lock = UnixFileLock(path, mode=0o600, thread_local=False)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            return None
+        except NotImplementedError as error:
+            raise LeaseError(f"{self._directory}: {_NO_FLOCK}") from error
+        except OSError as error:
+            raise LeaseError(f"{path}: cannot be locked: {error.strerror}") from error
+        # Where flock is missing, newer versions of filelock use a lock that outlives its holder.
+        if not _is_flocked(path):
+            lock.release()
+            raise LeaseError(f"{self._directory}: {_NO_FLOCK}")
+        return lock
+
+
+def _is_flocked(path: Path) -> bool:
+    """Whether the kernel refuses the lock of this file to another descriptor."""
+    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno in (errno.EACCES, errno.EAGAIN)
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _make_private(directory: Path) -> None:
+    try:
+        directory.mkdir(mode=0o700, exist_ok=True, parents=True)
+        found = directory.lstat()
+    except OSError as error:
+        raise LeaseError(f"{directory}: cannot be used for leases: {error.strerror}") from error
+    if not stat.S_ISDIR(found.st_mode):
+        raise LeaseError(f"{directory}: is not a directory (a link is not trusted); remove it")
+    if found.st_uid != os.geteuid():
+        raise LeaseError(f"{directory}: belongs to user {found.st_uid}, not to this one; remove it")
+    if found.st_mode & 0o077:
+        raise LeaseError(f"{directory}: is open to others (mode {stat.S_IMODE(found.st_mode):o}); chmod it to 700")
+
+
+def _holder(name: Path) -> str:
+    """The run that has had a port last and did not give it back, by its CHAOS_RUN; empty where there is none."""
+    with contextlib.suppress(OSError):
+        return read_plain(name, _LONGEST_NAME).decode("utf-8", "replace")
+    return ""
+
+
+def _is_free(port: int) -> bool:
+    # The address that stands for all: it is busy if any address of the host is. Without SO_REUSEADDR, on purpose.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        try:
+            probe.bind(("0.0.0.0", port))
+        except OSError:
+            return False
+    return True
+
+
+def _ephemeral_ports() -> range:
+    try:
+        low, high = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text("ascii").split()
+    except (OSError, ValueError):
+        return range(32768, 61000)
+    return range(int(low), int(high) + 1)

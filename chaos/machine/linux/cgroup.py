@@ -1,0 +1,185 @@
+"""Control groups (cgroups(7), both versions): who is in which, and one of a fault's own for processor time.
+
+Version 1 has the files ``cpu.cfs_*``, version 2 ``cpu.max``. Nothing is written to a group that is not the run's own:
+with version 1 the group is made below the one that the process is in. With version 2 a group has a quota only where the
+one above hands the controller on (``cgroup.subtree_control``), which nobody here changes; so it is made in the nearest
+group above the process that does so already. The process must not leave any limit behind by that.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from chaos.machine.linux.mounts import all_mounts
+from chaos.machine.linux.process import NoSuchProcess, ProcessIdentity, identify, state
+from chaos.machine.linux.procfs import PROC, kernel_lines, read_stat, read_text
+
+_PERIOD = 100_000
+"""Microseconds over which the kernel counts; its default."""
+
+_ROUNDS = 100
+"""How often who is in a group is looked for, before it is given up that it gets empty."""
+
+
+_LIMITS = ("cpu.max", "cpuset.cpus", "cpuset.mems", "io.max", "memory.high", "memory.max", "pids.max")
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """Where a controller is mounted, and which version it is."""
+
+    mount: Path
+    version: int
+    controller: str = "cpu"
+
+
+def cpu_hierarchy(proc_root: Path = PROC) -> Hierarchy | None:
+    """The hierarchy that controls processor time, None where there is none."""
+    unified = None
+    for mount in all_mounts("self", proc_root):
+        point = Path(mount.point)
+        if mount.type == "cgroup" and "cpu" in mount.super_options:
+            return Hierarchy(point, 1)
+        if mount.type == "cgroup2" and _has_cpu(point):
+            unified = Hierarchy(point, 2)
+    return unified
+
+
+def group_of(pid: int | str, hierarchy: Hierarchy, proc_root: Path = PROC) -> Path:
+    """The directory of the group that a process is in. Raises ProcessLookupError when it has ended."""
+    for line in kernel_lines(read_text(pid, "cgroup", proc_root) or ""):
+        fields = line.split(":", 2)
+        if len(fields) < 3:
+            continue
+        _, controllers, path = fields
+        if hierarchy.controller in controllers.split(",") or (hierarchy.version == 2 and not controllers):
+            return hierarchy.mount / path.lstrip("/")
+    raise ProcessLookupError(f"process {pid} has ended")
+
+
+def move(identity: ProcessIdentity, group: Path, hierarchy: Hierarchy, proc_root: Path = PROC) -> None:
+    """Move that very process with all of its threads into a group. Raises OSError, and NoSuchProcess once it has ended.
+
+    The kernel is told a PID, which may belong to another process by then. So it is looked at again, and another one
+    goes back to the group that it came from.
+    """
+    try:
+        own = group_of(identity.pid, hierarchy, proc_root)
+        if state(identity, proc_root) in ("gone", "zombie"):
+            raise NoSuchProcess(f"{identity} has ended")
+        before = group_of(identity.pid, hierarchy, proc_root)
+        _put(group, identity.pid)
+    except ProcessLookupError as error:
+        raise NoSuchProcess(f"{identity} has ended") from error
+    if (found := state(identity, proc_root)) == "gone":
+        _send_back(identity.pid, group, None if before == own else before, hierarchy, proc_root)
+    if found in ("gone", "zombie"):
+        raise NoSuchProcess(f"{identity} has ended")
+
+
+def _send_back(pid: int, group: Path, before: Path | None, hierarchy: Hierarchy, proc_root: Path) -> None:
+    """``before`` is where that process was seen; None where what was seen there may have been the one that has ended.
+
+    It has only just got the PID then, and is where the kernel has begun it: where its parent is.
+    """
+    stat = read_stat(pid, proc_root)
+    if stat is None or pid not in members(group):
+        return
+    # One whose parent is outside of this PID namespace has the group of whoever is first in here.
+    _put(group_of(stat.ppid or 1, hierarchy, proc_root) if before is None else before, pid)
+
+
+def _put(group: Path, pid: int) -> None:
+    (group / "cgroup.procs").write_text(str(pid))
+
+
+def place_for(pid: int, hierarchy: Hierarchy, proc_root: Path = PROC) -> Path:
+    """The group in which one for the process can be made. Raises OSError with the reason where there is none."""
+    own = group_of(pid, hierarchy, proc_root)
+    if ".." in own.parts:
+        raise OSError(f"the control group of process {pid} is not seen from here")
+    if hierarchy.version == 1:
+        return own
+    for group in (own, *own.parents):
+        if not group.is_relative_to(hierarchy.mount):
+            break
+        if "cpu" in (group / "cgroup.subtree_control").read_text("ascii").split():
+            return group
+        if limits := [name for name in _LIMITS if _is_limited(group / name)]:
+            raise OSError(f"{group} hands processor time on to no group, and it has limits of its own: {limits}")
+    raise OSError(f"neither {own} nor a group above it hands processor time on (cgroup.subtree_control)")
+
+
+def throttle(identity: ProcessIdentity, name: str, cores: float, hierarchy: Hierarchy, proc_root: Path = PROC) -> Path:
+    """Put that very process into a new group of that name, which gets so many cores' time.
+
+    Raises OSError, and NoSuchProcess once it has ended: the group is there then, and is removed by :func:`dissolve`.
+    """
+    own = group_of(identity.pid, hierarchy, proc_root)
+    if own.name == name:
+        return own
+    group = place_for(identity.pid, hierarchy, proc_root) / name
+    group.mkdir()
+    quota = max(1000, int(cores * _PERIOD))
+    if hierarchy.version == 2:
+        (group / "cpu.max").write_text(f"{quota} {_PERIOD}")
+    else:
+        (group / "cpu.cfs_period_us").write_text(str(_PERIOD))
+        (group / "cpu.cfs_quota_us").write_text(str(quota))
+    move(identity, group, hierarchy, proc_root)
+    return group
+
+
+def throttled(group: Path) -> int:
+    """How many periods the group had to wait in. Raises OSError."""
+    return counts(group / "cpu.stat").get("nr_throttled", 0)
+
+
+def counts(file: Path) -> dict[str, int]:
+    """What the kernel counts in a file of a group, a name and a number a line. Raises OSError."""
+    lines = (line.split() for line in kernel_lines(file.read_text("ascii")))
+    return {line[0]: int(line[1]) for line in lines if len(line) == 2 and line[1].isdecimal()}
+
+
+def members(group: Path) -> list[int]:
+    """The processes that are in the group. Raises FileNotFoundError when there is no such group."""
+    return [int(line) for line in (group / "cgroup.procs").read_text("ascii").split()]
+
+
+def dissolve(group: Path, back: Path, hierarchy: Hierarchy, proc_root: Path = PROC) -> int:
+    """Move whoever is in the group back to where it was, and remove it; how many they were. Raises OSError."""
+    for name, unlimited in (("cpu.max", "max"), ("cpu.cfs_quota_us", "-1")):
+        if (group / name).exists():  # whatever becomes of the move, nobody is slowed any more
+            (group / name).write_text(unlimited)
+    moved = 0
+    for _ in range(_ROUNDS):  # one that was not moved yet may start another, which is in the group then
+        left = members(group)
+        for pid in left:
+            try:
+                identity = identify(pid, proc_root)
+                if pid not in members(group):
+                    continue  # the PID may belong to another process since the list was read
+                move(identity, back, hierarchy, proc_root)
+                moved += 1
+            except NoSuchProcess:
+                continue
+        if not left:
+            break
+    group.rmdir()
+    return moved
+
+
+def _is_limited(file: Path) -> bool:
+    try:
+        return file.read_text("ascii").split()[:1] not in ([], ["max"])
+    except OSError:
+        return False
+
+
+def _has_cpu(point: Path) -> bool:
+    try:
+        return "cpu" in (point / "cgroup.controllers").read_text("ascii").split() and os.access(point, os.W_OK)
+    except OSError:
+        return False

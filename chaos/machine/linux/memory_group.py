@@ -1,0 +1,119 @@
+"""A control group of the run's own with a limit of memory, version 1 or 2 (cgroups(7)).
+
+What a process used before it came into the group is not counted there; so the limit is of what it takes from then on.
+The kernel ends a process of the group that goes beyond, and nobody else: the machine's memory is not touched.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from chaos.machine.linux.cgroup import Hierarchy, counts, group_of, move
+from chaos.machine.linux.mounts import all_mounts
+from chaos.machine.linux.process import ProcessIdentity
+from chaos.machine.linux.procfs import PROC
+
+PREFIX = "chaos-oom-"
+"""How the names of such groups begin."""
+
+
+class NoMemoryGroup(RuntimeError):
+    """No group with a limit of memory can be made here. The text says why."""
+
+
+@dataclass(frozen=True)
+class MemoryGroups:
+    """Where groups can be made: a directory of the hierarchy that controls memory."""
+
+    parent: Path
+    hierarchy: Hierarchy
+
+    @property
+    def version(self) -> int:
+        """That of control groups."""
+        return self.hierarchy.version
+
+    def path(self, name: str) -> Path:
+        """The directory of the group of this name."""
+        return self.parent / f"{PREFIX}{name}"
+
+    def make(self, name: str, limit: int) -> Path:
+        """Make the group, with a limit in bytes for memory and swap together. Raises OSError."""
+        group = self.path(name)
+        group.mkdir()
+        if self.version == 2:
+            (group / "memory.max").write_text(str(limit))
+            _write_if_there(group / "memory.swap.max", "0")
+        else:
+            (group / "memory.limit_in_bytes").write_text(str(limit))
+            _write_if_there(group / "memory.memsw.limit_in_bytes", str(limit))
+        return group
+
+    def put(self, group: Path, identity: ProcessIdentity) -> None:
+        """Move that very process with all of its threads into the group. Raises OSError, NoSuchProcess."""
+        move(identity, group, self.hierarchy)
+
+
+def memory_groups(proc_root: Path = PROC) -> MemoryGroups:
+    """Where this process may make groups: in its own group or above it. Raises NoMemoryGroup."""
+    refused = []
+    for hierarchy in _hierarchies(proc_root):
+        try:
+            own = group_of("self", hierarchy, proc_root)
+        except ProcessLookupError:  # it is not in that one
+            own = hierarchy.mount
+        if ".." in own.parts:  # it is not seen from here
+            own = hierarchy.mount
+        for directory in (own, *own.parents):
+            if not directory.is_relative_to(hierarchy.mount):
+                break
+            if why := _refusal(directory, hierarchy.version):
+                refused.append(why)
+                continue
+            return MemoryGroups(directory, hierarchy)
+    raise NoMemoryGroup(refused[-1] if refused else "no control group of this machine controls memory")
+
+
+def kills(group: Path) -> int | None:
+    """How many processes of the group the kernel has ended for want of memory; None where it does not count them."""
+    for name in ("memory.events", "memory.oom_control"):
+        file = group / name
+        if file.exists():
+            return counts(file).get("oom_kill")
+    return None
+
+
+def is_memory_group(path: Path) -> bool:
+    """Whether a directory is a group that was made here: by its name, and by what only the kernel puts there."""
+    return path.name.startswith(PREFIX) and (path / "cgroup.procs").is_file() and (path / "memory.stat").is_file()
+
+
+def _hierarchies(proc_root: Path) -> list[Hierarchy]:
+    found = []
+    for mount in all_mounts("self", proc_root):
+        if mount.type == "cgroup" and "memory" in mount.super_options:
+            found.append(Hierarchy(Path(mount.point), 1, "memory"))
+        elif mount.type == "cgroup2":
+            found.append(Hierarchy(Path(mount.point), 2, "memory"))
+    return sorted(found, key=lambda one: one.version)
+
+
+def _refusal(directory: Path, version: int) -> str | None:
+    """Why no group can be made in a directory; None when one can."""
+    if not directory.is_dir():
+        return f"{directory} is not there"
+    if not os.access(directory, os.W_OK):
+        return f"{directory} cannot be written"
+    if version == 1:
+        return None
+    control = directory / "cgroup.subtree_control"
+    if not control.exists() or "memory" not in control.read_text("ascii").split():
+        return f"{directory} gives its groups no control of memory"
+    return None
+
+
+def _write_if_there(file: Path, text: str) -> None:
+    if file.exists():
+        file.write_text(text)

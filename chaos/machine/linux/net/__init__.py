@@ -1,0 +1,1 @@
+"""What the kernel shows and does of networks: links, rules, connections, ports, echoes."""

@@ -1,0 +1,44 @@
+"""Whether TCP ports answer as seen from a network namespace: a connection or a refusal does, silence does not."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import socket
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from chaos.machine.linux.net.echo import OpensSockets
+
+_ANSWERS = (0, errno.ECONNREFUSED)
+
+
+def answered(
+    namespace: OpensSockets, ends: Sequence[tuple[str, int]], *, wait: float, source: str = ""
+) -> list[tuple[str, int]]:
+    """Those of the ends, each an address and a port, that answer within ``wait`` seconds. Nothing is said to any.
+
+    ``source`` is the address that they are asked from, where the namespace has several. Raises PlatformError where it
+    has gone, OSError.
+    """
+    found = []
+    with ExitStack() as open_ones:
+        asked: dict[int, tuple[socket.socket, tuple[str, int]]] = {}
+        for end in ends:
+            caller = open_ones.enter_context(namespace.socket(socket.AF_INET, socket.SOCK_STREAM))
+            caller.setblocking(False)
+            if source:
+                caller.bind((source, 0))
+            begun = caller.connect_ex(end)
+            if begun not in (*_ANSWERS, errno.EINPROGRESS):
+                raise OSError(begun, f"{end[0]}:{end[1]}: {os.strerror(begun)}")
+            asked[caller.fileno()] = caller, end
+        until = time.monotonic() + wait
+        while asked and (left := until - time.monotonic()) > 0:
+            for descriptor in select.select([], list(asked), [], left)[1]:
+                caller, end = asked.pop(descriptor)
+                if caller.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) in _ANSWERS:
+                    found.append(end)
+    return found

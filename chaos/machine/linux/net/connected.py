@@ -1,0 +1,30 @@
+"""Which connections the kernel has between a network namespace and some addresses (proc(5), net/tcp)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from chaos.machine.linux.procfs import PROC, kernel_lines, read_text
+
+_ESTABLISHED = "01"
+
+
+def connections(pid: int | str, addresses: Collection[str], port: int | None = None, *, own: str | None = None) -> int:
+    """How many there are between the namespace of a process (``self`` for this one) and these IPv4 addresses.
+
+    With ``port`` only those of that TCP port of it count, with ``own`` those of that address of it.
+    """
+    found = 0
+    for line in kernel_lines(read_text(pid, "net/tcp", PROC) or "")[1:]:
+        fields = line.split()
+        if len(fields) < 4:
+            continue
+        (here, at), (there, _) = (_end(one) for one in fields[1:3])
+        meant = port in (None, at) and own in (None, here)
+        found += fields[3] == _ESTABLISHED and there in addresses and meant
+    return found
+
+
+def _end(shown: str) -> tuple[str, int]:
+    address, port = shown.split(":")
+    return ".".join(str(one) for one in reversed(bytes.fromhex(address))), int(port, 16)

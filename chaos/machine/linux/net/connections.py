@@ -1,0 +1,103 @@
+"""TCP connections of a network namespace, which the kernel lists and can reset (sock_diag(7), as ``ss -K`` does)."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import os
+import socket
+import struct
+from dataclasses import dataclass
+
+from chaos.machine.job.protocol import PlatformError
+from chaos.machine.linux.net.echo import OpensSockets
+from chaos.machine.linux.net.netlink import ACKNOWLEDGE, DUMP, REQUEST, answers, asked, message
+
+_SOCK_DIAG = 4
+_BY_FAMILY, _DESTROY = 20, 21
+_ESTABLISHED = 1
+_ASKED = struct.Struct("=BBBxI")
+_ENDS = struct.Struct(">HH16s16s")
+_IDENTITY = struct.Struct("=IQ")
+"""The interface, and the kernel's cookie: no other connection ever has it while the machine runs."""
+_TOLD = struct.Struct("=BBxx")
+_REST = struct.Struct("=IIIII")
+
+
+@dataclass(frozen=True)
+class Connection:
+    """One that is established, as one end sees it."""
+
+    source: str
+    source_port: int
+    target: str
+    target_port: int
+    interface: int
+    cookie: int
+    inode: int
+
+    def is_other_end(self, other: Connection) -> bool:
+        """Whether that is the same connection, as its other end sees it."""
+        own = (self.source, self.source_port, self.target, self.target_port)
+        return own == (other.target, other.target_port, other.source, other.source_port)
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.source_port} to {self.target}:{self.target_port}"
+
+
+def established(namespace: OpensSockets) -> list[Connection]:
+    """All over IPv4 that the namespace has. Raises PlatformError."""
+    with _channel(namespace) as channel:
+        wanted = _ASKED.pack(socket.AF_INET, socket.IPPROTO_TCP, 0, 1 << _ESTABLISHED)
+        nobody = bytes(_ENDS.size + _IDENTITY.size)
+        channel.send(message(_BY_FAMILY, REQUEST | DUMP, wanted + nobody))
+        return [_read(body) for kind, body in answers(channel) if kind == _BY_FAMILY]
+
+
+def reset(namespace: OpensSockets, connection: Connection) -> bool:
+    """Let the kernel reset a connection of the namespace: both ends get an error. Whether it has; False for one that is
+    not there any more. Raises PlatformError where it refuses."""
+    with _channel(namespace) as channel:
+        refused = asked(channel, _DESTROY, REQUEST | ACKNOWLEDGE, _described(connection))
+    if refused not in (0, errno.ENOENT):
+        raise PlatformError(f"the connection {connection} cannot be reset: {os.strerror(refused)}")
+    return refused == 0
+
+
+def refusal() -> str | None:
+    """Why this machine's kernel resets no connections; None where it does. It is asked for one that nobody can have."""
+    nobody = Connection("0.0.0.0", 0, "0.0.0.0", 0, 0, 0, 0)
+    try:
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG) as channel:
+            refused = asked(channel, _DESTROY, REQUEST | ACKNOWLEDGE, _described(nobody))
+    except OSError as error:
+        return str(error.strerror)
+    return None if refused == errno.ENOENT else os.strerror(refused)
+
+
+def _channel(namespace: OpensSockets) -> socket.socket:
+    try:
+        return namespace.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG)
+    except OSError as error:
+        raise PlatformError(f"the connections of the run's network cannot be listed: {error}") from error
+
+
+def _described(one: Connection) -> bytes:
+    head = _ASKED.pack(socket.AF_INET, socket.IPPROTO_TCP, 0, 1 << _ESTABLISHED)
+    ends = _ENDS.pack(one.source_port, one.target_port, _packed(one.source), _packed(one.target))
+    return head + ends + _IDENTITY.pack(one.interface, one.cookie)
+
+
+def _read(body: bytes) -> Connection:
+    source_port, target_port, source, target = _ENDS.unpack_from(body, _TOLD.size)
+    interface, cookie = _IDENTITY.unpack_from(body, _TOLD.size + _ENDS.size)
+    inode = _REST.unpack_from(body, _TOLD.size + _ENDS.size + _IDENTITY.size)[-1]
+    return Connection(_address(source), source_port, _address(target), target_port, interface, cookie, inode)
+
+
+def _packed(address: str) -> bytes:
+    return ipaddress.IPv4Address(address).packed.ljust(16, b"\0")
+
+
+def _address(packed: bytes) -> str:
+    return str(ipaddress.IPv4Address(packed[:4]))

@@ -1,0 +1,65 @@
+"""Who may write where: capabilities of a process (proc(5)), and directories that are immutable (ioctl_iflags(2))."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+from chaos.base.walking import Unseen, walk
+from chaos.machine.linux.procfs import PROC, lines_of
+
+CAP_DAC_OVERRIDE = 1
+"""With it a process passes over modes (capabilities(7))."""
+
+CAP_LINUX_IMMUTABLE = 9
+"""With it a process may make a directory immutable."""
+
+_GET_FLAGS = 0x80086601
+_SET_FLAGS = 0x40086602
+_IMMUTABLE = 0x10
+
+
+def has_capability(pid: int | str, capability: int, proc_root: Path = PROC) -> bool:
+    """Whether a process has it in effect. Raises OSError when it has gone."""
+    for line in lines_of(proc_root / str(pid) / "status"):
+        if line.startswith("CapEff:"):
+            return bool(int(line.split()[1], 16) >> capability & 1)
+    return False
+
+
+def directories_in(top: Path, onerror: Unseen = None) -> Iterator[Path]:
+    """A directory and all below it, from top to bottom; no link is followed. ``onerror`` as of ``walking.walk``."""
+    for path, _, _ in walk(top, onerror):
+        yield Path(path)
+
+
+def is_immutable(path: Path) -> bool:
+    """Whether nothing can be made or removed in that directory. Raises OSError where its file system cannot say."""
+    descriptor = _open(path)
+    try:
+        return bool(_flags(descriptor) & _IMMUTABLE)
+    finally:
+        os.close(descriptor)
+
+
+def set_immutable(path: Path, wanted: bool) -> None:
+    """Make that directory immutable, or no longer. Raises OSError."""
+    descriptor = _open(path)
+    try:
+        flags = _flags(descriptor)
+        changed = flags | _IMMUTABLE if wanted else flags & ~_IMMUTABLE
+        if changed != flags:
+            fcntl.ioctl(descriptor, _SET_FLAGS, struct.pack("l", changed))
+    finally:
+        os.close(descriptor)
+
+
+def _open(path: Path) -> int:
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+
+def _flags(descriptor: int) -> int:
+    return int(struct.unpack("l", fcntl.ioctl(descriptor, _GET_FLAGS, struct.pack("l", 0)))[0])

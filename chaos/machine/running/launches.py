@@ -1,0 +1,215 @@
+"""Which processes of this host are of one launch of a job: by who has started them, and by what they say of the job."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+
+from chaos.machine.job.processes import LAUNCHERS, RUN_VARIABLE, Role
+from chaos.machine.linux.procfs import PROC, Stat, command_line
+from chaos.machine.running.directories import FileKey, directories_of
+
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ash", "ksh"})
+_TABLE = 16 * 2**20
+"""Bytes that a rank table may have to be compared with others: one of 10,000 devices has 2 MB."""
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """A process whose environment claims a role."""
+
+    stat: Stat
+    variables: dict[str, str]
+    claim: tuple[Role, int | None]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What the processes of one launch have in common, and those of no other.
+
+    ``said`` is what their environments say of the job, ``table`` the rank table that its ranks are told: two processes
+    that contradict each other there are of two jobs, whoever has started them. ``starter`` is who that was.
+    """
+
+    said: tuple[str, ...]
+    table: FileKey | str | None
+    starter: tuple[object, ...]
+
+
+def is_python(cmdline: tuple[str, ...]) -> bool:
+    """Whether this is the command line of a Python."""
+    return any("python" in PurePath(argument).name for argument in cmdline[:1])
+
+
+def size_of(variables: Mapping[str, str]) -> str:
+    """The number of the job's ranks, as an environment says it."""
+    return variables.get("MS_WORKER_NUM") or variables.get("RANK_SIZE") or ""
+
+
+def without_starters(
+    claimed: Mapping[int, Claimed], stats: Mapping[int, Stat], proc_root: Path = PROC
+) -> dict[int, Claimed]:
+    """These processes without those that only start others: they have a role because all of their pod has it.
+
+    The Ascend Operator gives each of its pods an MS_ROLE, and no number. So a launcher is none, nor is what has no
+    number and from which a launcher descends, or a process with a number. Below a launcher a process is what it claims:
+    a rank may start another job.
+    """
+    launchers = {pid for pid in claimed if _launches(pid, proc_root)}
+    starters = set(launchers)
+    for pid, seen in claimed.items():
+        above = _ancestors(pid, stats)
+        if seen.claim[1] is not None:
+            starters.update(above)
+        if pid in launchers or launcher_of(pid, stats, proc_root) is not None:
+            starters.update(above)
+    return {
+        pid: seen
+        for pid, seen in claimed.items()
+        if pid not in launchers
+        and (pid not in starters or seen.claim[1] is not None or launcher_of(pid, stats, proc_root) is not None)
+    }
+
+
+def launches_of(
+    claimed: Mapping[int, Claimed], stats: Mapping[int, Stat], proc_root: Path = PROC
+) -> list[dict[int, Claimed]]:
+    """These processes, those of each launch apart."""
+    starters = {
+        one for pid, seen in claimed.items() for one in _claimed_above(pid, claimed) if claimed[one].claim != seen.claim
+    }
+    copies = _copies(claimed, proc_root)
+    launches: dict[Launch, dict[int, Claimed]] = {}
+    for pid, seen in claimed.items():
+        of = _of(pid, claimed, starters, proc_root)
+        launch = _launch(of, claimed, stats, proc_root)
+        launch = replace(launch, table=copies.get(launch.table, launch.table))
+        launches.setdefault(launch, {})[pid] = seen
+    # A scheduler needs no rank table: it is of the one launch that agrees with it otherwise.
+    for launch in [one for one in launches if one.table is None]:
+        same = [one for one in launches if one != launch and replace(one, table=None) == launch]
+        if len(same) == 1 and all(seen.claim[0] == "scheduler" for seen in launches[launch].values()):
+            launches[same[0]] |= launches.pop(launch)
+    return list(launches.values())
+
+
+def _of(pid: int, claimed: Mapping[int, Claimed], starters: Container[int], proc_root: Path) -> int:
+    """The program that a process is a part of: the topmost Python above it with its role, else itself.
+
+    Whatever the environment of what a rank has started says of a job, it is none of another one. A shell may start any
+    number of jobs, and so may a launcher, which has no role, and what starts processes with other numbers.
+    """
+    of, own = pid, claimed[pid]
+    for one in _claimed_above(pid, claimed):
+        same = claimed[one].claim == own.claim and claimed[one].variables.get("MS_ROLE") == own.variables.get("MS_ROLE")
+        if same and one not in starters and is_python(command_line(one, proc_root)):
+            of = one
+    return of
+
+
+def _claimed_above(pid: int, claimed: Mapping[int, Claimed]) -> list[int]:
+    """The processes with a role that this one descends from, its parent first, up to the first without one."""
+    found: list[int] = []
+    while (pid := claimed[pid].stat.ppid) in claimed and pid not in found:
+        found.append(pid)
+    return found
+
+
+def _launch(pid: int, claimed: Mapping[int, Claimed], stats: Mapping[int, Stat], proc_root: Path) -> Launch:
+    """The scheduler's address alone is too little: what an earlier launch has left has the same one.
+
+    Without a launcher it is the shell that has started them, and where that has ended too, the directory that they log
+    in. A shell may start any number of jobs, so where neither a scheduler nor a rank table is common to them, it is
+    that directory as well.
+    """
+    variables = claimed[pid].variables
+    names = ("MS_SCHED_HOST", "MS_SCHED_PORT", RUN_VARIABLE)
+    said = (*(variables.get(name, "") for name in names), size_of(variables))
+    table = _table(pid, variables, proc_root) if claimed[pid].claim[0] == "rank" else None
+    launcher = launcher_of(pid, stats, proc_root)
+    if launcher is not None:
+        return Launch(said, table, ("launcher", launcher))
+    top, parent = pid, stats[pid].ppid
+    while parent in claimed and claimed[parent].claim == claimed[top].claim:
+        top, parent = parent, stats[parent].ppid
+    network = _link(proc_root / str(top) / "ns" / "net")  # 127.0.0.1 of another container is another address
+    shell = parent in stats and parent != 1 and stats[parent].comm in _SHELLS
+    if shell and (table is not None or variables.get("MS_SCHED_HOST")):
+        return Launch(said, table, (network, "shell", parent))
+    directories = directories_of(top, proc_root)
+    place = directories.log_key or directories.shown
+    return Launch(said, table, (network, "shell" if shell else "directory", parent if shell else 0, place))
+
+
+def launcher_of(pid: int, stats: Mapping[int, Stat], proc_root: Path = PROC) -> int | None:
+    """The nearest ancestor that is a program that starts ranks."""
+    return next((one for one in _ancestors(pid, stats) if _launches(one, proc_root)), None)
+
+
+def _ancestors(pid: int, stats: Mapping[int, Stat]) -> list[int]:
+    """The processes that this one descends from, its parent first."""
+    found: list[int] = []
+    while (pid := stats[pid].ppid) in stats and pid not in found:
+        found.append(pid)
+    return found
+
+
+def _launches(pid: int, proc_root: Path) -> bool:
+    return any(PurePath(argument).name in LAUNCHERS for argument in command_line(pid, proc_root)[:3])
+
+
+def _copies(claimed: Mapping[int, Claimed], proc_root: Path) -> dict[FileKey | str | None, FileKey | str | None]:
+    """Rank tables that are copies of another one, each with that. Only by a relative name has each rank its own.
+
+    Two jobs at a time have no table in common: it names the devices.
+    """
+    firsts: dict[bytes, FileKey | str | None] = {}
+    copies: dict[FileKey | str | None, FileKey | str | None] = {}
+    for pid, seen in claimed.items():
+        name = PurePath(seen.variables.get("RANK_TABLE_FILE") or "/")
+        if seen.claim[0] != "rank" or name.is_absolute():
+            continue
+        key = _table(pid, seen.variables, proc_root)
+        if key not in copies and (content := _content(pid, name, proc_root)):
+            copies[key] = firsts.setdefault(hashlib.sha256(content).digest(), key)
+    return copies
+
+
+def _content(pid: int, name: PurePath, proc_root: Path) -> bytes:
+    """What is in a file below the working directory of a process; nothing where it is no table that can be read."""
+    try:
+        descriptor = os.open(proc_root / str(pid) / "cwd" / name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            plain = stat.S_ISREG(os.fstat(descriptor).st_mode)
+            content = file.read(_TABLE + 1) if plain else b""
+    except OSError:
+        return b""
+    return content.strip() if len(content) <= _TABLE else b""
+
+
+def _table(pid: int, variables: Mapping[str, str], proc_root: Path) -> FileKey | str | None:
+    """The rank table that a process is told, as the file that it is; by its name where there is no such file.
+
+    A relative name means another file in every directory.
+    """
+    name = variables.get("RANK_TABLE_FILE")
+    if not name:
+        return None
+    place, path = proc_root / str(pid), PurePath(name)
+    found = place / "root" / path.relative_to(path.anchor) if path.is_absolute() else place / "cwd" / path
+    try:
+        seen = found.stat()
+    except OSError:
+        return name if path.is_absolute() else str(PurePath(_link(place / "cwd")) / path)
+    return seen.st_dev, seen.st_ino
+
+
+def _link(path: Path) -> str:
+    try:
+        return str(path.readlink())
+    except OSError:
+        return ""

@@ -1,0 +1,81 @@
+"""The logs that a process writes, by the files that it has open: no name has to be guessed, no directory searched."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import BinaryIO
+
+from chaos.machine.linux.procfs import PROC, kernel_lines, read_text
+from chaos.machine.running.directories import FileKey, opened, tees_of
+
+_LOG = re.compile(r"\.log(\.\d{1,10})?$")
+_OUTPUTS = ("1", "2")
+
+
+@dataclass(frozen=True)
+class Output:
+    """A plain file that a process writes. ``path`` is as the process sees it, ``link`` leads to it while it has it."""
+
+    key: FileKey
+    path: str
+    link: Path
+
+    def open(self) -> BinaryIO:
+        """Open it for reading, without an effect on who writes it. Raises OSError once the process has ended."""
+        descriptor = os.open(self.link, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        stream = os.fdopen(descriptor, "rb")
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or (found.st_dev, found.st_ino) != self.key:
+            stream.close()
+            raise FileNotFoundError(f"{self.path}: the process has another file open by now")
+        return stream
+
+
+def outputs_of(pid: int, proc_root: Path = PROC) -> list[Output]:
+    """Standard output and error of a process where they are plain files, and its files named ``*.log``, ``*.log.N``
+    that it has open for writing. Empty when they cannot be read."""
+    try:
+        numbers = sorted(os.listdir(proc_root / str(pid) / "fd"))  # noqa: PTH208 - names are wanted
+    except OSError:
+        return []
+    return _outputs(pid, numbers, proc_root)
+
+
+def standard_outputs_of(pid: int, proc_root: Path = PROC) -> list[Output]:
+    """Standard output and error of a process where they are plain files. Quick, whatever else it has open."""
+    return _outputs(pid, _OUTPUTS, proc_root)
+
+
+def teed_outputs_of(pid: int, proc_root: Path = PROC) -> list[Output]:
+    """The files into which a ``tee`` writes what a process prints. Goes through all processes of the host."""
+    tees = tees_of(proc_root / str(pid), proc_root)
+    return [one for tee in tees for one in _outputs(int(tee.name), opened(tee), proc_root, whatever=True)]
+
+
+def _outputs(pid: int, numbers: Iterable[str], proc_root: Path, *, whatever: bool = False) -> list[Output]:
+    place = proc_root / str(pid) / "fd"
+    found: dict[FileKey, Output] = {}
+    for number in numbers:
+        link = place / number
+        try:
+            path, seen = str(link.readlink()), link.stat()
+        except OSError:
+            continue
+        named = whatever or number in _OUTPUTS or _LOG.search(PurePath(path).name) is not None
+        if named and stat.S_ISREG(seen.st_mode) and _writes(pid, number, proc_root):
+            key = (seen.st_dev, seen.st_ino)
+            found.setdefault(key, Output(key, path, link))
+    return list(found.values())
+
+
+def _writes(pid: int, number: str, proc_root: Path) -> bool:
+    """Whether that descriptor is open for writing, by /proc/PID/fdinfo (proc(5): flags in octal)."""
+    for line in kernel_lines(read_text(pid, f"fdinfo/{number}", proc_root) or ""):
+        if line.startswith("flags:"):
+            return int(line.split()[1], 8) & os.O_ACCMODE != os.O_RDONLY
+    return False

@@ -1,0 +1,188 @@
+"""Which of the processes that carry a rank's environment is the rank, and what speaks against it.
+
+Whatever a rank starts inherits its environment, its log and, where it only forks, its command line; it lives on when
+the rank has died. The kernel tells a fork from a program (PF_FORKNOEXEC). The rest is told by sessions, by the programs
+of the other ranks, and by whether MindSpore is loaded; where none of these proves anything, the process is in doubt: it
+is hit only by its own PID.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from chaos.machine.linux.procfs import Stat, command_line, kernel_lines, read_text
+from chaos.machine.running.launches import Claimed, is_python, launcher_of
+
+_WITH_VALUE = ("-X", "-W")
+"""Options of Python's that take the next argument."""
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Why a process may be none of the ranks. ``early``: only that nothing shows yet that it is one."""
+
+    why: str
+    early: bool = False
+
+
+def owners_of(claimed: Mapping[int, Claimed], proc_root: Path) -> list[int]:
+    """Those that have their role themselves, and not from a parent or from what msrun had just started.
+
+    A rank is a Python program or leads a session: what else has a rank's variables has inherited them from one that is
+    gone. So has a process that was forked and has executed nothing since, as data workers are, whatever its command
+    line says. A shell or tool that runs Python programs with its own role is not the rank: they are.
+    """
+    tops = [pid for pid in claimed if not _inherits(pid, claimed)]
+    if any(claimed[pid].claim[0] == "rank" and _leads(claimed[pid].stat) for pid in tops):
+        tops = [pid for pid in tops if claimed[pid].claim[0] != "rank" or _leads(claimed[pid].stat)]
+    owners = []
+    for pid in tops:
+        seen = claimed[pid]
+        programs = _programs(pid, claimed, proc_root)
+        itself = not seen.stat.forked and (seen.claim[0] != "rank" or _leads(seen.stat))
+        owners += programs or ([pid] if itself else [])
+    return owners
+
+
+def doubts(
+    ranks: Mapping[int, int | None], claimed: Mapping[int, Claimed], stats: Mapping[int, Stat], proc_root: Path
+) -> dict[int, Doubt]:
+    """Why a process may be none of the ranks that it claims to be, by PID: ``ranks`` of one launch, by PID.
+
+    One runs another program than the ranks that agree: a tool that the start script has called beside them, or one that
+    a rank has started. Or its session was led by a process that has died, and no other rank is of that session: so it
+    was, as far as anybody can tell, a rank that led it, as under msrun. Or nothing shows that it is one: no launcher
+    has started it, it leads no session, and has not loaded MindSpore.
+    """
+    programs = {pid: program for pid in ranks if (program := _program(command_line(pid, proc_root)))}
+    numbers: dict[str, set[object]] = {}
+    for pid, program in programs.items():
+        numbers.setdefault(program, set()).add(pid if ranks[pid] is None else ("rank", ranks[pid]))
+    for pid, seen in claimed.items():
+        if seen.claim[0] == "scheduler" and (program := _program(command_line(pid, proc_root))) in numbers:
+            numbers[program].add("scheduler")
+    found = {}
+    for pid, program in programs.items():
+        others = sorted(other for other in numbers if other != program)
+        if others and len(numbers[program]) == 1:
+            found[pid] = Doubt(
+                f"it runs {program}, while other processes of that job with a rank run {', '.join(others)}"
+            )
+    for pid in ranks.keys() - found.keys():
+        stat = stats[pid]
+        of_session = {ranks[one] for one in ranks if stats[one].session == stat.session}
+        if len(of_session) == 1 and _outlived_its_session(stat, stats):
+            found[pid] = Doubt(
+                "who has started it has died, and so has the leader of its session, maybe the rank itself"
+            )
+        elif not (_led_by_its_like(pid, claimed) or launcher_of(pid, stats, proc_root) or _trains(pid, proc_root)):
+            found[pid] = Doubt(
+                "no msrun has started it, it leads no session, and has not loaded MindSpore (yet)", early=True
+            )
+    return found
+
+
+def background_ranks(
+    claimed: Mapping[int, Claimed], stats: Mapping[int, Stat], others: Iterable[int], proc_root: Path
+) -> dict[int, Doubt]:
+    """Which forks may be ranks that have put themselves into the background: ``others`` are those that are none.
+
+    Such a rank forks twice, without executing anything, and leads a session of its own or is in one whose leader has
+    ended. So, often, is a data worker of a rank that has died. One is proved where the session is another's that lives,
+    where a process above it has its role, and where the session has several: a rank has forked all of them.
+    """
+    found = [pid for pid in others if _may_be_in_background(pid, claimed, stats, proc_root)]
+    families = Counter((claimed[pid].stat.session, claimed[pid].claim) for pid in found)
+    why = (
+        "it was forked and has executed no program since: a rank that has put itself into the background, or what one "
+        "that has died has left"
+    )
+    return {pid: Doubt(why) for pid in found if families[claimed[pid].stat.session, claimed[pid].claim] == 1}
+
+
+def _may_be_in_background(pid: int, claimed: Mapping[int, Claimed], stats: Mapping[int, Stat], proc_root: Path) -> bool:
+    stat, cmdline = claimed[pid].stat, command_line(pid, proc_root)
+    if not stat.forked or not is_python(cmdline) or _is_helper(cmdline) or _inherits(pid, claimed):
+        return False
+    return _leads(stat) or _outlived_its_session(stat, stats)
+
+
+def _is_helper(cmdline: tuple[str, ...]) -> bool:
+    """Whether it is one of Python's multiprocessing."""
+    return any(text.startswith("from multiprocessing.") for text in cmdline[:5])
+
+
+def _leads(stat: Stat) -> bool:
+    return stat.session == stat.pid
+
+
+def _inherits(pid: int, claimed: Mapping[int, Claimed]) -> bool:
+    seen = {pid}
+    parent = claimed[pid].stat.ppid
+    while parent in claimed and parent not in seen:
+        if claimed[parent].claim == claimed[pid].claim:
+            return True
+        seen.add(parent)
+        parent = claimed[parent].stat.ppid
+    return False
+
+
+def _programs(pid: int, claimed: Mapping[int, Claimed], proc_root: Path) -> list[int]:
+    """The first Python programs with this role at or below a process, through shells, ``timeout``, ``strace`` and such.
+
+    What a script calls on its way is none, nor is a helper of Python's multiprocessing, which outlives its rank.
+    """
+    found = []
+    waiting, seen = [pid], {pid}
+    while waiting:
+        one = waiting.pop()
+        cmdline = command_line(one, proc_root)
+        if is_python(cmdline):
+            found += [] if claimed[one].stat.forked or _is_helper(cmdline) else [one]
+            continue
+        below = [child for child, what in claimed.items() if what.stat.ppid == one and child not in seen]
+        below = [child for child in below if claimed[child].claim == claimed[pid].claim]
+        seen.update(below)
+        waiting += below
+    return sorted(found)
+
+
+def _program(cmdline: tuple[str, ...]) -> str | None:
+    """What a Python runs: the name of its script, its module, or its code; None of any other program."""
+    if not is_python(cmdline):
+        return None
+    arguments = iter(cmdline[1:])
+    for argument in arguments:
+        if argument in _WITH_VALUE:
+            next(arguments, None)
+        elif argument in ("-m", "-c"):
+            return f"{argument} {next(arguments, '')}"
+        elif not argument.startswith("-"):
+            return PurePath(argument).name
+    return "python"
+
+
+def _led_by_its_like(pid: int, claimed: Mapping[int, Claimed]) -> bool:
+    """Whether it leads its session, or does so through the shell or tool that runs it."""
+    leader = claimed.get(claimed[pid].stat.session)
+    return leader is not None and leader.claim == claimed[pid].claim
+
+
+def _trains(pid: int, proc_root: Path) -> bool:
+    """Whether MindSpore's own library is loaded, by the files that the process has mapped (proc(5))."""
+    return any("/_c_expression." in line for line in kernel_lines(read_text(pid, "maps", proc_root) or ""))
+
+
+def _outlived_its_session(stat: Stat, stats: Mapping[int, Stat]) -> bool:
+    """Whether parent and leader of the session have both died. A process has its session from its parent.
+
+    Session 0 is one that was made outside of the PID namespace: of that nothing is known.
+    """
+    if _leads(stat) or not stat.session or not stat.ppid:
+        return False
+    leader, parent = stats.get(stat.session), stats.get(stat.ppid)
+    leader_lives = leader is not None and leader.start_time <= stat.start_time
+    return not leader_lives and (parent is None or parent.session != stat.session)

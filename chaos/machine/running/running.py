@@ -1,0 +1,258 @@
+"""Finding the jobs that run on this host, whoever has started them, by what msrun puts into their environment.
+
+Seen with msrun of MindSpore 2.10: every rank has MS_ROLE=MS_WORKER, MS_NODE_ID, RANK_ID, MS_WORKER_NUM, MS_SCHED_HOST,
+MS_SCHED_PORT and leads a session of its own; the scheduler has MS_ROLE=MS_SCHED and RANK_ID=0; a ``tail -f`` for each
+rank inherits the rank's variables, and msrun itself has none of them. With ``--join=False`` msrun has ended. On several
+nodes without ``--node_rank`` ranks have no MS_NODE_ID, and no RANK_ID of their own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+
+from chaos.base.clock import boot_id
+from chaos.base.rank_sets import spans
+from chaos.machine.job.processes import LAUNCHERS, RUN_VARIABLE, Role, running_claim
+from chaos.machine.linux.containers import Container, container_of
+from chaos.machine.linux.process import ProcessIdentity
+from chaos.machine.linux.procfs import PROC, Stat, command_line, environment, living
+from chaos.machine.running.directories import Directories, directories_of
+from chaos.machine.running.launches import Claimed, is_python, launcher_of, launches_of, size_of, without_starters
+from chaos.machine.running.owners import Doubt, background_ranks, doubts, owners_of
+from chaos.machine.running.told_rank import told_rank
+
+
+@dataclass(frozen=True)
+class JobProcess:
+    """A process of a running job. ``run`` is its CHAOS_RUN: such a job is one that ``chaos run`` has started.
+
+    ``rank`` of a rank is None where nothing says yet which it is. ``doubt`` is why it may be another process than the
+    rank that its environment names; empty where nothing speaks against it. ``early``: the doubt is only that nothing
+    shows yet that it is a rank, as of one that was just started.
+    """
+
+    identity: ProcessIdentity
+    ppid: int
+    session: int
+    role: Role
+    rank: int | None
+    cmdline: tuple[str, ...]
+    directories: Directories
+    container: Container | None = None
+    run: str | None = None
+    doubt: str = ""
+    early: bool = False
+
+    @property
+    def pid(self) -> int:
+        return self.identity.pid
+
+    def __str__(self) -> str:
+        what: str = self.role
+        if self.role == "rank":
+            what = "a rank, not known which" if self.rank is None else f"rank {self.rank}"
+        if self.role == "other":
+            what = f"{' '.join(self.cmdline)[:80]!r}, started by rank {self.rank} or for it"
+        doubt = f": {self.doubt}" if self.doubt else ""
+        return f"{what}: PID {self.pid}, logs in {self.directories.shown}{doubt}"
+
+
+@dataclass(frozen=True)
+class RunningJob:
+    """One launch of a job on this host. ``size`` is the number of its ranks anywhere, None if it is not told.
+
+    ``processes`` are launcher, scheduler and ranks, in this order, by rank and PID. A rank that is there twice is told
+    twice. ``members`` are the PIDs of these and of what descends from them. ``table`` is the rank table that its ranks
+    are told.
+    """
+
+    scheduler: str | None
+    size: int | None
+    processes: tuple[JobProcess, ...]
+    members: frozenset[int] = frozenset()
+    table: str | None = None
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether it has ranks, and none of them is beyond doubt."""
+        return bool(self.ranks) and all(process.doubt for process in self.ranks)
+
+    @property
+    def left_over(self) -> bool:
+        """Whether it has ranks, and each of them is, as far as anybody can tell, what ranks have left."""
+        return self.doubtful and not any(process.early for process in self.ranks)
+
+    @property
+    def ranks(self) -> tuple[JobProcess, ...]:
+        return tuple(process for process in self.processes if process.role == "rank")
+
+    def __str__(self) -> str:
+        known = [process.rank for process in self.ranks if process.rank is not None]
+        unknown = ["not known"] if len(known) < len(self.ranks) else []
+        numbers = ", ".join([*([spans(known)] if known else []), *unknown]) or "none"
+        where = (self.ranks or self.processes)[0].directories.shown
+        first = (self.ranks or self.processes)[0].pid
+        size = f", {self.size} ranks in all" if self.size is not None else ""
+        at = f", scheduler {self.scheduler}" if self.scheduler else ""
+        table = f", rank table {self.table}" if self.table else ""
+        return f"the job with ranks {numbers} that logs in {where}{size}{at}{table} (--job {first} names it too)"
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """A process that may be a job's and that cannot be looked into: it belongs to the user ``uid``."""
+
+    pid: int
+    ppid: int
+    uid: int
+    cmdline: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What runs on this host now. ``parents`` gives every process's parent.
+
+    ``left`` is what ranks that are gone have started and left behind: it has their variables and is none of them.
+    ``forks`` are those of it of which that is not proved, each as a job: only its own PID can mean it.
+    """
+
+    jobs: tuple[RunningJob, ...]
+    hidden: tuple[Hidden, ...]
+    parents: Mapping[int, int]
+    left: tuple[JobProcess, ...] = ()
+    forks: tuple[RunningJob, ...] = ()
+
+
+def survey(proc_root: Path = PROC) -> Survey:
+    """Look at every process once. What has ended meanwhile is left out; nothing is signalled or changed."""
+    stats: dict[int, Stat] = {}
+    claimed: dict[int, Claimed] = {}
+    hidden: list[Hidden] = []
+    for stat, variables in living(proc_root):
+        stats[stat.pid] = stat
+        if variables is None:
+            hidden += _hidden(stat, proc_root)
+        elif (claim := running_claim(variables))[0] in ("rank", "scheduler") and stat.pid != os.getpid():
+            claimed[stat.pid] = Claimed(stat, variables, claim)
+    boot = boot_id()
+    claimed = without_starters(claimed, stats, proc_root)
+    found = (_job(launch, stats, boot, proc_root) for launch in launches_of(claimed, stats, proc_root))
+    jobs = sorted((job for job in found if job is not None), key=lambda job: [process.pid for process in job.processes])
+    held = {pid for job in jobs for pid in job.members}
+    others = [pid for pid, seen in sorted(claimed.items()) if pid not in held and seen.claim[0] == "rank"]
+    left = tuple(
+        _describe(claimed[pid].stat, "other", claimed[pid].claim[1], claimed[pid].variables, boot, proc_root)
+        for pid in others
+    )
+    forks = (
+        _made([pid], {pid: doubt}, claimed, stats, boot, proc_root)
+        for pid, doubt in background_ranks(claimed, stats, others, proc_root).items()
+    )
+    forks = (fork for fork in forks if not any(_replaces(job, fork) for job in jobs))
+    return Survey(tuple(jobs), tuple(hidden), {pid: stat.ppid for pid, stat in stats.items()}, left, tuple(forks))
+
+
+def _replaces(job: RunningJob, fork: RunningJob) -> bool:
+    """Whether the rank that a fork claims to be runs, beyond doubt, where the fork logs or works."""
+    (own,) = fork.ranks
+    same = [one for one in job.ranks if one.rank == own.rank and not one.doubt]
+    return any(not own.directories.keys.isdisjoint(one.directories.keys) for one in same)
+
+
+def _job(claimed: dict[int, Claimed], stats: dict[int, Stat], boot: str, proc_root: Path) -> RunningJob | None:
+    """The job of processes with one key; None when none of them has a role of its own."""
+    owners = owners_of(claimed, proc_root)
+    if not owners:
+        return None
+    return _made(owners, None, claimed, stats, boot, proc_root)
+
+
+def _made(
+    owners: list[int],
+    doubt: Mapping[int, Doubt] | None,
+    claimed: Mapping[int, Claimed],
+    stats: Mapping[int, Stat],
+    boot: str,
+    proc_root: Path,
+) -> RunningJob:
+    """The job of these, which have roles of their own. What speaks against them is looked for, unless it is known."""
+    ranks = {pid: _rank(pid, claimed[pid], proc_root) for pid in owners if claimed[pid].claim[0] == "rank"}
+    doubt = doubts(ranks, claimed, stats, proc_root) if doubt is None else doubt
+    processes = []
+    for pid in owners:
+        role = claimed[pid].claim[0]
+        process = _describe(claimed[pid].stat, role, ranks.get(pid), claimed[pid].variables, boot, proc_root)
+        if pid in doubt:
+            process = replace(process, doubt=doubt[pid].why, early=doubt[pid].early)
+        processes.append(process)
+    launchers = {launcher_of(owner, stats, proc_root) for owner in owners}
+    for pid in sorted(one for one in launchers if one is not None):
+        variables = environment(pid, proc_root) or {}
+        processes.append(_describe(stats[pid], "launcher", None, variables, boot, proc_root))
+    order = {"launcher": 0, "scheduler": 1, "rank": 2}
+    processes.sort(key=lambda one: (order[one.role], -1 if one.rank is None else one.rank, one.pid))
+    any_variables = claimed[owners[0]].variables
+    host, port = any_variables.get("MS_SCHED_HOST"), any_variables.get("MS_SCHED_PORT")
+    size = size_of(any_variables)
+    tables = (claimed[owner].variables.get("RANK_TABLE_FILE") for owner in owners if claimed[owner].claim[0] == "rank")
+    return RunningJob(
+        f"{host}:{port}" if host and port else None,
+        int(size) if size.isascii() and size.isdecimal() else None,
+        tuple(processes),
+        _members({one.pid for one in processes}, {pid: stat.ppid for pid, stat in stats.items()}),
+        next(tables, None),
+    )
+
+
+def _rank(pid: int, seen: Claimed, proc_root: Path) -> int | None:
+    """Which rank it is, by its environment, or else by its own log."""
+    if seen.claim[1] is not None:
+        return seen.claim[1]
+    container = container_of(pid, proc_root)
+    own_pids = {pid} if container is None else {container.pid}
+    return told_rank(pid, own_pids, seen.stat.start_time, seen.variables, proc_root)
+
+
+def _describe(
+    stat: Stat, role: Role, rank: int | None, variables: dict[str, str], boot: str, proc_root: Path
+) -> JobProcess:
+    return JobProcess(
+        ProcessIdentity(stat.pid, stat.start_time, boot),
+        stat.ppid,
+        stat.session,
+        role,
+        rank,
+        command_line(stat.pid, proc_root),
+        directories_of(stat.pid, proc_root),
+        container_of(stat.pid, proc_root),
+        variables.get(RUN_VARIABLE),
+    )
+
+
+def _members(roots: set[int], parents: Mapping[int, int]) -> frozenset[int]:
+    children: dict[int, list[int]] = {}
+    for pid, parent in parents.items():
+        children.setdefault(parent, []).append(pid)
+    found: set[int] = set()
+    waiting = list(roots)
+    while waiting:
+        pid = waiting.pop()
+        if pid not in found:
+            found.add(pid)
+            waiting += children.get(pid, ())
+    return frozenset(found)
+
+
+def _hidden(stat: Stat, proc_root: Path) -> Iterable[Hidden]:
+    """A Python program of somebody else's; others are no ranks, and the kernel's own have no command line."""
+    cmdline = command_line(stat.pid, proc_root)
+    if not is_python(cmdline) and not any(PurePath(one).name in LAUNCHERS for one in cmdline[:3]):
+        return ()
+    try:
+        uid = (proc_root / str(stat.pid)).stat().st_uid
+    except OSError:
+        return ()
+    return (Hidden(stat.pid, stat.ppid, uid, cmdline),)

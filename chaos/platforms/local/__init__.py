@@ -1,0 +1,1 @@
+"""Platforms of several nodes that are all on this host."""

@@ -1,0 +1,88 @@
+"""Nodes of this host with a network of their own: each hand, and all that it starts, in a namespace behind a router."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+
+from chaos.history.ledger import UndoStep
+from chaos.machine.hand.bundle import BUNDLE, write_bundle
+from chaos.machine.hand.client import HandClient
+from chaos.machine.hand.transport import SubprocessTransport
+from chaos.machine.job.protocol import PlatformError
+from chaos.platforms.local.nodes import LocalNode, LocalNodes, LocalNodesPlatform
+from chaos.platforms.network.holder import HeldRouter, own_namespace
+from chaos.platforms.network.router import Router
+from chaos.platforms.nodes import END_NODES, Site
+
+
+class LocalNetworksPlatform(LocalNodesPlatform):
+    """Makes nodes of this host, each in a network namespace of its own."""
+
+    name = "local-networks"
+    carries = LocalNodesPlatform.carries | {"network"}
+    needs = ("network-namespaces",)
+
+    def simulated(self, nodes: int) -> str | None:
+        """They are one host, and their network is inside its kernel."""
+        return f"{nodes} nodes: network namespaces on one host, behind a router of the run's own"
+
+    def open(self, site: Site) -> LocalNetworks:
+        """Make the router's namespace, then a hand in one of its own for each node."""
+        site.ledger.record(
+            UndoStep("nodes", None, END_NODES, {"platform": self.name}, "end the hands and the network of the run")
+        )
+        write_bundle(site.private)
+        nodes = LocalNetworks(site)
+        try:
+            nodes.begin()
+            nodes.ready()
+        except BaseException:
+            nodes.close()
+            raise
+        return nodes
+
+
+@dataclass
+class NetworkNode(LocalNode):
+    """One of them; faults of the network ask its router."""
+
+    between: Router | None = None
+
+    def rules_left(self) -> list[str]:
+        """What of faults is left on its ways."""
+        return [] if self.between is None else self.between.left(self.number)
+
+
+class LocalNetworks(LocalNodes):
+    """The nodes of one run, and the router between them."""
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
+        self._held: HeldRouter | None = None
+
+    def begin(self) -> None:
+        """Make the router."""
+        self._held = HeldRouter(self._site.run_dir, self._site.clock)
+
+    def close(self) -> None:
+        """Let go of the hands, then of the router."""
+        super().close()
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+
+    def make(self, number: int) -> LocalNode:
+        """A node with a hand in a namespace of its own, connected to the router."""
+        assert self._held is not None
+        site = self._site
+        argv = ("unshare", "--net", "--", str(site.python), "-I", str(site.private / BUNDLE))
+        try:
+            transport = SubprocessTransport(argv, dict(os.environ))
+        except (OSError, subprocess.SubprocessError) as error:
+            raise PlatformError(f"the hand of node {number} cannot be started: {error}") from error
+        hand = HandClient(transport, number, site.token, site.visitors)
+        router = self._held.router
+        address = router.join(number, own_namespace(transport.pid, site.clock))
+        return NetworkNode(number, site.private / f"node-{number}", hand, address, between=router)
