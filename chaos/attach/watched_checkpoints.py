@@ -11,7 +11,7 @@ from chaos.base.clock import Clock
 from chaos.base.walking import MAX_LEVELS, TooDeep, Unseen, walk
 from chaos.machine.running.directories import FileKey, key_of
 from chaos.machine.running.running import JobProcess
-from chaos.observe.layout import FoundCheckpoint, find_checkpoints
+from chaos.observe.checkpoints.layout import FoundCheckpoint, find_checkpoints
 
 _SCAN_SECONDS = 5.0
 MAX_FILES = 20_000

@@ -14,10 +14,10 @@ from chaos.machine.linux.process import ProcessIdentity
 from chaos.machine.running.directories import FileKey
 from chaos.machine.running.outputs import Output, outputs_of, teed_outputs_of
 from chaos.machine.running.running import JobProcess
-from chaos.observe.log_event import LogEvent
-from chaos.observe.reader import LogReader
-from chaos.observe.tail import LogTail
-from chaos.observe.ttp_log import CHATTER
+from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.reader import LogReader
+from chaos.observe.logs.tail import LogTail
+from chaos.observe.logs.ttp.log import CHATTER
 
 _OF_LAUNCHER = ("msrun.", "taskd.", "cluster.")
 """What is taken from a launcher's own output: msrun repeats in it what its ranks log."""

@@ -17,8 +17,8 @@ from chaos.machine.linux.process import ProcessIdentity, state
 from chaos.machine.running.adopted import AdoptedJob
 from chaos.machine.running.directories import FileKey, key_of
 from chaos.machine.running.running import JobProcess, RunningJob, Survey, survey
-from chaos.observe.log_event import LogEvent
-from chaos.observe.reader import LogReader
+from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.reader import LogReader
 
 GRACE_SECONDS = 30.0
 """How long no rank may be there before a job without a launcher has ended: whoever has started it may do so again."""

@@ -17,8 +17,8 @@ from chaos.cli import codes
 from chaos.cli.debug import debug_option
 
 if TYPE_CHECKING:
-    from chaos.observe.log_event import LogEvent
-    from chaos.observe.reader import LogScan
+    from chaos.observe.logs.log_event import LogEvent
+    from chaos.observe.logs.reader import LogScan
 
 _WIDTH = 100
 _KEEP = 100_000
@@ -54,8 +54,8 @@ def command(paths: tuple[Path, ...], unknown: bool, kinds: tuple[str, ...], as_j
     from chaos.base.named_files import open_named
     from chaos.base.plain_files import open_plain
     from chaos.evidence.text import readable
-    from chaos.observe.reader import LogScan, read_log
-    from chaos.observe.registered import registered_readers
+    from chaos.observe.logs.reader import LogScan, read_log
+    from chaos.observe.logs.registered import registered_readers
 
     readers = registered_readers()
     code = codes.PASS

@@ -51,7 +51,7 @@ def command(name: str, checkpoints: Path | None, record: Path | None, as_json: b
     from chaos.cli.watch_view import open_view
     from chaos.evidence.text import readable
     from chaos.jobs.kind import JobError
-    from chaos.observe.registered import registered_readers
+    from chaos.observe.logs.registered import registered_readers
 
     try:
         watch = Watch(name, here=Path.cwd(), readers=registered_readers(), checkpoints=checkpoints)

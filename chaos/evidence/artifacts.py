@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from chaos.base.plain_files import open_plain
 from chaos.base.walking import Unseen, entries_below, walk
 from chaos.history.reader import History
-from chaos.observe.device_log import DeviceLogReader
-from chaos.observe.layout import DIGESTED, FoundCheckpoint, find_checkpoints, find_temporary_directories
-from chaos.observe.log_event import LogEvent
-from chaos.observe.loss_columns import LossColumns, LossScanner
-from chaos.observe.mindspore_log import MindSporeLogReader
-from chaos.observe.other_losses import read_losses
-from chaos.observe.reader import LogReader, read_log
-from chaos.observe.registered import other_readers
-from chaos.observe.saved_state import SavedState, read_saved_state
-from chaos.observe.ttp_log import TtpLogReader
+from chaos.observe.checkpoints.layout import DIGESTED, FoundCheckpoint, find_checkpoints, find_temporary_directories
+from chaos.observe.checkpoints.saved_state import SavedState, read_saved_state
+from chaos.observe.logs.device_log import DeviceLogReader
+from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.loss_columns import LossColumns, LossScanner
+from chaos.observe.logs.mindspore_log import MindSporeLogReader
+from chaos.observe.logs.other_losses import read_losses
+from chaos.observe.logs.reader import LogReader, read_log
+from chaos.observe.logs.registered import other_readers
+from chaos.observe.logs.ttp.log import TtpLogReader
 
 if TYPE_CHECKING:
     from chaos.evidence.checkpoints.owner import Whose
@@ -96,7 +96,7 @@ class Artifacts:
         return self.search(find_temporary_directories)
 
     def read_checkpoint(self, path: Path) -> SavedState:
-        """The content of a checkpoint file. Raises chaos.observe.checkpoint.CheckpointError when it is not sound."""
+        """The content of a checkpoint file. Raises CheckpointError when it is not sound."""
         if path not in self._states:
             self._states[path] = read_saved_state(path)
         return self._states[path]

@@ -17,7 +17,7 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.facts import TRAIN
 from chaos.history.event import Event
 from chaos.history.reader import History, clock_name
-from chaos.observe.log_event import LogEvent
+from chaos.observe.logs.log_event import LogEvent
 
 JUMP_NS = 50_000_000
 """Wall and monotonic clock may drift apart by this much within a run. More is a jump, and log times mean nothing."""

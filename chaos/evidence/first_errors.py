@@ -16,10 +16,10 @@ from pathlib import Path
 from chaos.base.plain_files import open_plain
 from chaos.evidence.artifacts import SDK_LOGS
 from chaos.evidence.text import readable
-from chaos.observe.error_line import ErrorLineReader
-from chaos.observe.launcher_prefix import strip_launcher
-from chaos.observe.lines import LineSplitter
-from chaos.observe.records import is_repeated, split_records
+from chaos.observe.logs.error_line import ErrorLineReader
+from chaos.observe.logs.launcher_prefix import strip_launcher
+from chaos.observe.logs.lines import LineSplitter
+from chaos.observe.logs.records import is_repeated, split_records
 
 MOST_BYTES = 16 << 20
 """Bytes at the beginning of a log that are searched."""

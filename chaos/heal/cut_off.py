@@ -19,7 +19,7 @@ from chaos.faults.nodes.on_node import RESTORE as RESTORE_NODE
 from chaos.faults.storage.storage import PROBE, UNMOUNT
 from chaos.history.ledger import UndoStep
 from chaos.machine.linux.mounts import REMOVED
-from chaos.observe.layout import UNFINISHED_DIGESTS
+from chaos.observe.checkpoints.layout import UNFINISHED_DIGESTS
 
 _MADE_BY = frozenset({UNMOUNT, RESTORE_NODE})
 """Undo actions of the faults whose acts make such empty things. Digests are kept after any run."""

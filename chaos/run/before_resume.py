@@ -13,7 +13,7 @@ from chaos.evidence.checkpoints.saved import SavedKind
 from chaos.evidence.facts import RESUME
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
-from chaos.observe.checkpoint import CheckpointError
+from chaos.observe.checkpoints.checkpoint import CheckpointError
 
 
 def look_at_saves(run_dir: Path, kind: SavedKind, history: HistoryWriter) -> bool:

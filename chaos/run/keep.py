@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from chaos.history.writer import HistoryWriter
-from chaos.observe.layout import find_checkpoints
-from chaos.observe.mindformers_state import part_files
-from chaos.observe.saved_state import keep_digests
+from chaos.observe.checkpoints.layout import find_checkpoints
+from chaos.observe.checkpoints.mindformers_state import part_files
+from chaos.observe.checkpoints.saved_state import keep_digests
 
 
 def thin_out(run_dir: Path, limit_mb: int, history: HistoryWriter) -> None:

@@ -16,7 +16,7 @@ from chaos.machine.job.processes import find_run_processes
 from chaos.machine.linux.memory_group import PREFIX
 from chaos.machine.linux.mounts import REMOVED, mounts_in
 from chaos.machine.linux.procfs import PROC, all_pids, lines_of
-from chaos.observe.layout import UNFINISHED_DIGESTS
+from chaos.observe.checkpoints.layout import UNFINISHED_DIGESTS
 from chaos.soak.left_by_harness import described, left_by_harness, networks_of
 from chaos.soak.left_on_platform import left_on_platform
 from chaos.store.baselines import DIRECTORY as BASELINES

@@ -14,8 +14,8 @@ from typing import Any
 import chaos
 from chaos.base.wait import wait_for
 from chaos.doctor import has_module
-from chaos.observe.log_event import LogEvent
-from chaos.observe.ttp_log import TtpLogReader
+from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.ttp.log import TtpLogReader
 from tests.conformance.record import read_record
 
 HERE = Path(__file__).parent

@@ -21,10 +21,10 @@ from datetime import timezone
 from pathlib import Path
 from chaos.history.jsonl import read_lines
 from chaos.history.reader import read_history
-from chaos.observe.checkpoint import CheckpointError, read_checkpoint
-from chaos.observe.group_info import GroupInfoError, read_group_info
-from chaos.observe.loss_columns import LossScanner
-from chaos.observe.reader import LogScan, built_in_readers, read_log
+from chaos.observe.checkpoints.checkpoint import CheckpointError, read_checkpoint
+from chaos.observe.checkpoints.group_info import GroupInfoError, read_group_info
+from chaos.observe.logs.loss_columns import LossScanner
+from chaos.observe.logs.reader import LogScan, built_in_readers, read_log
 import google.protobuf.descriptor_pb2, google.protobuf.message_factory, google.protobuf.unknown_fields
 
 def peak():

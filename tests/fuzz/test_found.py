@@ -17,9 +17,9 @@ from chaos.heal.heal import heal_run
 from chaos.history.jsonl import decode
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import MAX_BYTES, MAX_PROBLEMS, read_history
-from chaos.observe.loss_columns import LossScanner
-from chaos.observe.norm_record import NormRecordError, read_norm_record
-from chaos.observe.reader import built_in_readers, read_log
+from chaos.observe.checkpoints.norm_record import NormRecordError, read_norm_record
+from chaos.observe.logs.loss_columns import LossScanner
+from chaos.observe.logs.reader import built_in_readers, read_log
 from chaos.plan.io import PlanFormatError, dumps, loads
 from chaos.report.analyze import analyze
 from chaos.report.result import ResultUnreadable, read_result

@@ -27,9 +27,9 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, last_trained, places, ranks_text, step_of, text_list
 from chaos.evidence.finding import Finding
 from chaos.history.reader import History
-from chaos.observe.checkpoint import CheckpointError, CheckpointNotSupported
-from chaos.observe.mindformers_layout import ITERATION
-from chaos.observe.saved_state import SavedState
+from chaos.observe.checkpoints.checkpoint import CheckpointError, CheckpointNotSupported
+from chaos.observe.checkpoints.mindformers_layout import ITERATION
+from chaos.observe.checkpoints.saved_state import SavedState
 from chaos.plan.model import Plan
 
 NAME = "checkpoint"

@@ -7,7 +7,7 @@ from __future__ import annotations
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint, before
 from chaos.evidence.checkpoints.parameters import is_optimizer_state
 from chaos.history.reader import History
-from chaos.observe.saved_state import SavedState
+from chaos.observe.checkpoints.saved_state import SavedState
 
 
 def is_exported(file: OwnedCheckpoint, state: SavedState, history: History) -> bool:

@@ -14,7 +14,7 @@ from chaos.evidence.checkpoints.owner import kept_of
 from chaos.evidence.collect import Collector
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.observe.mindformers_layout import ITERATION
+from chaos.observe.checkpoints.mindformers_layout import ITERATION
 
 EXPECTED = "the record of the last checkpoint names the one that was saved last"
 

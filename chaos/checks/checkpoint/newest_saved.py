@@ -17,7 +17,7 @@ from chaos.evidence.facts import TRAIN
 from chaos.faults.checkpoints.proof_lost import LOST_FILES
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.observe.checkpoint import CheckpointError
+from chaos.observe.checkpoints.checkpoint import CheckpointError
 from chaos.plan.model import STORAGE, Plan
 
 EXPECTED = "the checkpoint that each rank has saved last is there"

@@ -17,7 +17,7 @@ from chaos.evidence.checkpoints.damage import ends_with
 from chaos.evidence.collect import Collector
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.observe.mindformers_layout import ITERATION
+from chaos.observe.checkpoints.mindformers_layout import ITERATION
 
 EXPECTED = "no step is saved over the file of another one"
 

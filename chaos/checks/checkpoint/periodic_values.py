@@ -24,11 +24,11 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.facts import step_of, text_list
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.observe.checkpoint import CheckpointError, CheckpointNotSupported
-from chaos.observe.layout import DIGESTED
-from chaos.observe.mindformers_layout import ITERATION, find_trackers
-from chaos.observe.mindformers_records import read_tracker
-from chaos.observe.saved_state import SavedState
+from chaos.observe.checkpoints.checkpoint import CheckpointError, CheckpointNotSupported
+from chaos.observe.checkpoints.layout import DIGESTED
+from chaos.observe.checkpoints.mindformers_layout import ITERATION, find_trackers
+from chaos.observe.checkpoints.mindformers_records import read_tracker
+from chaos.observe.checkpoints.saved_state import SavedState
 from chaos.plan.model import Plan
 
 EXPECTED = "every periodic checkpoint holds what its rank held after the step at which it was saved"

@@ -13,11 +13,18 @@ from chaos.checks.checkpoint.named_newest import NewestSave, newest_saves
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.history.reader import History
-from chaos.observe.checkpoint import CheckpointError, CheckpointNotSupported
-from chaos.observe.layout import DIGESTED
-from chaos.observe.mindformers_layout import FoundIteration, find_iterations, find_trackers
-from chaos.observe.mindformers_records import META, TRACKER, read_common, read_meta, read_metadata, read_tracker
-from chaos.observe.mindformers_state import is_kept
+from chaos.observe.checkpoints.checkpoint import CheckpointError, CheckpointNotSupported
+from chaos.observe.checkpoints.layout import DIGESTED
+from chaos.observe.checkpoints.mindformers_layout import FoundIteration, find_iterations, find_trackers
+from chaos.observe.checkpoints.mindformers_records import (
+    META,
+    TRACKER,
+    read_common,
+    read_meta,
+    read_metadata,
+    read_tracker,
+)
+from chaos.observe.checkpoints.mindformers_state import is_kept
 
 EXPECTED = "what is written down about the saves is true of the files"
 

@@ -22,9 +22,9 @@ from chaos.evidence.checkpoints.whole import is_of_weights
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import text_list
 from chaos.history.reader import History
-from chaos.observe.checkpoint import CheckpointError
-from chaos.observe.mindformers_layout import ITERATION
-from chaos.observe.saved_state import SavedState
+from chaos.observe.checkpoints.checkpoint import CheckpointError
+from chaos.observe.checkpoints.mindformers_layout import ITERATION
+from chaos.observe.checkpoints.saved_state import SavedState
 from chaos.plan.model import Plan
 
 ONE_STEP = "every number in a periodic checkpoint is that of the step at which it was saved"

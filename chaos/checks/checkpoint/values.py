@@ -16,7 +16,7 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, digests, text_list
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.observe.saved_state import SavedState
+from chaos.observe.checkpoints.saved_state import SavedState
 from chaos.plan.model import Plan
 
 WHOLE = "weights and optimizer state are all there, and finite"

@@ -10,7 +10,7 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.facts import TRAIN
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.observe.traceback_end import LoggedError, error_at_end
+from chaos.observe.logs.traceback_end import LoggedError, error_at_end
 from chaos.plan.model import Plan
 
 LOGGED = "error.logged"

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN
-from chaos.observe.log_event import LogEvent
+from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.model import Plan
 
 EXPECTED = "the SDK's log tells of no failure in a recovery that succeeds"

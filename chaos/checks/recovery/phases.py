@@ -21,7 +21,7 @@ from chaos.evidence.recoveries import NotTold, Span, spans
 from chaos.faults.pause.proof import Halt, halts
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.observe.log_event import LogEvent
+from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.model import PHASES, Plan
 
 SLACK_NS = 1_000_000

@@ -17,9 +17,9 @@ from chaos.evidence.facts import RESUME, TRAIN, digests, is_of_this_run, places,
 from chaos.evidence.given import given_theirs
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.observe.checkpoint import CheckpointError
-from chaos.observe.mindformers_layout import ITERATION
-from chaos.observe.mindformers_records import METADATA
+from chaos.observe.checkpoints.checkpoint import CheckpointError
+from chaos.observe.checkpoints.mindformers_layout import ITERATION
+from chaos.observe.checkpoints.mindformers_records import METADATA
 from chaos.plan.model import Plan
 
 LOADED = "each rank loads the file of its own replica group"

@@ -11,7 +11,7 @@ from chaos.evidence.protection import REGISTERED
 from chaos.evidence.recoveries import Span
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.observe.log_event import LogEvent
+from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.model import Plan, Recovery
 
 

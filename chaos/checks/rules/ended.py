@@ -8,7 +8,7 @@ from chaos.evidence.facts import TRAIN, places, ranks_text, signal_number
 from chaos.evidence.protection import CONNECTED, CONTROLLER
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.observe.log_event import LogEvent
+from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.mechanism import IN_STEP, SAVING
 from chaos.plan.model import Plan
 from chaos.plan.schedule import LETHAL

@@ -11,7 +11,7 @@ from chaos.checks.rules.order import UNTOLD, suspicious
 from chaos.checks.rules.tried import judge_tried
 from chaos.evidence.facts import TRAIN, error_text, places, ranks_text
 from chaos.history.event import Event
-from chaos.observe.log_event import LogEvent
+from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.mechanism import LOW_LEVEL
 from chaos.plan.model import PlannedFault
 from chaos.plan.op_retry import SUSPECT_REMOTE

@@ -11,7 +11,7 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, last_trained, text_list
 from chaos.history.reader import History
-from chaos.observe.log_event import LogEvent
+from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.model import ENDING, Plan
 
 WORDS: Mapping[str, str] = MappingProxyType({"UCE": "retry", "HCCE": "retry", "ARF": "recover", "TTP": "dump"})

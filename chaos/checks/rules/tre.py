@@ -14,10 +14,10 @@ from chaos.evidence.checkpoints.parameters import is_appended, is_flag
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, places, step_of
 from chaos.history.event import Event
-from chaos.observe.checkpoint import CheckpointError
-from chaos.observe.log_event import LogEvent
-from chaos.observe.mindformers_layout import ITERATION, companion
-from chaos.observe.norm_record import NAME, NormRecordError, find_norm_records, read_norm_record
+from chaos.observe.checkpoints.checkpoint import CheckpointError
+from chaos.observe.checkpoints.mindformers_layout import ITERATION, companion
+from chaos.observe.checkpoints.norm_record import NAME, NormRecordError, find_norm_records, read_norm_record
+from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.model import Plan
 
 HANDLERS: tuple[str, ...] = ()

@@ -9,9 +9,9 @@ from chaos.evidence.checkpoints.owner import OwnedCheckpoint
 from chaos.evidence.checkpoints.saved import step_in
 from chaos.evidence.facts import RESUME
 from chaos.history.reader import History
-from chaos.observe.checkpoint import CheckpointError
-from chaos.observe.layout import FoundCheckpoint
-from chaos.observe.saved_state import SavedState
+from chaos.observe.checkpoints.checkpoint import CheckpointError
+from chaos.observe.checkpoints.layout import FoundCheckpoint
+from chaos.observe.checkpoints.saved_state import SavedState
 
 REMEMBERED = "checkpoint.remembered"
 """The harness's record of a file whose name does not tell its step, made before the resume."""
@@ -22,7 +22,7 @@ _STATE = TypeAdapter(SavedState)
 def state_at_resume(history: History, artifacts: Artifacts, file: FoundCheckpoint) -> SavedState:
     """By the harness's record, else by the file as it is now.
 
-    Raises chaos.observe.checkpoint.CheckpointError when the file was not sound, or the record is not.
+    Raises chaos.observe.checkpoints.checkpoint.CheckpointError when the file was not sound, or the record is not.
     """
     told = history.last(REMEMBERED, attempt=RESUME, path=artifacts.relative(file.path))
     if told is None:

@@ -10,8 +10,8 @@ from chaos.evidence.doubt import Doubt
 from chaos.evidence.facts import RESUME, TRAIN
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.observe.mindformers_layout import ITERATION, PART
-from chaos.observe.mindformers_records import COMMON, METADATA
+from chaos.observe.checkpoints.mindformers_layout import ITERATION, PART
+from chaos.observe.checkpoints.mindformers_records import COMMON, METADATA
 from chaos.plan.damage import MODEL, OPTIMIZER
 from chaos.plan.model import Plan, PlannedFault
 

@@ -21,12 +21,12 @@ from chaos.evidence.checkpoints.whole import holds
 from chaos.evidence.facts import is_of_this_run, ranks_text
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.observe.checkpoint import CheckpointError
-from chaos.observe.layout import FoundCheckpoint, Kind, rank_in_name
-from chaos.observe.mindformers_layout import ITERATION, PART
-from chaos.observe.mindformers_records import METADATA, Storage
-from chaos.observe.mindformers_state import optimizer_of, storage_of
-from chaos.observe.saved_state import SavedState
+from chaos.observe.checkpoints.checkpoint import CheckpointError
+from chaos.observe.checkpoints.layout import FoundCheckpoint, Kind, rank_in_name
+from chaos.observe.checkpoints.mindformers_layout import ITERATION, PART
+from chaos.observe.checkpoints.mindformers_records import METADATA, Storage
+from chaos.observe.checkpoints.mindformers_state import optimizer_of, storage_of
+from chaos.observe.checkpoints.saved_state import SavedState
 
 _SAVES = ("checkpoint.begin", "checkpoint.end")
 _FORMATS = ("", ".safetensors", ".ckpt")

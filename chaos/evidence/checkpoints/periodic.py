@@ -15,8 +15,8 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, by_rank, exit_status, places, signal_number, step_of, text_list
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.observe.checkpoint import CheckpointError
-from chaos.observe.layout import DIGESTED
+from chaos.observe.checkpoints.checkpoint import CheckpointError
+from chaos.observe.checkpoints.layout import DIGESTED
 from chaos.plan.model import Plan
 
 NOT_THERE = "which is not in the run's directory, so that nobody can look at it"

@@ -12,8 +12,8 @@ from chaos.evidence.checkpoints.whole import holds
 from chaos.evidence.facts import TRAIN, step_of
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.observe.checkpoint import CheckpointError
-from chaos.observe.saved_state import SavedState
+from chaos.observe.checkpoints.checkpoint import CheckpointError
+from chaos.observe.checkpoints.saved_state import SavedState
 
 SavedKind = Literal["end-of-life", "periodic"]
 
@@ -64,7 +64,7 @@ def _recorded(history: History, artifacts: Artifacts) -> set[Path | None]:
 def stored_step(history: History, artifacts: Artifacts, file: OwnedCheckpoint) -> int | None:
     """The step stored inside a file, as :func:`step_in`.
 
-    Raises chaos.observe.checkpoint.CheckpointError when the file is not sound.
+    Raises chaos.observe.checkpoints.checkpoint.CheckpointError when the file is not sound.
     """
     return step_in(history, artifacts, file, artifacts.read_checkpoint(file.path))
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 
 from chaos.evidence.checkpoints.parameters import is_appended, is_flag
-from chaos.observe.layout import FoundCheckpoint
-from chaos.observe.mindformers_layout import ITERATION
-from chaos.observe.saved_state import SavedState
+from chaos.observe.checkpoints.layout import FoundCheckpoint
+from chaos.observe.checkpoints.mindformers_layout import ITERATION
+from chaos.observe.checkpoints.saved_state import SavedState
 
 _WEIGHTS_ONLY = frozenset({"checkpoint_network", "checkpoint_trainable"})
 """Where MindFormers saves weights beside its checkpoints (save_network_params, save_trainable_params)."""

@@ -20,11 +20,11 @@ from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.storage.storage import FROM_START
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
-from chaos.observe.checkpoint import CheckpointError
-from chaos.observe.layout import find_checkpoints
-from chaos.observe.mindformers_layout import ITERATION
-from chaos.observe.mindformers_records import COMMON, META, TRACKER, read_common, read_meta, read_tracker
-from chaos.observe.saved_state import read_saved_state
+from chaos.observe.checkpoints.checkpoint import CheckpointError
+from chaos.observe.checkpoints.layout import find_checkpoints
+from chaos.observe.checkpoints.mindformers_layout import ITERATION
+from chaos.observe.checkpoints.mindformers_records import COMMON, META, TRACKER, read_common, read_meta, read_tracker
+from chaos.observe.checkpoints.saved_state import read_saved_state
 from chaos.plan.damage import MODEL
 
 RESTORE = "restore-checkpoint"

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chaos.faults.kind import FaultMissed
-from chaos.observe.mindformers_layout import companion
-from chaos.observe.mindformers_state import optimizer_of, storage_of
+from chaos.observe.checkpoints.mindformers_layout import companion
+from chaos.observe.checkpoints.mindformers_state import optimizer_of, storage_of
 from chaos.plan.damage import MODEL, OPTIMIZER
 
 

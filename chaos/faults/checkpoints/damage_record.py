@@ -19,8 +19,8 @@ from chaos.faults.checkpoints.checkpoint_damage import Damage, finished, kept_st
 from chaos.faults.checkpoints.checkpoint_parts import Hit
 from chaos.faults.checkpoints.file_content import blocks
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.observe.layout import find_checkpoints
-from chaos.observe.mindformers_records import META, TRACKER
+from chaos.observe.checkpoints.layout import find_checkpoints
+from chaos.observe.checkpoints.mindformers_records import META, TRACKER
 
 _BIT = 0x40
 """The bit that corruption changes: digits become letters, brackets and quotes something else, and text stays text."""

@@ -21,9 +21,9 @@ from chaos.faults.checkpoints.checkpoint_damage import Damage
 from chaos.faults.checkpoints.checkpoint_parts import Hit
 from chaos.faults.checkpoints.file_content import blocks
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.observe.checkpoint import Checkpoint, CheckpointError, read_checkpoint
-from chaos.observe.tensor import STORAGE, byte_count
-from chaos.observe.values import value_blocks
+from chaos.observe.checkpoints.checkpoint import Checkpoint, CheckpointError, read_checkpoint
+from chaos.observe.checkpoints.tensor import STORAGE, byte_count
+from chaos.observe.checkpoints.values import value_blocks
 
 _MANTISSA_TOP = {"float16": 9, "bfloat16": 6, "float32": 22, "float64": 51}
 """The highest bit of the mantissa, counted from the lowest one of the value."""

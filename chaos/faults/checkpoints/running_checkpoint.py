@@ -23,7 +23,7 @@ from chaos.machine.job.protocol import Job
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.machine.running.directories import key_of
 from chaos.machine.running.running import JobProcess, RunningJob, Survey, survey
-from chaos.observe.layout import find_checkpoints
+from chaos.observe.checkpoints.layout import find_checkpoints
 from chaos.plan.damage import MODEL, PARAMETERS
 from chaos.plan.parameters import Parameter, Parameters
 

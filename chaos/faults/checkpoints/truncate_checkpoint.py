@@ -16,7 +16,7 @@ from chaos.faults.checkpoints.checkpoint_damage import Damage
 from chaos.faults.checkpoints.checkpoint_parts import Hit
 from chaos.faults.checkpoints.file_content import blocks
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.observe.ckpt_format import RECORD
+from chaos.observe.checkpoints.ckpt_format import RECORD
 
 _LONGEST_VARINT = 10
 

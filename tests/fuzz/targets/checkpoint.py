@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chaos.observe.checkpoint import CheckpointError, read_checkpoint
-from chaos.observe.saved_state import read_saved_state
-from chaos.observe.tensor import byte_count
+from chaos.observe.checkpoints.checkpoint import CheckpointError, read_checkpoint
+from chaos.observe.checkpoints.saved_state import read_saved_state
+from chaos.observe.checkpoints.tensor import byte_count
 from tests.fuzz.mutate import mutate_bytes
 from tests.fuzz.target import Target
 

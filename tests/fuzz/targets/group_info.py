@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chaos.observe.group_info import GROUP_INFO, GroupInfoError, read_group_info
+from chaos.observe.checkpoints.group_info import GROUP_INFO, GroupInfoError, read_group_info
 from tests.fuzz.mutate import mutate_bytes
 from tests.fuzz.target import Target
 

@@ -7,7 +7,7 @@ from datetime import timezone
 from pathlib import Path
 from random import Random
 
-from chaos.observe.reader import LogScan, built_in_readers, read_log
+from chaos.observe.logs.reader import LogScan, built_in_readers, read_log
 from tests.fuzz.mutate import WORDS, mutate_log
 from tests.fuzz.target import Target
 

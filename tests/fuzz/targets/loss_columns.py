@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from chaos.observe.lines import LINE_LIMIT
-from chaos.observe.loss_columns import LossScanner
+from chaos.observe.logs.lines import LINE_LIMIT
+from chaos.observe.logs.loss_columns import LossScanner
 from tests.fuzz.mutate import WORDS, mutate_log
 from tests.fuzz.target import Target
 from tests.unit.observe.test_loss_columns import agree

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 
-from chaos.observe.checkpoint_error import CheckpointError
-from chaos.observe.mindformers_records import (
+from chaos.observe.checkpoints.checkpoint_error import CheckpointError
+from chaos.observe.checkpoints.mindformers_records import (
     COMMON,
     META,
     METADATA,

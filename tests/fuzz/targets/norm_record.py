@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from chaos.observe.norm_record import NAME, NormRecordError, read_norm_record
+from chaos.observe.checkpoints.norm_record import NAME, NormRecordError, read_norm_record
 from tests.fuzz.mutate import mutate_bytes, mutate_json
 from tests.fuzz.target import Target
 

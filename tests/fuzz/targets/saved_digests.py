@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from chaos.observe.checkpoint_error import CheckpointError
-from chaos.observe.layout import DIGESTED
-from chaos.observe.saved_state import read_saved_state
+from chaos.observe.checkpoints.checkpoint_error import CheckpointError
+from chaos.observe.checkpoints.layout import DIGESTED
+from chaos.observe.checkpoints.saved_state import read_saved_state
 from tests.fuzz.mutate import mutate_bytes, mutate_json
 from tests.fuzz.target import Target
 

@@ -24,7 +24,7 @@ from chaos.machine.linux.containers import Container
 from chaos.machine.linux.pidfd import PidfdUnsupported
 from chaos.machine.linux.process import state
 from chaos.machine.running.running import JobProcess, survey
-from chaos.observe.reader import built_in_readers
+from chaos.observe.logs.reader import built_in_readers
 from tests.unit.conftest import MakeDeep
 from tests.unit.running_jobs import OwnJob, launched_job, own_job
 

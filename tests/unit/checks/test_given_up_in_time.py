@@ -12,7 +12,7 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN
 from chaos.evidence.finding import Finding
 from chaos.evidence.recoveries import spans
-from chaos.observe.log_event import LogEvent
+from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.model import Plan, Recovery
 from tests.unit.checks.test_rsc_rule import Story
 from tests.unit.replaced_run import HELD, VICTIM, replaced_plan

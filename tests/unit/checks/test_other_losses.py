@@ -12,8 +12,8 @@ import pytest
 
 from chaos.base.registry import Registry
 from chaos.checks.judge import Judgement
-from chaos.observe.log_event import LogEvent
-from chaos.observe.patterns import find_event, known
+from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.patterns import find_event, known
 from chaos.store.baselines import copy_into
 from tests.unit.checks.judging import Judge, said
 from tests.unit.checks.test_by_log import LOSSES, SILENT, STEPS, Lines, line, logs_of_a_good_run, seen, silenced
@@ -50,7 +50,9 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def install(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     ours = EntryPoint("ours", place, "chaos.readers")
-    monkeypatch.setattr("chaos.observe.registered.registry", lambda _: Registry("readers", "reader", lambda _: [ours]))
+    monkeypatch.setattr(
+        "chaos.observe.logs.registered.registry", lambda _: Registry("readers", "reader", lambda _: [ours])
+    )
 
 
 def ours(text: str) -> str:

@@ -15,7 +15,7 @@ from chaos.evidence.recoveries import Span
 from chaos.faults.pause.proof import halts, paused_doubts
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.observe.log_event import LogEvent
+from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.model import PlannedFault, Recovery
 from tests.unit.good_run import a_plan
 

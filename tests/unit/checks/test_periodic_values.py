@@ -14,8 +14,8 @@ from chaos.checks.checkpoint.periodic_values import EXPECTED
 from chaos.checks.checkpoint.saved_numbers import ONE_STEP
 from chaos.evidence.checkpoints.whole import lacking
 from chaos.evidence.finding import Finding
-from chaos.observe.layout import FoundCheckpoint
-from chaos.observe.saved_state import SavedState
+from chaos.observe.checkpoints.layout import FoundCheckpoint
+from chaos.observe.checkpoints.saved_state import SavedState
 from tests.unit.checks.judging import Judge, said
 from tests.unit.damaged_run import damaged_run
 from tests.unit.good_run import SAVED, VICTIM, GoodRun, Saved, digests_of, pid_of, record, state_after

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from chaos.checks.mechanism.reported_failures import EXPECTED, failures
-from chaos.observe.log_event import LogEvent
+from chaos.observe.logs.log_event import LogEvent
 from tests.unit.checks.judging import Judge, not_passed, said
 from tests.unit.good_run import good_run
 

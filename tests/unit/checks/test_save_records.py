@@ -15,8 +15,8 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.finding import Finding
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.observe.layout import find_checkpoints
-from chaos.observe.saved_state import keep_digests
+from chaos.observe.checkpoints.layout import find_checkpoints
+from chaos.observe.checkpoints.saved_state import keep_digests
 from tests.unit.observe.mindformers_files import write_iteration, write_safetensors
 
 KILLED = Event("rank.exit", 5, 5, "harness", 1, "train", 1, 7, {"signal": 9, "code": None})

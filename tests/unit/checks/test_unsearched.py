@@ -11,10 +11,10 @@ import pytest
 from chaos.base.walking import TooDeep
 from chaos.checks.judge import judge
 from chaos.evidence.artifacts import Artifacts
-from chaos.observe.group_info import find_group_infos
-from chaos.observe.layout import find_checkpoints, find_temporary_directories
-from chaos.observe.mindformers_layout import find_iterations, find_trackers
-from chaos.observe.norm_record import find_norm_records
+from chaos.observe.checkpoints.group_info import find_group_infos
+from chaos.observe.checkpoints.layout import find_checkpoints, find_temporary_directories
+from chaos.observe.checkpoints.mindformers_layout import find_iterations, find_trackers
+from chaos.observe.checkpoints.norm_record import find_norm_records
 from tests.unit.checks.judging import said
 from tests.unit.conftest import MakeDeep
 from tests.unit.good_run import GoodRun

@@ -13,8 +13,8 @@ from chaos.faults.checkpoints.damage_record import KIND
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_step
 from chaos.machine.linux.process import identify
-from chaos.observe.checkpoint_error import CheckpointError
-from chaos.observe.mindformers_records import META, TRACKER, read_meta, read_tracker
+from chaos.observe.checkpoints.checkpoint_error import CheckpointError
+from chaos.observe.checkpoints.mindformers_records import META, TRACKER, read_meta, read_tracker
 from chaos.plan.schedule import EFFECTS
 from chaos.store.directory import RunDirectory, create_run
 from tests.unit.faults.test_damaging_checkpoints import content

@@ -18,9 +18,9 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.heal.undo import AFTER_LAUNCHES, UNDO_ACTIONS, UndoContext, Undone, undo_step
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.machine.linux.process import identify
-from chaos.observe.blocks import BLOCK
-from chaos.observe.checkpoint import CheckpointError, read_checkpoint
-from chaos.observe.layout import find_checkpoints
+from chaos.observe.checkpoints.blocks import BLOCK
+from chaos.observe.checkpoints.checkpoint import CheckpointError, read_checkpoint
+from chaos.observe.checkpoints.layout import find_checkpoints
 from chaos.plan.schedule import EFFECTS
 from chaos.store.directory import RunDirectory, create_run
 from tests.unit.conftest import MakeDeep

@@ -26,7 +26,7 @@ from chaos.heal.heal import heal_all, heal_run
 from chaos.heal.heal_report import HealReport
 from chaos.history.ledger import UndoStep
 from chaos.machine.linux.mounts import REMOVED, may_mount, mount_memory, mount_read_only, mounts_in, unmount
-from chaos.observe.layout import UNFINISHED_DIGESTS
+from chaos.observe.checkpoints.layout import UNFINISHED_DIGESTS
 from chaos.soak.leftovers import leftovers
 from chaos.store.baselines import DIRECTORY
 from chaos.store.directory import RunDirectory
@@ -61,7 +61,7 @@ Path.unlink = die
 name_refused(place, os.getpid())
 """,
     "digests are kept": """
-from chaos.observe.saved_state import keep_digests
+from chaos.observe.checkpoints.saved_state import keep_digests
 Path.replace = die
 keep_digests([place])
 """,

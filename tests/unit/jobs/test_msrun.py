@@ -13,7 +13,7 @@ from chaos.base.registry import registry
 from chaos.doctor import PROBES
 from chaos.jobs.kind import JobError, JobKind, Launch
 from chaos.jobs.msrun import msrun_argv, tft_switches
-from chaos.observe.norm_record import read_norm_record
+from chaos.observe.checkpoints.norm_record import read_norm_record
 from chaos.rehearsal.job import KIND
 from chaos.rehearsal.jobs.mnist_files import write_mnist
 from chaos.scenario.model import Scenario

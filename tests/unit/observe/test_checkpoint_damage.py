@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from chaos.observe.checkpoint import Checkpoint, CheckpointError, CheckpointNotSupported, read_checkpoint
+from chaos.observe.checkpoints.checkpoint import Checkpoint, CheckpointError, CheckpointNotSupported, read_checkpoint
 from tests.unit.observe.ckpt_writer import CkptWriter
 from tests.unit.observe.mindformers_files import write_safetensors
 from tests.unit.observe.values import values

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from chaos.observe.blocks import BLOCK
-from chaos.observe.checkpoint import Checkpoint, CheckpointError, CheckpointNotSupported, read_checkpoint
-from chaos.observe.ckpt_format import MAX_TEXT
+from chaos.observe.checkpoints.blocks import BLOCK
+from chaos.observe.checkpoints.checkpoint import Checkpoint, CheckpointError, CheckpointNotSupported, read_checkpoint
+from chaos.observe.checkpoints.ckpt_format import MAX_TEXT
 from tests.unit.observe.ckpt_writer import CkptWriter
 
 MIB = 1 << 20
@@ -119,9 +119,9 @@ def test_names_and_texts_have_a_limit(ckpt: CkptWriter, tmp_path: Path) -> None:
 def test_values_have_a_limit_in_number(ckpt: CkptWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.ckpt"
     path.write_bytes(b"".join(ckpt.record(f"w{n}", [1], "Float32", bytes(4)) for n in range(3)))
-    monkeypatch.setattr("chaos.observe.ckpt_format.MAX_VALUES", 3)
+    monkeypatch.setattr("chaos.observe.checkpoints.ckpt_format.MAX_VALUES", 3)
     assert len(read_checkpoint(path).tensors) == 3
-    monkeypatch.setattr("chaos.observe.ckpt_format.MAX_VALUES", 2)
+    monkeypatch.setattr("chaos.observe.checkpoints.ckpt_format.MAX_VALUES", 2)
     with pytest.raises(CheckpointNotSupported, match="more than 2 values"):
         read_checkpoint(path)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.observe.checkpoint import CheckpointError, read_checkpoint
+from chaos.observe.checkpoints.checkpoint import CheckpointError, read_checkpoint
 from tests.unit.observe.values import values
 
 APPENDED_ON_FAILURE = {

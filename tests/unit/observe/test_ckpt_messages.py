@@ -8,8 +8,8 @@ from random import Random
 import pytest
 from google.protobuf.internal import api_implementation
 
-from chaos.observe.blocks import Span
-from chaos.observe.ckpt_messages import MAX_FIELDS, read_value
+from chaos.observe.checkpoints.blocks import Span
+from chaos.observe.checkpoints.ckpt_messages import MAX_FIELDS, read_value
 from tests.unit.observe.ckpt_writer import CkptWriter
 from tests.unit.observe.protobuf_value import told_by_protobuf
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from chaos.observe.log_event import LogEvent
-from chaos.observe.patterns import find_event, known
-from chaos.observe.reader import LogScan, built_in_readers, read_log
+from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.patterns import find_event, known
+from chaos.observe.logs.reader import LogScan, built_in_readers, read_log
 
 HCCL = "[ERROR] HCCL(5375,python):2025-08-06-23:09:01.834.041 [a.cc:1] [5792]"
 INFO = HCCL.replace("ERROR", "INFO")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from chaos.observe.log_event import LogEvent
-from chaos.observe.reader import LogScan, built_in_readers, read_log
-from chaos.observe.tail import LogTail
+from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.reader import LogScan, built_in_readers, read_log
+from chaos.observe.logs.tail import LogTail
 
 READERS = built_in_readers(timezone.utc)
 TTP = "2026-03-24 15:19:01.000000 4711 {} [4711][TTP controller.cpp:1] "

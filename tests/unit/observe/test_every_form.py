@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from chaos.observe import device_log, mindformers_log, mindspore_log, msrun_log, taskd_log, ttp_log
-from chaos.observe.acl_codes import ACL_ERRORS
-from chaos.observe.device_log import DeviceLogReader
-from chaos.observe.log_event import LogEvent
-from chaos.observe.mindformers_log import MindFormersLogReader
-from chaos.observe.mindspore_log import MindSporeLogReader
-from chaos.observe.patterns import Known
-from chaos.observe.reader import built_in_readers, choose_reader, read_log
-from chaos.observe.taskd_log import TaskdLogReader
+from chaos.observe.logs import device_log, mindformers_log, mindspore_log, msrun_log, taskd_log
+from chaos.observe.logs.acl_codes import ACL_ERRORS
+from chaos.observe.logs.device_log import DeviceLogReader
+from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.mindformers_log import MindFormersLogReader
+from chaos.observe.logs.mindspore_log import MindSporeLogReader
+from chaos.observe.logs.patterns import Known
+from chaos.observe.logs.reader import built_in_readers, choose_reader, read_log
+from chaos.observe.logs.taskd_log import TaskdLogReader
+from chaos.observe.logs.ttp import log as ttp_log
 from tests.unit.growing_cost import MOST_GROWTH, TIMES, growth, processor_seconds
 
 PAGE = Path(__file__).parents[3] / "docs" / "logs.md"
@@ -105,7 +106,7 @@ def test_the_same_words_inside_another_text_are_no_event_of_that_kind() -> None:
 
 
 LINE = 40_000
-"""Characters; a line may have half as many again (chaos.observe.lines)."""
+"""Characters; a line may have half as many again (chaos.observe.logs.lines)."""
 
 LOOKED_AT = 0.05
 """Seconds from which on a line of that length is measured again, at two lengths: most take 0.005 s, and an expression

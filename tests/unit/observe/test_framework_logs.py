@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from chaos.observe.device_log import DeviceLogReader
-from chaos.observe.log_event import LogEvent
-from chaos.observe.mindformers_log import MindFormersLogReader
-from chaos.observe.mindspore_log import MindSporeLogReader
-from chaos.observe.msrun_log import MsrunLogReader
-from chaos.observe.reader import built_in_readers, read_log
+from chaos.observe.logs.device_log import DeviceLogReader
+from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.mindformers_log import MindFormersLogReader
+from chaos.observe.logs.mindspore_log import MindSporeLogReader
+from chaos.observe.logs.msrun_log import MsrunLogReader
+from chaos.observe.logs.reader import built_in_readers, read_log
 
 UTC = timezone.utc
 ME = "[ERROR] ME(5903:139725708582976,MainProcess):2026-11-21-06:03:20.673.000 [mindspore/train/model.py:192] "

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from chaos.observe import group_info
-from chaos.observe.group_info import GroupInfoError, find_group_infos, read_group_info
+from chaos.observe.checkpoints import group_info
+from chaos.observe.checkpoints.group_info import GroupInfoError, find_group_infos, read_group_info
 
 RANKS_0_4 = b"\x12\x04\x08\x00\x08\x04"
 """As MindSpore writes it: field 2, four bytes, twice field 1 as a number."""

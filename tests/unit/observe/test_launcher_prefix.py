@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaos.observe.launcher_prefix import strip_launcher
-from chaos.observe.log_event import LogEvent
-from chaos.observe.loss_columns import LossScanner
-from chaos.observe.reader import LogScan, built_in_readers, read_log
-from chaos.observe.tail import LogTail
+from chaos.observe.logs.launcher_prefix import strip_launcher
+from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.loss_columns import LossScanner
+from chaos.observe.logs.reader import LogScan, built_in_readers, read_log
+from chaos.observe.logs.tail import LogTail
 
 READERS = built_in_readers(timezone.utc)
 LOSS = "epoch: 1 step: 18, loss is 2.25"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.observe.layout import FoundCheckpoint, find_checkpoints, find_temporary_directories
+from chaos.observe.checkpoints.layout import FoundCheckpoint, find_checkpoints, find_temporary_directories
 
 
 def make(root: Path, name: str) -> Path:

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaos.observe import loss_columns
-from chaos.observe.lines import LINE_LIMIT
-from chaos.observe.loss_columns import FAR, NO_TIME, LossColumns, LossScanner
-from chaos.observe.mindformers_log import STEP, MindFormersLogReader
-from chaos.observe.reader import LogScan, read_log
+from chaos.observe.logs import loss_columns
+from chaos.observe.logs.lines import LINE_LIMIT
+from chaos.observe.logs.loss_columns import FAR, NO_TIME, LossColumns, LossScanner
+from chaos.observe.logs.mindformers_log import STEP, MindFormersLogReader
+from chaos.observe.logs.reader import LogScan, read_log
 
 SIGN = "TREError"
 RESUMED = b"[WARNING] ME(5903:1,M):2026-11-21-06:03:20.673.000 [m.py:1] Resume training after TREError from step 4"

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from chaos.observe.checkpoint_error import CheckpointError
-from chaos.observe.layout import FoundCheckpoint, find_checkpoints
-from chaos.observe.mindformers_layout import find_iterations, find_trackers
-from chaos.observe.mindformers_records import read_metadata
-from chaos.observe.mindformers_state import part_files
-from chaos.observe.saved_state import keep_digests, read_saved_state
+from chaos.observe.checkpoints.checkpoint_error import CheckpointError
+from chaos.observe.checkpoints.layout import FoundCheckpoint, find_checkpoints
+from chaos.observe.checkpoints.mindformers_layout import find_iterations, find_trackers
+from chaos.observe.checkpoints.mindformers_records import read_metadata
+from chaos.observe.checkpoints.mindformers_state import part_files
+from chaos.observe.checkpoints.saved_state import keep_digests, read_saved_state
 from tests.unit.observe.mindformers_files import write_divided, write_iteration, write_safetensors
 
 

@@ -7,8 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from chaos.observe.checkpoint_error import CheckpointError
-from chaos.observe.mindformers_records import LastSaved, Storage, read_common, read_meta, read_metadata, read_tracker
+from chaos.observe.checkpoints.checkpoint_error import CheckpointError
+from chaos.observe.checkpoints.mindformers_records import (
+    LastSaved,
+    Storage,
+    read_common,
+    read_meta,
+    read_metadata,
+    read_tracker,
+)
 
 Reader = Callable[[Path], object]
 

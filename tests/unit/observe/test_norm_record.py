@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.observe.norm_record import NormRecordError, read_norm_record
+from chaos.observe.checkpoints.norm_record import NormRecordError, read_norm_record
 
 
 def test_norms_are_read_by_step(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from chaos.observe.patterns import find_event, is_quoted, known
-from chaos.observe.reader import built_in_readers, read_log
+from chaos.observe.logs.patterns import find_event, is_quoted, known
+from chaos.observe.logs.reader import built_in_readers, read_log
 
 READERS = built_in_readers(timezone.utc)
 TABLE = (known("a.resumed", "Resume training", r"Resume training after TREError from step (?P<step>\d+)"),)

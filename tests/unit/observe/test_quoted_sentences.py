@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from chaos.observe.log_event import LogEvent
-from chaos.observe.loss_columns import LossScanner
-from chaos.observe.reader import LogScan, built_in_readers, read_log
-from chaos.observe.tail import LogTail
+from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.loss_columns import LossScanner
+from chaos.observe.logs.reader import LogScan, built_in_readers, read_log
+from chaos.observe.logs.tail import LogTail
 
 READERS = built_in_readers(timezone.utc)
 STEP = (

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaos.observe.lines import LineSplitter
-from chaos.observe.log_event import LogEvent
-from chaos.observe.reader import CHUNK, LogScan, built_in_readers, choose_reader, read_log
-from chaos.observe.records import split_records
+from chaos.observe.logs.lines import LineSplitter
+from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.reader import CHUNK, LogScan, built_in_readers, choose_reader, read_log
+from chaos.observe.logs.records import split_records
 
 READERS = built_in_readers(timezone.utc)
 STEP_LINE = (

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaos.observe.checkpoint import Checkpoint, CheckpointError, CheckpointNotSupported, read_checkpoint
+from chaos.observe.checkpoints.checkpoint import Checkpoint, CheckpointError, CheckpointNotSupported, read_checkpoint
 
 Read = Callable[[bytes], Checkpoint]
 SOUND = {

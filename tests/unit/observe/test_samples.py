@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.observe.reader import LogScan, built_in_readers, read_log
+from chaos.observe.logs.reader import LogScan, built_in_readers, read_log
 
 READERS = built_in_readers(timezone.utc)
 FILES = {

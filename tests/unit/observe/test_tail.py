@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chaos.observe.reader import built_in_readers
-from chaos.observe.tail import LogTail
+from chaos.observe.logs.reader import built_in_readers
+from chaos.observe.logs.tail import LogTail
 
 
 def tail_of(path: Path, back: int = 1 << 20) -> LogTail:

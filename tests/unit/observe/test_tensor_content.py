@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from chaos.agent.digest import tensor_digest
-from chaos.observe.tensor import STORAGE, TensorContent
+from chaos.observe.checkpoints.tensor import STORAGE, TensorContent
 
 INFINITE = {
     "float16": b"\x00\x7c",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.observe.traceback_end import MOST_BEHIND, MOST_BYTES, LoggedError, error_at_end
+from chaos.observe.logs.traceback_end import MOST_BEHIND, MOST_BYTES, LoggedError, error_at_end
 
 OWN = """Traceback (most recent call last):
   File "/job/train.py", line 7, in save

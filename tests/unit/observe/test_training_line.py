@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from chaos.observe.log_event import LogEvent
-from chaos.observe.mindformers_log import MindFormersLogReader
+from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.mindformers_log import MindFormersLogReader
 
 AT = "2026-11-21 01:27:12,420"
 PRINTED = f"{AT} - mindformers/job/run/output/log[mindformers/core/callback/callback.py:747] - INFO - "

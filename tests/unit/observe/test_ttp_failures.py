@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from chaos.observe.log_event import LogEvent
-from chaos.observe.taskd_log import TaskdLogReader
-from chaos.observe.ttp_log import TtpLogReader
+from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.taskd_log import TaskdLogReader
+from chaos.observe.logs.ttp.log import TtpLogReader
 from tests.unit.observe.test_every_form import ROWS
 
 READER = TtpLogReader(timezone.utc)

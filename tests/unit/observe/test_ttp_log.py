@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from chaos.observe.log_event import LogEvent
-from chaos.observe.reader import LogScan, read_log
-from chaos.observe.ttp_log import TtpLogReader
+from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.reader import LogScan, read_log
+from chaos.observe.logs.ttp.log import TtpLogReader
 
 UTC = timezone.utc
 FILE = "2026-11-21 01:32:19.903248 30710 warning [30710][TTP controller.cpp:2518] "

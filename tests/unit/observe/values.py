@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaos.observe.checkpoint import Checkpoint
-from chaos.observe.values import value_blocks
+from chaos.observe.checkpoints.checkpoint import Checkpoint
+from chaos.observe.checkpoints.values import value_blocks
 
 
 def values(checkpoint: Checkpoint, name: str) -> NDArray[Any]:

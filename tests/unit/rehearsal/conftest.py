@@ -20,8 +20,8 @@ import pytest
 import chaos
 from chaos.base.wait import wait_for
 from chaos.machine.leases import Leases
-from chaos.observe.log_event import LogEvent
-from chaos.observe.ttp_log import TtpLogReader
+from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.ttp.log import TtpLogReader
 from chaos.rehearsal import communicator
 from chaos.rehearsal.communicator import Communicator
 from tests.unit.rehearsal.communicators import LIMIT, Group, LetLimitPass

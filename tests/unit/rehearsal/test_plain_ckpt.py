@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 from chaos.agent.digests import array_digest
-from chaos.observe.checkpoint import read_checkpoint
+from chaos.observe.checkpoints.checkpoint import read_checkpoint
 from chaos.rehearsal.plain.ckpt import read_ckpt, write_ckpt
 
 VALUES = {

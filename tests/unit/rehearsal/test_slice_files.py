@@ -10,7 +10,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from google.protobuf.message import DecodeError
 
-from chaos.observe.group_info import read_group_info
+from chaos.observe.checkpoints.group_info import read_group_info
 from chaos.rehearsal.jobs.slice_files import find_slice
 from tests.unit.restored_run import group_info
 

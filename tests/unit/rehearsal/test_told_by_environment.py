@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chaos.base.growth import in_words
-from chaos.observe.reader import built_in_readers, read_log
+from chaos.observe.logs.reader import built_in_readers, read_log
 from chaos.rehearsal.ttp.log import TtpLog
 from chaos.rehearsal.ttp.timings import PROFILES, timings_of
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from chaos.base.wait import wait_for
-from chaos.observe.ttp_log import TtpLogReader
+from chaos.observe.logs.ttp.log import TtpLogReader
 from chaos.rehearsal.ttp.wire import Link
 from tests.unit.rehearsal.conftest import SECONDS, Ranks, Start, running
 

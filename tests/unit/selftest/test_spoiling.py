@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from chaos.history.reader import read_history
-from chaos.observe.saved_state import read_saved_state
+from chaos.observe.checkpoints.saved_state import read_saved_state
 from chaos.selftest.calls import called_again, started_anew
 from chaos.selftest.ckpt_file import CkptFile, stored
 from chaos.selftest.defect import Spoil, Unspoilt

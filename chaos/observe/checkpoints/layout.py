@@ -1,0 +1,155 @@
+"""Find checkpoint files under a directory, by the names that MindSpore and MindFormers give them.
+
+A name is a hint; the numbers stored inside the file are the truth. Nothing is opened here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from chaos.base.walking import Unseen, raise_unseen, walk
+from chaos.observe.checkpoints.mindformers_layout import ITERATION, PART
+
+Kind = Literal["end-of-life", "periodic", "either"]
+
+DIGESTED = ".digests.json"
+"""Ends the name of a file that stands for a checkpoint too large to keep: ``ttp_rank_0-1_5.ckpt.digests.json``."""
+
+UNFINISHED_DIGESTS = ".digests.new"
+"""Ends its name while it is written; the checkpoint is beside it until then."""
+
+# ttp_: MindSpore 2.7 to 2.10; tft_: older releases and their documents.
+_STEP_DIRECTORY = re.compile(r"(?:ttp|tft)_saved_checkpoints-step_(?P<step>\d{1,18})(?P<temporary>_tmp)?")
+_RANK_DIRECTORY = re.compile(r"rank_(?P<rank>\d{1,18})")
+# prefix-epoch_step; the writer calls it .tmp until it is complete. A large one may have been replaced by its digests.
+_FILE = re.compile(
+    r"(?P<prefix>.+)-(?P<epoch>\d{1,18})_(?P<step>\d{1,18})\.(?P<suffix>ckpt|safetensors|tmp)"
+    rf"(?:{re.escape(DIGESTED)})?"
+)
+# MindFormers appends _rank_R to the prefix, and a number where the job was started again; network and trainable_params
+# are files of weights only (MindFormers 1.2 to 2.1, core/callback/callback.py).
+_RANK_IN_PREFIX = re.compile(r"(?:^|_)rank_(?P<rank>\d{1,18})(?:_\d+)?(?:-network|-trainable_params)?$")
+_FORMATS = (".ckpt", ".safetensors")
+
+
+@dataclass(frozen=True)
+class FoundCheckpoint:
+    """One file whose name is that of a checkpoint.
+
+    ``rank`` comes from the directory ``rank_R``. A file that lies elsewhere has the one in its own name, or None: whose
+    it is then is found out by what is known of it (chaos.evidence.checkpoints.owner). ``name_rank`` comes from the
+    file's own name when it has one. ``epoch`` and ``step_in_epoch`` are those of the name, None where it has another
+    form. ``directory_step`` is the step that a directory of end-of-life checkpoints names. ``temporary``: the directory
+    is still ``..._tmp`` or the file still ``.tmp``, so the writer did not finish. ``kind`` is ``end-of-life`` in such a
+    directory, ``periodic`` for MindSpore's own names, and ``either`` for the names of MindFormers, which uses the same
+    for both, and for what lies elsewhere. Of MindFormers' new layout, ``path`` is the model file, ``rank`` the number
+    in its name, and the directory's iteration counts as the step of one long epoch.
+    """
+
+    path: Path
+    rank: int | None
+    epoch: int | None
+    step_in_epoch: int | None
+    directory_step: int | None
+    temporary: bool
+    kind: Kind
+    name_rank: int | None
+
+    @property
+    def step(self) -> int | None:
+        """The step over the whole job that its directory names, None where only the step in an epoch is told."""
+        iteration = ITERATION.fullmatch(self.path.parent.name)
+        return self.directory_step if iteration is None else int(iteration["step"])
+
+    @property
+    def saved_as(self) -> Path:
+        """The path under which the job saved it: ``path``, unless only its digests were kept."""
+        return self.path.with_name(self.path.name.removesuffix(DIGESTED))
+
+    @property
+    def in_rank_directory(self) -> bool:
+        """Whether it lies in a directory of its rank, ``rank_R``: nothing else can be meant by that."""
+        return _RANK_DIRECTORY.fullmatch(self.path.parent.name) is not None
+
+
+def find_checkpoints(root: Path, unseen: Unseen = raise_unseen) -> list[FoundCheckpoint]:
+    """All checkpoint files under ``root``, ordered by path. Symbolic links, to files or directories, are not followed.
+
+    Looked for: ``ttp_saved_checkpoints-step_N[_tmp]/rank_R/ttp_rank_R-E_S.ckpt``, the same with ``tft_``, MindFormers'
+    ``rank_R/{prefix}_rank_R[_repeat]-E_S.{ckpt,safetensors}`` and ``iteration_N/{prefix}-model-R-ranks.safetensors``,
+    and periodic ``rank_R/{prefix}-E_S.{ckpt,safetensors}``; the same names outside a directory of a rank; and whatever
+    else of these formats is in a directory ``iteration_N``.
+    A ``root`` that does not exist holds nothing. ``unseen`` is told of what is not looked into, since it cannot be read
+    or is too deep (chaos.base.walking); by default that raises OSError, for a checkpoint may be there.
+    """
+    found: list[FoundCheckpoint] = []
+    for directory, subdirectories, files in walk(root, unseen):
+        subdirectories.sort()
+        iteration = ITERATION.fullmatch(Path(directory).name)
+        if iteration is not None:
+            found.extend(_in_iteration(Path(directory), int(iteration["step"]), files))
+            continue
+        for name in sorted(files):
+            path = Path(directory, name)
+            if (match := _FILE.fullmatch(name)) and path.is_file() and not path.is_symlink():
+                found.append(_describe(path, match))
+    return sorted(found, key=lambda checkpoint: checkpoint.path)
+
+
+def _in_iteration(directory: Path, step: int, files: list[str]) -> Iterator[FoundCheckpoint]:
+    """The parts of the ranks in one save of MindFormers' new layout, and files of other names.
+
+    The optimizer's part goes with that of the model, so it is no checkpoint by itself.
+    """
+    for name in files:
+        path = directory / name
+        plain = name.removesuffix(DIGESTED).removesuffix(".tmp")
+        unfinished = name.endswith(".tmp")
+        match = PART.fullmatch(f"{plain}.safetensors" if unfinished else plain)
+        if match is None and not plain.endswith(_FORMATS):
+            continue
+        if (match is None or match["part"] == "model") and path.is_file() and not path.is_symlink():
+            rank = rank_in_name(Path(plain).stem) if match is None else int(match["rank"])
+            yield FoundCheckpoint(path, rank, 1, step, None, unfinished, "either", rank)
+
+
+def find_temporary_directories(root: Path, unseen: Unseen = raise_unseen) -> list[Path]:
+    """End-of-life directories that were never renamed (``..._tmp``), also those without any file in them.
+
+    ``unseen`` is told of what cannot be looked at; without it that raises OSError: one may be there.
+    """
+    found = []
+    for directory, subdirectories, _ in walk(root, unseen):
+        for name in subdirectories:
+            path = Path(directory, name)
+            if (match := _STEP_DIRECTORY.fullmatch(name)) and match["temporary"] and not path.is_symlink():
+                found.append(path)
+    return sorted(found)
+
+
+def _describe(path: Path, match: re.Match[str]) -> FoundCheckpoint:
+    directory = _RANK_DIRECTORY.fullmatch(path.parent.name)
+    named = rank_in_name(match["prefix"])
+    above = path.parent.parent if directory else path.parent
+    step_directory = _STEP_DIRECTORY.fullmatch(above.name)
+    kind: Kind = "periodic" if directory and named is None else "either"
+    return FoundCheckpoint(
+        path=path,
+        rank=int(directory["rank"]) if directory else named,
+        epoch=int(match["epoch"]),
+        step_in_epoch=int(match["step"]),
+        directory_step=int(step_directory["step"]) if step_directory else None,
+        temporary=match["suffix"] == "tmp" or bool(step_directory and step_directory["temporary"]),
+        kind="end-of-life" if step_directory else kind,
+        name_rank=named,
+    )
+
+
+def rank_in_name(prefix: str) -> int | None:
+    """The rank that a file's name ends with, or what is before epoch and step in it; None without one."""
+    match = _RANK_IN_PREFIX.search(prefix)
+    return int(match["rank"]) if match else None

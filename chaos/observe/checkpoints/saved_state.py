@@ -1,0 +1,114 @@
+"""What a checkpoint holds, without its values: all that most comparisons need, and all that is kept of a large one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from chaos.base.plain_files import read_plain
+from chaos.observe.checkpoints.checkpoint import Checkpoint, CheckpointError, read_checkpoint
+from chaos.observe.checkpoints.layout import DIGESTED, UNFINISHED_DIGESTS
+from chaos.observe.checkpoints.mindformers_layout import ITERATION, companion
+from chaos.observe.checkpoints.mindformers_records import COMMON
+from chaos.observe.checkpoints.mindformers_state import part_files, read_parts
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class SavedState:
+    """The content of a checkpoint by digests.
+
+    ``digests`` maps every parameter to its digest. ``infinite`` names parameters that hold NaN or infinity.
+    ``numbers`` holds single whole numbers, appended or parameters. ``partial``: what other ranks save of the same is
+    left out.
+    """
+
+    digests: dict[str, str]
+    infinite: tuple[str, ...]
+    numbers: dict[str, int]
+    partial: bool = False
+
+
+@dataclass(frozen=True)
+class _Digested:
+    format: int
+    size: int
+    state: SavedState | None
+    problem: str | None
+
+
+def read_saved_state(path: Path) -> SavedState:
+    """Read a checkpoint file, or the digests that were kept of one.
+
+    A model file of MindFormers' new layout is read with the optimizer's file and ``common.json`` beside it: together
+    they are what one rank has saved. So is another file in a directory of that layout, as far as they are there.
+    Raises CheckpointError when the file is not sound, also when the digests say that the file they stand for was not.
+    """
+    if path.name.endswith(DIGESTED):
+        return _read_digested(path)
+    if companion(path) is None and not (ITERATION.fullmatch(path.parent.name) and (path.parent / COMMON).exists()):
+        return _state(read_checkpoint(path))
+    parts, common, divided = read_parts(path)
+    states = [_state(part) for part in parts]
+    return SavedState(
+        digests={name: digest for state in states for name, digest in state.digests.items()},
+        infinite=tuple(name for state in states for name in state.infinite),
+        numbers={name: number for state in states for name, number in state.numbers.items()} | common.numbers,
+        partial=divided or any(state.partial for state in states),
+    )
+
+
+def _state(checkpoint: Checkpoint) -> SavedState:
+    names = {*checkpoint.values, *checkpoint.tensors}
+    return SavedState(
+        digests={name: tensor.digest for name, tensor in checkpoint.tensors.items()},
+        infinite=tuple(name for name, tensor in checkpoint.tensors.items() if not tensor.finite),
+        numbers={name: number for name in names if (number := checkpoint.number(name)) is not None},
+        partial=checkpoint.partial,
+    )
+
+
+def keep_digests(paths: Sequence[Path]) -> list[Path]:
+    """Put digests in the place of checkpoint files, and return their paths. A damaged file is kept as its damage.
+
+    With a model file of MindFormers' new layout goes the file of the optimizer's state. All are read before the first
+    of them is replaced: whether the part of one rank is sound depends on the files of the others.
+    """
+    digested = [_digest(path) for path in paths]
+    kept = [_write(path.with_name(path.name + DIGESTED), one) for path, one in zip(paths, digested, strict=True)]
+    for path in paths:
+        for file in part_files(path):
+            file.unlink()
+    return kept
+
+
+def _digest(path: Path) -> _Digested:
+    size = sum(file.stat().st_size for file in part_files(path))
+    try:
+        return _Digested(_FORMAT, size, read_saved_state(path), None)
+    except CheckpointError as error:
+        return _Digested(_FORMAT, size, None, error.problem)
+
+
+def _write(target: Path, digested: _Digested) -> Path:
+    unfinished = target.with_name(target.name.removesuffix(DIGESTED) + UNFINISHED_DIGESTS)
+    unfinished.write_text(json.dumps(asdict(digested)), "utf-8")
+    unfinished.replace(target)
+    return target
+
+
+def _read_digested(path: Path) -> SavedState:
+    try:
+        digested = TypeAdapter(_Digested).validate_json(read_plain(path))
+    except OSError as error:
+        raise CheckpointError(path, str(error.strerror)) from error
+    except ValidationError as error:
+        raise CheckpointError(path, f"not the digests of a checkpoint: {error.error_count()} problems") from error
+    if digested.state is None:
+        raise CheckpointError(path, digested.problem or "its digests are missing")
+    return digested.state

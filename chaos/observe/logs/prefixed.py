@@ -1,0 +1,39 @@
+"""What readers have in common of whose lines each begins with a prefix of its own: time, place and writer."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from datetime import tzinfo
+from typing import ClassVar
+
+from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.wall_time import WallTime
+
+
+class PrefixedReader(ABC):
+    """A reader of lines with the prefix ``prefix``. ``tz`` is the zone of the times in the log, None the local one."""
+
+    prefix: ClassVar[re.Pattern[str]]
+
+    def __init__(self, tz: tzinfo | None = None) -> None:
+        self._wall = WallTime(tz)
+
+    def recognises(self, first_lines: Sequence[str]) -> bool:
+        """Whether any of the lines has this log's prefix."""
+        return any(self.prefix.match(line) for line in first_lines)
+
+    def read(self, line: str) -> LogEvent | None:
+        """The event of a line, None when it is not one of the lines known."""
+        match = self.prefix.match(line)
+        return self.bare(line) if match is None else self.told(match, line[match.end() :])
+
+    @abstractmethod
+    def told(self, prefix: re.Match[str], message: str) -> LogEvent | None:
+        """The event of a message and the prefix before it."""
+
+    def bare(self, line: str) -> LogEvent | None:
+        """The event of a line without the prefix: none, for most logs."""
+        del line
+        return None

@@ -1,0 +1,50 @@
+"""Reader of lines as documents quote them: the messages of MindFormers and MindIO TFT alone, without time and place.
+
+Such a line may stand in any program's output, so that it is a fact only in a log that no program's prefix is in: an
+excerpt, such as documents show and users send.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import tzinfo
+
+from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.mindformers_log import MESSAGES
+from chaos.observe.logs.patterns import find_event
+from chaos.observe.logs.training_line import read_training_line
+from chaos.observe.logs.ttp.log import MESSAGES as OF_SDK
+
+# A path alone says nothing.
+_TABLE = (*(entry for entry in MESSAGES if entry.kind != "resume.candidate"), *OF_SDK)
+_WEAK = ("checkpoint.holds", "resume.from", "train.epochs")
+# What is indented shows a source, and these begin a line of another form: a time, a level, an error.
+_OTHER = re.compile(
+    r"\s|\d{4}[-/]|\[(?:[A-Z]+\] {1,8}\d|[A-Z]+\] [A-Z]\w*\()|\w{1,60}(?:Error|Exception): |- [A-Z]+ - "
+)
+
+# Who or what a message is about, such as "controller:0 execute ", "[stop] " and "check mindx ".
+_HEAD = re.compile(r"(?:(?!: )[\w:,\[\] -]){0,60}")
+
+
+class QuotedLogReader:
+    """Messages of MindFormers and MindIO TFT without a prefix, with the kinds that they have with one."""
+
+    name = "quoted"
+    own_rank = True
+    only_when_chosen = True
+
+    def __init__(self, tz: tzinfo | None = None) -> None:
+        del tz  # such a line has no time
+
+    def recognises(self, first_lines: Sequence[str]) -> bool:
+        """Whether such a line is among them, or that of a step."""
+        return any(
+            read_training_line(line) is not None or ((event := self.read(line)) is not None and event.kind not in _WEAK)
+            for line in first_lines
+        )
+
+    def read(self, line: str) -> LogEvent | None:
+        """The event of a line, None when it is not one of the messages known."""
+        return None if _OTHER.match(line) else find_event(_TABLE, line, None, None, _HEAD)

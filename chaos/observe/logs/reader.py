@@ -1,0 +1,237 @@
+"""Log readers: what one is, which one a file needs, and reading a file with them."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import tzinfo
+from pathlib import Path
+from typing import Protocol
+
+from chaos.base.plain_files import open_plain
+from chaos.observe.logs.device_log import DeviceLogReader
+from chaos.observe.logs.error_line import ErrorLineReader
+from chaos.observe.logs.launcher_prefix import Unprefixed, strip_launcher
+from chaos.observe.logs.lines import LINE_LIMIT, LineSplitter
+from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.mindformers_log import PROGRESS, STEP, MindFormersLogReader
+from chaos.observe.logs.mindspore_log import MindSporeLogReader
+from chaos.observe.logs.msrun_log import NODE_RANK, MsrunLogReader
+from chaos.observe.logs.quoted_log import QuotedLogReader
+from chaos.observe.logs.records import TORN, is_repeated, split_records
+from chaos.observe.logs.taskd_log import TaskdLogReader
+from chaos.observe.logs.ttp.log import TtpLogReader
+
+CHUNK = 1 << 20
+_HEAD_LINES = 50
+_PID_SUFFIX = re.compile(r"\.log\.(\d{1,10})$")
+# Of these a number at the end says how often the log was put aside when it was full.
+_TURNED_OVER = re.compile(r"(?:debug|info|warning|error|worker_\d{1,9}(?:\.before-\d{1,9})?|scheduler)\.log\.\d{1,9}")
+_RANK_NAME = re.compile(r"worker_(\d{1,9})(?:\.before-\d{1,9})?\.log(?:\.\d{1,9})?")
+_RANK_DIRECTORY = re.compile(r"rank_(\d{1,9})")
+
+
+class LogReader(Protocol):
+    """Reads the lines of one program. Readers of other packages come from the entry point group ``chaos.readers``.
+
+    One that reads what a rank says of itself may have ``own_rank = True``: then an event that names no rank gets that
+    of the file, if its name tells one. One that knows lines which mean nothing in another log may have
+    ``only_when_chosen = True``: it is chosen after all others, and read nothing with where another is. One that takes
+    whatever others leave has ``asked_last = True``.
+    """
+
+    @property
+    def name(self) -> str:
+        """Its name in the registry."""
+
+    def recognises(self, first_lines: Sequence[str]) -> bool:
+        """Whether a log that begins with these lines is of the program's."""
+
+    def read(self, line: str) -> LogEvent | None:
+        """The event of one line without its line feed, None when the line says nothing that is known."""
+
+
+@dataclass
+class LogScan:
+    """What reading a log came to, besides the events.
+
+    ``reader`` is the name of the reader that recognised the content, None when none did. ``unknown`` counts the lines
+    that no reader knows, blank ones not included; the first ``keep`` of them are in ``samples`` with their line
+    numbers, up to ``width`` characters of each. ``cut`` counts lines over the limit. ``torn``: the file ends inside a
+    line, which was not read.
+    """
+
+    lines: int = 0
+    events: int = 0
+    unknown: int = 0
+    cut: int = 0
+    torn: bool = False
+    reader: str | None = None
+    keep: int = 20
+    width: int = 200
+    samples: list[tuple[int, str]] = field(default_factory=list)
+
+
+def built_in_readers(tz: tzinfo | None = None) -> list[LogReader]:
+    """The readers of this package. ``tz`` is the zone of the machine that wrote the logs, None this machine's."""
+    return [
+        TtpLogReader(tz),
+        TaskdLogReader(tz),
+        MsrunLogReader(tz),
+        MindFormersLogReader(tz),
+        DeviceLogReader(tz),
+        MindSporeLogReader(tz),
+        QuotedLogReader(),
+        ErrorLineReader(tz),
+    ]
+
+
+def choose_reader(first_lines: Sequence[str], readers: Sequence[LogReader]) -> LogReader | None:
+    """The first reader that recognises the content, or None. The name of a file decides nothing."""
+    first_lines = [split_records(strip_launcher(line).text)[-1] for line in first_lines]
+    return next((reader for reader in sorted(readers, key=_only_when_chosen) if reader.recognises(first_lines)), None)
+
+
+def in_order(first: LogReader | None, readers: Sequence[LogReader]) -> list[LogReader]:
+    """The readers that a log is read with, in the order in which they are asked. ``first`` is the one chosen."""
+    others = [reader for reader in readers if reader is not first and not _only_when_chosen(reader)]
+    return [*([] if first is None else [first]), *sorted(others, key=_asked_last)]
+
+
+def _only_when_chosen(reader: LogReader) -> bool:
+    return bool(getattr(reader, "only_when_chosen", False))
+
+
+def _asked_last(reader: LogReader) -> bool:
+    return bool(getattr(reader, "asked_last", False))
+
+
+def read_log(
+    path: Path,
+    readers: Sequence[LogReader],
+    *,
+    scan: LogScan | None = None,
+    name: str | None = None,
+    line_limit: int = LINE_LIMIT,
+    open_file: Callable[[Path], io.BufferedReader] = open_plain,
+) -> Iterator[LogEvent]:
+    """The events of one file, in its order, read in chunks.
+
+    The reader that recognises the content is asked first, then the others: a worker's log mixes the framework's lines
+    with those of the SDK when TTP_LOG_STDOUT is set. ``scan`` is filled as the reading goes on. ``name`` is what the
+    events give as their file, by default the path. ``line_limit`` is in bytes. Two names are hints, for lines that do
+    not tell: a ``.log.<pid>`` at the end is the process; ``worker_3.log`` (msrun), ``rank_3/`` (MindFormers' own
+    files) and ``rank_3/logs/`` (MindSpore's) is the rank that writes, until the cluster has told the log another: msrun
+    may count on each node anew. ``open_file`` decides what may be read; by default plain files only. Raises OSError
+    when the file cannot be read.
+    """
+    scan = LogScan() if scan is None else scan
+    suffix = None if _TURNED_OVER.fullmatch(path.name) else _PID_SUFFIX.search(path.name)
+    pid = int(suffix[1]) if suffix else None
+    rank = _rank_of(path)
+    told: dict[int, int] = {}
+    file = str(path) if name is None else name
+    splitter = LineSplitter(line_limit)
+    with open_file(path) as stream:
+        chunk = _head(stream)
+        first = choose_reader(LineSplitter(line_limit).feed(chunk)[:_HEAD_LINES], readers)
+        scan.reader = first.name if first else None
+        ordered = in_order(first, readers)
+        while chunk:
+            begin = splitter.lines + 1
+            for number, line in enumerate(splitter.feed(chunk), begin):
+                for event, is_own in _read_line(ordered, line, number, scan):
+                    if event.kind == NODE_RANK and event.rank is not None and event.pid is not None:
+                        told[event.pid] = event.rank
+                    own = _own_rank(rank, told, event.pid) if is_own and event.rank is None else event.rank
+                    yield replace(event, file=file, line=number, pid=pid if event.pid is None else event.pid, rank=own)
+            scan.lines, scan.cut, scan.torn = splitter.lines, splitter.cut, splitter.torn
+            chunk = stream.read1(CHUNK)
+
+
+def _head(stream: io.BufferedReader) -> bytes:
+    """The beginning of a log: as many lines as choose its reader, in however small pieces a pipe gives them."""
+    head = b""
+    while len(head) < CHUNK and head.count(b"\n") < _HEAD_LINES and (more := stream.read1(CHUNK - len(head))):
+        head += more
+    return head
+
+
+def _rank_of(path: Path) -> int | None:
+    """The rank that writes this file, as far as the name tells."""
+    directory = path.parent.parent if path.parent.name == "logs" else path.parent
+    match = _RANK_NAME.fullmatch(path.name) or _RANK_DIRECTORY.fullmatch(directory.name)
+    return int(match[1]) if match else None
+
+
+def _own_rank(named: int | None, told: Mapping[int, int], pid: int | None) -> int | None:
+    """The rank that writes a line: what the cluster has told its process, else what the name of the file tells.
+
+    ``told`` is by process. A log whose name tells no rank may be of several.
+    """
+    if named is None:
+        return None
+    if pid is not None and pid in told:
+        return told[pid]
+    ranks = set(told.values())
+    return ranks.pop() if pid is None and len(ranks) == 1 else named
+
+
+def read_line(readers: Sequence[LogReader], line: str) -> list[tuple[LogEvent, bool]]:
+    """What a line says, and whether the reader reads what a rank says of itself.
+
+    What a launcher has put before it is taken off (:mod:`chaos.observe.logs.launcher_prefix`). The rest is one event at
+    most, unless a record begins inside the line (:mod:`chaos.observe.logs.records`): then each part is read, the
+    numbers at the end of a step only where they are whole. A record that merely quotes another is one.
+    """
+    unprefixed = strip_launcher(line)
+    if is_repeated(unprefixed.text):
+        return []
+    found = _read_records(readers, unprefixed.text)
+    if unprefixed.tag is None and unprefixed.wall_ns is None:
+        return found
+    return [(_by_launcher(event, unprefixed), is_own) for event, is_own in found]
+
+
+def _by_launcher(event: LogEvent, unprefixed: Unprefixed) -> LogEvent:
+    """The event with the tag of the process, and with the time of a launcher or a cluster where it has none."""
+    fields = event.fields if unprefixed.tag is None else {**event.fields, "tag_text": unprefixed.tag}
+    return replace(event, fields=fields, wall_ns=unprefixed.wall_ns if event.wall_ns is None else event.wall_ns)
+
+
+def _read_records(readers: Sequence[LogReader], line: str) -> list[tuple[LogEvent, bool]]:
+    *before, last = split_records(line)
+    if not before:
+        only = _read(readers, line)
+        return [] if only is None else [only]
+    knowing = [reader for reader in readers if not _asked_last(reader)]
+    found = [_read(knowing, part) for part in (*before, last)]
+    for index, part in enumerate(before):
+        if (one := found[index]) is not None and one[0].kind == STEP:
+            found[index] = _read(knowing, part + TORN)
+    whole = None if any(found) else _read(knowing, line)
+    if whole is not None and whole[0].kind not in (STEP, PROGRESS):
+        return [whole]
+    left = [reader for reader in readers if _asked_last(reader)]
+    every = (one or _read(left, part) for one, part in zip(found, (*before, last), strict=True))
+    return [one for one in every if one is not None]
+
+
+def _read(readers: Sequence[LogReader], line: str) -> tuple[LogEvent, bool] | None:
+    for reader in readers:
+        event = reader.read(line)
+        if event is not None:
+            return event, bool(getattr(reader, "own_rank", False))
+    return None
+
+
+def _read_line(readers: Sequence[LogReader], line: str, number: int, scan: LogScan) -> list[tuple[LogEvent, bool]]:
+    found = read_line(readers, line)
+    scan.events += len(found)
+    if not found and line.strip():
+        scan.unknown += 1
+        if len(scan.samples) < scan.keep:
+            scan.samples.append((number, line[: scan.width]))
+    return found

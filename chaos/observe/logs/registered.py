@@ -1,0 +1,25 @@
+"""All readers that are installed: those of this package in their order, then those of other packages."""
+
+from __future__ import annotations
+
+from datetime import tzinfo
+
+from chaos.base.registry import registry
+from chaos.observe.logs.reader import LogReader, built_in_readers
+
+
+def registered_readers(tz: tzinfo | None = None) -> list[LogReader]:
+    """Every reader, for :func:`chaos.observe.logs.reader.read_log`.
+
+    Those of this package come first, so that no other can take over their logs. Raises as :func:`other_readers` does.
+    """
+    return [*built_in_readers(tz), *other_readers(tz)]
+
+
+def other_readers(tz: tzinfo | None = None) -> list[LogReader]:
+    """Those of other packages, which are called with ``tz`` as those of this package are.
+
+    Raises chaos.base.registry.RegistryError when one cannot be loaded.
+    """
+    known = {reader.name for reader in built_in_readers(tz)}
+    return [registry("readers").load(name)(tz) for name in registry("readers").names() if name not in known]

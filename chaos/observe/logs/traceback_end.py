@@ -1,0 +1,85 @@
+"""The traceback of Python at the end of a log: what an exception that nobody caught has left there.
+
+Only the end is read, since the process has ended with it. The first exception of a chain is told with the last, for a
+second one in a handler takes its place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from chaos.base.plain_files import open_plain
+from chaos.observe.logs.launcher_prefix import strip_launcher
+
+MOST_BYTES = 1 << 16
+"""Bytes at the end of a log that are read."""
+
+MOST_BEHIND = 50
+"""Lines behind a traceback with which it still stands at the end: other threads, and libraries that are closed."""
+
+_BEGIN = "Traceback (most recent call last):"
+_RAISED = re.compile(r"(?P<name>[A-Za-z_][\w.]{0,200})(?:: (?P<text>.*))?")
+_LINKS = {
+    "During handling of the above exception, another exception occurred:": False,
+    "The above exception was the direct cause of the following exception:": True,
+}
+"""What stands between two tracebacks of a chain, and whether the second was raised ``from`` the first."""
+
+_LONGEST = 300
+
+
+@dataclass(frozen=True)
+class LoggedError:
+    """An exception as a traceback ends with it: the name of its class without the module, and its text.
+
+    ``first`` is the first one of its chain, where it is another; ``wrapped``: each was raised ``from`` the one before.
+    """
+
+    name: str
+    text: str
+    first: LoggedError | None = None
+    wrapped: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.text}"[:_LONGEST]
+
+
+def error_at_end(path: Path) -> LoggedError | None:
+    """The exception at the end of a log; None where there is none. Raises OSError where it cannot be read."""
+    with open_plain(path) as stream:
+        size = stream.seek(0, 2)
+        stream.seek(max(0, size - MOST_BYTES))
+        text = stream.read(MOST_BYTES).decode("utf-8", "replace")
+    return last_error([strip_launcher(line).text for line in text.splitlines()])
+
+
+def last_error(lines: list[str]) -> LoggedError | None:
+    """The exception of the last chain of tracebacks in these lines, where it stands at their end."""
+    found, end, link = None, 0, None
+    for number, line, raised in _steps(lines):
+        if raised is None:
+            link = _LINKS[line]
+            continue
+        if found is not None and link is not None:
+            first = found.first or found
+            raised = LoggedError(raised.name, raised.text, first, found.wrapped and link)
+        found, end, link = raised, number, None
+    return found if len(lines) - end <= MOST_BEHIND else None
+
+
+def _steps(lines: Iterable[str]) -> Iterator[tuple[int, str, LoggedError | None]]:
+    """Each exception that ends a traceback, and each link between two, with its number from 1."""
+    inside = False
+    for number, line in enumerate(lines, 1):
+        if line == _BEGIN:
+            inside = True
+        elif line in _LINKS and not inside:
+            yield number, line, None
+        elif inside and line and not line[0].isspace():
+            inside = False
+            if (match := _RAISED.fullmatch(line)) is not None:
+                name = match["name"].rpartition(".")[2]
+                yield number, line, LoggedError(name, (match["text"] or "")[:_LONGEST])

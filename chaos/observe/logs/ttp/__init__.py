@@ -1,0 +1,1 @@
+"""The log of MindIO TTP, and what its parts say in it."""
