@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterable
 from importlib import import_module
 
-from chaos import faults
-from chaos.checks import mechanism, registry, rules
+from chaos import faults, mechanisms
+from chaos.checks import mechanism, registry
 from chaos.docs.prose import cell, markdown
 from chaos.selftest.catalogue import catalogue
 from chaos.selftest.defect import Defect
@@ -51,15 +51,12 @@ def _section(name: str, doc: str, defects: Iterable[Defect]) -> str:
 
 def _rules() -> list[str]:
     found = []
-    modules = {
-        module.name: f"{package.__name__}.{module.name}"
-        for package in (mechanism, rules)
-        for module in pkgutil.iter_modules(package.__path__)
-    }
-    for module in pkgutil.walk_packages(faults.__path__, f"{faults.__name__}."):
-        *_, family, leaf = module.name.split(".")
-        if leaf == "rule":
-            modules[family] = module.name
+    modules = {}
+    for package in (mechanism, mechanisms, faults):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            *_, parent, leaf = module.name.split(".")
+            if package is not faults or leaf == "rule":
+                modules[parent if leaf == "rule" else leaf] = module.name
     for name, path in sorted(modules.items()):
         doc = cell(import_module(path).__doc__)
         if doc.startswith("Part of check `mechanism`: "):

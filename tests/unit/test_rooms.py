@@ -67,9 +67,9 @@ def names_imported(path: Path) -> Iterator[str]:
 
 
 def judges(path: Path) -> bool:
-    """Whether a file belongs to the judgement: evidence, checks, and the proofs and rules of a family of faults."""
+    """Whether a file belongs to the judgement: evidence, checks, mechanisms, and a family's proofs and rules."""
     room = path.relative_to(PACKAGE).parts[0]
-    return room in {"evidence", "checks"} or (room == "faults" and bool(JUDGING.fullmatch(path.stem)))
+    return room in {"evidence", "mechanisms", "checks"} or (room == "faults" and bool(JUDGING.fullmatch(path.stem)))
 
 
 def test_every_room_stands_on_the_page_and_no_other() -> None:

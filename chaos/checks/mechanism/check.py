@@ -6,13 +6,6 @@ from chaos.checks.mechanism.first_error import judge_first_errors
 from chaos.checks.mechanism.protected import judge_protected
 from chaos.checks.mechanism.reported_failures import judge_reported_failures
 from chaos.checks.mechanism.sdk import judge_sdk
-from chaos.checks.rules.case import Case
-from chaos.checks.rules.ended import judge_ended
-from chaos.checks.rules.processes import judge_processes
-from chaos.checks.rules.registry import RULES
-from chaos.checks.rules.strategies import judge_strategies
-from chaos.checks.rules.tre import judge_record
-from chaos.checks.rules.watched import judge_watched
 from chaos.evidence.acted import Acted, mechanisms
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
@@ -23,6 +16,13 @@ from chaos.evidence.recoveries import NotTold, Span, reaches_the_end, spans
 from chaos.faults.cluster.rule import judge_kept_pods
 from chaos.faults.network.rule import judge_cut_off
 from chaos.history.reader import History
+from chaos.mechanisms.case import Case
+from chaos.mechanisms.ended import judge_ended
+from chaos.mechanisms.processes import judge_processes
+from chaos.mechanisms.registry import RULES
+from chaos.mechanisms.strategies import judge_strategies
+from chaos.mechanisms.tre.rule import judge_record
+from chaos.mechanisms.watched import judge_watched
 from chaos.plan.model import Plan
 
 NAME = "mechanism"

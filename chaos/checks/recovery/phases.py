@@ -7,9 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from chaos.checks.recovery.measured import Phase, Recovery
-from chaos.checks.restart import phase_ends as restart_ends
-from chaos.checks.restart import started_again
-from chaos.checks.rollback import phase_ends
 from chaos.evidence.acted import TRE, TTP, mechanisms
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.clock import ClockError, LogClock, log_clock
@@ -21,6 +18,9 @@ from chaos.evidence.recoveries import NotTold, Span, spans
 from chaos.faults.pause.proof import Halt, halts
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.mechanisms.rsc.phases import phase_ends as restart_ends
+from chaos.mechanisms.rsc.phases import started_again
+from chaos.mechanisms.tre.phases import phase_ends
 from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.model import PHASES, Plan
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from chaos.checks.rules.strategies import judge_strategies
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.mechanisms.strategies import judge_strategies
 from chaos.plan.model import Plan, Recovery
 from tests.unit.checks.test_rsc_rule import PLAN
 

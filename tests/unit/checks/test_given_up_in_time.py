@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from chaos.checks.rules import arf
-from chaos.checks.rules.case import Case
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN
 from chaos.evidence.finding import Finding
 from chaos.evidence.recoveries import spans
+from chaos.mechanisms.arf import rule as arf
+from chaos.mechanisms.case import Case
 from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.model import Plan, Recovery
 from tests.unit.checks.test_rsc_rule import Story

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.rules import online
-from chaos.checks.rules.case import Case
 from chaos.evidence.collect import Collector
 from chaos.evidence.recoveries import Span
 from chaos.evidence.triggers import demands
 from chaos.faults.device_errors.proof import raised_doubts
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.mechanisms.case import Case
+from chaos.mechanisms.online import rule as online
 from chaos.plan.model import PlannedFault, Recovery
 from tests.unit.good_run import GROUPS, a_plan
 

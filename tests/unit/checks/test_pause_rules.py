@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.rules import tsp
-from chaos.checks.rules.case import Case
 from chaos.evidence.collect import Collector
 from chaos.evidence.recoveries import Span
 from chaos.faults.pause.proof import halts, paused_doubts
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.mechanisms.case import Case
+from chaos.mechanisms.tsp import rule as tsp
 from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.model import PlannedFault, Recovery
 from tests.unit.good_run import a_plan

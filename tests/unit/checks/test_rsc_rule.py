@@ -9,10 +9,6 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.restart import phase_ends
-from chaos.checks.rules.case import Case
-from chaos.checks.rules.processes import judge_processes
-from chaos.checks.rules.rsc import judge
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.background import background_doubts
 from chaos.evidence.collect import Collector
@@ -21,6 +17,10 @@ from chaos.evidence.moment import Moment
 from chaos.evidence.recoveries import spans
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.mechanisms.case import Case
+from chaos.mechanisms.processes import judge_processes
+from chaos.mechanisms.rsc.phases import phase_ends
+from chaos.mechanisms.rsc.rule import judge
 from chaos.plan.model import Plan, PlannedFault, Recovery
 from tests.unit.plans import plan_named
 

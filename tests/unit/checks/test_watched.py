@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chaos.checks.rules.watched import EXPECTED
 from chaos.evidence.finding import Finding
+from chaos.mechanisms.watched import EXPECTED
 from tests.unit.checks.judging import Judge
 from tests.unit.good_run import RANKS, GoodRun, good_run
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from chaos.checks.rules.case import Case
 from chaos.evidence.facts import TRAIN, places, ranks_text, text_list
 from chaos.faults.pause.proof import Halt, halts
+from chaos.mechanisms.case import Case
 from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.model import PlannedFault
 

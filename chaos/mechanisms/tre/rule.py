@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from chaos.checks.rules.case import Case
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.background import is_finished
 from chaos.evidence.checkpoints.parameters import is_appended, is_flag
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, places, step_of
 from chaos.history.event import Event
+from chaos.mechanisms.case import Case
 from chaos.observe.checkpoints.checkpoint import CheckpointError
 from chaos.observe.checkpoints.mindformers_layout import ITERATION, companion
 from chaos.observe.checkpoints.norm_record import NAME, NormRecordError, find_norm_records, read_norm_record

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from chaos.checks.rules.case import Case
 from chaos.evidence.facts import TRAIN, places, ranks_text
+from chaos.mechanisms.case import Case
 
 
 def judge_tried(case: Case, handlers: tuple[str, ...]) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from chaos.checks.rules.case import Case
-from chaos.checks.rules.order import UNTOLD, suspicious
-from chaos.checks.rules.refused import judge_refused
-from chaos.checks.rules.tried import judge_tried
 from chaos.evidence.acted import mechanisms
 from chaos.evidence.checkpoints.saved import end_of_life, may_be_end_of_life, outside, unowned
 from chaos.evidence.facts import TRAIN, error_text, places, ranks_text, text_list
 from chaos.history.event import Event
+from chaos.mechanisms.case import Case
+from chaos.mechanisms.order import UNTOLD, suspicious
+from chaos.mechanisms.refused import judge_refused
+from chaos.mechanisms.tried import judge_tried
 
 HANDLERS = ("stop", "save_ckpt", "rename", "exit")
 EXPECTED = "TTP saves an end-of-life checkpoint once, renames it, and the ranks exit"

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from itertools import pairwise
 from types import MappingProxyType
 
-from chaos.checks.rules.case import Case
-from chaos.checks.rules.order import UNTOLD, suspicious
-from chaos.checks.rules.tried import judge_tried
 from chaos.evidence.facts import TRAIN, error_text, places, ranks_text
 from chaos.history.event import Event
+from chaos.mechanisms.case import Case
+from chaos.mechanisms.order import UNTOLD, suspicious
+from chaos.mechanisms.tried import judge_tried
 from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.mechanism import LOW_LEVEL
 from chaos.plan.model import PlannedFault

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from chaos.base.rank_sets import named
-from chaos.checks.rules.case import Case
-from chaos.checks.rules.order import UNTOLD, suspicious
 from chaos.evidence.background import is_finished
 from chaos.evidence.facts import TRAIN, exit_status, places, ranks_text, signal_number, step_of, text_list
 from chaos.evidence.given import given_theirs
 from chaos.faults.device_errors.proof_link import KIND as LINK
 from chaos.history.event import Event
+from chaos.mechanisms.case import Case
+from chaos.mechanisms.order import UNTOLD, suspicious
 from chaos.plan.hangs import HANG
 
 SIGKILL = 9

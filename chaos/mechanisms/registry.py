@@ -6,8 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from chaos.checks.rules import arf, online, rsc, tre, tsp, ttp
-from chaos.checks.rules.case import Case
+from chaos.mechanisms.arf import rule as arf
+from chaos.mechanisms.case import Case
+from chaos.mechanisms.online import rule as online
+from chaos.mechanisms.rsc import rule as rsc
+from chaos.mechanisms.tre import rule as tre
+from chaos.mechanisms.tsp import rule as tsp
+from chaos.mechanisms.ttp import rule as ttp
 
 
 @dataclass(frozen=True)

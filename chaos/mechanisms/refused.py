@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from chaos.checks.rules.case import Case
 from chaos.evidence.facts import TRAIN
+from chaos.mechanisms.case import Case
 from chaos.plan.model import STORAGE_DENIED, STORAGE_ERROR, STORAGE_FULL, STORAGE_GONE, STORAGE_READ_ONLY, VOLUME_GONE
 
 ERRORS: Mapping[str, tuple[str, ...]] = MappingProxyType(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 
 from chaos.base.rank_sets import spans
-from chaos.checks.rules.case import Case
-from chaos.checks.rules.order import UNTOLD, suspicious
-from chaos.checks.rules.tried import judge_tried
 from chaos.evidence.facts import TRAIN, error_text, places, ranks_text
 from chaos.history.event import Event
+from chaos.mechanisms.case import Case
+from chaos.mechanisms.order import UNTOLD, suspicious
+from chaos.mechanisms.tried import judge_tried
 from chaos.plan.budgets import PROFILES
 from chaos.plan.mechanism import ONLINE
 

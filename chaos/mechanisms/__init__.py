@@ -1,0 +1,1 @@
+"""How each mechanism of the SDK is judged, and what a rule is given."""

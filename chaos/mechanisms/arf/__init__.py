@@ -1,0 +1,1 @@
+"""ARF: a process is replaced while the others wait."""

@@ -1,0 +1,1 @@
+"""UCE and HCCE: an error of the device is repaired online, in the process that had it."""

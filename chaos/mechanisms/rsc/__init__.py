@@ -1,0 +1,1 @@
+"""RSC: every rank is ended and started again, and the launcher stays."""

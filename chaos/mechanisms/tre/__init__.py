@@ -1,0 +1,1 @@
+"""TRE: after an abnormal step training goes back to a checkpoint."""

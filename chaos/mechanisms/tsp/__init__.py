@@ -1,0 +1,1 @@
+"""TSP: training is paused."""

@@ -1,0 +1,1 @@
+"""TTP: a last checkpoint is saved when the job ends."""
