@@ -57,7 +57,6 @@ PHASES = [
 
 QUICK = [
     "tests/unit/test_rooms.py",
-    "tests/unit/topology",
     "tests/unit/plan",
     "tests/unit/history",
     "tests/unit/checks/test_no_false_alarm.py",

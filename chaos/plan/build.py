@@ -41,13 +41,13 @@ from chaos.plan.schedule import ABNORMAL, plan_faults
 from chaos.plan.sinking import check_sinking
 from chaos.plan.spikes import spike_reasons
 from chaos.plan.storage import check_storage
+from chaos.plan.topology.errors import TopologyError
+from chaos.plan.topology.layout import Layout, layout_of, replica_groups
+from chaos.plan.topology.survive import survive
 from chaos.plan.traits import JobTraits
 from chaos.scenario.completion import Origin
 from chaos.scenario.errors import Problem
 from chaos.scenario.model import Scenario
-from chaos.topology.errors import TopologyError
-from chaos.topology.layout import Layout, layout_of, replica_groups
-from chaos.topology.survive import survive
 
 NO_HAZARDS: Mapping[str, Hazard] = MappingProxyType({})
 NO_PARAMETERS: Mapping[str, Parameters] = MappingProxyType({})

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from chaos.plan.describe import group, ranks
 from chaos.plan.mechanism import DOCUMENT, IMPLIES, need_message
 from chaos.plan.steps import Loss
+from chaos.plan.topology.layout import Layout
+from chaos.plan.topology.survive import survive
 from chaos.scenario.model import Scenario
 from chaos.scenario.terms import Mechanism
-from chaos.topology.layout import Layout
-from chaos.topology.survive import survive
 
 POWER_OFF = "MindSpore, Power-off Checkpoint Preservation"
 """The vendor's document on the end-of-life checkpoint."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from chaos.base.rank_sets import rank_set, spans
-from chaos.topology.layout import Layout
+from chaos.plan.topology.layout import Layout
 
 SHOWN = 4
 """Items of a long list that are written out before the last one."""

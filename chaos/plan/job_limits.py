@@ -8,11 +8,11 @@ from typing import get_args
 
 from chaos.plan.constraints import Violation
 from chaos.plan.describe import count
+from chaos.plan.topology.layout import Layout
 from chaos.plan.traits import JobTraits
 from chaos.scenario.job import Job
 from chaos.scenario.model import Scenario
 from chaos.scenario.terms import Mechanism
-from chaos.topology.layout import Layout
 
 _BY_PATH = {"path": "", "callback": ", or let the agent come by PYTHONPATH (job.loading: path)"}
 

@@ -17,10 +17,10 @@ from chaos.plan.mechanism import switched_on
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import PAUSE, Scheduled
 from chaos.plan.sides import PARTITION, UNNOTICED, ends_by_itself, is_cut_off
+from chaos.plan.topology.layout import Layout
 from chaos.plan.triggers import parts
 from chaos.scenario.ids import fault_ids
 from chaos.scenario.model import Scenario
-from chaos.topology.layout import Layout
 
 _CONTROLLER_NODE = 0
 """The node that the controller is on, in rank 0 or beside the ranks."""

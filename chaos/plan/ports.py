@@ -13,9 +13,9 @@ from chaos.plan.mechanism import NEEDS, switched_on
 from chaos.plan.parameters import Parameter, Parameters
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import Scheduled
+from chaos.plan.topology.layout import Layout
 from chaos.plan.traits import JobTraits
 from chaos.scenario.model import Scenario
-from chaos.topology.layout import Layout
 
 CONTROLLER, SCHEDULER, COMMUNICATOR = "controller", "scheduler", "communicator"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from chaos.plan.topology.errors import TopologyError
 from chaos.scenario.completion import Origin
 from chaos.scenario.errors import Problem, ScenarioError, printable
-from chaos.topology.errors import TopologyError
 
 
 class Lines(Protocol):

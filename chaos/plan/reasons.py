@@ -13,8 +13,8 @@ from chaos.plan.op_retry import op_retry_reasons
 from chaos.plan.outcome import Outcome
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import Scheduled
+from chaos.plan.topology.layout import Layout
 from chaos.scenario.model import ExpectCheckpoint, ExpectResume, Scenario
-from chaos.topology.layout import Layout
 
 CONTROLLER_LIMIT = 100_000
 """Ranks that the MindIO TFT controller accepts (``tft_init_controller``)."""

@@ -27,15 +27,15 @@ from chaos.plan.model import STORAGE, PlannedFault
 from chaos.plan.moments import Moment
 from chaos.plan.problems import Problems
 from chaos.plan.sides import partition_effect
+from chaos.plan.topology.errors import TopologyError
+from chaos.plan.topology.layout import Layout
+from chaos.plan.topology.targets import resolve
 from chaos.plan.triggers import read_moments
 from chaos.scenario.errors import suggest
 from chaos.scenario.fault import Trigger
 from chaos.scenario.ids import fault_ids
 from chaos.scenario.model import MAX_RANKS, Scenario
 from chaos.scenario.terms import Mechanism
-from chaos.topology.errors import TopologyError
-from chaos.topology.layout import Layout
-from chaos.topology.targets import resolve
 
 LETHAL = ("death", "suspension")
 """Effects after which a rank answers no more: it is gone, or stopped and taken for gone when its heartbeat is lost."""

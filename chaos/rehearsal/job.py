@@ -9,6 +9,7 @@ from typing import get_args
 
 from chaos.jobs.kind import Command, JobError, Launch, Simulated
 from chaos.jobs.msrun import msrun_argv
+from chaos.plan.topology.layout import layout_of
 from chaos.plan.traits import JobTraits
 from chaos.rehearsal.aids import aid_arguments, aid_environment, aid_path, simulated_aids
 from chaos.rehearsal.jobs.mnist_files import write_mnist
@@ -25,7 +26,6 @@ from chaos.scenario.job import Job
 from chaos.scenario.local_files import file_problem
 from chaos.scenario.model import Scenario
 from chaos.scenario.terms import Phase
-from chaos.topology.layout import layout_of
 
 _ROOM = Path(__file__).parent
 _BATCH_SIZE = 16

@@ -14,7 +14,7 @@ from chaos.plan.model import Recovery
 from chaos.plan.schedule import Scheduled
 from chaos.plan.steps import Loss
 from chaos.plan.strike import Strike
-from chaos.topology.survive import survive
+from chaos.plan.topology.survive import survive
 
 STRATEGIES = frozenset({"recover", "recover-in-place"})
 """The strategies by which the cluster's agent starts lost ranks again."""

@@ -17,8 +17,8 @@ from chaos.plan.mechanism import DOCUMENT, LOW_LEVEL, MEMORY
 from chaos.plan.model import Recovery
 from chaos.plan.schedule import Scheduled
 from chaos.plan.strike import Strike
+from chaos.plan.topology.survive import survive
 from chaos.scenario.model import Scenario
-from chaos.topology.survive import survive
 
 _FOLLOWING = frozenset({"ARF", "RSC"})
 """Mechanisms that may follow a repair that has failed: they start ranks anew. An end-of-life checkpoint may not."""

@@ -31,7 +31,7 @@ from chaos.plan.schedule import Scheduled
 from chaos.plan.steps import Loss
 from chaos.plan.storage import spoils_save
 from chaos.plan.strike import Strike
-from chaos.topology.survive import survive
+from chaos.plan.topology.survive import survive
 
 _STORAGE_WORDS = {
     STORAGE_FULL: "taken the room on the storage",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import get_args
 
 from chaos.jobs.kind import Command, Launch, Simulated
+from chaos.plan.topology.layout import layout_of
 from chaos.plan.traits import JobTraits
 from chaos.rehearsal.protection import (
     protection_environment,
@@ -23,7 +24,6 @@ from chaos.rehearsal.protection import (
 )
 from chaos.scenario.model import Scenario
 from chaos.scenario.terms import Phase
-from chaos.topology.layout import layout_of
 
 _ROOM = Path(__file__).parent
 _CHECKPOINTS = "checkpoints"

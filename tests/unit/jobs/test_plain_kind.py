@@ -145,7 +145,7 @@ def test_a_cluster_agent_is_handed_the_ranks_as_by_msrun(tmp_path: Path) -> None
 )
 def test_what_it_cannot_do_is_refused_by_name(job: dict[str, Any], said: str) -> None:
     from chaos.plan.job_limits import job_violations
-    from chaos.topology.layout import layout_of
+    from chaos.plan.topology.layout import layout_of
 
     one = scenario(job)
     (violation,) = job_violations(one, layout_of(one.cluster), KIND.traits)

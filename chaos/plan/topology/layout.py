@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from chaos.plan.topology.errors import TopologyError
 from chaos.scenario.model import Cluster, Parallel
 from chaos.scenario.parallel import effective_parallel
-from chaos.topology.errors import TopologyError
 
 
 class Position(NamedTuple):

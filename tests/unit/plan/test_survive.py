@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaos.topology.survive import survive
+from chaos.plan.topology.survive import survive
 
 GROUPS = ((0, 4), (1, 5), (2, 6), (3, 7))
 

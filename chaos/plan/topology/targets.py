@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from chaos.plan.topology.errors import TopologyError
+from chaos.plan.topology.layout import Layout
 from chaos.scenario.fault import RandomTarget, Target
-from chaos.topology.errors import TopologyError
-from chaos.topology.layout import Layout
 
 Controller = Literal["rank 0", "outside"]
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chaos.plan.topology.errors import TopologyError
+from chaos.plan.topology.layout import Position, layout_of, replica_groups
 from chaos.scenario.model import Cluster
-from chaos.topology.errors import TopologyError
-from chaos.topology.layout import Position, layout_of, replica_groups
 
 
 def cluster(ranks: int, nodes: int = 1, **parallel: Any) -> Cluster:
