@@ -21,7 +21,7 @@ def command(markdown: bool) -> int:
       # yaml-language-server: $schema=scenario.schema.json
     """
     if markdown:
-        from chaos.docs.scenario import reference
+        from chaos.manual.scenario import reference
 
         click.echo(reference(scenario_schema()), nl=False)
     else:

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from chaos.base.registry import registry
-from chaos.docs.prose import cell, own_points
 from chaos.faults.kind import Hazardous, Parametrised
+from chaos.manual.prose import cell, own_points
 from chaos.scenario.find import iter_scenarios
 from chaos.scenario.model import Scenario
 from tests.contract.page import rows, sections

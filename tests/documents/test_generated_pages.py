@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from chaos.docs.pages import COMMAND, pages
+from chaos.manual.pages import COMMAND, pages
 from tests.documents.blocks import ROOT
 
 DOCS = ROOT / "docs"

@@ -9,7 +9,7 @@ from typing import Any
 _HEAD = """\
 # Scenario reference
 
-Made by `python -m chaos.docs` from the JSON Schema that `chaos schema` prints. Do not edit.
+Made by `python -m chaos.manual` from the JSON Schema that `chaos schema` prints. Do not edit.
 
 A scenario is strict YAML; its first key is `chaos: 1`. Durations carry a unit: `200ms`, `5s`, `2m`, `1h`. Wherever a
 value may vary, `"${name}"` puts in a variable or a matrix value. Unknown keys are errors.

@@ -1,4 +1,4 @@
-"""``python -m chaos.docs``: write the generated pages anew. Run it in the root of the repository."""
+"""``python -m chaos.manual``: write the generated pages anew. Run it in the root of the repository."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import argparse
 import sys
 from pathlib import Path
 
-from chaos.docs.pages import pages
+from chaos.manual.pages import pages
 
 
 def main() -> int:
     """Write every page; returns 64 outside the repository's root, and refuses arguments."""
-    parser = argparse.ArgumentParser("python -m chaos.docs", description="Write the generated pages of docs/ anew.")
+    parser = argparse.ArgumentParser("python -m chaos.manual", description="Write the generated pages of docs/ anew.")
     parser.parse_args()
     docs, scenarios = Path("docs"), Path("scenarios")
     if not docs.is_dir() or not scenarios.is_dir():

@@ -9,14 +9,14 @@ from importlib import import_module
 
 from chaos import faults, mechanisms
 from chaos.checks import mechanism, registry
-from chaos.docs.prose import cell, markdown
+from chaos.manual.prose import cell, markdown
 from chaos.selftest.catalogue import catalogue
 from chaos.selftest.defect import Defect
 
 _HEAD = """\
 # Checks
 
-Made by `python -m chaos.docs` from the checks themselves and the catalogue of `chaos selftest`. Do not edit.
+Made by `python -m chaos.manual` from the checks themselves and the catalogue of `chaos selftest`. Do not edit.
 
 A check looks at plan, history and files of a finished run and says statements with a verdict each; the worst counts.
 What exactly each one wants, and when it is unknown, is in [verdicts.md](verdicts.md). Below each check stand the

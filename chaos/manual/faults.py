@@ -6,14 +6,14 @@ from collections import defaultdict
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
-from chaos.docs.prose import cell, doc_of, markdown, module_doc, own_points
-from chaos.docs.shipped import shipped_scenarios, some
 from chaos.faults.kind import Asking, Hazardous, Lasting, Parametrised, Preparing
+from chaos.manual.prose import cell, doc_of, markdown, module_doc, own_points
+from chaos.manual.shipped import shipped_scenarios, some
 
 _HEAD = """\
 # Faults
 
-Made by `python -m chaos.docs` from the fault kinds themselves. Do not edit.
+Made by `python -m chaos.manual` from the fault kinds themselves. Do not edit.
 
 A fault is one entry of a scenario's `faults`: a kind, a target, a trigger, and the kind's parameters. Which ranks a
 target means, and when a trigger fires, is in [scenario.md](scenario.md#target); it is the same for all kinds. A fault

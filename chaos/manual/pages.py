@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from chaos.docs.checks import checks_page
-from chaos.docs.faults import faults_page
-from chaos.docs.scenario import reference
-from chaos.docs.simulated import simulated_page
+from chaos.manual.checks import checks_page
+from chaos.manual.faults import faults_page
+from chaos.manual.scenario import reference
+from chaos.manual.simulated import simulated_page
 from chaos.scenario.schema import scenario_schema
 
-COMMAND = "python -m chaos.docs"
+COMMAND = "python -m chaos.manual"
 """Writes all of them anew, from the repository's root."""
 
 

@@ -6,15 +6,15 @@ from collections import defaultdict
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
-from chaos.docs.prose import cell, markdown, own_points
-from chaos.docs.shipped import shipped_scenarios, some
 from chaos.jobs.kind import JobKind
+from chaos.manual.prose import cell, markdown, own_points
+from chaos.manual.shipped import shipped_scenarios, some
 from chaos.scenario.model import Scenario
 
 _HEAD = """\
 # What is simulated
 
-Made by `python -m chaos.docs` from what the job kinds declare for the shipped scenarios. Do not edit.
+Made by `python -m chaos.manual` from what the job kinds declare for the shipped scenarios. Do not edit.
 
 Whatever is not the genuine part is named in every result (`simulated`, with its layer), in the report on the terminal
 and in `run.json`, so a pass is never taken for more than it is. What a layer means:
