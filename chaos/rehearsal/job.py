@@ -55,7 +55,11 @@ class RehearsalJob:
     )
     needs: tuple[str, ...] = ("mindspore", "numpy", "msrun")
     ports = 2
-    extensions: tuple[str, ...] = ("chaos.rehearsal.device", "chaos.rehearsal.storage", "chaos.rehearsal.desk")
+    extensions: tuple[str, ...] = (
+        "chaos.rehearsal.device.device",
+        "chaos.rehearsal.in_rank.storage",
+        "chaos.rehearsal.desk",
+    )
 
     def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
         """The device layer always; the SDK where it is the stand-in."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from chaos.jobs.kind import JobError, Launch, Simulated
 from chaos.jobs.msrun import sdk_logs, tft_switches
 from chaos.plan.mechanism import NEEDS
-from chaos.rehearsal.addresses import why_open
+from chaos.rehearsal.device.addresses import why_open
 from chaos.rehearsal.taskd import settings
 from chaos.scenario.job import Job
 from chaos.scenario.model import Scenario

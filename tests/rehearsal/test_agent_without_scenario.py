@@ -57,7 +57,7 @@ def configuration(tmp_path: Path) -> tuple[Path, Path]:
     history = tmp_path / "history"
     history.mkdir()
     path = tmp_path / "agent.json"
-    extensions = ["chaos.rehearsal.device"]
+    extensions = ["chaos.rehearsal.device.device"]
     path.write_text(
         json.dumps({"run": "a-run", "attempt": "train", "history": str(history), "extensions": extensions}), "utf-8"
     )

@@ -13,7 +13,7 @@ import os
 from types import TracebackType
 from typing import Any
 
-from chaos.rehearsal.storage import PacedFile
+from chaos.rehearsal.in_rank.storage import PacedFile
 
 
 class Store:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from chaos.agent.start import Agent
-from chaos.rehearsal import device as mindspore_device
+from chaos.rehearsal.device import device as mindspore_device
 from chaos.rehearsal.mindformers import kernels
 from chaos.rehearsal.mindformers.gradients import replace_reduction
 from chaos.rehearsal.mindformers.tolerance import replace_wrapper

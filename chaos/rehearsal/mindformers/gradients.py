@@ -10,10 +10,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from chaos.agent.start import Agent
-from chaos.rehearsal.gradients import Reduction
+from chaos.rehearsal.device.gradients import Reduction
 
 if TYPE_CHECKING:
-    from chaos.rehearsal.device import Device
+    from chaos.rehearsal.device.device import Device
 
 
 def replace_reduction(device: Device, agent: Agent, module: ModuleType) -> None:

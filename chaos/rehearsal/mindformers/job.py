@@ -78,7 +78,7 @@ class MindFormersRehearsal(MindFormersJob):
     needs: tuple[str, ...] = (*MindFormersJob.needs, "numpy")
     extensions: tuple[str, ...] = (
         "chaos.rehearsal.mindformers.device",
-        "chaos.rehearsal.storage",
+        "chaos.rehearsal.in_rank.storage",
         "chaos.rehearsal.desk",
     )
 

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from chaos.rehearsal.device import Device
+    from chaos.rehearsal.device.device import Device
 
 
 def replace_wrapper(device: Device, module: ModuleType) -> None:

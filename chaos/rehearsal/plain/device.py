@@ -13,11 +13,12 @@ from typing import Any
 import numpy
 
 from chaos.agent.start import Agent
-from chaos.rehearsal import ends, storage
-from chaos.rehearsal.alterations import Alterations
-from chaos.rehearsal.fabric import Fabric
-from chaos.rehearsal.memory import Memory
-from chaos.rehearsal.spikes import Spikes
+from chaos.rehearsal import ends
+from chaos.rehearsal.device.fabric import Fabric
+from chaos.rehearsal.device.memory import Memory
+from chaos.rehearsal.in_rank import storage
+from chaos.rehearsal.in_rank.alterations import Alterations
+from chaos.rehearsal.in_rank.spikes import Spikes
 
 
 def install(agent: Agent) -> None:

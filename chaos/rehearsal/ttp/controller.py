@@ -15,7 +15,7 @@ import time
 from collections.abc import Collection
 
 from chaos.agent.unproven import Unproven, callers
-from chaos.rehearsal.addresses import why_open
+from chaos.rehearsal.device.addresses import why_open
 from chaos.rehearsal.ttp.agent_dialogue import DUMP, STOP, AgentDialogue
 from chaos.rehearsal.ttp.choice import Choice
 from chaos.rehearsal.ttp.dump import Dump

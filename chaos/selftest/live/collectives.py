@@ -19,12 +19,12 @@ def _sums_otherwise(agent: Agent, otherwise: Callable[[Any, Any, Any], Any]) -> 
     """
     made = []
 
-    @replaces(agent, "chaos.rehearsal.communicator", "Communicator.join")
+    @replaces(agent, "chaos.rehearsal.device.communicator", "Communicator.join")
     def join(original: Any, self: Any) -> None:
         made.append(self)
         original(self)
 
-    @replaces(agent, "chaos.rehearsal.communicator", "Communicator.all_reduce")
+    @replaces(agent, "chaos.rehearsal.device.communicator", "Communicator.all_reduce")
     def all_reduce(original: Any, self: Any, array: Any, group: Any = None) -> Any:
         if len(made) < 2 or array.size < 1000:
             return original(self, array, group)
@@ -69,7 +69,7 @@ def order_of_arrival(agent: Agent) -> None:
 def order_from_the_beginning(agent: Agent) -> None:
     """The same from the first step on: then the job was never deterministic, and nothing can be compared."""
 
-    @replaces(agent, "chaos.rehearsal.communicator", "Communicator.all_reduce")
+    @replaces(agent, "chaos.rehearsal.device.communicator", "Communicator.all_reduce")
     def all_reduce(original: Any, self: Any, array: Any, group: Any = None) -> Any:
         total = original(self, array, group)
         return total if array.size < 1000 else _own_first(agent, total, array)

@@ -124,7 +124,7 @@ def state_of_step_before(agent: Agent) -> None:
         return
     before = {}
 
-    @replaces(agent, "chaos.rehearsal.memory", "Memory.update_begins")
+    @replaces(agent, "chaos.rehearsal.device.memory", "Memory.update_begins")
     def update_begins(original: Any, self: Any) -> None:
         before.update(state_of(agent))
         original(self)

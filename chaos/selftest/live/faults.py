@@ -89,7 +89,7 @@ def _raise(barriers: Any, order: Any, phase: str) -> None:
 def spike_too_small(agent: Agent) -> None:
     """The gradients are scaled by half of what makes the norm that was asked for."""
 
-    @replaces(agent, "chaos.rehearsal.spikes", "_factor_for")
+    @replaces(agent, "chaos.rehearsal.in_rank.spikes", "_factor_for")
     def factor_for(original: Any, *args: Any) -> float:
         factor = float(original(*args))
         acted(agent, f"the gradients are scaled by {factor / 2}, not {factor}")
@@ -110,7 +110,7 @@ def spike_again(agent: Agent) -> None:
 def memory_not_lost(agent: Agent) -> None:
     """The memory error takes nothing from the rank: a repair would prove nothing."""
 
-    @replaces(agent, "chaos.rehearsal.memory", "Memory._lose")
+    @replaces(agent, "chaos.rehearsal.device.memory", "Memory._lose")
     def lose(original: Any, self: Any) -> int:
         acted(agent, "no parameter is lost")
         return 0

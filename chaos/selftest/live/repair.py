@@ -9,7 +9,7 @@ from chaos.agent.start import Agent
 from chaos.selftest.live.acted import acted
 from chaos.selftest.live.change import is_moment, replaces, state_of
 
-_DEVICE = "chaos.rehearsal.device"
+_DEVICE = "chaos.rehearsal.device.device"
 _RETRY = "chaos.rehearsal.ttp.retry"
 _LOOK_SECONDS = 10.0
 
@@ -68,7 +68,7 @@ def stale_copy(agent: Agent) -> None:
         return
     before: dict[str, Any] = {}
 
-    @replaces(agent, "chaos.rehearsal.memory", "Memory.update_begins")
+    @replaces(agent, "chaos.rehearsal.device.memory", "Memory.update_begins")
     def update_begins(original: Any, self: Any) -> None:
         before.update(state_of(agent))
         original(self)
@@ -96,7 +96,7 @@ def old_state_kept(agent: Agent) -> None:
     assert agent.configuration.secret is not None
     kept = os.path.join(os.path.dirname(agent.configuration.secret), f"state-{agent.place.rank}.npz")
 
-    @replaces(agent, "chaos.rehearsal.memory", "Memory.update_begins")
+    @replaces(agent, "chaos.rehearsal.device.memory", "Memory.update_begins")
     def update_begins(original: Any, self: Any) -> None:
         import numpy
 
@@ -234,7 +234,7 @@ def _without_fault(agent: Agent, step: int) -> None:
         if ended == step:
             waiting.append(self)
 
-    @replaces(agent, "chaos.rehearsal.fabric", "Fabric.reduce")
+    @replaces(agent, "chaos.rehearsal.device.fabric", "Fabric.reduce")
     def reduce(original: Any, self: Any, *args: Any) -> Any:
         if waiting:  # or the step would be over before the controller looks
             processor = waiting.pop()

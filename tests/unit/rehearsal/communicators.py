@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from chaos.rehearsal.communicator import Communicator
+from chaos.rehearsal.device.communicator import Communicator
 
 SECRET = b"s3cret"
 SECONDS = 60.0

@@ -22,8 +22,8 @@ from chaos.base.wait import wait_for
 from chaos.machine.leases import Leases
 from chaos.observe.logs.log_event import LogEvent
 from chaos.observe.logs.ttp.log import TtpLogReader
-from chaos.rehearsal import communicator
-from chaos.rehearsal.communicator import Communicator
+from chaos.rehearsal.device import communicator
+from chaos.rehearsal.device.communicator import Communicator
 from tests.unit.rehearsal.communicators import LIMIT, Group, LetLimitPass
 
 SECONDS = 60.0

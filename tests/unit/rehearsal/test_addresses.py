@@ -9,9 +9,9 @@ import pytest
 
 from chaos.jobs.kind import JobError, Launch
 from chaos.machine.job.protocol import Place
-from chaos.rehearsal.addresses import why_open
+from chaos.rehearsal.device.addresses import why_open
+from chaos.rehearsal.device.rendezvous import Rendezvous
 from chaos.rehearsal.plain.job import KIND
-from chaos.rehearsal.rendezvous import Rendezvous
 from chaos.rehearsal.ttp.controller import Controller
 from chaos.rehearsal.ttp.log import TtpLog
 from chaos.rehearsal.ttp.timings import PROFILES

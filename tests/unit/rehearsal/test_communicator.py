@@ -18,8 +18,8 @@ import numpy
 import pytest
 
 from chaos.base.wait import wait_for
-from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout
-from chaos.rehearsal.introduction import Caller, Listener
+from chaos.rehearsal.device.communicator import CommunicationAborted, CommunicationTimeout
+from chaos.rehearsal.device.introduction import Caller, Listener
 from tests.unit.rehearsal.communicators import SECONDS, SECRET, Group, LetLimitPass, floats, unprotected
 
 
@@ -233,7 +233,7 @@ def test_a_collective_that_lasts_too_long_names_the_ranks_that_did_not_come(grou
 PEER = """
 import sys, threading
 import numpy
-from chaos.rehearsal.communicator import Communicator
+from chaos.rehearsal.device.communicator import Communicator
 rank, ranks, directory, collectives = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 one = Communicator(rank, range(ranks), directory, b"s3cret", limit_seconds=300, on_stranger=print)
 one.join()

@@ -21,9 +21,10 @@ from chaos.agent.digests import Digests
 from chaos.agent.record import Record
 from chaos.agent.start import Agent
 from chaos.history.reader import read_history
-from chaos.rehearsal import device, ends, fabric
-from chaos.rehearsal.communicator import CommunicationTimeout
-from chaos.rehearsal.generations import Generations
+from chaos.rehearsal import ends
+from chaos.rehearsal.device import device, fabric
+from chaos.rehearsal.device.communicator import CommunicationTimeout
+from chaos.rehearsal.device.generations import Generations
 
 SECONDS = 30
 

@@ -13,7 +13,7 @@ import numpy
 import pytest
 
 from chaos.base.wait import wait_for
-from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout, Communicator
+from chaos.rehearsal.device.communicator import CommunicationAborted, CommunicationTimeout, Communicator
 from tests.unit.rehearsal.communicators import SECONDS, Group, LetLimitPass, floats, unprotected
 
 MANY = 40

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chaos.rehearsal.generations import Generations
+from chaos.rehearsal.device.generations import Generations
 
 
 def test_all_ranks_meet_in_one_place_and_after_a_stop_in_the_next(tmp_path: Path) -> None:

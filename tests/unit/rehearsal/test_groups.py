@@ -10,8 +10,8 @@ from typing import Any
 import numpy
 import pytest
 
-from chaos.rehearsal.communicator import CommunicationAborted, Communicator
-from chaos.rehearsal.groups import Groups
+from chaos.rehearsal.device.communicator import CommunicationAborted, Communicator
+from chaos.rehearsal.device.groups import Groups
 
 SECONDS = 30.0
 

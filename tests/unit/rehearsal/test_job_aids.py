@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from chaos.agent.configuration import Configuration
-from chaos.rehearsal import storage
 from chaos.rehearsal.aids import aid_arguments, aid_environment, aid_path, simulated_aids
+from chaos.rehearsal.in_rank import storage
 from chaos.scenario.job import Job
 
 PLAIN = Job(steps=8)

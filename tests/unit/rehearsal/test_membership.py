@@ -10,9 +10,9 @@ from threading import Event, Thread
 import numpy as np
 import pytest
 
-from chaos.rehearsal.communicator import CommunicationAborted, Communicator
-from chaos.rehearsal.generations import Generations
-from chaos.rehearsal.membership import Membership
+from chaos.rehearsal.device.communicator import CommunicationAborted, Communicator
+from chaos.rehearsal.device.generations import Generations
+from chaos.rehearsal.device.membership import Membership
 
 SECONDS = 60.0
 

@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 import chaos.rehearsal
-from chaos.rehearsal.memory import HIGH_LEVEL, LOW_LEVEL, Memory
+from chaos.rehearsal.device.memory import HIGH_LEVEL, LOW_LEVEL, Memory
 
 UCE = "UCEError error occurs when execute, error_code=507053."
 ECC = "UCEError error occurs when execute, error_code=507054. HBM MULTI BIT ECC, device_id=1, time us={}."

@@ -8,9 +8,9 @@ import numpy
 import pytest
 
 from chaos.base.wait import wait_for
-from chaos.rehearsal import communicator
-from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout, Communicator
-from chaos.rehearsal.peer import frame
+from chaos.rehearsal.device import communicator
+from chaos.rehearsal.device.communicator import CommunicationAborted, CommunicationTimeout, Communicator
+from chaos.rehearsal.device.peer import frame
 from tests.unit.rehearsal.communicators import SECONDS, Group, floats, unprotected
 
 MANY = 20

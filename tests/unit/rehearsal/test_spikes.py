@@ -13,8 +13,8 @@ import pytest
 
 from chaos.agent.barriers import Barriers
 from chaos.agent.record import Record
-from chaos.rehearsal.communicator import CommunicationAborted, Communicator
-from chaos.rehearsal.spikes import Spikes
+from chaos.rehearsal.device.communicator import CommunicationAborted, Communicator
+from chaos.rehearsal.in_rank.spikes import Spikes
 
 SECONDS = 30.0
 

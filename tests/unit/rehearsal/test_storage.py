@@ -13,9 +13,9 @@ from chaos.agent.configuration import Configuration, Place
 from chaos.agent.record import Record
 from chaos.agent.start import Agent
 from chaos.history.reader import read_history
-from chaos.rehearsal import storage
 from chaos.rehearsal.acp.store import Store
-from chaos.rehearsal.storage import PacedFile, create, open_recorded
+from chaos.rehearsal.in_rank import storage
+from chaos.rehearsal.in_rank.storage import PacedFile, create, open_recorded
 
 CONTENT = bytes(range(256)) * 400
 

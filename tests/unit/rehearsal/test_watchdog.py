@@ -11,8 +11,8 @@ import numpy
 import pytest
 
 from chaos.plan.aids import WATCHDOG_POLL_SECONDS
-from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout, Communicator
-from chaos.rehearsal.watchdog import POLL_SECONDS, start_watchdog
+from chaos.rehearsal.device.communicator import CommunicationAborted, CommunicationTimeout, Communicator
+from chaos.rehearsal.device.watchdog import POLL_SECONDS, start_watchdog
 
 SECONDS = 60.0
 ARRAY = numpy.ones(3, "float32")

@@ -23,7 +23,7 @@ import numpy
 from mindio_ttp import framework_ttp as tft
 
 from chaos.rehearsal import ends
-from chaos.rehearsal.communicator import CommunicationAborted, Communicator
+from chaos.rehearsal.device.communicator import CommunicationAborted, Communicator
 from chaos.rehearsal.ttp.timings import PROFILES
 
 JOB: dict[str, Any] = json.loads(Path("job.json").read_text("utf-8"))

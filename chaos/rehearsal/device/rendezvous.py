@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any, Callable
 
 from chaos.base.growth import Growing
-from chaos.rehearsal.addresses import why_open
-from chaos.rehearsal.introduction import Caller, Listener, Unproven
+from chaos.rehearsal.device.addresses import why_open
+from chaos.rehearsal.device.introduction import Caller, Listener, Unproven
 
 _POLL_SECONDS = 0.01
 _EACH_POLLS = 0.0005

@@ -6,8 +6,8 @@ import contextlib
 import threading
 from typing import Callable
 
-from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout, Communicator
-from chaos.rehearsal.generations import Generations
+from chaos.rehearsal.device.communicator import CommunicationAborted, CommunicationTimeout, Communicator
+from chaos.rehearsal.device.generations import Generations
 
 
 class Membership:

@@ -28,9 +28,9 @@ import numpy
 
 from chaos.base.growth import in_words
 from chaos.base.rank_sets import named, rank_set
-from chaos.rehearsal.peer import Peer, frame, gone_at, missing, unsent
-from chaos.rehearsal.presence import Presence
-from chaos.rehearsal.rendezvous import Rendezvous
+from chaos.rehearsal.device.peer import Peer, frame, gone_at, missing, unsent
+from chaos.rehearsal.device.presence import Presence
+from chaos.rehearsal.device.rendezvous import Rendezvous
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

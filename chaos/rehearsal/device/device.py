@@ -14,10 +14,10 @@ from typing import Any, Callable
 from chaos.agent.leaving import leave
 from chaos.agent.start import Agent
 from chaos.rehearsal import ends
-from chaos.rehearsal.alterations import Alterations
-from chaos.rehearsal.fabric import Fabric
-from chaos.rehearsal.groups import Groups
-from chaos.rehearsal.memory import Memory
+from chaos.rehearsal.device.fabric import Fabric
+from chaos.rehearsal.device.groups import Groups
+from chaos.rehearsal.device.memory import Memory
+from chaos.rehearsal.in_rank.alterations import Alterations
 
 
 def install(agent: Agent) -> Device | None:
@@ -171,7 +171,7 @@ class Device(Fabric):
 
     def replace_gradient_reduction(self, module: ModuleType) -> None:
         """Reduce gradients over this communicator."""
-        from chaos.rehearsal.gradients import gradient_reducer
+        from chaos.rehearsal.device.gradients import gradient_reducer
 
         module.DistributedGradReducer = gradient_reducer(self, self._agent)  # type: ignore[attr-defined]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from chaos.agent.start import Agent
-from chaos.rehearsal.alterations import Alterations
-from chaos.rehearsal.spikes import Spikes
+from chaos.rehearsal.in_rank.alterations import Alterations
+from chaos.rehearsal.in_rank.spikes import Spikes
 
 if TYPE_CHECKING:
-    from chaos.rehearsal.device import Device
+    from chaos.rehearsal.device.device import Device
 
 
 class Reduction:

@@ -12,10 +12,10 @@ from typing import Any
 
 from chaos.agent.start import Agent
 from chaos.base.growth import Growing
-from chaos.rehearsal.communicator import CommunicationAborted, CommunicationTimeout, Communicator
-from chaos.rehearsal.generations import Generations
-from chaos.rehearsal.membership import Membership
-from chaos.rehearsal.watchdog import POLL_SECONDS, start_watchdog
+from chaos.rehearsal.device.communicator import CommunicationAborted, CommunicationTimeout, Communicator
+from chaos.rehearsal.device.generations import Generations
+from chaos.rehearsal.device.membership import Membership
+from chaos.rehearsal.device.watchdog import POLL_SECONDS, start_watchdog
 
 _COLLECTIVE_LIMIT_SECONDS = 120.0
 _DESERTED_SECONDS = 10.0

@@ -1,0 +1,1 @@
+"""The stand-in for a card: its communicator, groups, memory, gradients and watchdog."""
