@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,10 @@ def test_every_room_stands_on_the_page_and_no_other() -> None:
 @pytest.mark.parametrize("room", sorted(room for room, imports in told().items() if imports is not None))
 def test_a_room_imports_what_the_page_says(room: str) -> None:
     assert rooms()[room] == told()[room], f"chaos/{room}: mend the import, or the table in docs/architecture.md"
+
+
+def test_no_room_imports_one_that_needs_it() -> None:
+    assert set(TopologicalSorter(rooms()).static_order()) == set(rooms())
 
 
 def test_the_agent_and_what_all_may_import_import_no_room() -> None:
