@@ -35,6 +35,13 @@ def told() -> dict[str, set[str] | None]:
     return found
 
 
+def floors() -> dict[str, int]:
+    """The floor of each room in the page's picture, counted from the lowest."""
+    picture = PAGE.read_text().partition("From the bottom up")[2].split("```")[1]
+    lines = [re.split(r" {2,}", line.strip())[0].split(" · ") for line in picture.strip().splitlines()]
+    return {room: floor for floor, names in enumerate(reversed(lines)) for room in names}
+
+
 def imported(path: Path) -> Iterator[str]:
     """The modules that a file imports, wherever in it."""
     for node in ast.walk(ast.parse(path.read_text())):
@@ -84,6 +91,13 @@ def test_a_room_imports_what_the_page_says(room: str) -> None:
 
 def test_no_room_imports_one_that_needs_it() -> None:
     assert set(TopologicalSorter(rooms()).static_order()) == set(rooms())
+
+
+def test_no_room_imports_one_that_stands_above_it_in_the_picture() -> None:
+    floor = floors()
+    assert set(rooms()) - set(floor) <= {"bootstrap"}
+    up = [(room, name) for room, names in rooms().items() for name in names if floor.get(name, 0) > floor.get(room, 0)]
+    assert up == []
 
 
 def test_the_agent_and_what_all_may_import_import_no_room() -> None:

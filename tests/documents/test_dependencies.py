@@ -1,0 +1,55 @@
+"""Each package that is asked for has its reason in docs/architecture.md, and what the base install asks for is used."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from typing import Any
+
+import pytest
+import tomllib
+
+from tests.documents.blocks import ROOT
+
+MODULES = {"protobuf": "google", "pyyaml": "yaml"}
+"""Packages whose module has another name."""
+
+
+@cache
+def project() -> dict[str, Any]:
+    told: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return told
+
+
+def names(requirements: list[str]) -> list[str]:
+    return [re.split(r"[\[<>=!~ ;]", requirement, maxsplit=1)[0] for requirement in requirements]
+
+
+def reasons() -> set[str]:
+    section = (ROOT / "docs" / "architecture.md").read_text().partition("## Packages that it rests on")[2]
+    rows = re.findall(r"^\| ([^|]+) \|", section.partition("\n## ")[0], re.MULTILINE)
+    return {name for row in rows for name in row.split(", ")}
+
+
+@cache
+def imported() -> frozenset[str]:
+    found = set()
+    for path in (ROOT / "chaos").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {name.name.partition(".")[0] for name in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                found.add(node.module.partition(".")[0])
+    return frozenset(found)
+
+
+@pytest.mark.parametrize("package", names(project()["dependencies"]))
+def test_what_the_base_install_asks_for_is_imported(package: str) -> None:
+    assert MODULES.get(package, package) in imported()
+
+
+@pytest.mark.parametrize("extra", ["docker", "ssh", "kubernetes", "fuzz", "test"])
+def test_each_package_has_its_reason(extra: str) -> None:
+    asked = names([*project()["dependencies"], *project()["optional-dependencies"][extra]])
+    assert {name for name in asked if not name.startswith("types-")} - {"chaos-ascend"} <= reasons()
