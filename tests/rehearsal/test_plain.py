@@ -12,6 +12,9 @@ import pytest
 from chaos.selftest.ckpt_file import CkptFile
 from tests.rehearsal.kit import Chaos, Done, Run, checks_of, said
 
+OF_MINDSPORE = {("consistency", "MindSpore gives the SDK the replica groups of the plan", "pass")}
+"""A line of MindSpore's own shows it, and nothing else could."""
+
 Once = Callable[[str, Callable[[Chaos], Done]], Done]
 
 
@@ -28,7 +31,7 @@ def statements(result: dict[str, Any]) -> set[tuple[str, str, str]]:
 
 
 def test_every_statement_about_a_mindspore_job_is_made_about_plain_ranks(plain: Done, passed: Done) -> None:
-    assert statements(plain.run.result) == statements(passed.run.result)
+    assert statements(plain.run.result) | OF_MINDSPORE == statements(passed.run.result)
     assert plain.run.result["not_checked"] == passed.run.result["not_checked"]
     assert [one["name"] for one in plain.run.result["not_checked"]] == ["hygiene"]
     assert plain.run.left() == []
