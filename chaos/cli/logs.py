@@ -25,7 +25,7 @@ _KEEP = 100_000
 _LONGEST = 1000
 
 
-@click.command("logs", short_help="Typed events of any log, and the lines nobody knows.")
+@click.command("logs", short_help="Parse any log into events; list the lines no reader recognises.")
 @click.argument(
     "paths", nargs=-1, required=True, metavar="FILE...", type=click.Path(exists=True, allow_dash=True, path_type=Path)
 )
