@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.history.jsonl import decode, read_lines
+from chaos.history.jsonl import decode_shown, read_lines
 from chaos.machine.job.protocol import Job
 
 
@@ -19,8 +19,8 @@ def own_event(record: Path, event: str, fault: str) -> dict[str, Any] | None:
     name = f'"{event}"'.encode()
     for line in read_lines(record):
         if line.text is not None and not line.torn and name in line.text:
-            found = decode(line.text)
-            if found.get("event") == event and found.get("fault") == fault:
+            found = decode_shown(line.text)
+            if found is not None and found.get("event") == event and found.get("fault") == fault:
                 return dict(found)
     return None
 

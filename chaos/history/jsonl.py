@@ -77,6 +77,18 @@ def decode(text: bytes) -> dict[str, Any]:
     return value
 
 
+def decode_shown(text: bytes) -> dict[str, Any] | None:
+    """Parse one line of a file whose writer lives; None while the line cannot be seen whole.
+
+    An agent copies its lines into a file that is mapped into memory, and the end of a line may show before its
+    beginning. Whoever reads the file again finds the line.
+    """
+    try:
+        return decode(text)
+    except ValueError:
+        return None
+
+
 def encode(record: dict[str, Any]) -> bytes:
     """Make one line. Raises ValueError or TypeError for what JSON cannot hold, and for a line over MAX_LINE."""
     line = json.dumps(record, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.history.jsonl import decode, read_lines
+from chaos.history.jsonl import decode_shown, read_lines
 from chaos.plan.ports import COMMUNICATOR
 
 _JOINED = "communicator.joined"
@@ -29,7 +29,7 @@ def joined_at(victim: Victim) -> list[int]:
     name, found = f'"{_JOINED}"'.encode(), []
     for line in read_lines(victim.record):
         if line.text is not None and not line.torn and name in line.text:
-            event = decode(line.text)
-            if event.get("event") == _JOINED and isinstance(event.get("port"), int):
+            event = decode_shown(line.text)
+            if event is not None and event.get("event") == _JOINED and isinstance(event.get("port"), int):
                 found.append(int(event["port"]))
     return found

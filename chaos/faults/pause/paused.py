@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chaos.history.jsonl import decode, read_lines
+from chaos.history.jsonl import decode_shown, read_lines
 
 _EVENTS = (b'"pause.enter"', b'"pause.exit"', b'"handler.exit"')
 
@@ -20,7 +20,8 @@ def paused_at(record: Path) -> int | None:
     for line in read_lines(record):
         if line.text is None or line.torn or not any(name in line.text for name in _EVENTS):
             continue
-        event = decode(line.text)
+        if (event := decode_shown(line.text)) is None:
+            continue
         if event.get("event") == "pause.enter":
             inside, noticed = event.get("step"), False
         elif event.get("event") == "pause.exit":
