@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field, ValidationError
 
@@ -17,7 +16,7 @@ from chaos.scenario.lines import locate
 from chaos.scenario.model import Finding
 from chaos.scenario.source import Source, read_source
 from chaos.scenario.terms import FROM_FILE, Model
-from chaos.scenario.yaml_nodes import Mapping, Node, Scalar, Sequence, parse
+from chaos.scenario.yaml_nodes import Mapping, parse, plain_data
 
 FILE = "known-findings.yaml"
 TOP = "scenarios"
@@ -72,7 +71,7 @@ def _files_of(path: Path) -> Iterator[Path]:
 
 
 def _validated(root: Mapping, source: Source, problems: Problems) -> KnownFindings | None:
-    plain = _plain(root)
+    plain = plain_data(root)
 
     def report(path: tuple[str | int, ...], message: str, hint: str = "", *, on_key: bool = False) -> None:
         del on_key
@@ -99,12 +98,3 @@ def _validated(root: Mapping, source: Source, problems: Problems) -> KnownFindin
 
         rules.check_finding({"finding": finding, "failing": entry["failing"]}, report_below)
     return found
-
-
-def _plain(node: Node) -> Any:
-    if isinstance(node, Mapping):
-        return {key: _plain(entry.value) for key, entry in node.entries.items()}
-    if isinstance(node, Sequence):
-        return [_plain(item) for item in node.items]
-    assert isinstance(node, Scalar)
-    return node.value

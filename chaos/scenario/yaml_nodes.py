@@ -6,7 +6,7 @@ anything recurses, and no constructor ever runs. Only one document of mappings, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -70,6 +70,17 @@ class Mapping:
 
 
 Node: TypeAlias = "Scalar | Sequence | Mapping"
+
+
+def plain_data(node: Node, without: Collection[str] = ()) -> Any:
+    """Return what a node says, as plain data. Keys ``without``, in small letters, are left out wherever they stand."""
+    if isinstance(node, Mapping):
+        return {
+            key: plain_data(entry.value, without) for key, entry in node.entries.items() if key.lower() not in without
+        }
+    if isinstance(node, Sequence):
+        return [plain_data(item, without) for item in node.items]
+    return node.value
 
 
 class _Key(NamedTuple):

@@ -18,7 +18,7 @@ from chaos.scenario.lines import locate
 from chaos.scenario.source import Source, read_source
 from chaos.scenario.terms import FROM_FILE, NAME, Model, Seconds
 from chaos.scenario.yaml_nodes import Mapping as MappingNode
-from chaos.scenario.yaml_nodes import Node, Scalar, Sequence, parse
+from chaos.scenario.yaml_nodes import Node, Sequence, parse, plain_data
 
 MAX_HOSTS = 4096
 MAX_DIRECTORY = 64
@@ -182,7 +182,7 @@ def _validated(root: MappingNode, source: Source, problems: Problems) -> Invento
             path, f"{quote(path[-1])} has no place in a file", "use a key file without a passphrase, or an SSH agent"
         )
     try:
-        file = InventoryFile.model_validate(_plain(root), context=FROM_FILE)
+        file = InventoryFile.model_validate(plain_data(root, without=SECRETS), context=FROM_FILE)
     except ValidationError as error:
         for one in error.errors(include_url=False):
             path = tuple(one["loc"])
@@ -225,15 +225,6 @@ def _secrets(node: Node, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str
     elif isinstance(node, Sequence):
         for number, item in enumerate(node.items):
             yield from _secrets(item, (*path, number))
-
-
-def _plain(node: Node) -> Any:
-    if isinstance(node, MappingNode):
-        return {key: _plain(entry.value) for key, entry in node.entries.items() if key.lower() not in SECRETS}
-    if isinstance(node, Sequence):
-        return [_plain(item) for item in node.items]
-    assert isinstance(node, Scalar)
-    return node.value
 
 
 def _last(path: tuple[str | int, ...]) -> str:
