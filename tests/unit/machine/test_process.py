@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -32,6 +33,15 @@ from chaos.machine.linux.process import (
 from chaos.machine.linux.procfs import command_line, environment, parse_stat, read_stat
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+def descriptors_of(pid: int) -> int:
+    """How many descriptors this process has of another. What other threads open meanwhile does not count."""
+    found = 0
+    for path in Path("/proc/self/fdinfo").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed since it was listed
+            found += f"Pid:\t{pid}\n" in path.read_text()
+    return found
 
 
 def wait_state(identity: ProcessIdentity, expected: str) -> None:
@@ -139,12 +149,13 @@ def test_a_kernel_without_process_descriptors_is_named(monkeypatch: pytest.Monke
 
 def test_descriptors_are_closed_again(start: Start) -> None:
     identity = identify(start("sleep", "1000").pid)
-    before = set(Path("/proc/self/fd").iterdir())
+    with contextlib.closing(os.fdopen(os.pidfd_open(identity.pid))):
+        assert descriptors_of(identity.pid) == 1
     send_signal(identity, 0)
     with pytest.raises(WrongProcess):
         send_signal(replace(identity, start_time=1), 0)
     assert wait_ended([identity], 0, SYSTEM_CLOCK) == [identity]
-    assert set(Path("/proc/self/fd").iterdir()) == before
+    assert descriptors_of(identity.pid) == 0
 
 
 def test_waiting_ends_when_the_last_process_has(start: Start) -> None:
