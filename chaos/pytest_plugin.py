@@ -78,8 +78,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Check the options before anything is collected."""
     config.stash[_UNUSED] = set(_settings(config))
-    if config.getoption("--chaos-inventory") and config.getoption("--chaos-platform") != "ssh":
-        raise pytest.UsageError("--chaos-inventory: is for --chaos-platform ssh")
+    if config.getoption("--chaos-inventory"):
+        from chaos.platforms.kind import with_inventory
+
+        names = with_inventory()
+        if config.getoption("--chaos-platform") not in names:
+            raise pytest.UsageError(f"--chaos-inventory: is for --chaos-platform {' or '.join(names)}")
 
 
 def _settings(config: pytest.Config) -> dict[str, str]:
@@ -170,10 +174,10 @@ def _item_name(cells: tuple[Cell, ...]) -> str:
 def lacking(scenario: Scenario, reports: Path) -> list[str]:
     """What this machine lacks for a scenario: a sentence for each thing."""
     from chaos.doctor import Machine, probe
-    from chaos.run.prepare.on_platform import context_of
+    from chaos.run.prepare.on_platform import settings_of
     from chaos.run.prepare.prepare import needs_of_scenario
 
-    found = probe(needs_of_scenario(scenario), Machine(reports=reports, kubernetes_context=context_of(scenario)))
+    found = probe(needs_of_scenario(scenario), Machine(reports=reports, settings=settings_of(scenario)))
     return [f"{one.need}: {one.seen}; {one.advice}" for one in found if not one.ok]
 
 

@@ -11,7 +11,7 @@ import click
 from chaos.cli import codes
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option, reports_option
-from chaos.doctor import BASE, INTERFACE, PROBES, Machine, Probe, import_mindspore, needs_of, probe
+from chaos.doctor import BASE, INTERFACE, Machine, Probe, all_probes, import_mindspore, needs_of, probe
 from chaos.scenario.errors import suggest
 
 
@@ -41,7 +41,7 @@ def command(scenarios: tuple[str, ...], kinds: tuple[str, ...], deep: bool, repo
     asked = _asked(scenarios, kinds)
     # A pair that disagrees is refused by every run with the vendor's package: by those of any job with MindSpore.
     needed = {need for needs in asked.values() for need in needs} or {*BASE, INTERFACE}
-    probes = probe(PROBES, machine)
+    probes = probe(all_probes(), machine)
     if deep:
         probes.append(import_mindspore(machine))
         if "mindspore" in needed:

@@ -12,6 +12,7 @@ import click
 
 from chaos.base.refusal import Refused
 from chaos.cli.places import scenario_directories
+from chaos.platforms.kind import with_inventory
 from chaos.run.prepare.on_platform import on_platform
 from chaos.run.prepare.prepare import chosen_sdk, known_names, plan_cell
 from chaos.run.prepare.versions import with_timings_of
@@ -32,10 +33,10 @@ def load(
     """Load a scenario by its path or by its name, with variables and the platform set from the command line.
 
     Raises ScenarioError for a file that is not there or is wrong, and click.UsageError for an unknown platform, or an
-    inventory without the platform ssh.
+    inventory without a platform of hosts.
     """
-    if inventory is not None and platform != "ssh":
-        raise click.UsageError("--inventory: is for --platform ssh")
+    if inventory is not None and platform not in (takers := with_inventory()):
+        raise click.UsageError(f"--inventory: is for --platform {' or '.join(takers)}")
     path = find_scenario(text, directories=scenario_directories(Path.cwd()))
     names = known_names()
     if platform is not None and names.platforms is not None and platform not in names.platforms:

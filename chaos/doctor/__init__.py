@@ -1,13 +1,13 @@
 """What this machine can run: one small probe for each thing that a job or a platform may need, one file a family.
 
 Probes look without changing anything and without importing MindSpore. A job kind or platform names what it needs in
-its attribute ``needs``, a tuple of keys of :data:`PROBES`.
+its attribute ``needs``, a tuple of keys of :func:`all_probes`.
 """
 
-from chaos.doctor.base import Machine, Probe, has_module
 from chaos.doctor.packages import import_mindspore
-from chaos.doctor.probes import BASE, PROBES, needs_of, probe
+from chaos.doctor.probes import BASE, PROBES, all_probes, needs_of, probe
 from chaos.doctor.vendor_interface import INTERFACE, OWN_AGENT
+from chaos.machine.probe import Machine, Probe, has_module
 
 __all__ = [
     "BASE",
@@ -16,6 +16,7 @@ __all__ = [
     "PROBES",
     "Machine",
     "Probe",
+    "all_probes",
     "has_module",
     "import_mindspore",
     "needs_of",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from chaos.doctor.base import Machine, Probe
 from chaos.machine.linux.cgroup import cpu_hierarchy, place_for
 from chaos.machine.linux.memory_group import NoMemoryGroup, memory_groups
+from chaos.machine.probe import Machine, Probe
 
 
 def cgroup(_: Machine) -> Probe:

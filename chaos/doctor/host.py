@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 
-from chaos.doctor.base import GIB, Machine, Probe
+from chaos.machine.probe import GIB, Machine, Probe
 
 
 def python(machine: Machine) -> Probe:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from chaos.doctor.base import Machine, Probe
 from chaos.machine.linux.commands import CommandError
 from chaos.machine.linux.net.connections import refusal
+from chaos.machine.probe import Machine, Probe
 
 
 def namespaces(machine: Machine) -> Probe:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from chaos.doctor.base import Machine, Probe
 from chaos.machine.ascend.quarantine import node_name, quarantined, what_to_do
 from chaos.machine.linux.commands import PLACES
+from chaos.machine.probe import Machine, Probe
 
 
 def npu(machine: Machine) -> Probe:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 
-from chaos.doctor.base import Machine, Probe
+from chaos.machine.probe import Machine, Probe
 
 MINDSPORE = ((2, 7), (2, 11))
 """MindSpore versions that are supported: from the first, up to and without the second."""

@@ -1,12 +1,13 @@
-"""Every probe by its name, and which of them a part of a run asks for."""
+"""Every probe by its name, and which of them a part of a run asks for. A platform brings its own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from chaos.doctor import control_groups, host, network, npu, packages, platforms, processes, storage, vendor_interface
-from chaos.doctor.base import Machine, Probe
+from chaos.doctor import control_groups, host, network, npu, packages, processes, storage, vendor_interface
+from chaos.machine.probe import Machine, Probe
+from chaos.platforms.kind import platform_kinds
 
 PROBES: dict[str, Callable[[Machine], Probe]] = {
     "python": host.python,
@@ -37,23 +38,27 @@ PROBES: dict[str, Callable[[Machine], Probe]] = {
     "connection-reset": network.connection_reset,
     "permissions": storage.permissions,
     "memory-group": control_groups.memory_group,
-    "docker": platforms.docker,
-    "ssh": platforms.ssh,
-    "kubernetes": platforms.kubernetes,
-    "chaos-mesh": platforms.chaos_mesh,
 }
-"""Every probe by its name, in the order in which they are shown."""
+"""The probes of this host by their names, in the order in which they are shown."""
 
 BASE = ("python", "pidfd", "subreaper", "reports")
 """What every run needs."""
 
 
+def all_probes() -> dict[str, Callable[[Machine], Probe]]:
+    """Every probe by its name, in the order in which they are shown: those of this host, then those of platforms."""
+    return PROBES | {
+        name: look for kind in platform_kinds() for name, look in kind.probes.items() if name not in PROBES
+    }
+
+
 def probe(needs: Iterable[str], machine: Machine) -> list[Probe]:
-    """Run the probes called ``needs``, each once, in the order of :data:`PROBES`. Raises KeyError otherwise."""
+    """Run the probes called ``needs``, each once, in the order of :func:`all_probes`. Raises KeyError otherwise."""
     wanted = set(needs)
-    if unknown := wanted - set(PROBES):
-        raise KeyError(f"no probe for {', '.join(sorted(unknown))}; there are {', '.join(PROBES)}")
-    return [PROBES[name](machine) for name in PROBES if name in wanted]
+    known = PROBES if wanted <= PROBES.keys() else all_probes()
+    if unknown := wanted - known.keys():
+        raise KeyError(f"no probe for {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    return [look(machine) for name, look in known.items() if name in wanted]
 
 
 def needs_of(*parts: Any) -> tuple[str, ...]:

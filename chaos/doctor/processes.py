@@ -6,7 +6,7 @@ import ctypes
 import os
 
 from chaos.base.clock import BootUnknown, boot_id
-from chaos.doctor.base import Machine, Probe
+from chaos.machine.probe import Machine, Probe
 
 _PR_GET_CHILD_SUBREAPER = 37
 

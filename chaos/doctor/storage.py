@@ -6,10 +6,10 @@ import os
 import tempfile
 from pathlib import Path
 
-from chaos.doctor.base import Machine, Probe
 from chaos.faults.beside.slow_opens import watch_opens
 from chaos.machine.linux.mounts import may_mount
 from chaos.machine.linux.permissions import CAP_LINUX_IMMUTABLE, has_capability
+from chaos.machine.probe import Machine, Probe
 
 
 def mounts(_: Machine) -> Probe:

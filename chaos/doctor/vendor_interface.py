@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from chaos.doctor.base import Machine, Probe
 from chaos.doctor.sdk.fit import disagreements
 from chaos.doctor.sdk.offered import offered_by
 from chaos.doctor.sdk.wanted import wanted_by
+from chaos.machine.probe import Machine, Probe
 
 INTERFACE, OWN_AGENT = "interface", "own agent"
 """Probes that compare MindSpore with the vendor's package; what they find does not concern the stand-in."""

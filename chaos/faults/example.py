@@ -10,6 +10,7 @@ import yaml
 
 from chaos.faults.kind import Asking, FaultKind, Hazardous, Parametrised, means_of
 from chaos.plan.parameters import Parameter
+from chaos.platforms.kind import platform_kinds
 
 _STEP = 100
 
@@ -27,32 +28,6 @@ _SANE: Mapping[str, float | str] = MappingProxyType(
     }
 )
 """What required parameters of these names are given, where that is in their range."""
-
-_PLATFORMS: Mapping[str, str] = MappingProxyType(
-    {
-        "node": "docker",
-        "names": "docker",
-        "host": "ssh",
-        "pod": "kubernetes",
-        "cluster": "kubernetes",
-        "mesh": "kubernetes",
-    }
-)
-"""Where a job must live for what a kind acts on to be there (:func:`means_of`); elsewhere it is this host."""
-
-_SETTINGS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {
-        "kubernetes": {
-            "namespace": "train",
-            "image": "train:1",
-            "python": "/usr/bin/python3",
-            "volume": {"path": "/data", "host_path": "/data"},
-            "nodes": ["node-a", "node-b"],
-        },
-        "ssh": {"inventory": "hosts.yaml"},
-    }
-)
-"""What a platform must be told."""
 
 _AFTER_THE_END = ("damaged checkpoint", "damaged record", "renamed checkpoint", "lost files")
 """Effects on what a job has saved: made when its ranks save no more."""
@@ -87,12 +62,12 @@ def example(kind: FaultKind, rank: int, ranks: int) -> dict[str, Any]:
     """A scenario of a job of at least so many ranks whose rank is hit, or the node that it is on."""
     ranks = max(4, ranks + ranks % 2, rank + 1 + (rank + 1) % 2)
     means = means_of(kind)
-    platform = _PLATFORMS.get(means)
+    platform = next((one for one in platform_kinds() if means in one.shows), None)
     nodes = 2 if platform or means == "network" else 1
-    cluster: dict[str, Any] = {"platform": platform} if platform else {}
+    cluster: dict[str, Any] = {"platform": platform.name} if platform else {}
     cluster |= ({"nodes": nodes} if nodes > 1 else {}) | {"ranks": ranks}
-    if platform is not None and platform in _SETTINGS:
-        cluster[platform] = dict(_SETTINGS[platform])
+    if platform is not None and platform.settings is not None and platform.example:
+        cluster[platform.settings] = dict(platform.example)
     job: dict[str, Any] = {"kind": "plain", "steps": 2 * _STEP}
     if means == "device":
         job |= {"kind": "mindspore", "device": "Ascend", "script": "train.py"}

@@ -6,12 +6,13 @@ import functools
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from chaos.base.registry import UnknownName, registry
+from chaos.base.registry import UnknownName
 from chaos.faults.action import CannotUndo, UndoContext, see_continued
 from chaos.history.ledger import UndoStep
 from chaos.machine.hand.client import HandClient
 from chaos.machine.job.protocol import PlatformError
 from chaos.machine.linux.process import NoSuchProcess, ProcessIdentity, WrongProcess
+from chaos.platforms.kind import PlatformKind, platform_kind
 from chaos.platforms.nodes import END_NODES, Node, NodePlatform, Restorable, RestoresNodes
 
 
@@ -89,13 +90,19 @@ class NodesByUndoSteps:
         return platform.restore(made.arguments, self._token, number, what)
 
 
-def platform_of_step(step: UndoStep) -> NodePlatform:
-    """The platform that an END_NODES step names. Raises CannotUndo."""
+def kind_of_step(step: UndoStep) -> PlatformKind:
+    """What the platform is that an END_NODES step names. Raises CannotUndo."""
     name = str(step.arguments.get("platform", ""))
     try:
-        platform = registry("platforms").load(name)()
+        return platform_kind(name)
     except UnknownName as error:
         raise CannotUndo(f"there is no platform {name!r} in this version; {step.note}") from error
+
+
+def platform_of_step(step: UndoStep) -> NodePlatform:
+    """The platform that an END_NODES step names. Raises CannotUndo."""
+    kind = kind_of_step(step)
+    platform = kind.make()
     if not isinstance(platform, NodePlatform):
-        raise CannotUndo(f"the platform {name!r} has no nodes; {step.note}")
+        raise CannotUndo(f"the platform {kind.name!r} has no nodes; {step.note}")
     return platform

@@ -33,6 +33,7 @@ from chaos.plan.own_ends import check_own_ends
 from chaos.plan.parameters import Parameters, check_parameters
 from chaos.plan.partitions import check_partitions, partition_reasons, waits_for_the_end
 from chaos.plan.pauses import check_pauses
+from chaos.plan.platform_traits import SEVERAL_HOSTS, PlatformTraits
 from chaos.plan.ports import check_ports
 from chaos.plan.problems import Lines, Problems
 from chaos.plan.reasons import expectation_lines, reasons
@@ -63,6 +64,7 @@ def build_plan(
     traits: JobTraits,
     effects: Mapping[str, str],
     draw_seed: Callable[[], int],
+    platform: PlatformTraits = SEVERAL_HOSTS,
     hazards: Mapping[str, Hazard] = NO_HAZARDS,
     parameters: Mapping[str, Parameters] = NO_PARAMETERS,
     asks: Mapping[str, Asks] = NO_ASKS,
@@ -79,6 +81,7 @@ def build_plan(
         source: name of its file, for errors and the plan.
         cell: name of the matrix cell.
         traits: what this kind of job can observe and how it saves.
+        platform: what its platform is like.
         effects: effect of every known fault kind, one of ``chaos.plan.schedule.EFFECTS``.
         hazards: hazard of every fault kind that has one.
         parameters: those of every fault kind that says which it has.
@@ -107,10 +110,14 @@ def build_plan(
         draw_seed=draw_seed,
         problems=problems,
     )
-    violations = layout_violations(scenario, layout, switched_on(scenario.job.protection))
-    for violation in (*violations, *job_violations(scenario, layout, traits), *device_violations(scenario, traits)):
+    violations = (
+        *layout_violations(scenario, layout, switched_on(scenario.job.protection)),
+        *job_violations(scenario, layout, traits),
+        *device_violations(scenario, traits, platform),
+    )
+    for violation in violations:
         problems.add(violation.path, violation.message, text=violation.text, hint=violation.hint)
-    check_allowed(scenario, faults, hazards, problems)
+    check_allowed(scenario, faults, hazards, platform, problems)
     check_parameters(faults, parameters, problems)
     check_ports(scenario, layout, faults, parameters, traits, problems)
     check_asks(faults, asks, problems)
@@ -135,7 +142,7 @@ def build_plan(
     outcome = derive(scenario, groups, faults, problems)
     problems.raise_found()
     entitled = survive(groups, outcome.dead).entitled
-    restore, restored = plan_restore(scenario, groups, faults, outcome, traits, problems)
+    restore, restored = plan_restore(scenario, groups, faults, outcome, traits, platform, problems)
     if restored:
         outcome = replace(outcome, reasons=(*outcome.reasons, restored))
     expected = merge(scenario, outcome, entitled, restore, problems)

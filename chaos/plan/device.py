@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from chaos.plan.constraints import Violation
+from chaos.plan.platform_traits import PlatformTraits
 from chaos.plan.traits import JobTraits
 from chaos.scenario.model import Scenario
 
@@ -12,7 +13,7 @@ _ASCEND_ONLY = "MindIO adapter only support on Ascend device but got device CPU!
 """What MindSpore 2.10 raises where fault tolerance is switched on elsewhere (TrainFaultTolerance._check_init)."""
 
 
-def device_violations(scenario: Scenario, traits: JobTraits) -> Iterator[Violation]:
+def device_violations(scenario: Scenario, traits: JobTraits, platform: PlatformTraits) -> Iterator[Violation]:
     """What the scenario asks for and the device, or the host that it is in, does not have."""
     job, kind = scenario.job, f"job kind {scenario.job.kind!r}"
     if job.device not in traits.devices:
@@ -53,7 +54,7 @@ def device_violations(scenario: Scenario, traits: JobTraits) -> Iterator[Violati
             text=job.controller,
             hint="leave it out, or use the job kind rehearsal",
         )
-    if scenario.cluster.nodes > 1 and scenario.cluster.platform == "local":
+    if scenario.cluster.nodes > 1 and platform.one_launcher:
         yield Violation(
             "cluster.nodes",
             f"{kind} starts every rank on this host, so there is one node",

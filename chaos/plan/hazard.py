@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from chaos.plan.platform_traits import PlatformTraits
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import Scheduled
 from chaos.scenario.model import Scenario
@@ -40,7 +41,11 @@ class Hazard:
 
 
 def check_allowed(
-    scenario: Scenario, faults: Sequence[Scheduled], hazards: Mapping[str, Hazard], problems: Problems
+    scenario: Scenario,
+    faults: Sequence[Scheduled],
+    hazards: Mapping[str, Hazard],
+    platform: PlatformTraits,
+    problems: Problems,
 ) -> None:
     """Note faults that the scenario does not allow by name, and those that nothing here can be hit by."""
     staying: dict[tuple[str, int], str] = {}
@@ -74,11 +79,11 @@ def check_allowed(
                 text=kind,
                 hint="set job.device: Ascend, with a job kind that trains there",
             )
-        if hazard.whole_host and scenario.cluster.platform == "local":
+        if hazard.whole_host and platform.harness_machine:
             problems.add(
                 f"{fault.path}.kind",
-                f"{kind} takes the machine, and on the platform local the harness runs on the same one: it would end "
-                "with it and could prove nothing",
+                f"{kind} takes the machine, and on the platform {scenario.cluster.platform} the harness runs on the "
+                "same one: it would end with it and could prove nothing",
                 text=kind,
                 hint="it needs a platform with other hosts: --platform ssh",
             )

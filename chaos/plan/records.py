@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from chaos.plan.damage import PARAMETERS, damaging, newest_saved
 from chaos.plan.describe import ranks
+from chaos.plan.platform_traits import PlatformTraits
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import LOST_FILES, RECORD, Scheduled
 from chaos.plan.traits import JobTraits
@@ -69,7 +70,9 @@ def check_records(faults: Sequence[Scheduled], traits: JobTraits, problems: Prob
             )
 
 
-def check_shared(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, problems: Problems) -> None:
+def check_shared(
+    scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, platform: PlatformTraits, problems: Problems
+) -> None:
     """Note where the ranks of a job that goes by its records would not see each other's.
 
     Source: Resumable Training After Breakpoint, notes: the weights of all nodes in one shared directory, which
@@ -77,12 +80,13 @@ def check_shared(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTra
     """
     if not traits.restarts or not faults or not scenario.job.resume:
         return
-    if traits.rank_directories and scenario.cluster.platform == "ssh" and scenario.cluster.nodes > 1:
+    if traits.rank_directories and platform.own_files and scenario.cluster.nodes > 1:
         problems.add(
             "cluster.platform",
-            "MindFormers goes on from a directory that all nodes share, and on the platform ssh each host has a copy: "
-            "what rank 0 chooses to go on from, the ranks of other hosts do not see",
-            text="ssh",
+            "MindFormers goes on from a directory that all nodes share, and on the platform "
+            f"{scenario.cluster.platform} each host has a copy: what rank 0 chooses to go on from, the ranks of other "
+            "hosts do not see",
+            text=scenario.cluster.platform,
             hint="use nodes: 1, a platform with one file system, or job.resume: false",
         )
     if SHARED_PATHS in scenario.job.environment:

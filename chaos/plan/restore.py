@@ -16,6 +16,7 @@ from chaos.plan.describe import group, ranks
 from chaos.plan.model import PlannedRestore
 from chaos.plan.moments import PHASE_ORDER, Point
 from chaos.plan.outcome import Outcome
+from chaos.plan.platform_traits import PlatformTraits
 from chaos.plan.problems import Problems
 from chaos.plan.records import check_records, check_shared, of_records, recorded
 from chaos.plan.schedule import LOST_FILES, RENAMED, Scheduled
@@ -44,6 +45,7 @@ def plan_restore(
     faults: Sequence[Scheduled],
     outcome: Outcome,
     traits: JobTraits,
+    platform: PlatformTraits,
     problems: Problems,
 ) -> tuple[PlannedRestore | None, str]:
     """What a job that just ended can be started again from, and why. None where the scenario asks for nothing of it.
@@ -56,7 +58,7 @@ def plan_restore(
         _check_losing(scenario, fault, traits, problems)
     check_damage(scenario, faults, outcome, traits, problems)
     check_records(faults, traits, problems)
-    check_shared(scenario, faults, traits, problems)
+    check_shared(scenario, faults, traits, platform, problems)
     losing = [*losing, *damaging(faults), *of_records(faults)]
     written = isinstance(scenario.expect.resume, ExpectResume)
     if outcome.mechanism != "none" or outcome.loss is None or not (losing or written):

@@ -130,11 +130,7 @@ class Nodes(AbstractContextManager["Nodes"], Protocol):
 
 @runtime_checkable
 class NodePlatform(Protocol):
-    """A platform on which a job lives on nodes, each with a hand.
-
-    Where a class attribute ``own_environment`` is true its nodes have an environment of their own (a container's, a
-    login's), and nothing of the harness's comes to a job there, nor into the key of its baseline.
-    """
+    """A platform on which a job lives on nodes, each with a hand."""
 
     name: str
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from chaos.jobs.kind import JobError, Launch, Simulated
 from chaos.jobs.msrun import sdk_logs, tft_switches
 from chaos.plan.mechanism import NEEDS
+from chaos.platforms.kind import platform_kind
 from chaos.rehearsal.device.addresses import why_open
 from chaos.rehearsal.taskd import settings
 from chaos.scenario.job import Job
@@ -83,7 +84,7 @@ def simulated_protection(scenario: Scenario, sdk: str) -> Iterator[Simulated]:
         yield Simulated(f"taskd and its manager, timings {job.timings}", "cluster agent")
     elif needs_sdk(job) and job.controller == "outside":
         yield Simulated("host of the SDK's controller outside the ranks", "cluster agent")
-    if scenario.cluster.nodes > 1 and scenario.cluster.platform == "local":
+    if scenario.cluster.nodes > 1 and platform_kind(scenario.cluster.platform).traits.one_launcher:
         yield Simulated(f"{scenario.cluster.nodes} nodes: groups of ranks on one host", "platform")
 
 

@@ -45,7 +45,7 @@ from chaos.run.launch.ports_taken import PortTaken
 from chaos.run.made_with import machine_facts, masked_values, own_code, recorded_command
 from chaos.run.open_files import refuse_too_few
 from chaos.run.prepare.inputs import InputChanged, Inputs
-from chaos.run.prepare.on_platform import context_of, platform_of
+from chaos.run.prepare.on_platform import platform_of, settings_of
 from chaos.run.prepare.prepare import chosen_sdk, examine, needs_of_scenario, plan_cell, unknown_releases
 from chaos.run.prepare.versions import sdk_named, versions, with_timings_of
 from chaos.run.progress import Progress
@@ -102,7 +102,7 @@ def run_cell(
     if options.baseline is not None:
         plan = replace(plan, baseline=options.baseline)
     _refuse_if_lacking(cell.scenario, sdk)
-    if getattr(registry("platforms").load(platform_of(cell.scenario)), "own_limits", False):
+    if platform_of(cell.scenario).own_limits:
         refuse_too_few(cell.scenario.cluster.ranks)
     leases = Leases()
     wanted = options.cores or len(os.sched_getaffinity(0))
@@ -118,7 +118,7 @@ def run_cell(
 
 def _cores_here(scenario: Scenario, leases: Leases, wanted: int, patience: Patience, progress: Progress) -> Lease:
     """Cores for the job; none where its ranks run on other machines, whose cores nobody here can lease."""
-    if getattr(registry("platforms").load(scenario.cluster.platform), "elsewhere", False):
+    if platform_of(scenario).elsewhere:
         return Lease((), [])
     return leases.take_cores(1, up_to=wanted, wait=patience, blocked=progress.note)
 
@@ -126,7 +126,7 @@ def _cores_here(scenario: Scenario, leases: Leases, wanted: int, patience: Patie
 def _refuse_if_lacking(scenario: Scenario, sdk: str) -> None:
     # The stand-in is called in the place of a vendor's package that does not fit.
     needs = set(needs_of_scenario(scenario)) - ({INTERFACE, OWN_AGENT} if sdk == "standin" else set())
-    lacking = [seen for seen in probe(needs, Machine(kubernetes_context=context_of(scenario))) if not seen.ok]
+    lacking = [seen for seen in probe(needs, Machine(settings=settings_of(scenario))) if not seen.ok]
     if lacking:
         listed = "".join(f"\n  {seen.need}: {seen.seen}; {seen.advice}" for seen in lacking)
         listed += "\n  what it can run: chaos doctor"
@@ -159,7 +159,8 @@ class _Runner:
         self._sdk = sdk
         self._kind: JobKind = registry("jobs").load(scenario.job.kind)
         self._traits = examine(loaded, cell).traits
-        self._platform: Platform | NodePlatform = registry("platforms").load(platform_of(scenario))()
+        self._platform_kind = platform_of(scenario)
+        self._platform: Platform | NodePlatform = self._platform_kind.make()
         self._deadline = Deadline("run", scenario.deadlines.run, clock)
         self._versions = versions()
         self._digest_steps: tuple[int, ...] = ()
@@ -331,7 +332,7 @@ class _Runner:
         if self._inputs is None:
             directory = self._loaded.path.parent
             # Of nodes that have an environment of their own nothing of this one comes to the job.
-            own = getattr(self._platform, "own_environment", False)
+            own = self._platform_kind.own_environment
             try:
                 self._inputs = Inputs(self._kind, self._scenario, directory, {} if own else dict(os.environ))
             except JobError as error:
@@ -357,6 +358,7 @@ class _Runner:
             source=str(self._loaded.path),
             cell="",
             traits=self._traits,
+            platform=self._platform_kind.traits,
             effects={},
             draw_seed=lambda: 0,
             origins=self._cell.origins,

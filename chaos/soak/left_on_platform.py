@@ -9,15 +9,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from chaos.faults.action import CannotUndo
-from chaos.heal.undo_nodes import platform_of_step
+from chaos.heal.undo_nodes import kind_of_step, platform_of_step
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import PlatformError
-from chaos.platforms.docker.search import search_engine
+from chaos.platforms.kind import PlatformKind
 from chaos.platforms.network.here import found_here
 from chaos.platforms.nodes import END_NODES, TellsLeft
-
-_IN_CONTAINERS = frozenset({"docker", "docker-networks"})
-_OWN_NETWORKS = frozenset({"local-networks", "docker-networks"})
 
 
 def left_on_platform(run_dir: Path, token: str, steps: Iterable[UndoStep]) -> list[str]:
@@ -30,15 +27,17 @@ def left_on_platform(run_dir: Path, token: str, steps: Iterable[UndoStep]) -> li
 
 def _of_nodes(step: UndoStep, run_dir: Path, token: str) -> list[str]:
     name = str(step.arguments.get("platform"))
+    kind: PlatformKind | None = None
     found: list[str] = []
     try:
-        if name in _IN_CONTAINERS:
-            found += search_engine(step.arguments, token, run_dir)
+        kind = kind_of_step(step)
+        if kind.left is not None:
+            found += kind.left(step.arguments, token, run_dir)
         elif isinstance(platform := platform_of_step(step), TellsLeft):
             found += platform.left(step.arguments, token)
     except (PlatformError, CannotUndo, KeyError) as error:
         found.append(f"not searched: the platform {name}: {error}")
-    if name in _OWN_NETWORKS:
+    if kind is not None and kind.in_kernel:
         try:
             found += [f"in this host's own network: {one}" for one in found_here(token)]
         except (PlatformError, OSError) as error:

@@ -164,7 +164,7 @@ def test_the_probe_looks_at_the_scenario_s_cluster_and_not_at_the_current_one(
     path.write_text(yaml.safe_dump(content), "utf-8")
     # The client reads KUBECONFIG when it is imported.
     monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(path))
-    (found,) = probe(["chaos-mesh"], Machine(kubernetes_context="test"))
+    (found,) = probe(["chaos-mesh"], Machine(settings=Kubernetes(namespace="train", context="test")))
     assert found.ok and plane.server in found.seen
     (elsewhere,) = probe(["chaos-mesh"], Machine())
     assert not elsewhere.ok

@@ -21,6 +21,12 @@ FOR_ALL = {"base"}
 JUDGING = re.compile(r"proof(_\w+)?|rule")
 """Files of a family of faults that judge. They never import the code that makes a fault."""
 
+ENGINE = {"plan", "evidence", "checks", "report", "store", "run", "heal", "doctor", "soak"}
+"""Rooms that get platforms by their names, and import no platform's own package."""
+
+PLATFORMS_IN_COMMON = PACKAGE / "platforms" / "network"
+"""The one package of `chaos/platforms/` that is no platform: the network between nodes of this host."""
+
 ENTRANCES = {"__init__", "__main__"}
 
 _ROW = re.compile(r"^\| `chaos/(?P<room>\w+)(?:/|\.py)` \|[^|]*\| (?P<imports>[^|]*) \|$", re.MULTILINE)
@@ -102,6 +108,19 @@ def test_no_room_imports_one_that_stands_above_it_in_the_picture() -> None:
 
 def test_the_agent_and_what_all_may_import_import_no_room() -> None:
     assert [room for room in ("agent", *sorted(FOR_ALL)) if rooms()[room]] == []
+
+
+def test_no_room_of_the_engine_imports_the_package_of_one_platform() -> None:
+    own = [path.name for path in (PACKAGE / "platforms").iterdir() if path.is_dir() and path != PLATFORMS_IN_COMMON]
+    named = tuple(f"chaos.platforms.{name}." for name in own if name != "__pycache__")
+    files = [path for path in sorted(PACKAGE.rglob("*.py")) if path.relative_to(PACKAGE).parts[0] in ENGINE]
+    assert named and files
+    assert [
+        f"{path.relative_to(REPOSITORY)}: {name}"
+        for path in files
+        for name in names_imported(path)
+        if name.startswith(named)
+    ] == []
 
 
 def test_what_proves_a_fault_never_imports_what_makes_it() -> None:

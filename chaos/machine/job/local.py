@@ -24,10 +24,6 @@ _TELL_NANOSECONDS = 1_000_000_000
 class LocalPlatform:
     """Starts jobs on this host. Run inside ``subreaper()``, or exit statuses of orphaned ranks are not known."""
 
-    name = "local"
-    own_limits = True
-    """Ranks have the limits of the process that starts them."""
-
     def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
         self._clock = clock
 

@@ -105,7 +105,5 @@ def launchers_of(job: Job) -> tuple[ProcessIdentity, ...]:
 class Platform(Protocol):
     """A place where jobs live."""
 
-    name: str
-
     def start(self, spec: LaunchSpec) -> Job:
         """Start the job. Raises PlatformError, with nothing left running, if it cannot be started."""

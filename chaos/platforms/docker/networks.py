@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from chaos.machine.hand.client import HandClient
 from chaos.machine.linux.net.namespace import Namespace
 from chaos.platforms.docker.engine import NODE_LABEL
+from chaos.platforms.docker.kind import NETWORKS_NAME
 from chaos.platforms.docker.node import DockerNode
 from chaos.platforms.docker.platform import DockerNodes, DockerPlatform
 from chaos.platforms.docker.processes import first_process
@@ -17,24 +18,16 @@ from chaos.platforms.network.numbers import address_of
 from chaos.platforms.network.router import Router
 from chaos.platforms.nodes import Site
 from chaos.scenario.docker import Docker
-from chaos.scenario.model import Scenario
 
 if TYPE_CHECKING:
     from docker import DockerClient
     from docker.models.containers import Container
 
-_NEEDS = ("network-namespaces",)
-
 
 class DockerNetworksPlatform(DockerPlatform):
     """Makes nodes of containers that the engine gives no network, and connects them to the run's own."""
 
-    name = "docker-networks"
-    carries = (DockerPlatform.carries | {"network"}) - {"names"}  # the engine resolves names on its own networks only
-
-    def needs_for(self, scenario: Scenario) -> tuple[str, ...]:
-        """The engine, and namespaces of this host."""
-        return (*super().needs_for(scenario), *_NEEDS)
+    name = NETWORKS_NAME
 
     def simulated(self, nodes: int) -> str | None:
         """Their network is inside the kernel of the engine's host."""

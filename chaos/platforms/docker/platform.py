@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,16 +28,15 @@ from chaos.platforms.docker.engine import (
     things_of,
 )
 from chaos.platforms.docker.image import borrowed, outermost
+from chaos.platforms.docker.kind import KIND
 from chaos.platforms.docker.limits import CGROUPS
 from chaos.platforms.docker.node import DockerNode, restore
-from chaos.platforms.docker.subnets import complaint, make_network
+from chaos.platforms.docker.subnets import make_network
 from chaos.platforms.docker.transport import ExecTransport
-from chaos.platforms.elsewhere import MET_THERE, Asked, refuse_lacking
+from chaos.platforms.elsewhere import Asked, refuse_lacking
 from chaos.platforms.held import HeldNodes
 from chaos.platforms.nodes import END_NODES, Site
 from chaos.scenario.docker import Docker
-from chaos.scenario.local_files import directory_problem
-from chaos.scenario.model import Scenario
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -52,31 +51,7 @@ _KEEPER = "import signal\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\nwhile T
 class DockerPlatform:
     """Makes nodes of containers."""
 
-    name = "docker"
-    own_environment = True
-    carries = frozenset({"process", "agent", "files", "node", "names"})
-    needs: tuple[str, ...] = ("docker",)
-
-    def needs_for(self, scenario: Scenario) -> tuple[str, ...]:
-        """Probes that must succeed: an engine where DOCKER_HOST says, unless the scenario names another one."""
-        told = scenario.cluster.docker
-        return () if told is not None and told.engine is not None else self.needs
-
-    def meets_for(self, scenario: Scenario) -> Mapping[str, str]:
-        """Return what the containers bring themselves: an image with a Python of its own has what the ranks need."""
-        told = scenario.cluster.docker
-        return {} if told is None or told.python is None else MET_THERE
-
-    def problems(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
-        """What of ``cluster.docker`` does not do: a path in it, a message and a hint. The engine is not asked."""
-        del directory
-        told = scenario.cluster.docker
-        for number, name in enumerate(() if told is None else told.readable):
-            if why := directory_problem(Path(name)):
-                yield f"cluster.docker.readable.{number}", f"{name}: {why}", "name directories of this host"
-        for number, subnet in enumerate(() if told is None else told.subnets):
-            if (why := complaint(subnet, scenario.cluster.nodes)) is not None:
-                yield f"cluster.docker.subnets.{number}", why, "name private subnets that nothing else here uses"
+    name = KIND.name
 
     def simulated(self, nodes: int) -> str | None:
         """They share the engine's host."""

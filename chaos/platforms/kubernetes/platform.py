@@ -14,7 +14,7 @@ from chaos.history.ledger import UndoStep
 from chaos.machine.hand.bundle import hand_argv
 from chaos.machine.hand.client import HandClient
 from chaos.machine.job.protocol import PlatformError
-from chaos.platforms.elsewhere import MET_THERE, Asked, refuse_lacking
+from chaos.platforms.elsewhere import Asked, refuse_lacking
 from chaos.platforms.held import HeldNodes
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.api import ApiError, connect
@@ -22,6 +22,7 @@ from chaos.platforms.kubernetes.asking import Insistent, asked
 from chaos.platforms.kubernetes.facts import pod_state
 from chaos.platforms.kubernetes.fault_message import waits
 from chaos.platforms.kubernetes.identity import identity_of, refuse_another
+from chaos.platforms.kubernetes.kind import KIND
 from chaos.platforms.kubernetes.kubeconfig import refuse_programs
 from chaos.platforms.kubernetes.own import Found, Own, Release
 from chaos.platforms.kubernetes.own_manifest import own_objects
@@ -51,13 +52,7 @@ def label_of(token: str) -> str:
 class KubernetesPlatform:
     """Makes the pods of a run."""
 
-    name = "kubernetes"
-    must_be_told = True
-    own_memory = True
-    own_environment = True
-    carries = frozenset({"process", "agent", "files", "pod", "cluster", "mesh"})
-    needs: tuple[str, ...] = ("kubernetes",)
-    meets: Mapping[str, str] = MET_THERE
+    name = KIND.name
 
     def simulated(self, nodes: int) -> str | None:
         """Nothing: they are pods of a cluster."""

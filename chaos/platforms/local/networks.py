@@ -11,6 +11,7 @@ from chaos.machine.hand.bundle import BUNDLE, write_bundle
 from chaos.machine.hand.client import HandClient
 from chaos.machine.hand.transport import SubprocessTransport
 from chaos.machine.job.protocol import PlatformError
+from chaos.platforms.local.kind import NETWORKS_NAME
 from chaos.platforms.local.nodes import LocalNode, LocalNodes, LocalNodesPlatform
 from chaos.platforms.network.holder import HeldRouter, own_namespace
 from chaos.platforms.network.router import Router
@@ -20,9 +21,7 @@ from chaos.platforms.nodes import END_NODES, Site
 class LocalNetworksPlatform(LocalNodesPlatform):
     """Makes nodes of this host, each in a network namespace of its own."""
 
-    name = "local-networks"
-    carries = LocalNodesPlatform.carries | {"network"}
-    needs = ("network-namespaces",)
+    name = NETWORKS_NAME
 
     def simulated(self, nodes: int) -> str | None:
         """They are one host, and their network is inside its kernel."""

@@ -22,6 +22,7 @@ from chaos.machine.hand.transport import SubprocessTransport
 from chaos.machine.job.protocol import PlatformError
 from chaos.machine.linux.children import ExitStatus
 from chaos.platforms.held import HeldNodes
+from chaos.platforms.local.kind import NODES
 from chaos.platforms.nodes import END_NODES, NodeState, Site
 
 _ADDRESS = "127.0.0.1"
@@ -30,10 +31,7 @@ _ADDRESS = "127.0.0.1"
 class LocalNodesPlatform:
     """Makes nodes of this host."""
 
-    name = "local-nodes"
-    own_limits = True
-    carries = frozenset({"process", "agent", "files", "mounts", "resources"})
-    needs: tuple[str, ...] = ()
+    name = NODES.name
 
     def simulated(self, nodes: int) -> str | None:
         """They are one host."""

@@ -7,11 +7,9 @@ cannot be told apart, the run is refused.
 
 from __future__ import annotations
 
-import ipaddress
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 from chaos.base.clock import Clock
@@ -20,8 +18,8 @@ from chaos.platforms.network.between import DISCARD
 from chaos.platforms.nodes import Site
 from chaos.platforms.ssh.between import BetweenHosts, left_on
 from chaos.platforms.ssh.inventory import Host
-from chaos.platforms.ssh.platform import SshNode, SshNodes, SshPlatform, hosts_in, known_hosts
-from chaos.scenario.model import Scenario
+from chaos.platforms.ssh.kind import NETWORKS_NAME
+from chaos.platforms.ssh.platform import SshNode, SshNodes, SshPlatform, known_hosts
 
 ANSWERED_SECONDS = 2.0
 """How long a host may take, before the launch, to answer another one at a port that nobody listens on."""
@@ -30,23 +28,7 @@ ANSWERED_SECONDS = 2.0
 class SshNetworksPlatform(SshPlatform):
     """Makes nodes of hosts whose network the inventory lets faults change."""
 
-    name = "ssh-networks"
-    carries = SshPlatform.carries | {"network"}
-    meets: Mapping[str, str] = {
-        **SshPlatform.meets,
-        "tbf": "the packet filter of the hosts (nftables)",
-        "impairment": "the kernels of the hosts: loss by their packet filter (nftables), delay by their netem, and a "
-        "host whose kernel has none is refused before the job is started",
-        "connection-reset": "the kernels of the hosts (sock_diag)",
-    }
-    """What faults need and the hosts have, with no need of this machine's; the plan says so in these words."""
-
-    def problems(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
-        """What of the scenario's hosts does not do, and which of them may not be changed."""
-        found = list(super().problems(scenario, directory))
-        yield from found
-        if not any(key.startswith("cluster.") for key, *_ in found):
-            yield from _host_problems(hosts_in(scenario, directory)[: scenario.cluster.nodes])
+    name = NETWORKS_NAME
 
     def put_back(self, arguments: Mapping[str, Any], token: str, clock: Clock) -> str:
         """Take the run's rules off the hosts first, whether or not a fault's own step has."""
@@ -128,25 +110,3 @@ def check_host(node: SshNode, addresses: Sequence[str], kinds: Sequence[str]) ->
                 )
     except PlatformError as error:
         raise PlatformError(f"{node.host}: faults cannot change its network: {error}") from error
-
-
-_INVENTORY = "cluster.ssh.inventory"
-
-
-def _host_problems(hosts: Sequence[Host]) -> Iterator[tuple[str, str, str]]:
-    by_address: dict[str, str] = {}
-    for host in hosts:
-        if not host.network:
-            told = f"the inventory does not let faults change the network of host {host.name}"
-            yield _INVENTORY, told, "where they may, say network: true for it; docs/ssh.md tells what that permits"
-        address, advice = host.data_address, "give each host the IPv4 number of its own on the job's network"
-        try:
-            number = ipaddress.IPv4Address(address)
-        except ValueError:
-            yield _INVENTORY, f"the data address {address} of host {host.name} is no IPv4 number", advice
-            continue
-        if number.is_loopback or number.is_multicast or number.is_unspecified:
-            yield _INVENTORY, f"the data address {address} of host {host.name} is no address between hosts", advice
-        elif (other := by_address.setdefault(address, host.name)) != host.name:
-            told = f"hosts {other} and {host.name} have one data address, {address}: they cannot be told apart"
-            yield _INVENTORY, told, advice

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import getpass
-import os
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,10 +16,12 @@ from chaos.history.ledger import UndoStep
 from chaos.machine.hand.client import HandClient, HandLost
 from chaos.machine.job.protocol import PlatformError
 from chaos.machine.linux.children import ExitStatus
-from chaos.platforms.elsewhere import MET_THERE, Asked, refuse_lacking
+from chaos.platforms.elsewhere import Asked, refuse_lacking
 from chaos.platforms.held import HeldNodes
 from chaos.platforms.nodes import END_NODES, NodeState, Site
-from chaos.platforms.ssh.inventory import Host, key_problem, read_inventory
+from chaos.platforms.ssh.hosts import hosts_in, path_of
+from chaos.platforms.ssh.inventory import Host, read_inventory
+from chaos.platforms.ssh.kind import KIND
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.model import Scenario
 from chaos.scenario.ssh import Ssh
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from chaos.platforms.ssh.hand import HostHand
 
 MEETING = "meeting"
-_TOOLS = "the vendor's tools on the hosts"
 _ON_DEVICES = frozenset({"npu-link-down", "device-reset"})
 """Faults for which a host must have them."""
 
@@ -38,44 +38,12 @@ _ON_DEVICES = frozenset({"npu-link-down", "device-reset"})
 class SshPlatform:
     """Makes nodes of hosts. Nothing is installed on them: a hand is copied there, and taken away."""
 
-    name = "ssh"
-    elsewhere = True
-    own_memory = True
-    own_environment = True
-    needs = ("ssh",)
-    carries = frozenset({"process", "agent", "host", "device"})
-    meets: Mapping[str, str] = {**MET_THERE, "hccn_tool": _TOOLS, "root": "the users who log in to the hosts"}
-    """What a scenario needs and the hosts have, with no need of this machine's; the plan says so in these words."""
+    name = KIND.name
 
     def simulated(self, nodes: int) -> str | None:
         """Nothing: they are the hosts that they are."""
         del nodes
         return None
-
-    def problems(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
-        """What of the scenario's hosts does not do: a path in it, a message and a hint. Only the inventory is read."""
-        if scenario.cluster.ssh is None:
-            advice = "--inventory FILE, or cluster: {ssh: {inventory: FILE}}"
-            yield "cluster.platform", "the platform ssh needs to know its hosts", advice
-            return
-        try:
-            hosts = hosts_in(scenario, directory)
-        except ScenarioError as error:
-            yield "cluster.ssh.inventory", str(error), ""
-            return
-        if len(hosts) < scenario.cluster.nodes:
-            told = f"{len(hosts)} hosts in the inventory, and the job has {scenario.cluster.nodes} nodes"
-            yield "cluster.nodes", told, "name more hosts, or use fewer nodes"
-        for number, host in enumerate(hosts[: scenario.cluster.nodes]):
-            if (why := key_problem(host)) is not None:
-                yield "cluster.ssh.inventory", f"host {host.name}: {why}", ""
-            each = scenario.cluster.ranks // scenario.cluster.nodes
-            if host.devices is not None and len(host.devices) < each:
-                told = f"host {host.name} has {len(host.devices)} devices, and node {number} has {each} ranks"
-                yield "cluster.ranks", told, "name more devices in the inventory, or spread the ranks over more hosts"
-            if host.reboot is None and any(fault.kind == "node-reboot" for fault in scenario.faults):
-                told = f"node-reboot: the inventory says no command that reboots host {host.name}"
-                yield "cluster.ssh.inventory", told, "give it one, such as reboot: [sudo, reboot]"
 
     def names_of_nodes(self, scenario: Scenario, directory: Path) -> Sequence[str]:
         """The hosts' names in the inventory. Raises ScenarioError where it does not do."""
@@ -139,12 +107,6 @@ class SshPlatform:
         return hand_again(host, token, node) or hand_without_place(host, token, node)
 
 
-def hosts_in(scenario: Scenario, directory: Path) -> tuple[Host, ...]:
-    """The hosts of a scenario's inventory, for what needs neither user nor Python there. Raises ScenarioError."""
-    assert scenario.cluster.ssh is not None
-    return read_inventory(_path_of(scenario.cluster.ssh, directory), user="", python="")
-
-
 def hosts_of(site: Site) -> tuple[Host, ...]:
     """The hosts that the run's nodes are. Raises PlatformError where the inventory does not do."""
     try:
@@ -153,7 +115,7 @@ def hosts_of(site: Site) -> tuple[Host, ...]:
         raise PlatformError("the platform ssh needs paramiko: pip install 'chaos-ascend[ssh]'") from error
     if not isinstance(site.settings, Ssh):
         raise PlatformError("the platform ssh needs an inventory: --inventory FILE, or cluster.ssh.inventory")
-    path = _path_of(site.settings, site.readable[0])
+    path = path_of(site.settings, site.readable[0])
     try:
         hosts = read_inventory(path, user=_own_name(), python=sys.executable)
     except ScenarioError as error:
@@ -163,10 +125,6 @@ def hosts_of(site: Site) -> tuple[Host, ...]:
     if len(hosts) < site.nodes:
         raise PlatformError(f"{path}: has {len(hosts)} hosts, and the scenario has {site.nodes} nodes")
     return hosts[: site.nodes]
-
-
-def _path_of(settings: Ssh, directory: Path) -> Path:
-    return directory / os.path.expanduser(settings.inventory)  # noqa: PTH111 - where there is no home, as it is
 
 
 def _own_name() -> str:

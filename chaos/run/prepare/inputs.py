@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
 from chaos.jobs.inputs import SEEN, changes, module_inputs, named_inputs
 from chaos.jobs.kind import JobError, JobKind
+from chaos.machine.job.protocol import PlatformError
+from chaos.platforms.kind import platform_kind
 from chaos.run.prepare.environment import deciding
 from chaos.scenario.model import Scenario
 
@@ -22,22 +23,18 @@ def inputs_of(kind: JobKind, scenario: Scenario, directory: Path, environment: M
     return {
         **kind.fingerprint(scenario, directory),
         **named_inputs(scenario.job.arguments),
-        **_manifest(scenario, directory),
+        **_of_platform(scenario, directory),
         **module_inputs(modules),
         **{f"environment {name}": value for name, value in deciding(environment).items()},
     }
 
 
-def _manifest(scenario: Scenario, directory: Path) -> dict[str, str]:
-    """The user's own manifest, on a platform that makes the job's pods by one."""
-    told = scenario.cluster.kubernetes
-    if told is None or told.manifest is None or scenario.cluster.platform != "kubernetes":
-        return {}
+def _of_platform(scenario: Scenario, directory: Path) -> Mapping[str, str]:
+    """The fingerprints of files that the job's platform reads."""
     try:
-        text = (directory / told.manifest).read_bytes()
-    except OSError as error:
-        raise JobError(f"cluster.kubernetes.manifest cannot be read: {error}") from error
-    return {"manifest": hashlib.sha256(text).hexdigest()}
+        return platform_kind(scenario.cluster.platform).inputs(scenario, directory)
+    except PlatformError as error:
+        raise JobError(str(error)) from error
 
 
 class Inputs:

@@ -9,7 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from chaos.base.registry import UnknownName, registry
-from chaos.doctor import INTERFACE, OWN_AGENT, Machine, needs_of, probe
+from chaos.doctor import BASE, INTERFACE, OWN_AGENT, Machine, needs_of, probe
 from chaos.faults.kind import Asking, FaultKind, Hazardous, Lasting, Parametrised, Placed
 from chaos.jobs.kind import Configured, Examined, NamesFiles, NeedsByScenario
 from chaos.jobs.switches import switch_problems, switch_remarks, switched_by_environment
@@ -95,6 +95,7 @@ def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None, 
         hazards={kind: one.hazard for kind in kinds if isinstance(one := faults.load(kind), Hazardous)},
         parameters={kind: one.parameters for kind in kinds if isinstance(one := faults.load(kind), Parametrised)},
         lasting=frozenset(kind for kind in kinds if isinstance(faults.load(kind), Lasting)),
+        platform=platform_of(scenario).traits,
         draw_seed=count(fresh_seed() if draw_seed is None else draw_seed).__next__,
         origins=cell.origins,
         facts=cell.facts,
@@ -149,15 +150,12 @@ def fresh_seed() -> int:
 
 
 def _needs_of_platform(scenario: Scenario) -> tuple[str, ...]:
-    platform = registry("platforms").load(platform_of(scenario))
-    return platform().needs_for(scenario) if hasattr(platform, "needs_for") else needs_of(platform)
+    return (*BASE, *platform_of(scenario).needed(scenario))
 
 
 def _met_by_platform(scenario: Scenario) -> Mapping[str, str]:
     """What job and faults need that the machines of the platform have, this one or not; by what, in words."""
-    platform = registry("platforms").load(platform_of(scenario))
-    met: Mapping[str, str] = getattr(platform, "meets", {})
-    return platform().meets_for(scenario) if hasattr(platform, "meets_for") else met
+    return platform_of(scenario).met(scenario)
 
 
 def chosen_sdk(wanted: str, scenario: Scenario) -> str:

@@ -20,7 +20,7 @@ def registries(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {
         "chaos.jobs": EntryPoint("rehearsal", f"{kit.__name__}:FakeJob", "chaos.jobs"),
         "chaos.faults": EntryPoint("kill", f"{kit.__name__}:FakeFault", "chaos.faults"),
-        "chaos.platforms": EntryPoint("local", f"{kit.__name__}:FakePlatform", "chaos.platforms"),
+        "chaos.platforms": EntryPoint("local", f"{kit.__name__}:PLATFORM", "chaos.platforms"),
     }
 
     def registry(group: str) -> Registry:

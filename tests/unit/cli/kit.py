@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
+from chaos.machine.job.local import LocalPlatform
 from chaos.plan.traits import JobTraits
+from chaos.platforms.kind import PlatformKind
 from chaos.scenario.terms import Phase
 
 SCENARIO = """\
@@ -37,8 +39,8 @@ class FakeFault:
     effect = "death"
 
 
-class FakePlatform:
-    """A platform that needs nothing."""
+PLATFORM = PlatformKind("local", LocalPlatform)
+"""A platform that needs nothing."""
 
 
 @dataclass(frozen=True)

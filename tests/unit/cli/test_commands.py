@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from chaos.cli.main import COMMANDS
 from chaos.cli.places import find_run, run_names, scenario_directories
 from chaos.doctor import PROBES, Probe
 from chaos.store.directory import create_run
-from tests.unit.cli.kit import SCENARIO, Ended, FakePlatform
+from tests.unit.cli import kit
+from tests.unit.cli.kit import SCENARIO, Ended
 
 Call = Callable[..., Ended]
 
@@ -138,7 +140,7 @@ def test_the_reference_of_the_language_is_up_to_date(chaos: Call) -> None:
 
 
 def test_doctor_answers_for_what_was_asked(chaos: Call, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FakePlatform, "needs", ("ssh",), raising=False)
+    monkeypatch.setattr(kit, "PLATFORM", replace(kit.PLATFORM, needs=("ssh",)))
     monkeypatch.setitem(PROBES, "ssh", lambda machine: Probe("ssh", False, "not installed", "install it"))
     asked = json.loads(chaos("doctor", "kill-rank", "--json").out)
     assert "cores" in next(iter(asked["asked"].values()))
@@ -155,7 +157,7 @@ def test_doctor_does_not_say_that_nothing_is_missing_where_the_vendors_package_d
     chaos: Call, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(PROBES, "interface", lambda machine: Probe("interface", True, "agree"))
-    monkeypatch.setattr(FakePlatform, "needs", ("mindspore",), raising=False)
+    monkeypatch.setattr(kit, "PLATFORM", replace(kit.PLATFORM, needs=("mindspore",)))
     monkeypatch.setitem(PROBES, "mindspore", lambda machine: Probe("mindspore", True, "2.10"))
     ended = chaos("doctor")
     assert (ended.code, "Nothing is missing for every run." in ended.out) == (0, True)

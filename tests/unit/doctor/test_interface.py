@@ -259,7 +259,7 @@ def test_only_a_run_on_the_vendors_package_is_refused(
 ) -> None:
     machine = install(change)
     pair = {"interface", "own agent"}
-    monkeypatch.setattr("chaos.run.driver.Machine", lambda kubernetes_context: machine)
+    monkeypatch.setattr("chaos.run.driver.Machine", lambda settings: machine)
     monkeypatch.setattr("chaos.run.driver.probe", lambda needs, machine: probe(set(needs) & pair, machine))
     scenario = load_scenario(shipped(name), settings={}, names=known_names()).cells[0].scenario
     _refuse_if_lacking(scenario, "standin")

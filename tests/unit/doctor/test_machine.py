@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.doctor import BASE, PROBES, Machine, import_mindspore, needs_of, probe
+from chaos.doctor import BASE, Machine, all_probes, import_mindspore, needs_of, probe
 
 
 def machine(tmp_path: Path, **changes: object) -> Machine:
@@ -45,8 +45,8 @@ def test_msrun_of_another_environment_does_not_count(tmp_path: Path) -> None:
 
 
 def test_everything_missing_has_advice(tmp_path: Path) -> None:
-    found = probe(PROBES, machine(tmp_path, cores=lambda: 1, memory=lambda: 1, python=(3, 9, 1)))
-    assert [one.need for one in found] == list(PROBES)
+    found = probe(all_probes(), machine(tmp_path, cores=lambda: 1, memory=lambda: 1, python=(3, 9, 1)))
+    assert [one.need for one in found] == list(all_probes())
     assert all(one.ok is not bool(one.advice) for one in found)
     missing = {one.need for one in found if not one.ok}
     assert missing >= {"python", "cores", "memory", "mindspore", "numpy", "msrun", "mindio_ttp", "docker"}

@@ -17,6 +17,7 @@ from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
 from chaos.machine.hand.client import HandClient
 from chaos.machine.job.protocol import PlatformError
+from chaos.platforms.kind import PlatformKind
 from chaos.platforms.nodes import Node
 from chaos.run.watch.nodes_left import record_afterwards, record_on_nodes
 
@@ -49,7 +50,7 @@ class Platform:
 @pytest.fixture
 def platform(monkeypatch: pytest.MonkeyPatch) -> type[Platform]:
     monkeypatch.setattr(Platform, "answer", [])
-    monkeypatch.setattr(undo_nodes, "registry", lambda _: SimpleNamespace(load=lambda name: Platform))
+    monkeypatch.setattr(undo_nodes, "platform_kind", lambda name: PlatformKind(name, cast("Any", Platform)))
     return Platform
 
 

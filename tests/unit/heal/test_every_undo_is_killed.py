@@ -35,7 +35,7 @@ def of_kind(kind_name: str, victim: Victim) -> set[str]:
 
 def has_nodes(scenario: Scenario) -> bool:
     """Whether its job lives on nodes that a platform makes and takes away."""
-    return isinstance(registry("platforms").load(platform_of(scenario))(), NodePlatform)
+    return isinstance(platform_of(scenario).make(), NodePlatform)
 
 
 @pytest.mark.parametrize("killed", [*KILLED, *IN_CONTAINERS], ids=lambda one: one.name)

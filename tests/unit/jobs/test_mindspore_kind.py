@@ -13,6 +13,7 @@ from chaos.jobs.kind import JobError, Launch
 from chaos.jobs.mindspore import KIND
 from chaos.plan.build import build_plan
 from chaos.plan.model import Plan
+from chaos.platforms.kind import platform_kind
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.model import Scenario
 
@@ -36,7 +37,10 @@ class NoLines:
 
 def planned(one: Scenario) -> Plan:
     kinds = {"kill": "death", "lose-checkpoint": "lost files"}
-    return build_plan(one, NoLines(), source="x", cell="", traits=KIND.traits, effects=kinds, draw_seed=lambda: 0)
+    platform = platform_kind(one.cluster.platform).traits
+    return build_plan(
+        one, NoLines(), source="x", cell="", traits=KIND.traits, effects=kinds, draw_seed=lambda: 0, platform=platform
+    )
 
 
 def refusals(one: Scenario) -> str:

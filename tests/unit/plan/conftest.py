@@ -13,6 +13,7 @@ from chaos.plan.build import build_plan
 from chaos.plan.model import Plan
 from chaos.plan.moments import PHASE_ORDER
 from chaos.plan.parameters import Parameters
+from chaos.plan.platform_traits import SEVERAL_HOSTS, PlatformTraits
 from chaos.plan.traits import JobTraits
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.model import Scenario
@@ -75,6 +76,7 @@ class Planner:
     parameters: Mapping[str, Parameters] = field(default_factory=dict)
     asks: Mapping[str, Asks] = field(default_factory=dict)
     lasting: frozenset[str] = frozenset()
+    platform: PlatformTraits = SEVERAL_HOSTS
 
     def __call__(
         self,
@@ -105,6 +107,7 @@ class Planner:
             parameters=self.parameters,
             asks=self.asks,
             lasting=self.lasting,
+            platform=self.platform,
             draw_seed=self._draw_seed,
         )
 

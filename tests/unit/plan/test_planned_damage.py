@@ -10,6 +10,7 @@ import pytest
 from chaos.plan.io import dumps, loads
 from chaos.plan.model import PlannedRestore
 from chaos.plan.moments import PHASE_ORDER
+from chaos.plan.platform_traits import PlatformTraits
 from chaos.plan.traits import JobTraits
 
 if TYPE_CHECKING:
@@ -186,9 +187,12 @@ def test_before_version_1_8_one_lost_record_makes_all_ranks_go_by_the_latest_tim
 
 def test_ranks_that_do_not_see_each_others_records_are_refused(plan: Planner) -> None:
     hosts = {**TWO, "nodes": 2, "platform": "ssh"}
-    assert "what rank 0 chooses" in mindformers(plan).refused(power(ranks=BOTH), cluster=hosts, job=JOB)
+    plan.platform = PlatformTraits(own_files=True)
+    told = mindformers(plan).refused(power(ranks=BOTH), cluster=hosts, job=JOB)
+    assert "on the platform ssh each host has a copy: what rank 0 chooses" in told
     mindformers(plan, legacy=False)(power(ranks=BOTH), cluster=hosts, job=JOB)
-    mindformers(plan)(power(ranks=BOTH), cluster={**hosts, "platform": "local-nodes"}, job=JOB)
+    plan.platform = PlatformTraits()
+    mindformers(plan)(power(ranks=BOTH), cluster=hosts, job=JOB)
     own = {**JOB, "environment": {"SHARED_PATHS": "/mnt"}}
     assert "takes the place of what the run sets" in mindformers(plan).refused(power(), cluster={"ranks": 4}, job=own)
 

@@ -50,7 +50,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             EntryPoint(name, f"chaos.faults.ascend.{name.replace('-', '_')}:KIND", "chaos.faults")
             for name in ("npu-link-down", "device-reset")
         ],
-        "chaos.platforms": [EntryPoint("local", "chaos.machine.job.local:LocalPlatform", "chaos.platforms")],
+        "chaos.platforms": [EntryPoint("local", "chaos.platforms.local.kind:KIND", "chaos.platforms")],
     }
 
     def registry(group: str) -> Registry:

@@ -75,7 +75,7 @@ def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         "chaos.faults": [
             EntryPoint(name, f"chaos.faults.signals.{name}:KIND", "chaos.faults") for name in ("kill", "suspend")
         ],
-        "chaos.platforms": [EntryPoint("local", "chaos.machine.job.local:LocalPlatform", "chaos.platforms")],
+        "chaos.platforms": [EntryPoint("local", "chaos.platforms.local.kind:KIND", "chaos.platforms")],
     }
 
     def registry(group: str) -> Registry:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -17,6 +17,7 @@ from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.docker import search
 from chaos.platforms.docker.engine import RUN_LABEL
 from chaos.platforms.docker.platform import network_name
+from chaos.platforms.kind import PlatformKind
 from chaos.platforms.nodes import END_NODES
 from chaos.soak import left_on_platform as module
 from chaos.soak.left_on_platform import left_on_platform
@@ -107,6 +108,7 @@ def test_a_platform_that_can_tell_is_asked_and_one_that_cannot_leaves_nothing(
                 raise PlatformError("host a does not answer")
             return ["a:/tmp/chaos-1"]
 
+    monkeypatch.setattr(module, "kind_of_step", lambda step: PlatformKind("hosts", cast("Any", Hosts)))
     monkeypatch.setattr(module, "platform_of_step", lambda step: Hosts())
     assert left_on_platform(dead.path, dead.token, [on("hosts", answers=True)]) == ["a:/tmp/chaos-1"]
     told = ["not searched: the platform hosts: host a does not answer"]

@@ -64,7 +64,7 @@ def test_the_shipped_files_are_planned_as_they_are(inventory: Path, scenario: st
     loaded = on_hosts(scenario, inventory)
     cell = loaded.cells[0]
     assert plan_cell(loaded, cell, 1).faults
-    assert (platform_of(cell.scenario), cell.scenario.cluster.platform) == ("ssh-networks", "ssh")
+    assert (platform_of(cell.scenario).name, cell.scenario.cluster.platform) == ("ssh-networks", "ssh")
 
 
 @pytest.mark.parametrize("scenario", OF_NETWORK)

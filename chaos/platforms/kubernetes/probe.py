@@ -1,29 +1,13 @@
-"""What places other than this machine are reached by."""
+"""Whether this machine reaches a cluster, and whether that has Chaos Mesh."""
 
 from __future__ import annotations
 
 from importlib import util
 
-from chaos.doctor.base import Machine, Probe
+from chaos.machine.probe import Machine, Probe
+from chaos.scenario.kubernetes import Kubernetes
 
 _MESH_SECONDS = 10.0
-
-
-def docker(machine: Machine) -> Probe:
-    """Whether a Docker engine answers."""
-    if machine.version("docker") is None:
-        return Probe("docker", False, "not installed", "pip install 'chaos-ascend[docker]'")
-    from chaos.machine.job.protocol import PlatformError
-    from chaos.platforms.docker.engine import connect
-
-    try:
-        client = connect(None)
-    except PlatformError:
-        advice = "start a Docker engine; DOCKER_HOST or cluster.docker.engine says where it is"
-        return Probe("docker", False, "no engine answers", advice)
-    version = client.version().get("Version")
-    client.close()
-    return Probe("docker", True, f"engine {version}")
 
 
 def kubernetes(machine: Machine) -> Probe:
@@ -34,7 +18,7 @@ def kubernetes(machine: Machine) -> Probe:
     from chaos.platforms.kubernetes.api import connect
 
     try:
-        server = connect(machine.kubernetes_context).client.configuration.host
+        server = connect(_context(machine)).client.configuration.host
     except PlatformError as error:
         return Probe("kubernetes", False, str(error), "set KUBECONFIG to a file that has the cluster's context")
     return Probe("kubernetes", True, f"the client, for {server}")
@@ -50,7 +34,7 @@ def chaos_mesh(machine: Machine) -> Probe:
 
     advice = "install Chaos Mesh there (https://chaos-mesh.org), or name its cluster by cluster.kubernetes.context"
     try:
-        api = connect(machine.kubernetes_context)
+        api = connect(_context(machine))
         listed = api.request("get", f"/apis/{NETWORK_CHAOS.api_version}", seconds=_MESH_SECONDS)
     except ApiError as error:
         seen = "the cluster does not have its API" if error.status == 404 else str(error)
@@ -63,9 +47,6 @@ def chaos_mesh(machine: Machine) -> Probe:
     return Probe("chaos-mesh", True, f"{NETWORK_CHAOS.api_version} in {api.client.configuration.host}")
 
 
-def ssh(machine: Machine) -> Probe:
-    """Whether the client for hosts over SSH is installed."""
-    version = machine.version("paramiko")
-    if version is None:
-        return Probe("ssh", False, "not installed", "pip install 'chaos-ascend[ssh]'")
-    return Probe("ssh", True, f"paramiko {version}")
+def _context(machine: Machine) -> str | None:
+    """The context of the kubeconfig that the scenario names; None for the current one."""
+    return machine.settings.context if isinstance(machine.settings, Kubernetes) else None

@@ -59,7 +59,7 @@ class Machine:
     """Ways to look at a machine; by default at this one. Tests put others in their place.
 
     ``executable`` is the Python that would run the job, ``reports`` the directory that runs are written to, ``memory``
-    gives bytes that are available. ``kubernetes_context`` is that of the scenario; None for the current one.
+    gives bytes that are available. ``settings`` is what the scenario says for its job's platform, None for nothing.
     """
 
     executable: Path = Path(sys.executable)
@@ -73,7 +73,7 @@ class Machine:
     memory: Callable[[], int] = _available_memory
     shared_memory: Path = Path("/dev/shm")
     user: Callable[[], int] = os.geteuid
-    kubernetes_context: str | None = None
+    settings: object = None
     commands: Commands = field(default_factory=SystemCommands)
 
     def tool(self, name: str) -> str | None:

@@ -1,0 +1,120 @@
+"""The platform ``docker``, and ``docker-networks``, on which the engine gives the containers no network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chaos.machine.job.protocol import PlatformError
+from chaos.platforms.docker.probe import docker
+from chaos.platforms.elsewhere import MET_THERE
+from chaos.platforms.kind import Complaint, PlatformKind
+from chaos.platforms.means import NAMES, NETWORK
+from chaos.platforms.no_names import no_names
+from chaos.scenario.local_files import directory_problem
+from chaos.scenario.model import Scenario
+
+if TYPE_CHECKING:
+    from chaos.platforms.docker.networks import DockerNetworksPlatform
+    from chaos.platforms.docker.platform import DockerPlatform
+
+_ENGINE = ("docker",)
+NETWORKS_NAME = "docker-networks"
+
+
+def _platform() -> DockerPlatform:
+    from chaos.platforms.docker.platform import DockerPlatform
+
+    return DockerPlatform()
+
+
+def _networks() -> DockerNetworksPlatform:
+    from chaos.platforms.docker.networks import DockerNetworksPlatform
+
+    return DockerNetworksPlatform()
+
+
+def _needs(scenario: Scenario) -> tuple[str, ...]:
+    """An engine where DOCKER_HOST says, unless the scenario names another one."""
+    told = scenario.cluster.docker
+    return () if told is not None and told.engine is not None else _ENGINE
+
+
+def _needs_with_networks(scenario: Scenario) -> tuple[str, ...]:
+    """The engine, and namespaces of this host."""
+    return (*_needs(scenario), "network-namespaces")
+
+
+def _met(scenario: Scenario) -> Mapping[str, str]:
+    """Return what the containers bring themselves: an image with a Python of its own has what the ranks need."""
+    told = scenario.cluster.docker
+    return {} if told is None or told.python is None else MET_THERE
+
+
+def _problems(scenario: Scenario, directory: Path) -> Iterator[Complaint]:
+    """What of ``cluster.docker`` does not do. The engine is not asked."""
+    from chaos.platforms.docker.subnets import complaint
+
+    del directory
+    told = scenario.cluster.docker
+    for number, name in enumerate(() if told is None else told.readable):
+        if why := directory_problem(Path(name)):
+            yield f"cluster.docker.readable.{number}", f"{name}: {why}", "name directories of this host"
+    for number, subnet in enumerate(() if told is None else told.subnets):
+        if (why := complaint(subnet, scenario.cluster.nodes)) is not None:
+            yield f"cluster.docker.subnets.{number}", why, "name private subnets that nothing else here uses"
+
+
+def _left(arguments: Mapping[str, Any], token: str, run_dir: Path) -> Sequence[str]:
+    from chaos.platforms.docker.search import search_engine
+
+    return search_engine(arguments, token, run_dir)
+
+
+def of_own_engine(arguments: Mapping[str, Any], inventory: Path | None) -> Mapping[str, Any]:
+    """By the caller's engine, which must be the one that the step names. Raises PlatformError."""
+    from chaos.platforms.docker.engine import address_of
+
+    del inventory
+    engine, own = arguments.get("engine"), address_of(None)
+    if engine != own:
+        told = f"its Docker engine is {engine!r}, and yours is {own!r}: if it is that, set DOCKER_HOST to it"
+        raise PlatformError(told)
+    if not isinstance(arguments.get("identity"), str) or not arguments["identity"]:
+        raise PlatformError("it does not say which Docker engine it means, so yours cannot be held against it")
+    return arguments
+
+
+KIND = PlatformKind(
+    name="docker",
+    make=_platform,
+    order=20,
+    settings="docker",
+    network=NETWORKS_NAME,
+    carries=frozenset({"process", "agent", "files", "node", NAMES}),
+    shows=frozenset({"node", NAMES}),
+    needs=_ENGINE,
+    needs_for=_needs,
+    meets_for=_met,
+    probes={"docker": docker},
+    problems=_problems,
+    own_environment=True,
+    left=_left,
+    own_ways=of_own_engine,
+)
+
+NETWORKS = replace(
+    KIND,
+    name=NETWORKS_NAME,
+    make=_networks,
+    order=21,
+    network=None,
+    carries=(KIND.carries | {NETWORK}) - {NAMES},
+    why_not=no_names("a container there has no network of the engine's, and so nothing that resolves names"),
+    shows=frozenset(),
+    needs_for=_needs_with_networks,
+    probes={},
+    in_kernel=True,
+)

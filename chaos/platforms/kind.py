@@ -1,0 +1,177 @@
+"""A platform as one object: what it carries, needs and leaves, and what makes its nodes.
+
+Each platform declares its own in ``chaos/platforms/<name>/kind.py``, which imports nothing heavy: what works with an
+engine, a client or a host is imported by the functions that it names, when they are called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from chaos.base import registry as registries
+from chaos.base.registry import REINSTALL, RegistryError
+from chaos.machine.probe import Machine, Probe
+from chaos.plan.platform_traits import PlatformTraits
+from chaos.platforms.means import ON_THIS_HOST
+from chaos.scenario.errors import Problem
+from chaos.scenario.model import Scenario
+from chaos.scenario.terms import Model
+
+if TYPE_CHECKING:
+    from chaos.machine.job.protocol import Platform
+    from chaos.platforms.nodes import NodePlatform
+
+GROUP = "platforms"
+
+Complaint: TypeAlias = "Problem | tuple[str, str, str]"
+"""What does not do: a problem with its place, or a path in the scenario, a message and a hint."""
+
+Arguments: TypeAlias = Mapping[str, Any]
+"""Arguments of the undo step END_NODES."""
+
+
+@dataclass(frozen=True)
+class WhyNot:
+    """Why a platform cannot carry what acts on something, and what to use in its place."""
+
+    reason: str
+    instead: str
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """What a file of hosts comes to: what the scenario would say of it, and how many hosts it has."""
+
+    settings: Model
+    hosts: int
+
+
+def no_problems(scenario: Scenario, directory: Path) -> Iterator[Complaint]:
+    """Find nothing."""
+    del scenario, directory
+    return iter(())
+
+
+def no_inputs(scenario: Scenario, directory: Path) -> Mapping[str, str]:
+    """Read nothing."""
+    del scenario, directory
+    return {}
+
+
+@dataclass(frozen=True)
+class PlatformKind:
+    """A platform.
+
+    What it is:
+        name: as in a scenario.
+        make: gives what starts jobs, or makes nodes, there.
+        order: its place where platforms are listed; the lower, the nearer to this host.
+        settings: the key of ``cluster`` with what a scenario says for it; None for none. ``must_be_told``: it cannot do
+            without.
+        network: name of the platform whose nodes have a network that faults can act on; None where there is none.
+        traits: what the plan has to know.
+
+    What it carries:
+        carries: what faults may act on, keys of :data:`chaos.platforms.means.MEANS`. ``why_not``: of others, the reason
+            where the name alone does not tell.
+        shows: what examples of faults act on that live here.
+        changeable: names of the cluster's nodes that a scenario lets faults change.
+
+    What it needs:
+        needs: names of probes. ``needs_for`` takes their place where one scenario needs less than another.
+        meets: needs of jobs and faults that its own machines meet, and who does in words; so ``meets_for``.
+        probes: the probes of its own, by name.
+        problems: finds what of a scenario does not do on it. Starts nothing.
+        inputs: fingerprints of files of its own that decide about a job. Raises PlatformError.
+        by_inventory: reads a file of hosts that the command line names. Raises ScenarioError.
+
+    What its nodes are:
+        own_limits: ranks have the limits of the process that starts them. ``own_memory``: what one node keeps in memory
+            no other could load. ``own_environment``: they have an environment of their own, a container's or a login's,
+            and nothing of the harness's comes to a job there. ``elsewhere``: they are other machines.
+
+    What it may leave:
+        left: searches for what a killed run has left of its nodes, by more than its label; None where the platform's
+            own word (:class:`chaos.platforms.nodes.TellsLeft`) is all. Raises PlatformError.
+        in_kernel: the network of its nodes is inside this host's kernel, so none of it may be in the host's own.
+        own_ways: the arguments of a foreign undo step by the caller's own ways; None: nothing foreign is done. Raises
+            PlatformError.
+
+    ``example`` is what a scenario says for it in ``cluster``, with values that stand for others.
+    """
+
+    name: str
+    make: Callable[[], Platform | NodePlatform]
+    order: int = 100
+    settings: str | None = None
+    must_be_told: bool = False
+    network: str | None = None
+    traits: PlatformTraits = field(default_factory=PlatformTraits)
+    carries: frozenset[str] = ON_THIS_HOST
+    why_not: Mapping[str, WhyNot] = field(default_factory=dict)
+    shows: frozenset[str] = frozenset()
+    changeable: Callable[[Scenario], tuple[str, ...]] = lambda scenario: ()
+    needs: tuple[str, ...] = ()
+    needs_for: Callable[[Scenario], tuple[str, ...]] | None = None
+    meets: Mapping[str, str] = field(default_factory=dict)
+    meets_for: Callable[[Scenario], Mapping[str, str]] | None = None
+    probes: Mapping[str, Callable[[Machine], Probe]] = field(default_factory=dict)
+    problems: Callable[[Scenario, Path], Iterator[Complaint]] = no_problems
+    inputs: Callable[[Scenario, Path], Mapping[str, str]] = no_inputs
+    by_inventory: Callable[[Path], Inventory] | None = None
+    own_limits: bool = False
+    own_memory: bool = False
+    own_environment: bool = False
+    elsewhere: bool = False
+    left: Callable[[Arguments, str, Path], Sequence[str]] | None = None
+    in_kernel: bool = False
+    own_ways: Callable[[Arguments, Path | None], Arguments] | None = None
+    example: Mapping[str, Any] = field(default_factory=dict)
+
+    def needed(self, scenario: Scenario) -> tuple[str, ...]:
+        """Names of the probes that must succeed for a scenario."""
+        return self.needs if self.needs_for is None else self.needs_for(scenario)
+
+    def met(self, scenario: Scenario) -> Mapping[str, str]:
+        """What job and faults of a scenario need that the platform's machines have, this one or not, and who has it."""
+        return self.meets if self.meets_for is None else self.meets_for(scenario)
+
+    def settings_in(self, scenario: Scenario) -> object:
+        """What a scenario says for it; None for nothing."""
+        return None if self.settings is None else getattr(scenario.cluster, self.settings, None)
+
+
+def platform_kind(name: str) -> PlatformKind:
+    """The platform of that name. Raises RegistryError where it cannot be loaded, UnknownName where there is none."""
+    members = registries.registry(GROUP)
+    kind = members.load(name)
+    if not isinstance(kind, PlatformKind):
+        raise RegistryError(
+            f"the platform {name!r} is registered as {members.points[name].value}, which is no PlatformKind "
+            f"(chaos/platforms/kind.py); {REINSTALL}"
+        )
+    return kind
+
+
+def platform_names() -> tuple[str, ...]:
+    """Names of all platforms that are registered. Imports none of them."""
+    return registries.registry(GROUP).names()
+
+
+def platform_kinds() -> list[PlatformKind]:
+    """All platforms that are registered, in their order."""
+    return sorted(map(platform_kind, platform_names()), key=lambda kind: (kind.order, kind.name))
+
+
+def built_in_kind(name: str) -> PlatformKind | None:
+    """The platform of that name where it is this project's own; None where it is another package's, or none."""
+    known = name in registries.registry(GROUP).points and registries.package_of(GROUP, name) is None
+    return platform_kind(name) if known else None
+
+
+def with_inventory() -> tuple[str, ...]:
+    """Names of the platforms whose hosts the command line may name."""
+    return tuple(kind.name for kind in platform_kinds() if kind.by_inventory is not None)

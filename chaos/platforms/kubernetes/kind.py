@@ -1,0 +1,84 @@
+"""The platform ``kubernetes``."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chaos.machine.job.protocol import PlatformError
+from chaos.platforms.elsewhere import MET_THERE
+from chaos.platforms.kind import Complaint, PlatformKind
+from chaos.platforms.kubernetes.own_ways import of_own_cluster
+from chaos.platforms.kubernetes.probe import chaos_mesh, kubernetes
+from chaos.platforms.means import CLUSTER
+from chaos.platforms.no_names import no_names
+from chaos.scenario.model import Scenario
+
+if TYPE_CHECKING:
+    from chaos.platforms.kubernetes.platform import KubernetesPlatform
+
+_ACTS_ON_PODS = frozenset({"pod", CLUSTER, "mesh"})
+
+
+def _platform() -> KubernetesPlatform:
+    from chaos.platforms.kubernetes.platform import KubernetesPlatform
+
+    return KubernetesPlatform()
+
+
+def _problems(scenario: Scenario, directory: Path) -> Iterator[Complaint]:
+    """What of the user's own manifest does not do. The cluster is not asked."""
+    cluster = scenario.cluster.kubernetes
+    if cluster is None or cluster.manifest is None:
+        return
+    from chaos.platforms.kubernetes.check import Wanted
+    from chaos.platforms.kubernetes.own_manifest import own_problems
+
+    wanted = Wanted(scenario.job.strategies or None, scenario.cluster.nodes, scenario.cluster.ranks, cluster.namespace)
+    yield from own_problems(directory / cluster.manifest, cluster, wanted)
+
+
+def _inputs(scenario: Scenario, directory: Path) -> Mapping[str, str]:
+    """The user's own manifest, by which the job's pods are made."""
+    told = scenario.cluster.kubernetes
+    if told is None or told.manifest is None:
+        return {}
+    try:
+        text = (directory / told.manifest).read_bytes()
+    except OSError as error:
+        raise PlatformError(f"cluster.kubernetes.manifest cannot be read: {error}") from error
+    return {"manifest": hashlib.sha256(text).hexdigest()}
+
+
+def _changeable(scenario: Scenario) -> tuple[str, ...]:
+    return scenario.cluster.kubernetes.nodes if scenario.cluster.kubernetes is not None else ()
+
+
+KIND = PlatformKind(
+    name="kubernetes",
+    make=_platform,
+    order=40,
+    settings="kubernetes",
+    must_be_told=True,
+    carries=frozenset({"process", "agent", "files"}) | _ACTS_ON_PODS,
+    why_not=no_names("in a cluster Chaos Mesh takes names from one pod"),
+    shows=_ACTS_ON_PODS,
+    changeable=_changeable,
+    needs=("kubernetes",),
+    meets=MET_THERE,
+    probes={"kubernetes": kubernetes, "chaos-mesh": chaos_mesh},
+    problems=_problems,
+    inputs=_inputs,
+    own_memory=True,
+    own_environment=True,
+    own_ways=of_own_cluster,
+    example={
+        "namespace": "train",
+        "image": "train:1",
+        "python": "/usr/bin/python3",
+        "volume": {"path": "/data", "host_path": "/data"},
+        "nodes": ["node-a", "node-b"],
+    },
+)

@@ -1,0 +1,17 @@
+"""A foreign undo step of a cluster, done by the caller's own kubeconfig."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from chaos.machine.job.protocol import PlatformError
+
+
+def of_own_cluster(arguments: Mapping[str, Any], inventory: Path | None = None) -> Mapping[str, Any]:
+    """By the caller's kubeconfig, which must lead to the cluster that the step names. Raises PlatformError."""
+    del inventory
+    if not isinstance(arguments.get("cluster"), Mapping):
+        raise PlatformError("it does not say which cluster it means, so no kubeconfig of yours can be held against it")
+    return {**arguments, "kubeconfig": None}

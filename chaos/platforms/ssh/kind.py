@@ -1,0 +1,104 @@
+"""The platform ``ssh``, and ``ssh-networks``, on which faults may change the network of the hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chaos.plan.platform_traits import PlatformTraits
+from chaos.platforms.elsewhere import MET_THERE
+from chaos.platforms.kind import Complaint, Inventory, PlatformKind
+from chaos.platforms.means import NETWORK
+from chaos.platforms.no_names import no_names
+from chaos.platforms.ssh.probe import ssh
+from chaos.scenario.model import Scenario
+from chaos.scenario.ssh import Ssh
+
+if TYPE_CHECKING:
+    from chaos.platforms.ssh.networks import SshNetworksPlatform
+    from chaos.platforms.ssh.platform import SshPlatform
+
+NETWORKS_NAME = "ssh-networks"
+_TOOLS = "the vendor's tools on the hosts"
+
+
+def _platform() -> SshPlatform:
+    from chaos.platforms.ssh.platform import SshPlatform
+
+    return SshPlatform()
+
+
+def _networks() -> SshNetworksPlatform:
+    from chaos.platforms.ssh.networks import SshNetworksPlatform
+
+    return SshNetworksPlatform()
+
+
+def _problems(scenario: Scenario, directory: Path) -> Iterator[Complaint]:
+    from chaos.platforms.ssh.problems import host_problems
+
+    return host_problems(scenario, directory)
+
+
+def _network_problems(scenario: Scenario, directory: Path) -> Iterator[Complaint]:
+    from chaos.platforms.ssh.problems import network_problems
+
+    return network_problems(scenario, directory)
+
+
+def _by_inventory(path: Path) -> Inventory:
+    from chaos.platforms.ssh.inventory import read_inventory
+
+    return Inventory(Ssh(inventory=str(path.resolve())), len(read_inventory(path, user="", python="")))
+
+
+def _own_ways(arguments: Mapping[str, Any], inventory: Path | None) -> Mapping[str, Any]:
+    from chaos.platforms.ssh.own_ways import of_own_hosts
+
+    return of_own_hosts(arguments, inventory)
+
+
+KIND = PlatformKind(
+    name="ssh",
+    make=_platform,
+    order=30,
+    settings="ssh",
+    network=NETWORKS_NAME,
+    traits=PlatformTraits(own_files=True),
+    carries=frozenset({"process", "agent", "host", "device"}),
+    why_not=no_names("the resolvers of a host are those of all that runs on it, not of the job alone"),
+    shows=frozenset({"host"}),
+    needs=("ssh",),
+    # With no need of this machine's; the plan says so in these words.
+    meets={**MET_THERE, "hccn_tool": _TOOLS, "root": "the users who log in to the hosts"},
+    probes={"ssh": ssh},
+    problems=_problems,
+    by_inventory=_by_inventory,
+    own_memory=True,
+    own_environment=True,
+    elsewhere=True,
+    own_ways=_own_ways,
+    example={"inventory": "hosts.yaml"},
+)
+
+NETWORKS = replace(
+    KIND,
+    name=NETWORKS_NAME,
+    make=_networks,
+    order=31,
+    network=None,
+    carries=KIND.carries | {NETWORK},
+    shows=frozenset(),
+    meets={
+        **KIND.meets,
+        "tbf": "the packet filter of the hosts (nftables)",
+        "impairment": "the kernels of the hosts: loss by their packet filter (nftables), delay by their netem, and a "
+        "host whose kernel has none is refused before the job is started",
+        "connection-reset": "the kernels of the hosts (sock_diag)",
+    },
+    probes={},
+    problems=_network_problems,
+    by_inventory=None,
+)

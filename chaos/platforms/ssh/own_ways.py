@@ -1,0 +1,40 @@
+"""Hosts of a foreign undo step, reached by the caller's own inventory and never by what the step says."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from chaos.machine.job.protocol import PlatformError
+from chaos.platforms.ssh.inventory import Host, read_inventory
+from chaos.scenario.errors import ScenarioError
+
+
+def of_own_hosts(arguments: Mapping[str, Any], inventory: Path | None) -> Mapping[str, Any]:
+    """By the caller's inventory: user, key, program and directory are those that it has for the same hosts.
+
+    Raises PlatformError.
+    """
+    if inventory is None:
+        raise PlatformError("it acts on hosts by SSH: name the inventory that has them, --inventory FILE")
+    try:
+        own = read_inventory(inventory, user=getpass.getuser(), python=sys.executable)
+    except ScenarioError as error:
+        raise PlatformError(str(error)) from error
+    named = arguments.get("hosts")
+    hosts = [_same(one, own, inventory) for one in named] if isinstance(named, list) else []
+    if not hosts:
+        raise PlatformError("it does not say which hosts it means")
+    return {**arguments, "hosts": [host.as_json() for host in hosts]}
+
+
+def _same(named: Any, own: tuple[Host, ...], inventory: Path) -> Host:
+    wanted = [named.get(key) for key in ("name", "address", "port")] if isinstance(named, Mapping) else []
+    for host in own:
+        if wanted == [host.name, host.address, host.port]:
+            return host
+    told = " ".join(map(str, wanted)) or "of no name"
+    raise PlatformError(f"the host {told} is not in {inventory}: nothing was sent to it")

@@ -1,0 +1,67 @@
+"""What of a scenario's hosts does not do: a path in the scenario, a message and a hint. Only the inventory is read."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from chaos.platforms.ssh.hosts import hosts_in
+from chaos.platforms.ssh.inventory import Host, key_problem
+from chaos.scenario.errors import ScenarioError
+from chaos.scenario.model import Scenario
+
+_INVENTORY = "cluster.ssh.inventory"
+
+
+def host_problems(scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
+    """What keeps the hosts from being the job's nodes."""
+    if scenario.cluster.ssh is None:
+        advice = "--inventory FILE, or cluster: {ssh: {inventory: FILE}}"
+        yield "cluster.platform", "the platform ssh needs to know its hosts", advice
+        return
+    try:
+        hosts = hosts_in(scenario, directory)
+    except ScenarioError as error:
+        yield _INVENTORY, str(error), ""
+        return
+    if len(hosts) < scenario.cluster.nodes:
+        told = f"{len(hosts)} hosts in the inventory, and the job has {scenario.cluster.nodes} nodes"
+        yield "cluster.nodes", told, "name more hosts, or use fewer nodes"
+    for number, host in enumerate(hosts[: scenario.cluster.nodes]):
+        if (why := key_problem(host)) is not None:
+            yield _INVENTORY, f"host {host.name}: {why}", ""
+        each = scenario.cluster.ranks // scenario.cluster.nodes
+        if host.devices is not None and len(host.devices) < each:
+            told = f"host {host.name} has {len(host.devices)} devices, and node {number} has {each} ranks"
+            yield "cluster.ranks", told, "name more devices in the inventory, or spread the ranks over more hosts"
+        if host.reboot is None and any(fault.kind == "node-reboot" for fault in scenario.faults):
+            told = f"node-reboot: the inventory says no command that reboots host {host.name}"
+            yield _INVENTORY, told, "give it one, such as reboot: [sudo, reboot]"
+
+
+def network_problems(scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
+    """The same, and which hosts have a network that may not be changed."""
+    found = list(host_problems(scenario, directory))
+    yield from found
+    if not any(key.startswith("cluster.") for key, *_ in found):
+        yield from _between_hosts(hosts_in(scenario, directory)[: scenario.cluster.nodes])
+
+
+def _between_hosts(hosts: Sequence[Host]) -> Iterator[tuple[str, str, str]]:
+    by_address: dict[str, str] = {}
+    for host in hosts:
+        if not host.network:
+            told = f"the inventory does not let faults change the network of host {host.name}"
+            yield _INVENTORY, told, "where they may, say network: true for it; docs/ssh.md tells what that permits"
+        address, advice = host.data_address, "give each host the IPv4 number of its own on the job's network"
+        try:
+            number = ipaddress.IPv4Address(address)
+        except ValueError:
+            yield _INVENTORY, f"the data address {address} of host {host.name} is no IPv4 number", advice
+            continue
+        if number.is_loopback or number.is_multicast or number.is_unspecified:
+            yield _INVENTORY, f"the data address {address} of host {host.name} is no address between hosts", advice
+        elif (other := by_address.setdefault(address, host.name)) != host.name:
+            told = f"hosts {other} and {host.name} have one data address, {address}: they cannot be told apart"
+            yield _INVENTORY, told, advice
