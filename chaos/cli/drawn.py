@@ -14,6 +14,7 @@ import click
 import yaml
 
 from chaos.base.registry import registry
+from chaos.plan.traits import JobTraits
 from chaos.run.prepare.prepare import chosen_sdk, known_names, plan_cell
 from chaos.run.prepare.versions import with_timings_of
 from chaos.scenario.errors import ScenarioError
@@ -26,11 +27,6 @@ if TYPE_CHECKING:
 
 _TRIES = 500
 """Proposals for one scenario; so many impossible ones in a row mean that nothing like it is possible."""
-_MINDSPORE = frozenset({"rehearsal"})
-"""Kinds whose steps are counted by MindSpore: what it is known to do wrong (docs/findings.md) is no good recovery."""
-
-_WIDELY = ("plain",)
-"""Kinds of jobs that start so fast that each may have a fault-free run of its own."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +62,12 @@ def _can(kind: str, mechanism: str) -> bool:
 
 
 def _draw(seed: int, index: int, kind: str, mechanism: str, directory: Path, sdk: str) -> Drawn:
+    traits: JobTraits = registry("jobs").load(kind).traits
     draw = Random(f"{seed}/{index}/{kind}/{mechanism}")
     name = f"random-{kind}-{seed}-{index}"
     path = directory / f"{name}.yaml"
     for _ in range(_TRIES):
-        proposal = propose(draw, kind=kind, mechanism=mechanism, variety=kind in _WIDELY)
+        proposal = propose(draw, kind=kind, mechanism=mechanism, variety=traits.starts_fast)
         path.write_text(yaml.safe_dump({"chaos": 1, "name": name, **proposal}, sort_keys=False), "utf-8")
         try:
             loaded = load_scenario(path, names=known_names())
@@ -78,7 +75,8 @@ def _draw(seed: int, index: int, kind: str, mechanism: str, directory: Path, sdk
             plan = plan_cell(loaded, with_timings_of(chosen_sdk(sdk, cell.scenario), cell))
         except ScenarioError:
             continue
-        if recovers(plan) and not (kind in _MINDSPORE and (counts_within_epoch(plan) or overwrites_names(plan))):
+        # What MindSpore is known to do wrong (docs/findings.md) is no good recovery.
+        if recovers(plan) and not (traits.mindspore and (counts_within_epoch(plan) or overwrites_names(plan))):
             return Drawn(loaded, loaded.cells[0], kind, acting(plan))
     path.unlink()
     raise click.UsageError(f"no good recovery of {mechanism} could be drawn for jobs of kind {kind}")

@@ -25,6 +25,7 @@ from chaos.cli.scenarios import load, pick_cells, refuse_impossible
 from chaos.cli.tied import command_of
 from chaos.heal.heal import heal_all
 from chaos.run.prepare.known_failure import failing_checks, sdk_of
+from chaos.scenario.job import DEFAULT_KIND
 from chaos.scenario.pairs import pairs as compared
 from chaos.soak.recoveries import MECHANISMS
 from chaos.soak.soak import Keys, SoakRecord, SoakRun, Tally, keys_of_cells, still_to_run, tally_with_finding
@@ -45,7 +46,7 @@ _PACKAGE = Path(__file__).parents[1]
     "kinds",
     multiple=True,
     metavar="KIND",
-    help="Kind of the drawn jobs; may be repeated.  [default: rehearsal]",
+    help=f"Kind of the drawn jobs; may be repeated.  [default: {DEFAULT_KIND}]",
 )
 @click.option(
     "--mechanism", "mechanisms", multiple=True, type=click.Choice(MECHANISMS), help="Draw these only; may be repeated."
@@ -118,7 +119,7 @@ def command(
     else:
         if settings or cells:
             raise click.UsageError("a drawn scenario has neither variables nor cells: leave --set and --cell out")
-        draw = partial(draw_scenarios, kinds=kinds or ("rehearsal",), mechanisms=mechanisms, sdk=sdk)
+        draw = partial(draw_scenarios, kinds=kinds or (DEFAULT_KIND,), mechanisms=mechanisms, sdk=sdk)
         drawn = draw(number, drawn_by, directory=reports / "random")
         pairs = [(one.loaded, one.cell) for one in drawn]
     refuse_impossible(pairs, sdk)

@@ -9,6 +9,7 @@ from chaos.evidence.pods import ends_of, placed_at
 from chaos.evidence.struck import first_act, nodes_of
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.history.writer import POD_WRITER
 from chaos.plan.model import PlannedFault
 
 DRAIN = "node-drain"
@@ -50,7 +51,7 @@ def _not_that_pod(history: History, fault: PlannedFault, landing: Event, uid: st
 
     The record is the harness's, on its own clock. A pod that somebody else deletes is going before the act.
     """
-    own = [one for node in nodes_of(history, injection) for one in history.select(writer="kubernetes", node=node)]
+    own = [one for node in nodes_of(history, injection) for one in history.select(writer=POD_WRITER, node=node)]
     act, rank = first_act(history, fault, injection), injection.rank
     placed = placed_at(own, act.mono)
     if placed is None:

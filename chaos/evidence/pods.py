@@ -13,6 +13,7 @@ from typing import Any, Literal
 from chaos.evidence.recoveries import NotTold, Span, chains, spans
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.history.writer import POD_WRITER
 from chaos.plan.model import Plan
 
 What = Literal["replaced", "restarted", "ended", "untouched", "unknown"]
@@ -52,7 +53,7 @@ class PodFate:
 
 def in_pods(history: History) -> bool:
     """Whether the job ran in pods: the harness says before each launch which pod a rank is in."""
-    return bool(history.select("ranks.placed") or history.select(writer="kubernetes"))
+    return bool(history.select("ranks.placed") or history.select(writer=POD_WRITER))
 
 
 def pod_fates(plan: Plan, history: History) -> list[PodFate]:
@@ -77,7 +78,7 @@ def _fate(history: History, span: Span, node: int) -> PodFate:
     def fate(what: What, why: str, *where: Event, before: Pod | None = None, after: Pod | None = None) -> PodFate:
         return PodFate(span.number, mechanisms, node, what, why, before, after, tuple(one.source for one in where))
 
-    own = history.select(writer="kubernetes", node=node)
+    own = history.select(writer=POD_WRITER, node=node)
     placed = placed_at(own, span.begin)
     replaced = span.of(one for one in own if one.event == "pod.rescheduled")
     if replaced:

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from chaos.base.registry import registry
 from chaos.faults.kind import Asking, FaultKind, Hazardous, Parametrised, means_of
 from chaos.plan.parameters import Parameter
 from chaos.platforms.kind import platform_kinds
@@ -37,7 +38,6 @@ _BY_EFFECT: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "hang": {"hccl": {"watchdog": False, "time_scale": 0.01}},
         "abnormal result": {"protection": ["TRE"], "checkpoint_interval": 20, "tre": {"threshold": 5.0}},
         "pause": {"protection": ["TSP"]},
-        "damaged record": {"kind": "mindformers-rehearsal", "config": "llama.yaml"},
         **{effect: {"checkpoint_interval": 20} for effect in _AFTER_THE_END if effect != "damaged record"},
     }
 )
@@ -68,10 +68,7 @@ def example(kind: FaultKind, rank: int, ranks: int) -> dict[str, Any]:
     cluster |= ({"nodes": nodes} if nodes > 1 else {}) | {"ranks": ranks}
     if platform is not None and platform.settings is not None and platform.example:
         cluster[platform.settings] = dict(platform.example)
-    job: dict[str, Any] = {"kind": "plain", "steps": 2 * _STEP}
-    if means == "device":
-        job |= {"kind": "mindspore", "device": "Ascend", "script": "train.py"}
-    job |= {**_BY_EFFECT.get(kind.effect, {}), **_BY_KIND.get(kind.name, {})}
+    job = _shown_by(kind.effect, means, "any") | {**_BY_EFFECT.get(kind.effect, {}), **_BY_KIND.get(kind.name, {})}
     parameters = _parameters(kind)
     target: dict[str, Any] = {"rank": rank}
     if platform:
@@ -106,6 +103,16 @@ def needed_place(scenario: Mapping[str, Any]) -> str:
     nodes = f"{cluster['nodes']} nodes" if "nodes" in cluster else ""
     where = [f"the platform {cluster['platform']}"] if "platform" in cluster else []
     return " with ".join([*where, *([nodes] if nodes else []), *(["Ascend devices"] if "device" in job else [])])
+
+
+def _shown_by(*wanted: str) -> dict[str, Any]:
+    """A job of the first kind that shows faults of one of these: an effect, or what a kind acts on."""
+    jobs = registry("jobs")
+    shown = {
+        what: (name, own) for name in jobs.names() for what, own in getattr(jobs.load(name), "examples", {}).items()
+    }
+    name, own = next(shown[what] for what in wanted if what in shown)
+    return {"kind": name, "steps": 2 * _STEP, **own}
 
 
 def _parameters(kind: FaultKind) -> dict[str, Any]:

@@ -12,6 +12,9 @@ from chaos.base.clock import Clock, boot_id
 from chaos.history.event import Event
 from chaos.history.jsonl import UnreadableFile, decode, encode, read_lines
 
+POD_WRITER = "kubernetes"
+"""The writer of what a cluster shows of a job's pods, by the name that recorded runs have."""
+
 _OWN = frozenset({"seq", "mono", "wall", "event"})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from chaos.machine.job.protocol import Place
 from chaos.plan.traits import JobTraits
@@ -92,6 +92,16 @@ class JobKind(Protocol):
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
         """What of the job's own files decides about its losses; part of the baseline's key."""
+
+
+class ShowsFaults(Protocol):
+    """A job kind that examples of faults are shown with.
+
+    ``examples`` maps the effect of a fault kind, or what it acts on, to what the job of such an example says beside its
+    kind; ``any`` stands for all others. Each is in one job kind only.
+    """
+
+    examples: Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from chaos.jobs.inputs import sources_digest
 from chaos.jobs.kind import Command, JobError, Launch, Simulated
@@ -49,6 +50,7 @@ class MindSporeJob:
             "job.storage.memory": "keeps no checkpoint in memory",
         },
     )
+    examples: Mapping[str, Mapping[str, Any]] = {"device": {"device": "Ascend", "script": "train.py"}}
     needs: tuple[str, ...] = ("mindspore", "numpy", "msrun")
     ports = 2
     extensions: tuple[str, ...] = ()

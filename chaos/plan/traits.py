@@ -46,6 +46,8 @@ class JobTraits:
     ``all_records`` says that a job goes by the records of its checkpoints only while every rank has one.
     ``replica_stride`` is the distance between ranks of a stage that hold the same state, where the parallel sizes of
     the scenario do not say it: the job spreads experts over ranks that are replicas in everything else.
+    ``mindspore`` says that MindSpore trains it, and counts its steps. ``starts_fast`` says that it starts so fast that
+    each of many runs may have a fault-free one of its own.
     ``loss_on_rank_0`` says that of a pipeline's ranks rank 0 alone has a valid loss, not those of the last stage.
     """
 
@@ -81,3 +83,5 @@ class JobTraits:
     all_records: bool = False
     replica_stride: int | None = None
     loss_on_rank_0: bool = False
+    mindspore: bool = True
+    starts_fast: bool = False

@@ -25,6 +25,9 @@ Source: Ascend Operator, the table of the environment variables that it injects.
 """
 
 
+DEFAULT_KIND = "rehearsal"
+"""The job kind of a scenario that names none."""
+
 MOST_STEPS_PER_UPDATE = 10_000
 """More steps are not taken for one update of the optimizer."""
 
@@ -98,7 +101,7 @@ class Job(Model):
     """The training job and the protection that it runs under."""
 
     kind: str = Field(
-        "rehearsal",
+        DEFAULT_KIND,
         description="A registered job kind: rehearsal (MindSpore, with stand-ins for the device), plain (ranks in "
         "plain Python, without a framework), mindspore (a script of your own under msrun, nothing put in its "
         "place), mindformers (a job that a configuration of MindFormers describes).",

@@ -37,10 +37,14 @@ MAX_RANKS = 1_048_576
 """Most ranks of a cluster; a plan holds all of them."""
 
 
+DEFAULT_PLATFORM = "local"
+"""The platform of a scenario that names none."""
+
+
 class Cluster(Model):
     """Where the job lives and how its ranks are laid out."""
 
-    platform: str = Field("local", description="Platform that the job lives on.")
+    platform: str = Field(DEFAULT_PLATFORM, description="Platform that the job lives on.")
     nodes: int = Field(1, ge=1, description="Number of nodes; ranks are spread over them evenly, in order.")
     ranks: int = Field(ge=1, le=MAX_RANKS, description="Number of ranks (worker processes).")
     parallel: Parallel | None = Field(None, description="Parallel sizes. Default: pure data parallelism.")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from chaos.base.clock import Clock
-from chaos.history.writer import HistoryWriteError, HistoryWriter
+from chaos.history.writer import POD_WRITER, HistoryWriteError, HistoryWriter
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.api import ApiError
 from chaos.platforms.kubernetes.facts import (
@@ -34,7 +34,7 @@ class Pods:
         self._own = own
         self._lock = threading.Lock()
         self._facts = PodFacts()
-        self._history = HistoryWriter(directory / HISTORY, writer="kubernetes", run=own.run, clock=clock)
+        self._history = HistoryWriter(directory / HISTORY, writer=POD_WRITER, run=own.run, clock=clock)
         selector = f"{names.RUN_LABEL}={own.run}"
         events = EventFacts(self._facts)
         self._watchers = [

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from chaos.jobs.kind import Command, Launch
 from chaos.jobs.mindformers.run_copy import REGISTERED
@@ -28,6 +29,7 @@ class MindFormersCallbacks(MindSporeJob):
         loading=frozenset({"path", "callback"}),
         lacks={**MindSporeJob.traits.lacks, "job.script": "has a script of its own and runs no other"},
     )
+    examples: Mapping[str, Mapping[str, Any]] = {}
     needs: tuple[str, ...] = (*MindSporeJob.needs, "mindformers")
 
     def prepare(self, launch: Launch) -> None:

@@ -75,6 +75,7 @@ class MindFormersRehearsal(MindFormersJob):
         slices=frozenset({1}),
         shards=frozenset({1}),
     )
+    examples: Mapping[str, Mapping[str, Any]] = {"damaged record": {"config": "llama.yaml"}}
     needs: tuple[str, ...] = (*MindFormersJob.needs, "numpy")
     extensions: tuple[str, ...] = (
         "chaos.rehearsal.mindformers.device",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from chaos.jobs.kind import Command, Launch, Simulated
 from chaos.plan.topology.layout import layout_of
@@ -41,6 +41,8 @@ class PlainJob:
         shards=frozenset({1}),
         storage=_CHECKPOINTS,
         any_replica=True,
+        mindspore=False,
+        starts_fast=True,
         alters=frozenset({"gradient", "weight", "activation", "batch", "loss"}),
         ports={"controller": 0},
         own_ports=frozenset({"communicator"}),
@@ -53,6 +55,7 @@ class PlainJob:
         },
     )
     needs: tuple[str, ...] = ()
+    examples: Mapping[str, Mapping[str, Any]] = {"any": {}}
     ports = 1
     extensions: tuple[str, ...] = ("chaos.rehearsal.plain.device", "chaos.rehearsal.desk")
 

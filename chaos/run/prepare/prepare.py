@@ -22,6 +22,7 @@ from chaos.run.prepare.on_platform import platform_of, platform_problems
 from chaos.run.prepare.versions import choose_sdk
 from chaos.scenario.completion import Completion, Unfinished
 from chaos.scenario.errors import Problem, printable, quote
+from chaos.scenario.job import DEFAULT_KIND
 from chaos.scenario.model import Scenario
 from chaos.scenario.names import KnownNames
 from chaos.scenario.rules_base import mapped, text
@@ -49,7 +50,7 @@ def completion(cell: Unfinished) -> Completion | None:
     None where the kind is not known.
     """
     job = mapped(cell.data.get("job"))
-    kind = text(job.get("kind", "rehearsal"))
+    kind = text(job.get("kind", DEFAULT_KIND))
     try:
         loaded = None if kind is None else registry("jobs").load(kind)
     except UnknownName:

@@ -109,8 +109,8 @@ def test_mindspore_is_not_asked_for_a_rollback_after_which_it_saves_over_earlier
 
 def test_where_nothing_can_be_drawn_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("chaos.cli.drawn._TRIES", 5)
-    with pytest.raises(click.UsageError, match="no good recovery of TTP could be drawn for jobs of kind absent"):
-        draw_scenarios(1, 1, kinds=("absent",), mechanisms=("TTP",), directory=tmp_path)
+    with pytest.raises(click.UsageError, match="no good recovery of TTP could be drawn for jobs of kind mindspore"):
+        draw_scenarios(1, 1, kinds=("mindspore",), mechanisms=("TTP",), directory=tmp_path)
 
 
 def run(drawn: Drawn, verdict: str | None, *, directory: str | None = None, load: float = 2.0) -> SoakRun:
