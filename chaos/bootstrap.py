@@ -250,6 +250,16 @@ def environment(programs: Path) -> dict[str, str]:
     return {**os.environ, "PATH": f"{programs}{os.pathsep}{path}", "VIRTUAL_ENV": str(programs.parent)}
 
 
+def environment_of_tests(programs: Path) -> dict[str, str]:
+    """The same for tests, which start thousands of Python processes: they keep the bytecode of what they import.
+
+    Without it each ``chaos`` compiles some 400 modules again, which is half of the time that most commands take.
+    """
+    variables = environment(programs)
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
+    return variables
+
+
 def run_phase(command: list[str], root: Path, variables: dict[str, str]) -> tuple[int, str]:
     """Run a command in ``root``, pass its output on as it comes, and return its exit status and its last line."""
     tail = b""
@@ -298,7 +308,7 @@ def run_tests(root: Path, programs: Path, phases: list[tuple[str, list[str]]], s
     for name, (program, *arguments) in phases:
         say(f"{name}: {program} {' '.join(arguments)}")
         started = time.monotonic()
-        status, last = run_phase([str(programs / program), *arguments], root, environment(programs))
+        status, last = run_phase([str(programs / program), *arguments], root, environment_of_tests(programs))
         times.append((name, time.monotonic() - started))
         if program == "pytest":
             closing.append(last)

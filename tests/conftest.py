@@ -1,6 +1,8 @@
 """Shared by all tests of the repository; a user's ``pytest scenarios/`` is not touched."""
 
+import os
 import resource
+import sys
 
 _OPEN_FILES = 4096
 """An agent's history file is open as long as its process, so a worker that runs thousands of tests keeps hundreds."""
@@ -9,3 +11,7 @@ soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
 if soft != resource.RLIM_INFINITY and soft < wanted:
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+# Tests start thousands of Python processes. Without bytecode each of them compiles all that it imports again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False

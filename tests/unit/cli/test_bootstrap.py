@@ -273,6 +273,17 @@ def test_programs_of_the_environment_come_first_on_the_path(tmp_path: Path) -> N
     assert variables["VIRTUAL_ENV"] == str(tmp_path / ".venv")
 
 
+def test_what_a_phase_starts_keeps_its_bytecode(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    program = tmp_path / "pytest"
+    program.write_text(f"#!{sys.executable}\nimport sys\nprint('kept' if not sys.dont_write_bytecode else 'none')\n")
+    program.chmod(0o755)
+    assert bootstrap.run_tests(tmp_path, tmp_path, [("unit tests", ["pytest"])]) == 0
+    assert b"\nkept\n" in capfdbinary.readouterr().out
+
+
 @pytest.mark.parametrize(("arguments", "code"), [([], 64), (["--help"], 0), (["test", "tests/unit"], 64)])
 def test_bad_usage_does_not_start_a_set_up(arguments: list[str], code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bootstrap, "prepare", lambda root, extras: pytest.fail("it was started"))
