@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from chaos.base.registry import registry
 from chaos.jobs.kind import JobError
+from chaos.platforms.kind import platform_kind
 from chaos.run.driver import _Runner
 from chaos.run.prepare.environment import deciding
 from chaos.run.prepare.inputs import InputChanged, Inputs
@@ -50,7 +50,7 @@ def test_the_key_of_a_baseline_has_this_environment_only_where_jobs_get_it(
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     runner = object.__new__(_Runner)
     runner._inputs, runner._kind, runner._scenario = None, FakeJobKind(), scenario()
-    runner._platform = registry("platforms").load(platform)()
+    runner._platform_kind = platform_kind(platform)
     runner._loaded = LoadedScenario(tmp_path / "x.yaml", "", ())
     assert ("environment OMP_NUM_THREADS" in runner._begun().begun) is not own
 
