@@ -71,7 +71,8 @@ class PlatformKind:
         order: its place where platforms are listed; the lower, the nearer to this host.
         settings: the key of ``cluster`` with what a scenario says for it; None for none. ``must_be_told``: it cannot do
             without.
-        network: name of the platform whose nodes have a network that faults can act on; None where there is none.
+        network: name of the platform that takes its place where nodes are to have a network that faults can act on
+            (``cluster.network``); None where there is none. Scenarios of before name that one themselves.
         traits: what the plan has to know.
 
     What it carries:

@@ -84,8 +84,9 @@ def simulated_protection(scenario: Scenario, sdk: str) -> Iterator[Simulated]:
         yield Simulated(f"taskd and its manager, timings {job.timings}", "cluster agent")
     elif needs_sdk(job) and job.controller == "outside":
         yield Simulated("host of the SDK's controller outside the ranks", "cluster agent")
-    if scenario.cluster.nodes > 1 and platform_kind(scenario.cluster.platform).traits.one_launcher:
-        yield Simulated(f"{scenario.cluster.nodes} nodes: groups of ranks on one host", "platform")
+    cluster = scenario.cluster
+    if cluster.nodes > 1 and not cluster.network and platform_kind(cluster.platform).traits.one_launcher:
+        yield Simulated(f"{cluster.nodes} nodes: groups of ranks on one host", "platform")
 
 
 def steps_per_epoch(job: Job) -> int:

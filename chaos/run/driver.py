@@ -45,7 +45,7 @@ from chaos.run.launch.ports_taken import PortTaken
 from chaos.run.made_with import machine_facts, masked_values, own_code, recorded_command
 from chaos.run.open_files import refuse_too_few
 from chaos.run.prepare.inputs import InputChanged, Inputs
-from chaos.run.prepare.on_platform import platform_of, settings_of
+from chaos.run.prepare.on_platform import named_platform, platform_of, settings_of
 from chaos.run.prepare.prepare import chosen_sdk, examine, needs_of_scenario, plan_cell, unknown_releases
 from chaos.run.prepare.versions import sdk_named, versions, with_timings_of
 from chaos.run.progress import Progress
@@ -358,7 +358,7 @@ class _Runner:
             source=str(self._loaded.path),
             cell="",
             traits=self._traits,
-            platform=self._platform_kind.traits,
+            platform=named_platform(scenario).traits,
             effects={},
             draw_seed=lambda: 0,
             origins=self._cell.origins,

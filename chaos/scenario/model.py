@@ -45,6 +45,11 @@ class Cluster(Model):
     """Where the job lives and how its ranks are laid out."""
 
     platform: str = Field(DEFAULT_PLATFORM, description="Platform that the job lives on.")
+    network: bool = Field(
+        False,
+        description="Start the job on nodes with a network between them that faults can act on (docs/platforms.md). A "
+        "fault that needs one asks for it by itself.",
+    )
     nodes: int = Field(1, ge=1, description="Number of nodes; ranks are spread over them evenly, in order.")
     ranks: int = Field(ge=1, le=MAX_RANKS, description="Number of ranks (worker processes).")
     parallel: Parallel | None = Field(None, description="Parallel sizes. Default: pure data parallelism.")

@@ -37,7 +37,8 @@ def baseline_key(
     job = scenario.job.model_dump(mode="json", exclude=left_out)
     parts: dict[str, Any] = {
         "format": _FORMAT,
-        "cluster": scenario.cluster.model_dump(mode="json"),
+        # Where it is not asked for the key is that of before there was such a wish.
+        "cluster": scenario.cluster.model_dump(mode="json", exclude=None if scenario.cluster.network else {"network"}),
         "job": job,
         "fingerprint": dict(sorted(fingerprint.items())),
         "versions": dict(sorted(versions.items())),

@@ -63,6 +63,7 @@ NODES = PlatformKind(
     name="local-nodes",
     make=_nodes,
     order=10,
+    network=NETWORKS_NAME,
     carries=_ON_NODES,
     why_not=_NO_NAMES,
     own_limits=True,

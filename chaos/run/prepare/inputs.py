@@ -8,8 +8,8 @@ from pathlib import Path
 from chaos.jobs.inputs import SEEN, changes, module_inputs, named_inputs
 from chaos.jobs.kind import JobError, JobKind
 from chaos.machine.job.protocol import PlatformError
-from chaos.platforms.kind import platform_kind
 from chaos.run.prepare.environment import deciding
+from chaos.run.prepare.on_platform import named_platform
 from chaos.scenario.model import Scenario
 
 
@@ -32,7 +32,7 @@ def inputs_of(kind: JobKind, scenario: Scenario, directory: Path, environment: M
 def _of_platform(scenario: Scenario, directory: Path) -> Mapping[str, str]:
     """The fingerprints of files that the job's platform reads."""
     try:
-        return platform_kind(scenario.cluster.platform).inputs(scenario, directory)
+        return named_platform(scenario).inputs(scenario, directory)
     except PlatformError as error:
         raise JobError(str(error)) from error
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from chaos.base.registry import registry
 from chaos.faults.kind import FaultKind, means_of
-from chaos.platforms.kind import PlatformKind, platform_kind
+from chaos.platforms.kind import PlatformKind, platform_kind, platform_kinds
 from chaos.platforms.means import MEANS, NETWORK, WHOLE_NODES
 from chaos.scenario.errors import Problem, printable
 from chaos.scenario.model import Scenario
@@ -45,18 +45,24 @@ def _moved(cell: Cell, changes: Mapping[str, object], hosts: int) -> Cell:
     return replace(cell, scenario=cell.scenario.model_copy(update={"cluster": cluster}))
 
 
+def named_platform(scenario: Scenario) -> PlatformKind:
+    """The platform that the scenario names."""
+    return platform_kind(scenario.cluster.platform)
+
+
 def platform_of(scenario: Scenario) -> PlatformKind:
-    """The platform that the job is started on: one whose nodes have networks of the run's own, where a fault needs
-    them."""
-    faults = registry("faults")
-    wanted = any(means_of(faults.load(fault.kind)) == NETWORK for fault in scenario.faults)
-    kind = platform_kind(scenario.cluster.platform)
+    """The platform that the job is started on.
+
+    Where the scenario or a fault of it asks for a network between nodes it is one whose nodes have such a network.
+    """
+    kind, faults = named_platform(scenario), registry("faults")
+    wanted = scenario.cluster.network or any(means_of(faults.load(fault.kind)) == NETWORK for fault in scenario.faults)
     return platform_kind(kind.network) if wanted and kind.network is not None else kind
 
 
 def settings_of(scenario: Scenario) -> object:
     """What the scenario says for the platform that its job lives on (``cluster.<platform>``); None when nothing."""
-    return platform_kind(scenario.cluster.platform).settings_in(scenario)
+    return named_platform(scenario).settings_in(scenario)
 
 
 def platform_problems(loaded: LoadedScenario, cell: Cell) -> Iterator[Problem]:
@@ -79,6 +85,13 @@ def platform_problems(loaded: LoadedScenario, cell: Cell) -> Iterator[Problem]:
         )
     if platform.must_be_told and platform.settings_in(scenario) is None:
         yield problem("cluster.platform", f"the platform {name} must be told where and how: cluster.{name} is missing")
+    if scenario.cluster.network and NETWORK not in platform.carries:
+        able = [kind.name for kind in platform_kinds() if kind.network is not None]
+        yield problem(
+            "cluster.network",
+            f"the platform {name} has no network between nodes that faults could act on",
+            f"leave it out, or use {' or '.join(able)}",
+        )
     for number in range(len(scenario.faults)):
         for key, message, hint in _fault_problems(platform, scenario, number):
             yield problem(f"faults.{number}.{key}", message, hint)

@@ -18,7 +18,7 @@ from chaos.plan.mechanism import NEEDS, switched_on
 from chaos.plan.model import Plan
 from chaos.platforms.elsewhere import MODULES
 from chaos.run.prepare.known_failure import unknown_checks
-from chaos.run.prepare.on_platform import platform_of, platform_problems
+from chaos.run.prepare.on_platform import named_platform, platform_of, platform_problems
 from chaos.run.prepare.versions import choose_sdk
 from chaos.scenario.completion import Completion, Unfinished
 from chaos.scenario.errors import Problem, printable, quote
@@ -96,7 +96,7 @@ def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None, 
         hazards={kind: one.hazard for kind in kinds if isinstance(one := faults.load(kind), Hazardous)},
         parameters={kind: one.parameters for kind in kinds if isinstance(one := faults.load(kind), Parametrised)},
         lasting=frozenset(kind for kind in kinds if isinstance(faults.load(kind), Lasting)),
-        platform=platform_of(scenario).traits,
+        platform=named_platform(scenario).traits,
         draw_seed=count(fresh_seed() if draw_seed is None else draw_seed).__next__,
         origins=cell.origins,
         facts=cell.facts,

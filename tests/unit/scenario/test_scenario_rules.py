@@ -27,7 +27,7 @@ PHASES = ", ".join(get_args(Phase))
         ("data_parallel: 8", "data_paralel: 8", "unknown key 'data_paralel'", "did you mean 'data_parallel'?"),
         ("nodes: 2", "data-parallel: 2", "unknown key 'data-parallel'", ""),
         ("nodes: 2", "data_parallel: 2", "unknown key 'data_parallel'", "belongs under 'cluster.parallel'"),
-        ("nodes: 2", "xyzzy: 2", "unknown key 'xyzzy'", "known keys here: docker, kubernetes, nodes, parallel"),
+        ("nodes: 2", "xyzzy: 2", "unknown key 'xyzzy'", "here: docker, kubernetes, network, nodes, parallel"),
         ("  steps: 10\n", "", "'job' needs the key 'steps'", ""),
         ("cluster:", "clustre:", "unknown key 'clustre'", "did you mean 'cluster'?"),
         # Types

@@ -73,6 +73,7 @@ SAME: dict[str, dict[str, Any]] = {
 }
 OTHER: dict[str, dict[str, Any]] = {
     "cluster.platform": {"cluster": {"ranks": 4, "platform": "docker"}},
+    "cluster.network": {"cluster": {"ranks": 4, "network": True}},
     "cluster.nodes": {"cluster": {"ranks": 4, "nodes": 2}},
     "cluster.docker": {"cluster": {"ranks": 4, "docker": {"image": "another"}}},
     "cluster.ssh": {"cluster": {"ranks": 4, "ssh": {"inventory": "hosts.yaml"}}},
