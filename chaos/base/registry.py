@@ -1,4 +1,4 @@
-"""Registries: faults, jobs, platforms, checks and readers by name, filled by entry points.
+"""Registries: faults, jobs, mechanisms, platforms, checks and readers by name, filled by entry points.
 
 A package adds one by declaring an entry point; the built-in ones are declared in this project's own pyproject.toml and
 come the same way. Names are known without importing anything; the object is imported when it is asked for.
@@ -126,6 +126,7 @@ class Registry:
 NOUNS = {
     "chaos.faults": "fault kind",
     "chaos.jobs": "job kind",
+    "chaos.mechanisms": "mechanism",
     "chaos.platforms": "platform",
     "chaos.checks": "check",
     "chaos.readers": "reader",

@@ -41,11 +41,7 @@ def background_doubts(plan: Plan, history: History, fault: PlannedFault) -> Iter
 
     The plan takes the last save that was begun. Where it still went on, another one is the last.
     """
-    steps = {
-        one.step
-        for one in plan.recoveries
-        if one.mechanism in ("RSC", "TRE") and one.reads_checkpoint and fault.id in one.faults
-    }
+    steps = {one.step for one in plan.recoveries if one.reads_checkpoint and fault.id in one.faults}
     if plan.restore is not None and fault.effect == "death":
         steps.add(plan.restore.step)
     for rank in range(plan.ranks):

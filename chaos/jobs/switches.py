@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from chaos.plan.mechanism import IMPLIES, NEEDS
 from chaos.scenario.completion import Filled, Origin, Unfinished
 from chaos.scenario.errors import Problem, printable, quote, suggest
+from chaos.scenario.mechanisms import mechanism_names
 from chaos.scenario.rules_base import mapped, text
 from chaos.scenario.terms import Mechanism
 
@@ -32,7 +33,7 @@ _EXAMPLE = 'write it like "{TTP:1,UCE:1}"'
 
 def mechanisms(value: str) -> tuple[Mechanism, ...]:
     """The mechanisms that this value switches on: those whose name is followed by ``:1`` without a blank."""
-    return tuple(name for name in get_args(Mechanism) if f"{name}:1" in value)
+    return tuple(name for name in mechanism_names() if f"{name}:1" in value)
 
 
 def switched_by_environment(cell: Unfinished) -> Iterator[Filled]:
@@ -82,7 +83,7 @@ def misread(value: str) -> Iterator[tuple[str, str]]:
 
 def _against_each_other(parts: list[str], on: tuple[Mechanism, ...]) -> Iterator[tuple[str, str]]:
     for name, count in Counter(part.partition(":")[0].strip() for part in parts if part).items():
-        if count > 1 and name in get_args(Mechanism):
+        if count > 1 and name in mechanism_names():
             yield (
                 f"{name} is switched {count} times: MindSpore's parser takes the last one, and others find '{name}:1' "
                 "wherever it stands",
@@ -109,8 +110,8 @@ def _single(parts: list[str]) -> Iterator[tuple[str, str]]:
             )
         elif known == "ATO":
             yield "ATO is not planned by this version of chaos", "leave it out"
-        elif known not in get_args(Mechanism):
-            yield f"there is no mechanism {quote(known)}", suggest(known, get_args(Mechanism))
+        elif known not in mechanism_names():
+            yield f"there is no mechanism {quote(known)}", suggest(known, mechanism_names())
         elif name != known or state != state.strip():
             if state.strip().startswith("1"):
                 message = f"{quote(part.strip())} has a blank at the colon: MindFormers and MindSpore look for "

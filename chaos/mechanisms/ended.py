@@ -23,7 +23,7 @@ def ends_by_sdk(plan: Plan) -> bool:
 
     With TSP, TRE or RSC alone nobody watches over lost ranks but the launcher or the cluster's agent.
     """
-    return plan.mechanism == "none" and bool(IN_STEP.intersection(plan.protection))
+    return plan.mechanism == "none" and not IN_STEP.isdisjoint(plan.protection)
 
 
 def judge_ended(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:

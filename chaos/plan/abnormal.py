@@ -1,4 +1,4 @@
-"""Abnormal results: which spikes are rolled back, and to where.
+"""Abnormal results: which spikes reach the threshold, and which checkpoint is the newest then.
 
 The plan never looks at a run, so a spike must say what it comes to: the global norm itself (``norm``), or a ``factor``
 that the plan takes for large enough. Check ``injection`` then asks the run whether it came to that.
@@ -6,19 +6,7 @@ that the plan takes for large enough. Check ``injection`` then asks the run whet
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from chaos.plan.model import PlannedFault
-from chaos.scenario.model import Scenario
-from chaos.scenario.terms import Mechanism
-
-
-def rolled_back(scenario: Scenario, fault: PlannedFault, on: Sequence[Mechanism]) -> bool:
-    """Whether TRE answers this spike: it reaches the threshold, in a step that no record of an earlier run lists."""
-    watch = scenario.job.tre
-    if watch is None or "TRE" not in on or fault.trigger.get("step") in watch.recorded:
-        return False
-    return "norm" not in fault.parameters or over(fault, watch.threshold)
 
 
 def over(fault: PlannedFault, threshold: float) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from chaos.plan.constraints import Violation
 from chaos.plan.model import Recovery
@@ -84,13 +83,6 @@ class Answer:
     left: Strike | None = None
     loss: Loss | None = None
     dead: tuple[int, ...] = ()
-
-
-class Acts(Protocol):
-    """A mechanism of the plan: a module of :mod:`chaos.plan.mechanisms`."""
-
-    def answer(self, context: Context, strike: Strike) -> Answer | None:
-        """Its answer; None when it has none, so that the next mechanism is asked. Notes what forbids the scenario."""
 
 
 def note(violation: Violation, problems: Problems, *more: str) -> None:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from chaos.base.growth import FEW
 from chaos.plan.model import ENDING, PHASES, Budget
 from chaos.plan.problems import Problems
+from chaos.plan.registry import Facts
 from chaos.scenario.errors import suggest
 from chaos.scenario.model import Scenario
 
@@ -41,168 +42,18 @@ class Profile:
     ecc: float | None = None
 
 
-_FAST_ONLINE = Profile(total=20.0, phases={"detection": 1.0, "stop": 5.0, "repair": 5.0, "first step": 15.0})
-"""Online repair with short waits. Nothing waits for a heartbeat, since the rank reports its error itself. The total is
-below the sum of the phases: each may be slow on two busy cores, not all of them."""
-
-_VENDOR_ONLINE = Profile(total=30.0, phases={"detection": 6.0, "stop": 10.0, "repair": 10.0, "first step": 20.0})
-"""Online repair with the vendor's waits. Total: the vendor states under 30 s for an online repair by UCE, and HCCE does
-less. Detection: an error that is reported is seen at the next check, every 2 s, and once more; 2 s were observed. The
-limits of the SDK's own actions (30 s for a pre-lock, 180 s for others) would not fit into that total."""
-
-
-_FAST_PAUSE = Profile(total=math.inf, phases={"stop": 10.0, "first step": 15.0})
-"""A pause with short waits: the ranks finish the step that they are in. How long it lasts is the scenario's choice."""
-
-_VENDOR_PAUSE = Profile(total=math.inf, phases={"stop": 15.0, "first step": 20.0})
-"""A pause with the vendor's waits: the controller looks for an order every 2 s and then collects the states for 5 s."""
-
-_FAST_ROLLBACK = Profile(
-    total=40.0, phases={"detection": 5.0, "load": 10.0, "first step": 15.0, "caught up": 30.0}, silence=None
-)
-"""A rollback waits for no clock: the norm is looked at when the step ends. What it takes is loading and training."""
-
-_VENDOR_ROLLBACK = Profile(
-    total=180.0, phases={"detection": 10.0, "load": 60.0, "first step": 60.0, "caught up": 120.0}, silence=None
-)
-"""Total: what the vendor states for the slower of the recoveries without a job restart, under 3 minutes."""
-
-
-_HARDWARE_ONLINE = Profile(total=30.0, phases={}, ecc=60.0)
-"""The vendor states an online repair by UCE in under 30 s, of an HBM multi-bit ECC error in 1 min; HCCE does less."""
-
-_HARDWARE_RESTART = Profile(total=600.0, phases={})
-"""The vendor states a restart of the job in under 10 minutes."""
-
-_HARDWARE: Mapping[str, Profile] = MappingProxyType(
-    {
-        "TTP": _HARDWARE_RESTART,
-        "RSC": _HARDWARE_RESTART,
-        "UCE": _HARDWARE_ONLINE,
-        "HCCE": _HARDWARE_ONLINE,
-        "ARF": Profile(total=180.0, phases={}, given_up=660.0, replacement=600.0),
-        "TRE": Profile(total=180.0, phases={}),
-        "TSP": Profile(total=math.inf, phases={}),
-    }
-)
-"""Real devices: what the vendor states for the whole of a recovery (MindCluster, resumable training: UCE online 30 s,
-HBM multi-bit ECC 1 min, process rescheduling 3 min, job restart 10 min), and nothing for its phases, of which it states
-nothing. A rollback is held to what holds for a process. In vain: the SDK waits 10 minutes for a new process."""
+def _of(timings: str) -> Facts[Profile]:
+    return Facts(lambda mechanism: mechanism.budgets.get(timings))
 
 
 PROFILES: Mapping[str, Mapping[str, Profile]] = MappingProxyType(
-    {
-        # The fast profile: the SDK's waits are short, the rest is what a rehearsal takes on two busy cores. A broken
-        # connection is believed at once, silence only after 5 s.
-        "fast": {
-            "TTP": Profile(
-                total=180.0,
-                phases={
-                    "detection": 2.0,
-                    "stop": 5.0,
-                    "save": 15.0,
-                    "exit": 10.0,
-                    "relaunch": 60.0,
-                    "load": 60.0,
-                    "compile": 60.0,
-                    "first step": 30.0,
-                    "caught up": 60.0,
-                },
-                silence=8.0,
-                unanswered=5.0,
-            ),
-            # The agent looks every 0.1 s; starting again takes what it takes with TTP.
-            "RSC": Profile(
-                total=150.0,
-                phases={
-                    "detection": 3.0,
-                    "stop": 5.0,
-                    "relaunch": 60.0,
-                    "load": 60.0,
-                    "compile": 60.0,
-                    "first step": 30.0,
-                    "caught up": 60.0,
-                },
-            ),
-            "UCE": _FAST_ONLINE,
-            "HCCE": _FAST_ONLINE,
-            "TSP": _FAST_PAUSE,
-            # A new process imports MindSpore and builds its network while others use the cores too. In vain: the SDK
-            # waits 40 s for a new process.
-            "ARF": Profile(
-                total=150.0,
-                phases={
-                    "detection": 2.0,
-                    "stop": 10.0,
-                    "restart": 60.0,
-                    "rebuild": 60.0,
-                    "repair": 15.0,
-                    "first step": 30.0,
-                },
-                silence=8.0,
-                given_up=75.0,
-                replacement=40.0,
-            ),
-            "TRE": _FAST_ROLLBACK,
-        },
-        # The vendor's waits. Detection: a heartbeat is lost after 8 s, checked every 2 s and once more. Stop: states
-        # are collected for 5 s and a pre-lock takes up to 30 s. Save: an action has 180 s. Exit, with an agent: its
-        # answer is waited for 30 s (MINDIO_WAIT_MINDX_TIME). In all: the vendor has a job started again in under 10
-        # minutes.
-        "vendor": {
-            "TTP": Profile(
-                total=600.0,
-                phases={
-                    "detection": 15.0,
-                    "stop": 40.0,
-                    "save": 180.0,
-                    "exit": 30.0,
-                    "relaunch": 60.0,
-                    "load": 60.0,
-                    "compile": 180.0,
-                    "first step": 60.0,
-                    "caught up": 120.0,
-                },
-                silence=15.0,
-                agent=30.0,
-            ),
-            # The agent looks every 5 s. In all: the vendor has a job rescheduled in under 10 minutes.
-            "RSC": Profile(
-                total=600.0,
-                phases={
-                    "detection": 10.0,
-                    "stop": 30.0,
-                    "relaunch": 60.0,
-                    "load": 60.0,
-                    "compile": 180.0,
-                    "first step": 60.0,
-                    "caught up": 120.0,
-                },
-            ),
-            "UCE": _VENDOR_ONLINE,
-            "HCCE": _VENDOR_ONLINE,
-            "TSP": _VENDOR_PAUSE,
-            # 12 to 13 s were observed from the death to the next step. In vain: the SDK waits 10 minutes.
-            "ARF": Profile(
-                total=240.0,
-                phases={
-                    "detection": 15.0,
-                    "stop": 40.0,
-                    "restart": 60.0,
-                    "rebuild": 60.0,
-                    "repair": 30.0,
-                    "first step": 60.0,
-                },
-                silence=15.0,
-                given_up=660.0,
-                replacement=600.0,
-            ),
-            "TRE": _VENDOR_ROLLBACK,
-        },
-        "hardware": _HARDWARE,
-    }
+    {timings: _of(timings) for timings in ("fast", "vendor", "hardware")}
 )
-"""Timing profile → mechanism → budgets."""
+"""Timing profile → mechanism → budgets.
+
+fast: the SDK's waits are short, the rest is what a rehearsal takes on two busy cores. vendor: the vendor's waits.
+hardware: real devices, with what the vendor states for the whole of a recovery.
+"""
 
 
 def growth(timings: str, ranks: int) -> float:

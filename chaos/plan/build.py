@@ -24,7 +24,6 @@ from chaos.plan.hazard import Hazard, check_allowed, hazard_reasons
 from chaos.plan.healed import check_healed
 from chaos.plan.job_limits import job_violations
 from chaos.plan.mechanism import SAVING, switched_on
-from chaos.plan.mechanisms.tre import check_abnormal
 from chaos.plan.memory import ECC
 from chaos.plan.model import Plan, Watch
 from chaos.plan.op_retry import check_op_retry
@@ -32,11 +31,11 @@ from chaos.plan.outcome import check_reachable, derive
 from chaos.plan.own_ends import check_own_ends
 from chaos.plan.parameters import Parameters, check_parameters
 from chaos.plan.partitions import check_partitions, partition_reasons, waits_for_the_end
-from chaos.plan.pauses import check_pauses
 from chaos.plan.platform_traits import SEVERAL_HOSTS, PlatformTraits
 from chaos.plan.ports import check_ports
 from chaos.plan.problems import Lines, Problems
 from chaos.plan.reasons import expectation_lines, reasons
+from chaos.plan.registry import in_order
 from chaos.plan.restore import plan_restore, writes_group_info
 from chaos.plan.schedule import ABNORMAL, plan_faults
 from chaos.plan.sinking import check_sinking
@@ -129,10 +128,11 @@ def build_plan(
     check_own_ends(scenario, faults, problems)
     check_hangs(scenario, faults, traits, problems)
     check_storage(scenario, faults, traits, problems)
-    check_pauses(scenario, layout.ranks, faults, problems)
     check_partitions(scenario, layout, faults, problems)
     check_op_retry(scenario, problems)
-    check_abnormal(scenario, faults, traits, problems)
+    for mechanism in in_order():
+        if mechanism.check is not None:
+            mechanism.check(scenario, faults, traits, problems)
     check_reachable(faults, problems)
     check_sinking(scenario, problems)
     check_accumulation(scenario, faults, problems)

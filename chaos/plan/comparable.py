@@ -103,7 +103,7 @@ def plan_comparable(
 
 def _changes(scenario: Scenario, faults: Sequence[Scheduled], recoveries: Sequence[Recovery]) -> list[_Change]:
     """In the order in which they are made."""
-    broken = {name for one in recoveries if one.mechanism == "TRE" and not one.succeeds for name in one.faults}
+    broken = {name for one in recoveries if one.reads_checkpoint and not one.succeeds for name in one.faults}
     found = [_Change(one, corruption_limit(one), False) for one in faults if one.effect == SILENT]
     for one in faults:
         limit = spike_limit(scenario, one, broken=one.fault.id in broken) if one.effect == ABNORMAL else None

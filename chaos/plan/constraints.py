@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from chaos.plan.describe import group, ranks
-from chaos.plan.mechanism import DOCUMENT, IMPLIES, need_message
+from chaos.plan.mechanism import DOCUMENT, IMPLIES, NEEDS, SAVING, need_message, switched_on
+from chaos.plan.registry import Names, mechanisms
 from chaos.plan.steps import Loss
 from chaos.plan.topology.layout import Layout
 from chaos.plan.topology.survive import survive
@@ -55,6 +56,10 @@ def unknown_strategy(scenario: Scenario) -> Violation | None:
     )
 
 
+_ONLY_ONE = Names(lambda mechanism: mechanism.only_one)
+"""Mechanisms that MindSpore takes for the only one where none is on that saves a state."""
+
+
 def never_registered(on: Iterable[Mechanism]) -> Violation | None:
     """TRE, and TSP, are taken for the only one that is on where no mechanism is that saves a state.
 
@@ -62,17 +67,18 @@ def never_registered(on: Iterable[Mechanism]) -> Violation | None:
     ``TrainFaultTolerance._only_enable_tre`` and ``_only_enable_tsp``.
     """
     names = set(on)
-    alone = next((one for one in ("TRE", "TSP") if one in names), None)
-    off = next((one for one in ("HCCE", "TSP") if one in names and one != alone), None)
-    if alone is None or off is None or names & {"TTP", "UCE", "ARF"}:
+    alone = next((one for one in _ONLY_ONE if one in names), None)
+    off = next((one for one in NEEDS["MindIO"] if one in names and one != alone), None)
+    if alone is None or off is None or not SAVING.isdisjoint(switched_on(names)):
         return None
+    saving = [one for one in mechanisms() if not SAVING.isdisjoint(switched_on((one,)))]
     return Violation(
         "job.protection",
-        f"{alone} silently switches {off} off: where none of TTP, UCE and ARF is on, MindSpore takes {alone} for the "
-        f"only mechanism and registers nothing for {off} with the SDK (2.10, TrainFaultTolerance."
-        f"_only_enable_{alone.lower()})",
+        f"{alone} silently switches {off} off: where none of {', '.join(saving[:-1])} and {saving[-1]} is on, "
+        f"MindSpore takes {alone} for the only mechanism and registers nothing for {off} with the SDK (2.10, "
+        f"TrainFaultTolerance._only_enable_{alone.lower()})",
         text=off,
-        hint=f"switch TTP on as well, or take {off} out",
+        hint=f"switch {SAVING} on as well, or take {off} out",
     )
 
 
@@ -117,19 +123,6 @@ def sink_above_one(scenario: Scenario, layout: Layout, mechanism: Mechanism) -> 
         f"the sink size is {size}. {_by(scenario, mechanism)}{rule}",
         text=str(size),
         hint=f"set job.sink_size: 1, or take {mechanism} out of job.protection",
-    )
-
-
-def no_agent(scenario: Scenario) -> Violation | None:
-    """RSC only hands the processes over: somebody must be there to take them."""
-    if scenario.job.agent:
-        return None
-    return Violation(
-        "job.protection",
-        f"RSC needs a cluster agent, which starts the ranks again ({DOCUMENT}, environment variables: it only hands "
-        "the processes over to a third-party component), and job.agent is false",
-        text="RSC",
-        hint="set job.agent: true",
     )
 
 

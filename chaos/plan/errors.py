@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from chaos.plan.describe import ranks
-from chaos.plan.mechanism import COMMUNICATION, DOCUMENT, LOW_LEVEL, MEMORY, switched_on
+from chaos.plan.mechanism import COMMUNICATION, LOW_LEVEL, RESTARTING, switched_on
 from chaos.plan.moments import PHASE_ORDER, Point
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import Scheduled
@@ -35,10 +35,8 @@ def check_errors(scenario: Scenario, faults: Sequence[Scheduled], problems: Prob
     raised = [fault for fault in faults if fault.raised]
     for fault in raised:
         _check_trigger(fault, problems)
-        _check_promise(scenario, fault, problems)
         if fault.fault.kind in (LINK, DEVICE_LINK):
             _check_link(scenario, fault, problems)
-        _check_chooser(scenario, fault, problems)
     timed = [fault for fault in raised if fault.moment.exact and fault.repaired_by is not None]
     for fault in timed:
         _check_step(scenario, fault, problems)
@@ -79,20 +77,6 @@ def _check_trigger(fault: Scheduled, problems: Problems) -> None:
         )
 
 
-def _check_promise(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:
-    """With HCCE on, MindSpore reports a memory error as such even if UCE is off; nobody says what happens then."""
-    on = switched_on(scenario.job.protection)
-    if fault.effect not in (MEMORY, LOW_LEVEL) or fault.repaired_by is not None or "HCCE" not in on:
-        return
-    problems.add(
-        "job.protection",
-        f"{ranks(fault.fault.ranks)} has a memory error ({problems.where(fault.path)}), and HCCE is on without UCE: "
-        f"{DOCUMENT} promises nothing for a memory error without UCE, so nothing can be judged",
-        text=", ".join(scenario.job.protection),
-        hint="add UCE to job.protection, or take HCCE out of it",
-    )
-
-
 def _check_link(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:
     """A link that is down is planned for a job that is started again: then it does not matter which ranks give up."""
     if scenario.job.hccl is None and fault.fault.kind == LINK:
@@ -102,30 +86,15 @@ def _check_link(scenario: Scenario, fault: Scheduled, problems: Problems) -> Non
             text=LINK,
             hint="write job.hccl, for example hccl: {watchdog: false, time_scale: 0.01}",
         )
-    others = [mechanism for mechanism in switched_on(scenario.job.protection) if mechanism != "RSC"]
+    others = [mechanism for mechanism in switched_on(scenario.job.protection) if mechanism not in RESTARTING]
     if others:
         problems.add(
             "job.protection",
             f"with {', '.join(others)} what becomes of a broken link depends on the order in which the ranks give up "
             f"({problems.where(fault.path)}): where all do at once no rank is left to save",
             text=others[0],
-            hint="switch RSC on alone, or use the fault kind hcce",
+            hint=f"switch {RESTARTING} on alone, or use the fault kind hcce",
         )
-
-
-def _check_chooser(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:
-    """Somebody must prefer the online repair to the replacement of the rank."""
-    job = scenario.job
-    if "ARF" not in job.protection or job.agent or job.controller != "rank 0":
-        return
-    problems.add(
-        "job.protection",
-        f"{ranks(fault.fault.ranks)} has a {fault.effect} ({problems.where(fault.path)}) and ARF is on, but without "
-        "job.agent MindSpore itself chooses the last strategy that the SDK offers, which then is to replace the rank, "
-        "though nobody starts it again",
-        text="ARF",
-        hint="set job.agent: true, or take ARF out of job.protection",
-    )
 
 
 def _check_step(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from chaos.plan.mechanism import NEEDS, switched_on
+from chaos.plan.mechanism import NEEDS, RESTARTING, switched_on
 from chaos.plan.problems import Problems
 from chaos.plan.traits import JobTraits
 from chaos.scenario.fault import Fault
@@ -78,7 +78,7 @@ def _check_for_ever(scenario: Scenario, fault: Scheduled, traits: JobTraits, pro
             text=fault.fault.kind,
             hint="write job.hccl, for example hccl: {watchdog: false, time_scale: 0.01}",
         )
-    others = [mechanism for mechanism in switched_on(scenario.job.protection) if mechanism != "RSC"]
+    others = [mechanism for mechanism in switched_on(scenario.job.protection) if mechanism not in RESTARTING]
     if others:
         problems.add(
             "job.protection",
@@ -86,7 +86,7 @@ def _check_for_ever(scenario: Scenario, fault: Scheduled, traits: JobTraits, pro
             f"up ({problems.where(fault.path)}): its heartbeat goes on, and where all others report an error at once "
             "no rank is left to save",
             text=others[0],
-            hint="switch RSC on alone, or give the hang seconds after which it ends",
+            hint=f"switch {RESTARTING} on alone, or give the hang seconds after which it ends",
         )
 
 
@@ -112,5 +112,5 @@ def _check_heartbeat(scenario: Scenario, fault: Scheduled, problems: Problems) -
             f"heartbeat is no Python and goes on, that of the stand-in stops, so with {', '.join(needing)} nothing "
             "can be judged",
             text=needing[0],
-            hint="use suspend for a heartbeat that stops, hang for one that goes on, or switch RSC on alone",
+            hint=f"use suspend for a heartbeat that stops, hang for one that goes on, or switch {RESTARTING} on alone",
         )

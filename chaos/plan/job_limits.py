@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import reduce
-from typing import get_args
 
 from chaos.plan.constraints import Violation
 from chaos.plan.describe import count
 from chaos.plan.topology.layout import Layout
 from chaos.plan.traits import JobTraits
 from chaos.scenario.job import Job
+from chaos.scenario.mechanisms import mechanism_names
 from chaos.scenario.model import Scenario
-from chaos.scenario.terms import Mechanism
 
 _BY_PATH = {"path": "", "callback": ", or let the agent come by PYTHONPATH (job.loading: path)"}
 
@@ -69,7 +68,7 @@ def _not_done(scenario: Scenario, traits: JobTraits, kind: str) -> Iterator[Viol
     """Mechanisms and aids that the scenario asks for, and this kind of job does not have."""
     for mechanism in scenario.job.protection:
         if traits.mechanisms is not None and mechanism not in traits.mechanisms:
-            known = ", ".join(one for one in get_args(Mechanism) if one in traits.mechanisms)
+            known = ", ".join(one for one in mechanism_names() if one in traits.mechanisms)
             knows = f"it knows {known}; run the scenario on another job kind, such as rehearsal"
             yield Violation(
                 "job.protection",

@@ -4,35 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
+from chaos.plan.registry import Facts, Names, in_order, mechanisms
 from chaos.scenario.terms import Mechanism
+
+if TYPE_CHECKING:
+    from chaos.plan.model import PlannedFault
+    from chaos.scenario.model import Scenario
 
 DOCUMENT = "MindSpore Transformers, Training High Availability"
 """The vendor's document that the rules of this package come from."""
 
-IMPLIES: Mapping[Mechanism, Mechanism] = MappingProxyType({"UCE": "TTP", "ARF": "TTP"})
-"""Mechanisms that switch another one on: the end-of-life checkpoint is the last safeguard of UCE and ARF."""
+IMPLIES: Mapping[str, str] = Facts(lambda mechanism: mechanism.implies)
+"""Mechanisms that switch another one on: the end-of-life checkpoint is a last safeguard."""
 
-FOR_LOST_RANKS: tuple[Mechanism, ...] = ("ARF", "RSC", "TTP")
-"""Mechanisms that act when a process is lost, the one that decides the outcome first.
-
-ARF is tried before TTP. RSC comes behind TTP but stands before it: where it is on, it starts the job again after the
-checkpoint, so the outcome is no longer TTP's alone.
-"""
-
-PAUSING: frozenset[Mechanism] = frozenset({"TSP"})
+PAUSING = Names(lambda mechanism: mechanism.pauses)
 """Mechanisms that hold the training back and let it go on, without losing anything."""
 
-ONLINE: tuple[Mechanism, ...] = ("UCE", "HCCE")
+ONLINE = Names(lambda mechanism: mechanism.in_place)
 """Mechanisms that repair a rank while its process lives on, and save nothing."""
 
-SAVING: frozenset[Mechanism] = frozenset({"TTP"})
+SAVING = Names(lambda mechanism: mechanism.saves)
 """Mechanisms that leave an end-of-life checkpoint."""
 
-SUPPORTED: frozenset[Mechanism] = SAVING | frozenset(ONLINE) | PAUSING | {"ARF", "RSC", "TRE"}
-"""Mechanisms whose outcome this version can plan."""
+RESTARTING = Names(lambda mechanism: mechanism.restarts_all)
+"""Mechanisms that start all ranks again, whatever the others have seen of the fault."""
 
-IN_STEP: frozenset[Mechanism] = frozenset({"TTP", "UCE", "HCCE", "ARF"})
+IN_STEP = Names(lambda mechanism: mechanism.in_step)
 """Mechanisms with which the optimizer's wrapper sums a flag over all ranks before each update.
 
 No rank finishes a step then before every rank has reduced its gradients. Without them the ranks of a replica group wait
@@ -52,29 +51,15 @@ TIMED = "timed memory error"
 LOW_LEVEL, IN_UPDATE = "memory error without loss", "memory error in the optimizer's update"
 """Memory errors in which no memory that is needed was lost, and those that no mechanism can repair online."""
 
+
+def _needing(need: str) -> Facts[str]:
+    return Facts(lambda mechanism: mechanism.needs.get(need))
+
+
 NEEDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {
-        "replicas": {
-            "TTP": "a surviving replica of every rank must be there to save the end-of-life checkpoint",
-            "UCE": "a rank with a memory error is repaired with the state of its replica",
-            "ARF": "a replacement rank gets its state from its replica",
-        },
-        "sink size 1": {
-            "TTP": "the number of the saved step is right only when one step is one sink",
-            "UCE": "only whole sinks can be replayed, so the failing step must be one sink",
-            "HCCE": "the step that failed to communicate is replayed, so it must be one sink",
-            "ARF": "the step in which the rank was lost is replayed, so it must be one sink",
-        },
-        "MindIO": {
-            "TTP": "the MindIO TFT controller collects the ranks' states and chooses who saves",
-            "UCE": "the MindIO TFT controller steers the repair from the replica",
-            "HCCE": "the MindIO TFT controller steers stop, clean and replay on all ranks",
-            "ARF": "the MindIO TFT controller steers the rebuilding of the groups and the copy to the new rank",
-            "TSP": "the MindIO TFT controller pauses the ranks after the same step",
-        },
-    }
+    {need: _needing(need) for need in ("replicas", "sink size 1", "MindIO")}
 )
-"""Need → mechanism → why. A mechanism that is missing under a need does not have it: TRE and RSC have none.
+"""Need → mechanism → why. A mechanism that is missing under a need does not have it.
 
 Source: the document's table of constraints and dependencies.
 """
@@ -91,23 +76,17 @@ def switched_on(protection: Iterable[Mechanism]) -> tuple[Mechanism, ...]:
     return tuple(on)
 
 
-def acts_on_loss(on: Iterable[Mechanism]) -> Mechanism | None:
-    """The mechanism that decides the outcome when ranks are lost, None if none of those that are on can act."""
-    available = set(on)
-    return next((mechanism for mechanism in FOR_LOST_RANKS if mechanism in available), None)
-
-
 def acts_on_error(effect: str, on: Iterable[Mechanism]) -> Mechanism | None:
-    """The online mechanism that repairs an error of the device, None if none of those that are on does.
+    """The mechanism that answers an effect online; None if none of those that are on does."""
+    on = tuple(on)
+    return next((one.name for one in in_order() if effect in one.repairs and one.is_on(on)), None)
 
-    MindSpore's wrapper around the training handles a communication error not only with HCCE on, but also with UCE.
-    """
-    available = set(on)
-    if effect in (MEMORY, LOW_LEVEL) and "UCE" in available:
-        return "UCE"
-    if effect == COMMUNICATION and available & {"HCCE", "UCE"}:
-        return "HCCE"
-    return None
+
+def answers_online(scenario: Scenario, fault: PlannedFault, on: Iterable[Mechanism]) -> Mechanism | None:
+    """The mechanism that answers a fault while every process lives on; None if none of those that are on does."""
+    name = acts_on_error(fault.effect, on)
+    condition = None if name is None else mechanisms()[name].repairs_if
+    return name if condition is None or condition(scenario, fault) else None
 
 
 def need_message(mechanism: str, need: str) -> str | None:

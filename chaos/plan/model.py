@@ -5,43 +5,19 @@ A plan is data. Checks compare it with the history; nothing here looks at a run.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from chaos.plan.registry import Facts, Names
 from chaos.scenario import job
 
 MOST_STEPS_PER_UPDATE = job.MOST_STEPS_PER_UPDATE
 
-PHASES: dict[str, tuple[str, ...]] = {
-    "TTP": ("detection", "stop", "save", "exit", "relaunch", "load", "compile", "first step", "caught up"),
-    "UCE": ("detection", "stop", "repair", "first step"),
-    "HCCE": ("detection", "stop", "repair", "first step"),
-    "RSC": ("detection", "stop", "relaunch", "load", "compile", "first step", "caught up"),
-    "TSP": ("stop", "pause", "first step"),
-    "ARF": ("detection", "stop", "restart", "rebuild", "repair", "first step"),
-    "TRE": ("detection", "load", "first step", "caught up"),
-}
-"""Phases of the recovery, in order, by the mechanism that acts.
+PHASES: Mapping[str, tuple[str, ...]] = Facts(lambda mechanism: mechanism.phases)
+"""Phases of the recovery, in order, by the mechanism that acts. Each mechanism says in its package what ends them."""
 
-Of an online repair: ``detection`` lasts from the fault until the controller knows of it (STATE_OP_ABNORMAL), ``stop``
-until all ranks are stopped and cleaned (STATE_OP_REPAIR), ``repair`` until all are told to go on (STATE_OP_NORMAL),
-``first step`` until every rank has ended its first step after that.
-
-Of a restart of all ranks (RSC): ``detection`` lasts until the first rank that lives is killed, ``stop`` until all have
-ended, ``relaunch`` until all have started again, ``load`` until all have their state, the others as with TTP.
-
-Of a pause: ``stop`` lasts from the order until all ranks are paused, ``pause`` until they are told to go on, ``first
-step`` until every rank has ended its first step after that.
-
-ARF has two more before ``repair``: ``restart`` lasts until new processes have registered and the groups begin to be
-rebuilt, ``rebuild`` until they have come to their first collective and the copying of state begins.
-
-Of a rollback (TRE): ``detection`` lasts from the fault until every rank begins to load the checkpoint, ``load`` until
-every rank has, ``caught up`` until every rank has ended the abnormal step again.
-"""
-
-
-ENDING: frozenset[str] = frozenset({"TTP"})
+ENDING = Names(lambda mechanism: mechanism.ends_launch)
 """Mechanisms with which the launch ends: training goes on when the job is started again."""
 
 

@@ -5,21 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from chaos.plan.answer import Acts, Answer, Context
+from chaos.plan.answer import Answer, Context
 from chaos.plan.mechanism import switched_on
-from chaos.plan.mechanisms import arf, online, rsc, tre, tsp, ttp
 from chaos.plan.model import STORAGE, Recovery
 from chaos.plan.problems import Problems
+from chaos.plan.registry import in_order
 from chaos.plan.schedule import Scheduled
 from chaos.plan.steps import Loss
 from chaos.plan.strike import Strike, check_apart, strikes
 from chaos.scenario.model import Scenario
-
-ORDER: tuple[Acts, ...] = (tsp, tre, online, arf, rsc, ttp)
-"""The mechanisms in the order in which they take effect; the last one always answers.
-
-Source: MindSpore Transformers, Training High Availability (UCE, ARF, end-of-life CKPT; the fast recovery: TRE, ARF).
-"""
 
 
 @dataclass(frozen=True)
@@ -73,7 +67,7 @@ def derive(
 
 def _answer(context: Context, strike: Strike, answers: list[Answer]) -> Strike:
     """Ask the mechanisms in their order, until one succeeds or none is left; returns what was left of the strike."""
-    for mechanism in ORDER:
+    for mechanism in in_order():
         answer = mechanism.answer(context, strike)
         if answer is None:
             continue

@@ -13,8 +13,9 @@ from types import MappingProxyType
 
 from chaos.plan.budgets import profile_of
 from chaos.plan.describe import ranks
-from chaos.plan.mechanism import switched_on
+from chaos.plan.mechanism import SAVING, switched_on
 from chaos.plan.problems import Problems
+from chaos.plan.registry import Facts
 from chaos.plan.schedule import PAUSE, Scheduled
 from chaos.plan.sides import PARTITION, UNNOTICED, ends_by_itself, is_cut_off
 from chaos.plan.topology.layout import Layout
@@ -25,7 +26,8 @@ from chaos.scenario.model import Scenario
 _CONTROLLER_NODE = 0
 """The node that the controller is on, in rank 0 or beside the ranks."""
 
-_ACTS = "TTP"
+_NOT_CUT_OFF = Facts(lambda mechanism: mechanism.cut_off)
+"""Why a mechanism is not planned together with nodes that are cut off."""
 
 _HOLD_UP = (PARTITION, "port-blocked", "network-delay", "network-loss", "network-rate")
 """Kinds that keep packets on their way; else all that a rank has sent has reached the others when it is held."""
@@ -116,17 +118,14 @@ def _check_sides(fault: Scheduled, layout: Layout, problems: Problems) -> None:
 
 def _check_mechanisms(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:
     on = switched_on(scenario.job.protection)
-    if _ACTS not in on:
+    if SAVING.isdisjoint(on):
         problems.add(
             "job.protection",
             f"nobody is promised to notice fault {fault.fault.id!r} ({problems.where(fault.path)}): the processes live "
-            f"and their connections stay, and without {_ACTS} no controller misses a heartbeat",
-            hint=f"add {_ACTS}, or give the fault seconds of at most {UNNOTICED:g}",
+            f"and their connections stay, and without {SAVING} no controller misses a heartbeat",
+            hint=f"add {SAVING}, or give the fault seconds of at most {UNNOTICED:g}",
         )
-    for mechanism, why in (
-        ("ARF", "new processes of the lost ranks would start on nodes that are cut off, or on ones that nothing names"),
-        ("RSC", "the cluster's agent would start ranks again on nodes that it does not reach"),
-    ):
+    for mechanism, why in _NOT_CUT_OFF.items():
         if mechanism in on:
             problems.add(
                 "job.protection",
@@ -143,7 +142,7 @@ def _check_seconds(scenario: Scenario, fault: Scheduled, problems: Problems) -> 
     if not isinstance(seconds, int | float):
         return
     path = f"{fault.path}.parameters.seconds"
-    profile = profile_of(scenario.job.timings, _ACTS, scenario.cluster.ranks)
+    profile = profile_of(scenario.job.timings, next(iter(SAVING)), scenario.cluster.ranks)
     if profile.silence is None or "stop" not in profile.phases:
         problems.add(
             path,

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chaos.plan.abnormal import rolled_back
 from chaos.plan.corruption import SILENT
 from chaos.plan.hangs import HANG, hang_effect
 from chaos.plan.mechanism import (
@@ -19,7 +18,7 @@ from chaos.plan.mechanism import (
     ONLINE,
     TIMED,
     UNKNOWN_ERROR,
-    acts_on_error,
+    answers_online,
     switched_on,
 )
 from chaos.plan.memory import memory_effect
@@ -174,10 +173,7 @@ def plan_faults(
             effect=effect,
             role=target.role,
         )
-        repaired_by = acts_on_error(effect, on)
-        if effect == ABNORMAL and rolled_back(scenario, planned, on):
-            repaired_by = "TRE"
-        scheduled.append(Scheduled(planned, effect, moment, path, repaired_by))
+        scheduled.append(Scheduled(planned, effect, moment, path, answers_online(scenario, planned, on)))
     return tuple(scheduled)
 
 

@@ -116,7 +116,7 @@ def _barrier_comes(
         return False
     saving = (
         name.startswith("checkpoint.") and name != "checkpoint.load"
-    )  # when one is loaded, chaos.plan.mechanisms.tre knows
+    )  # when one is loaded, the mechanism knows that goes back to it
     if saving and not _saves_at(step, job.steps, job.checkpoint_interval):
         interval = job.checkpoint_interval
         saved = "no periodic checkpoint" if interval is None else f"one every {interval} steps"

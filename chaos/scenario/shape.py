@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from chaos.scenario.lines import Path
 from chaos.scenario.model import Scenario
+from chaos.scenario.terms import RegisteredWord
 
 
 def models_in(annotation: Any) -> tuple[type[BaseModel], ...]:
@@ -23,6 +24,8 @@ def literals_in(annotation: Any) -> tuple[Any, ...]:
     """The fixed values that a type admits, looked for in the same way."""
     if typing.get_origin(annotation) is Literal:
         return typing.get_args(annotation)
+    if isinstance(annotation, RegisteredWord):
+        return annotation.words()
     return tuple(value for part in typing.get_args(annotation) for value in literals_in(part))
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from chaos.scenario.duration import parse_duration, show_duration
+from chaos.scenario.mechanisms import mechanism_names
 
 FROM_FILE = "file"
 """Validation context of values that were read from a file: there a float is a duration without its unit."""
@@ -41,8 +45,28 @@ def _as_tuple(value: object) -> object:
 Ranks = Annotated[tuple[Rank, ...], BeforeValidator(_as_tuple)]
 """Ranks as a list. Converted here, since inside a union older pydantic does not heed a field's ``strict=False``."""
 
-Mechanism = Literal["TTP", "UCE", "HCCE", "TRE", "ARF", "TSP", "RSC"]
-"""The seven high-availability mechanisms, by their names in MS_ENABLE_TFT."""
+
+@dataclass(frozen=True)
+class RegisteredWord:
+    """One of the names of a registry, which is asked when a value is validated: as a literal, and never at import."""
+
+    words: Callable[[], tuple[str, ...]]
+
+    def __get_pydantic_core_schema__(self, source: object, handler: object) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self._validate)
+
+    def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
+        return {"enum": list(self.words()), "type": "string"}
+
+    def _validate(self, value: object) -> object:
+        if value in self.words():
+            return value
+        expected = " or ".join(map(repr, self.words()))
+        raise PydanticCustomError("literal_error", "Input should be {expected}", {"expected": expected})
+
+
+Mechanism = Annotated[str, RegisteredWord(mechanism_names)]
+"""The high-availability mechanisms, by their names in MS_ENABLE_TFT."""
 
 Strategy = Literal["retry", "recover-in-place", "recover", "elastic-training", "dump", "exit"]
 """MindCluster's recovery strategies (``recover-strategy``), the most preferred one first."""

@@ -27,6 +27,9 @@ ENGINE = {"plan", "evidence", "checks", "report", "store", "run", "heal", "docto
 PLATFORMS_IN_COMMON = PACKAGE / "platforms" / "network"
 """The one package of `chaos/platforms/` that is no platform: the network between nodes of this host."""
 
+EXPECTING = ("mechanism", "plan", "budgets")
+"""Files of a mechanism that say what is expected of it. They are loaded with every plan, and never look at a run."""
+
 ENTRANCES = {"__init__", "__main__"}
 
 _ROW = re.compile(r"^\| `chaos/(?P<room>\w+)(?:/|\.py)` \|[^|]*\| (?P<imports>[^|]*) \|$", re.MULTILINE)
@@ -133,3 +136,15 @@ def test_what_proves_a_fault_never_imports_what_makes_it() -> None:
         if (parts := name.split("."))[:2] == ["chaos", "faults"] and not JUDGING.fullmatch("".join(parts[3:4]))
     ]
     assert made == []
+
+
+def test_what_expects_a_mechanism_never_looks_at_a_run() -> None:
+    files = [path for name in EXPECTING for path in sorted((PACKAGE / "mechanisms").glob(f"*/{name}.py"))]
+    assert {path.stem for path in files} == set(EXPECTING)
+    looks = [
+        f"{path.relative_to(REPOSITORY)}: {module}"
+        for path in files
+        for module in imported(path)
+        if (parts := module.split("."))[0] == "chaos" and parts[1] in {"evidence", "history", "observe", "faults"}
+    ]
+    assert looks == []

@@ -115,7 +115,7 @@ def _hit(history: History, act: Event) -> Moment:
 
 def phase_names(plan: Plan) -> tuple[str, ...]:
     """The phases that this plan's recovery has: without a resume it ends with the job."""
-    if plan.mechanism in PHASES and plan.mechanism != TTP:
+    if plan.mechanism is not None and plan.mechanism in PHASES and plan.mechanism != TTP:
         return PHASES[plan.mechanism]
     return PHASES[TTP] if plan.resumes else _BEFORE_RESTART
 

@@ -14,7 +14,7 @@ import numpy
 import pytest
 
 import chaos.rehearsal.job
-from chaos.plan.mechanisms.tre import EXCLUSIVE
+from chaos.mechanisms.tre.plan import EXCLUSIVE
 
 SOURCE = Path(chaos.rehearsal.job.__file__).parent / "jobs" / "global_norm.py"
 

@@ -8,15 +8,7 @@ from chaos.plan.answer import PROVE_NONE, Answer, Context, note
 from chaos.plan.constraints import CONTROLLER_RANK, loss_violations, nothing_left
 from chaos.plan.describe import are_lost, ranks
 from chaos.plan.handlers import spoilers
-from chaos.plan.mechanism import (
-    DOCUMENT,
-    FOR_LOST_RANKS,
-    IN_UPDATE,
-    MEMORY,
-    SUPPORTED,
-    UNKNOWN_ERROR,
-    acts_on_loss,
-)
+from chaos.plan.mechanism import DOCUMENT, IN_UPDATE, MEMORY, UNKNOWN_ERROR
 from chaos.plan.model import (
     STORAGE,
     STORAGE_DENIED,
@@ -42,8 +34,6 @@ _STORAGE_WORDS = {
     VOLUME_GONE: "taken the volume from its node",
 }
 
-_SUPPORTED = [mechanism for mechanism in FOR_LOST_RANKS if mechanism in SUPPORTED]
-
 
 def answer(context: Context, strike: Strike) -> Answer:
     """The end-of-life checkpoint, or why there is none. The launch ends either way."""
@@ -53,24 +43,13 @@ def answer(context: Context, strike: Strike) -> Answer:
     dead = _dead(strike, lethal)
     cause = strike.first.path
     lost = are_lost(dead)
-    # Where ARF is on it has been asked before, and has failed or cannot act.
-    actor = acts_on_loss(one for one in context.on if one != "ARF")
     late = nothing_left(loss, scenario.job.steps, cause)
     if late is not None:
         note(late, context.problems)
-    if actor is None:
+    if "TTP" not in context.on:
         has = f"job.protection has only {', '.join(context.on)}" if context.on else "job.protection is empty"
         why = f"{lost} and {has}, so no mechanism can act and the job just ends{_counted(strike)}"
         return Answer(None, why, cause, ends=True, loss=loss, dead=dead)
-    if actor not in SUPPORTED:
-        context.problems.add(
-            "job.protection",
-            f"{actor} would act when {lost} ({context.problems.where(cause)}), which is not yet supported by this "
-            "version",
-            text=actor,
-            hint=f"take {actor} out of job.protection; supported for lost ranks: {', '.join(_SUPPORTED)}",
-        )
-        return Answer(None, "", cause, ends=True, loss=loss, dead=dead)
     if scenario.job.agent and "dump" not in scenario.job.strategies:
         why = (
             f"{lost}, and dump is not among job.strategies ({', '.join(scenario.job.strategies)}), so the cluster's "

@@ -13,35 +13,31 @@ from chaos.plan.answer import PROVE_NONE, Answer, Context, note
 from chaos.plan.constraints import Violation
 from chaos.plan.describe import group, ranks
 from chaos.plan.handlers import sharing, spoilers
-from chaos.plan.mechanism import DOCUMENT, LOW_LEVEL, MEMORY
+from chaos.plan.mechanism import DOCUMENT, LOW_LEVEL, MEMORY, RESTARTING, switched_on
 from chaos.plan.model import Recovery
+from chaos.plan.problems import Problems
+from chaos.plan.registry import Names
 from chaos.plan.schedule import Scheduled
 from chaos.plan.strike import Strike
 from chaos.plan.topology.survive import survive
+from chaos.plan.traits import JobTraits
 from chaos.scenario.model import Scenario
 
-_FOLLOWING = frozenset({"ARF", "RSC"})
+_FOLLOWING = Names(lambda mechanism: mechanism.starts_ranks)
 """Mechanisms that may follow a repair that has failed: they start ranks anew. An end-of-life checkpoint may not."""
 
 
-def answer(context: Context, strike: Strike) -> Answer | None:
-    """An online repair; None for a strike that takes ranks, or that nothing repairs online."""
+def answer(mechanism: str, context: Context, strike: Strike) -> Answer | None:
+    """A repair by ``mechanism``; None for a strike that it does not repair online."""
     fault = strike.first
-    mechanism = fault.repaired_by
-    if mechanism is None or strike.failed:
+    if fault.repaired_by != mechanism or strike.failed:
         return None
     hopeless = _no_replica_left(context.groups, fault)
     if hopeless is not None:
         if context.scenario.expect.checkpoint != "none":
             note(hopeless, context.problems, PROVE_NONE)
-        elif "RSC" in context.on:
-            context.problems.add(
-                "job.protection",
-                f"fault {fault.fault.id!r} leaves no whole replica, and RSC behind UCE is not yet supported by this "
-                "version: whether it starts ranks again that the SDK has let exit depends on MindCluster",
-                text="RSC",
-                hint="take RSC out of job.protection",
-            )
+        else:
+            _check_restart(context, mechanism, fault)
         why = hopeless.message
         if context.scenario.job.agent:
             why = f"{why}. The SDK offers no repair then, so the cluster's agent can choose nothing but exit"
@@ -62,6 +58,37 @@ def answer(context: Context, strike: Strike) -> Answer | None:
         return _ends(context, strike, Answer(recovery, why, spoilt[0].path, left=left))
     recovery = Recovery(mechanism, strike.ids, step, copied=copied)
     return Answer(recovery, _why(context.scenario, fault), fault.path, how=context.goes_back(complete) or _how(fault))
+
+
+def _check_restart(context: Context, mechanism: str, fault: Scheduled) -> None:
+    for restarting in (name for name in RESTARTING if name in context.on):
+        context.problems.add(
+            "job.protection",
+            f"fault {fault.fault.id!r} leaves no whole replica, and {restarting} behind {mechanism} is not yet "
+            "supported by this version: whether it starts ranks again that the SDK has let exit depends on "
+            "MindCluster",
+            text=restarting,
+            hint=f"take {restarting} out of job.protection",
+        )
+
+
+def check_promise(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, problems: Problems) -> None:
+    """With HCCE on, MindSpore reports a memory error as such even if UCE is off; nobody says what happens then."""
+    del traits
+    on = switched_on(scenario.job.protection)
+    for fault in faults:
+        if fault.effect in (MEMORY, LOW_LEVEL) and fault.repaired_by is None and "HCCE" in on:
+            _note_promise(scenario, fault, problems)
+
+
+def _note_promise(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:
+    problems.add(
+        "job.protection",
+        f"{ranks(fault.fault.ranks)} has a memory error ({problems.where(fault.path)}), and HCCE is on without UCE: "
+        f"{DOCUMENT} promises nothing for a memory error without UCE, so nothing can be judged",
+        text=", ".join(scenario.job.protection),
+        hint="add UCE to job.protection, or take HCCE out of it",
+    )
 
 
 def _ends(context: Context, strike: Strike, failed: Answer) -> Answer:

@@ -11,10 +11,13 @@ from chaos.plan.describe import are_lost, ranks
 from chaos.plan.handlers import sharing, spoilers
 from chaos.plan.mechanism import DOCUMENT, IN_UPDATE, LOW_LEVEL, MEMORY, UNKNOWN_ERROR
 from chaos.plan.model import Recovery
+from chaos.plan.problems import Problems
 from chaos.plan.schedule import Scheduled
 from chaos.plan.steps import Loss
 from chaos.plan.strike import Strike
 from chaos.plan.topology.survive import survive
+from chaos.plan.traits import JobTraits
+from chaos.scenario.model import Scenario
 
 STRATEGIES = frozenset({"recover", "recover-in-place"})
 """The strategies by which the cluster's agent starts lost ranks again."""
@@ -84,6 +87,24 @@ def answer(context: Context, strike: Strike) -> Answer | None:
     recovery = Recovery("ARF", strike.ids, step, restarted=lost, copied=copied)
     back = "" if loss.at is None else context.goes_back(loss.at.last_complete)
     return Answer(recovery, why, cause, how=back or _how(strike, lost, loss))
+
+
+def check_chooser(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, problems: Problems) -> None:
+    """Somebody must prefer the online repair to the replacement of the rank."""
+    del traits
+    job = scenario.job
+    if "ARF" not in job.protection or job.agent or job.controller != "rank 0":
+        return
+    for fault in faults:
+        if fault.raised:
+            problems.add(
+                "job.protection",
+                f"{ranks(fault.fault.ranks)} has a {fault.effect} ({problems.where(fault.path)}) and ARF is on, but "
+                "without job.agent MindSpore itself chooses the last strategy that the SDK offers, which then is to "
+                "replace the rank, though nobody starts it again",
+                text="ARF",
+                hint="set job.agent: true, or take ARF out of job.protection",
+            )
 
 
 def _entered(context: Context, strike: Strike, lost: Sequence[int]) -> dict[str, tuple[int, ...]]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chaos.plan.abnormal import last_saved_before
+from chaos.plan.abnormal import last_saved_before, over
 from chaos.plan.answer import PROVE_NONE, Answer, Context
 from chaos.plan.describe import are_lost, ranks
 from chaos.plan.mechanism import DOCUMENT, NEEDS
-from chaos.plan.model import Recovery
+from chaos.plan.model import PlannedFault, Recovery
 from chaos.plan.moments import PHASE_ORDER, Point
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import ABNORMAL, PAUSE, Scheduled
@@ -72,6 +72,14 @@ def _broken_off(context: Context, strike: Strike, saved: int) -> Answer:
     recovery = Recovery("TRE", struck, saved, succeeds=False, reads_checkpoint=True)
     left, loss = strike.after("TRE", strike.inside), context.loss(strike)
     return Answer(recovery, why, cause, ends=True, left=left, loss=loss, dead=dead)
+
+
+def rolled_back(scenario: Scenario, fault: PlannedFault) -> bool:
+    """Whether a spike is answered: it reaches the threshold, in a step that no record of an earlier run lists."""
+    watch = scenario.job.tre
+    if watch is None or fault.trigger.get("step") in watch.recorded:
+        return False
+    return "norm" not in fault.parameters or over(fault, watch.threshold)
 
 
 def check_abnormal(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, problems: Problems) -> None:

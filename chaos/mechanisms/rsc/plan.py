@@ -6,13 +6,14 @@ The job goes on from its last periodic checkpoint, as its own script finds it; s
 from __future__ import annotations
 
 from chaos.plan.answer import Answer, Context, note
-from chaos.plan.constraints import no_agent, nothing_left
+from chaos.plan.constraints import Violation, nothing_left
 from chaos.plan.describe import are_lost, count, ranks
 from chaos.plan.mechanism import DOCUMENT
 from chaos.plan.model import Recovery
 from chaos.plan.moments import PHASE_ORDER, Point
 from chaos.plan.steps import Loss
 from chaos.plan.strike import Strike
+from chaos.scenario.model import Scenario
 
 _FORWARD = PHASE_ORDER.index("forward")
 _STEP_END = PHASE_ORDER.index("step.end")
@@ -26,7 +27,7 @@ def answer(context: Context, strike: Strike) -> Answer | None:
         return None
     cause, dead = strike.first.path, strike.hit
     loss, lost = context.loss(strike), are_lost(dead)
-    alone = no_agent(scenario)
+    alone = _no_agent(scenario)
     if alone is not None:
         note(alone, problems)
     others = [mechanism for mechanism in context.on if mechanism != "RSC"]
@@ -71,6 +72,19 @@ def answer(context: Context, strike: Strike) -> Answer | None:
         )
         return Answer(None, "", cause, ends=True, loss=loss, dead=dead)
     return _restart(context, strike, loss, loss.at, lost)
+
+
+def _no_agent(scenario: Scenario) -> Violation | None:
+    """RSC only hands the processes over: somebody must be there to take them."""
+    if scenario.job.agent:
+        return None
+    return Violation(
+        "job.protection",
+        f"RSC needs a cluster agent, which starts the ranks again ({DOCUMENT}, environment variables: it only hands "
+        "the processes over to a third-party component), and job.agent is false",
+        text="RSC",
+        hint="set job.agent: true",
+    )
 
 
 def _check_early(context: Context, strike: Strike, loss: Loss) -> None:

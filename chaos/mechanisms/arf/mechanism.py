@@ -1,0 +1,31 @@
+"""ARF, process-level rescheduling: what it is to the rest of the harness.
+
+It has two phases more than an online repair before ``repair``: ``restart`` lasts until new processes have registered
+and the groups begin to be rebuilt, ``rebuild`` until they have come to their first collective and the copying of state
+begins.
+"""
+
+from __future__ import annotations
+
+from chaos.mechanisms.arf.budgets import BUDGETS
+from chaos.mechanisms.arf.plan import answer, check_chooser
+from chaos.plan.registry import Mechanism
+
+ARF = Mechanism(
+    name="ARF",
+    listed=5,
+    order=50,
+    answer=answer,
+    phases=("detection", "stop", "restart", "rebuild", "repair", "first step"),
+    budgets=BUDGETS,
+    needs={
+        "replicas": "a replacement rank gets its state from its replica",
+        "sink size 1": "the step in which the rank was lost is replayed, so it must be one sink",
+        "MindIO": "the MindIO TFT controller steers the rebuilding of the groups and the copy to the new rank",
+    },
+    implies="TTP",
+    check=check_chooser,
+    in_step=True,
+    starts_ranks=True,
+    cut_off="new processes of the lost ranks would start on nodes that are cut off, or on ones that nothing names",
+)

@@ -1,0 +1,54 @@
+"""UCE and HCCE, the online repairs: what they are to the rest of the harness.
+
+``detection`` lasts from the fault until the controller knows of it (STATE_OP_ABNORMAL), ``stop`` until all ranks are
+stopped and cleaned (STATE_OP_REPAIR), ``repair`` until all are told to go on (STATE_OP_NORMAL), ``first step`` until
+every rank has ended its first step after that.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from chaos.mechanisms.online.budgets import BUDGETS
+from chaos.mechanisms.online.plan import answer, check_promise
+from chaos.plan.mechanism import COMMUNICATION, LOW_LEVEL, MEMORY
+from chaos.plan.registry import Mechanism
+
+_PHASES = ("detection", "stop", "repair", "first step")
+
+UCE = Mechanism(
+    name="UCE",
+    listed=2,
+    order=30,
+    answer=partial(answer, "UCE"),
+    phases=_PHASES,
+    budgets=BUDGETS,
+    needs={
+        "replicas": "a rank with a memory error is repaired with the state of its replica",
+        "sink size 1": "only whole sinks can be replayed, so the failing step must be one sink",
+        "MindIO": "the MindIO TFT controller steers the repair from the replica",
+    },
+    implies="TTP",
+    repairs=frozenset({MEMORY, LOW_LEVEL}),
+    in_place=True,
+    in_step=True,
+)
+
+HCCE = Mechanism(
+    name="HCCE",
+    listed=3,
+    order=40,
+    answer=partial(answer, "HCCE"),
+    phases=_PHASES,
+    budgets=BUDGETS,
+    needs={
+        "sink size 1": "the step that failed to communicate is replayed, so it must be one sink",
+        "MindIO": "the MindIO TFT controller steers stop, clean and replay on all ranks",
+    },
+    check=check_promise,
+    repairs=frozenset({COMMUNICATION}),
+    # MindSpore's wrapper around the training handles a communication error with UCE on, too.
+    repairs_with=("UCE",),
+    in_place=True,
+    in_step=True,
+)

@@ -1,0 +1,23 @@
+"""RSC, the restart of all ranks: what it is to the rest of the harness.
+
+``detection`` lasts until the first rank that lives is killed, ``stop`` until all have ended, ``relaunch`` until all
+have started again, ``load`` until all have their state; the others as after an end-of-life checkpoint.
+"""
+
+from __future__ import annotations
+
+from chaos.mechanisms.rsc.budgets import BUDGETS
+from chaos.mechanisms.rsc.plan import answer
+from chaos.plan.registry import Mechanism
+
+RSC = Mechanism(
+    name="RSC",
+    listed=7,
+    order=60,
+    answer=answer,
+    phases=("detection", "stop", "relaunch", "load", "compile", "first step", "caught up"),
+    budgets=BUDGETS,
+    starts_ranks=True,
+    restarts_all=True,
+    cut_off="the cluster's agent would start ranks again on nodes that it does not reach",
+)

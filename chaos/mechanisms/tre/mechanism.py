@@ -1,0 +1,25 @@
+"""TRE, the rollback of an abnormal step: what it is to the rest of the harness.
+
+``detection`` lasts from the fault until every rank begins to load the checkpoint, ``load`` until every rank has,
+``caught up`` until every rank has ended the abnormal step again.
+"""
+
+from __future__ import annotations
+
+from chaos.mechanisms.tre.budgets import BUDGETS
+from chaos.mechanisms.tre.plan import answer, check_abnormal, rolled_back
+from chaos.plan.registry import Mechanism
+from chaos.plan.schedule import ABNORMAL
+
+TRE = Mechanism(
+    name="TRE",
+    listed=4,
+    order=20,
+    answer=answer,
+    phases=("detection", "load", "first step", "caught up"),
+    budgets=BUDGETS,
+    check=check_abnormal,
+    repairs=frozenset({ABNORMAL}),
+    repairs_if=rolled_back,
+    only_one=True,
+)

@@ -1,0 +1,25 @@
+"""TSP, the pause: what it is to the rest of the harness.
+
+``stop`` lasts from the order until all ranks are paused, ``pause`` until they are told to go on, ``first step`` until
+every rank has ended its first step after that.
+"""
+
+from __future__ import annotations
+
+from chaos.mechanisms.tsp.budgets import BUDGETS
+from chaos.mechanisms.tsp.pauses import check_pauses
+from chaos.mechanisms.tsp.plan import answer
+from chaos.plan.registry import Mechanism
+
+TSP = Mechanism(
+    name="TSP",
+    listed=6,
+    order=10,
+    answer=answer,
+    phases=("stop", "pause", "first step"),
+    budgets=BUDGETS,
+    needs={"MindIO": "the MindIO TFT controller pauses the ranks after the same step"},
+    check=check_pauses,
+    pauses=True,
+    only_one=True,
+)

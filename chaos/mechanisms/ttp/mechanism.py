@@ -1,0 +1,24 @@
+"""TTP, the end-of-life checkpoint: what it is to the rest of the harness."""
+
+from __future__ import annotations
+
+from chaos.mechanisms.ttp.budgets import BUDGETS
+from chaos.mechanisms.ttp.plan import answer
+from chaos.plan.registry import Mechanism
+
+TTP = Mechanism(
+    name="TTP",
+    listed=1,
+    order=70,
+    answer=answer,
+    phases=("detection", "stop", "save", "exit", "relaunch", "load", "compile", "first step", "caught up"),
+    budgets=BUDGETS,
+    needs={
+        "replicas": "a surviving replica of every rank must be there to save the end-of-life checkpoint",
+        "sink size 1": "the number of the saved step is right only when one step is one sink",
+        "MindIO": "the MindIO TFT controller collects the ranks' states and chooses who saves",
+    },
+    in_step=True,
+    saves=True,
+    ends_launch=True,
+)

@@ -1,1 +1,0 @@
-"""The mechanisms of the plan, one file each: what each makes of a strike."""
