@@ -1,4 +1,4 @@
-"""Defects of time: a phase of the recovery is over its budget by a little."""
+"""Defects of time: a phase of the recovery is over its budget."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from chaos.selftest.live.change import replaces
 
 _BUDGET_SECONDS = 8.0
 """That of the base scenario live-uce, for each of these phases."""
-_OVER_SECONDS = 0.05
+_OVER_SECONDS = 4.0
+"""More than a busy machine may excuse: it excuses no more than the time for which the job waited for a processor."""
 
 
 def late_detection(agent: Agent) -> None:
-    """The controller believes what the ranks report 50 ms after the budget is over."""
+    """The controller believes what the ranks report 4 s after the budget is over."""
     first: list[float] = []
 
     @replaces(agent, "chaos.rehearsal.ttp.controller", "Controller._abnormal")
@@ -30,7 +31,7 @@ def late_detection(agent: Agent) -> None:
 
 
 def late_repair(agent: Agent) -> None:
-    """The controller lets the ranks go on 50 ms after the budget of the repair is over."""
+    """The controller lets the ranks go on 4 s after the budget of the repair is over."""
 
     @replaces(agent, "chaos.rehearsal.ttp.retry", "Retry._repair")
     def repair(original: Any, self: Any, *args: Any) -> None:
