@@ -1,15 +1,18 @@
-"""Every probe by its name, and which of them a part of a run asks for. A platform brings its own."""
+"""Every probe by its name, and which of them a part of a run asks for. Platforms and job kinds bring their own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
+from chaos.base.registry import registry
 from chaos.doctor import control_groups, host, network, npu, packages, processes, storage, vendor_interface
-from chaos.machine.probe import Machine, Probe
+from chaos.machine.probe import BringsProbes, Machine, Probe
 from chaos.platforms.kind import platform_kinds
 
-PROBES: dict[str, Callable[[Machine], Probe]] = {
+Probes: TypeAlias = dict[str, Callable[[Machine], Probe]]
+
+PROBES: Probes = {
     "python": host.python,
     "pidfd": processes.pidfd,
     "subreaper": processes.subreaper,
@@ -45,17 +48,29 @@ BASE = ("python", "pidfd", "subreaper", "reports")
 """What every run needs."""
 
 
-def all_probes() -> dict[str, Callable[[Machine], Probe]]:
-    """Every probe by its name, in the order in which they are shown: those of this host, then those of platforms."""
-    return PROBES | {
-        name: look for kind in platform_kinds() for name, look in kind.probes.items() if name not in PROBES
-    }
+def all_probes() -> Probes:
+    """Every probe by its name, in the order in which they are shown: of this host, of platforms, of job kinds."""
+    return _brought_by(_job_kinds(), _brought_by(platform_kinds(), PROBES))
+
+
+def _brought_by(kinds: Iterable[object], known: Probes) -> Probes:
+    """The probes that are known, and then those that kinds bring under other names."""
+    brought = (item for kind in kinds if isinstance(kind, BringsProbes) for item in kind.probes.items())
+    return {**known, **{name: look for name, look in brought if name not in known}}
+
+
+def _job_kinds() -> Iterable[object]:
+    jobs = registry("jobs")
+    return map(jobs.load, jobs.names())
 
 
 def probe(needs: Iterable[str], machine: Machine) -> list[Probe]:
     """Run the probes called ``needs``, each once, in the order of :func:`all_probes`. Raises KeyError otherwise."""
     wanted = set(needs)
-    known = PROBES if wanted <= PROBES.keys() else all_probes()
+    known = PROBES
+    for kinds in (platform_kinds, _job_kinds):
+        if not wanted <= known.keys():
+            known = _brought_by(kinds(), known)
     if unknown := wanted - known.keys():
         raise KeyError(f"no probe for {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     return [look(machine) for name, look in known.items() if name in wanted]

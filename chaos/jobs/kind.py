@@ -71,7 +71,8 @@ class Simulated:
 class JobKind(Protocol):
     """A kind of job.
 
-    ``needs`` names probes of :mod:`chaos.doctor`; ``ports`` counts the TCP ports of a launch. ``extensions`` are
+    ``needs`` names probes of :mod:`chaos.doctor`, or of its own where it has some
+    (:class:`chaos.machine.probe.BringsProbes`); ``ports`` counts the TCP ports of a launch. ``extensions`` are
     modules that the agent installs before the job starts; none where it comes as a callback, which is too late.
     """
 

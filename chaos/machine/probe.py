@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata, util
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from chaos.machine.linux.commands import PLACES, Commands, SystemCommands
 
@@ -23,6 +24,15 @@ class Probe:
     ok: bool
     seen: str
     advice: str = ""
+
+
+@runtime_checkable
+class BringsProbes(Protocol):
+    """What has needs of its own, and the probes that look for them, by name."""
+
+    @property
+    def probes(self) -> Mapping[str, Callable[[Machine], Probe]]:
+        """Looks for each. Changes nothing."""
 
 
 def _version(name: str) -> str | None:

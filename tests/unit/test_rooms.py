@@ -22,7 +22,7 @@ JUDGING = re.compile(r"proof(_\w+)?|rule")
 """Files of a family of faults that judge. They never import the code that makes a fault."""
 
 ENGINE = {"plan", "evidence", "checks", "report", "store", "run", "heal", "doctor", "soak"}
-"""Rooms that get platforms by their names, and import no platform's own package."""
+"""Rooms that get platforms and job kinds by their names, and import none of them."""
 
 PLATFORMS_IN_COMMON = PACKAGE / "platforms" / "network"
 """The one package of `chaos/platforms/` that is no platform: the network between nodes of this host."""
@@ -113,9 +113,10 @@ def test_the_agent_and_what_all_may_import_import_no_room() -> None:
     assert [room for room in ("agent", *sorted(FOR_ALL)) if rooms()[room]] == []
 
 
-def test_no_room_of_the_engine_imports_the_package_of_one_platform() -> None:
+def test_no_room_of_the_engine_imports_one_platform_or_job_kind() -> None:
     own = [path.name for path in (PACKAGE / "platforms").iterdir() if path.is_dir() and path != PLATFORMS_IN_COMMON]
     named = tuple(f"chaos.platforms.{name}." for name in own if name != "__pycache__")
+    named += ("chaos.jobs.mindspore.", "chaos.jobs.mindformers.", "chaos.rehearsal.")
     files = [path for path in sorted(PACKAGE.rglob("*.py")) if path.relative_to(PACKAGE).parts[0] in ENGINE]
     assert named and files
     assert [

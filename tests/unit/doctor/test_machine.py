@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from chaos.doctor import BASE, Machine, all_probes, import_mindspore, needs_of, probe
+from chaos.doctor import BASE, Machine, Probe, all_probes, import_mindspore, needs_of, probe
 
 
 def machine(tmp_path: Path, **changes: object) -> Machine:
@@ -88,3 +89,14 @@ def test_the_deep_probe_reports_what_the_import_says(tmp_path: Path) -> None:
     broken.chmod(0o755)
     found = import_mindspore(machine(tmp_path, executable=broken))
     assert (found.ok, found.seen) == (False, "ImportError: libnpu.so")
+
+
+def test_a_job_kind_brings_a_probe_of_its_own_but_replaces_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = SimpleNamespace(probes={name: lambda machine: Probe("oven", True, "hot") for name in ("oven", "python")})
+    jobs = SimpleNamespace(names=lambda: ("bakery",), load=lambda name: own)
+    monkeypatch.setattr("chaos.doctor.probes.registry", lambda group: jobs)
+    found = probe(("oven", "python"), machine(tmp_path))
+    assert [one.need for one in found] == ["python", "oven"]
+    assert list(all_probes())[-1] == "oven"
