@@ -1,7 +1,8 @@
 """Registries: faults, jobs, mechanisms, platforms, checks and readers by name, filled by entry points.
 
 A package adds one by declaring an entry point; the built-in ones are declared in this project's own pyproject.toml and
-come the same way. Names are known without importing anything; the object is imported when it is asked for.
+come the same way. Names are known without importing the objects, which are imported when they are asked for. Kinds of
+faults, their proofs and undo actions come by families (:mod:`chaos.base.families`): a family lists its own.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from functools import cache, cached_property
 from importlib import metadata
 from importlib.metadata import Distribution, EntryPoint
 from typing import Any
+
+from chaos.base.families import FAMILIES, Member, is_filled_by_families, members
 
 DISTRIBUTION = "chaos-ascend"
 REINSTALL = "run `pip install -e .` in the repository (or install the package again) and try once more"
@@ -70,10 +73,24 @@ class Registry:
     installed: Callable[[], bool] = _is_installed
 
     @cached_property
-    def points(self) -> dict[str, EntryPoint]:
-        """Entry points by name. Raises RegistryError when two packages claim one name for different objects."""
-        found: dict[str, EntryPoint] = {}
-        for point in self.source(self.group):
+    def _of_families(self) -> list[Member | Exception]:
+        families = self.source(FAMILIES) if is_filled_by_families(self.group) else ()
+        return list(members(self.group, families))
+
+    @cached_property
+    def own(self) -> dict[str, EntryPoint | Member]:
+        """The members that this project itself brings, by name."""
+        return {point.name: point for point in self._all() if _is_own(point)}
+
+    def _all(self) -> list[EntryPoint | Member]:
+        added = [member for member in self._of_families if isinstance(member, Member)]
+        return [*added, *self.source(self.group)]
+
+    @cached_property
+    def points(self) -> dict[str, EntryPoint | Member]:
+        """Members by name. Raises RegistryError when two packages claim one name for different objects."""
+        found: dict[str, EntryPoint | Member] = {}
+        for point in self._all():
             other = found.setdefault(point.name, point)
             if other.value != point.value:
                 raise RegistryError(
@@ -98,7 +115,7 @@ class Registry:
         Raises UnknownName, with the name that was probably meant, and RegistryError when its module cannot be
         imported or lacks the object.
         """
-        point = self.points.get(name)
+        point = self.own.get(name) or self.points.get(name)
         if point is None:
             raise UnknownName(self._unknown(name))
         try:
@@ -110,6 +127,8 @@ class Registry:
 
     def _unknown(self, name: str) -> str:
         text = f"unknown {self.noun} {name!r}"
+        if broken := [str(error) for error in self._of_families if isinstance(error, Exception)]:
+            text += f" (cannot be loaded: {'; '.join(broken)})"
         near = difflib.get_close_matches(name, self.points, n=1)
         if near:
             return f"{text}; did you mean {near[0]!r}?"
@@ -123,8 +142,14 @@ class Registry:
         return f"no {self.noun} is registered ({self.group}): the installed metadata is stale; {REINSTALL}"
 
 
+def _is_own(point: EntryPoint | Member) -> bool:
+    return point.dist is not None and _plain(point.dist.name) == DISTRIBUTION
+
+
 NOUNS = {
+    FAMILIES: "family of faults",
     "chaos.faults": "fault kind",
+    "chaos.kinds": "fault kind",
     "chaos.jobs": "job kind",
     "chaos.mechanisms": "mechanism",
     "chaos.platforms": "platform",
@@ -154,6 +179,6 @@ def package_of(group: str, name: str) -> str | None:
     Imports nothing. Raises RegistryError as :attr:`Registry.points` does.
     """
     point = registry(group).points.get(name)
-    if point is None or point.dist is None or _plain(point.dist.name) == DISTRIBUTION:
+    if point is None or point.dist is None or _is_own(point):
         return None
     return f"{point.dist.name} {point.dist.version}"

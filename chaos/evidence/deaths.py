@@ -10,6 +10,7 @@ from chaos.evidence.facts import exit_status, signal_name, signal_number
 from chaos.evidence.identity import other_process
 from chaos.evidence.in_cluster import TAKE_PODS
 from chaos.evidence.order import out_of_order
+from chaos.evidence.proof import Case
 from chaos.evidence.triggers import Demands, barrier, place_text
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -119,3 +120,8 @@ def own_act_doubts(
         yield f"rank {rank} did it before it was told to{told}", (act.source, injection.source)
     if (told := out_of_order(act, landing)) is not None:
         yield f"the landing is recorded before rank {rank} did it{told}", (landing.source, act.source)
+
+
+def death(case: Case) -> Iterator[Doubt]:
+    """The same of a case."""
+    yield from death_doubts(case.history, case.fault, case.injection)

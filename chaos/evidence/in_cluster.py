@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.pods import ends_of, placed_at
@@ -18,12 +18,6 @@ TAKE_PODS = frozenset({"pod-delete", "pod-evict", DRAIN})
 
 NOT_READY = "node-not-ready"
 _TAINT = "node.kubernetes.io/not-ready"
-
-PROOFS: Mapping[str, str] = {
-    **dict.fromkeys(TAKE_PODS, "the end of the pod by its UID, exit status"),
-    NOT_READY: "the taint by the cluster's controller",
-}
-"""What the evidence of a kind is, in words."""
 
 
 def cluster_doubts(

@@ -38,17 +38,6 @@ _WANTED: Mapping[str, tuple[str, Callable[[Mapping[str, object]], bool]]] = {
     ),
 }
 
-PROOFS: Mapping[str, str] = {
-    "node-kill": "the platform's word that the node was killed, and not for want of memory; exit status",
-    "node-stop": "the platform's word that the node has ended, and when, exit status",
-    "node-restart": "the platform's word that the node was started again, exit status",
-    "node-oom": "the platform's word that the node was out of memory, the kernel's count, exit status",
-    "node-pause": "the platform's word that the node is paused",
-    "node-disconnect": "the platform's word that the node is off the network",
-}
-"""What the evidence of a kind is, in words."""
-
-
 SUSPEND, DISCONNECT = "suspend", "node-disconnect"
 
 SILENCED = frozenset({SUSPEND, "node-pause", DISCONNECT})

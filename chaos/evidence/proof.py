@@ -6,7 +6,7 @@ the fault. So a run can be judged again where that code is not installed, as lon
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +60,20 @@ class Proof:
         """Raise ValueError for a proof that would accept any evidence."""
         if not self.words or not self.fields or set(self.fields) <= OF_THE_HARNESS:
             raise ValueError("a proof names in words what proves the fault, and in fields the evidence that it needs")
+
+
+Part = Callable[[Case], Iterable[Doubt]]
+"""A part of what speaks against a fault at one rank."""
+
+
+def all_of(*parts: Part) -> Part:
+    """Everything that any of the parts says."""
+
+    def doubts(case: Case) -> Iterator[Doubt]:
+        for part in parts:
+            yield from part(case)
+
+    return doubts
 
 
 def lacking_evidence(proof: Proof, evidence: Mapping[str, Any]) -> str | None:

@@ -12,6 +12,7 @@ from typing import Any
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.facts import signal_number, step_of
 from chaos.evidence.on_node import DISCONNECT, SUSPEND, is_shown, is_silenced
+from chaos.evidence.proof import Case
 from chaos.evidence.triggers import HANDLER
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -28,7 +29,7 @@ def silence_doubts(
 ) -> Iterator[Doubt]:
     """What speaks against it for the rank of ``injection``. Nothing for faults of another kind.
 
-    That a partition held until then is judged with the other conditions (:mod:`chaos.checks.injection.conditions`).
+    That a partition held until then is judged with the other conditions (:mod:`chaos.evidence.conditions`).
     The harness records ``fault.ending`` just before it lets go. Of a run without that event the heal is the end; there
     a rank that is held at a barrier may have been let go from it a moment before that was recorded.
     """
@@ -78,3 +79,8 @@ def _let_go(history: History, fault: PlannedFault, landed: Mapping[str, object],
             return None
         return "it had ended, and not by SIGKILL, which alone ends a process that is stopped"
     return "somebody else may have let it go on before"
+
+
+def silence(case: Case) -> Iterator[Doubt]:
+    """The same as :func:`silence_doubts`, of a case."""
+    yield from silence_doubts(case.history, case.fault, case.landing, case.evidence, case.injection)

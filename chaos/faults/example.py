@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from chaos.base.registry import registry
+from chaos.faults.family import Kind
 from chaos.faults.kind import Asking, FaultKind, Hazardous, Parametrised, means_of
 from chaos.plan.parameters import Parameter
 from chaos.platforms.kind import platform_kinds
@@ -43,20 +44,6 @@ _BY_EFFECT: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 )
 """What the job must have by the fault's effect."""
 
-_BY_KIND: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {
-        "connection-reset": {"protection": ["TTP"], "timings": "vendor"},
-        "link": _BY_EFFECT["hang"],
-        "port-blocked": {"protection": ["TTP"]},
-    }
-)
-"""The same by its name. The port is that of the SDK's controller, which there is with a mechanism."""
-
-_UNCHECKED: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {"pause": {"seconds": 2}, "spike": {"norm": 7.5}, "partition": {"seconds": 1}}
-)
-"""Parameters of kinds that look at their own, or are another fault without."""
-
 
 def example(kind: FaultKind, rank: int, ranks: int) -> dict[str, Any]:
     """A scenario of a job of at least so many ranks whose rank is hit, or the node that it is on."""
@@ -68,15 +55,16 @@ def example(kind: FaultKind, rank: int, ranks: int) -> dict[str, Any]:
     cluster |= ({"nodes": nodes} if nodes > 1 else {}) | {"ranks": ranks}
     if platform is not None and platform.settings is not None and platform.example:
         cluster[platform.settings] = dict(platform.example)
-    job = _shown_by(kind.effect, means, "any") | {**_BY_EFFECT.get(kind.effect, {}), **_BY_KIND.get(kind.name, {})}
-    parameters = _parameters(kind)
+    own = registered(kind.name)
+    job = _shown_by(kind.effect, means, "any") | {**_BY_EFFECT.get(kind.effect, {}), **(own.job if own else {})}
+    parameters = _parameters(kind, own.parameters if own else {})
     target: dict[str, Any] = {"rank": rank}
     if platform:
         target = {"node": rank * nodes // ranks}
     if kind.effect == "pause":
         target = {"ranks": list(range(ranks))}
-    if kind.name == "port-blocked":
-        target = {"node": 0}  # where the controller listens
+    if own is not None and own.target is not None:
+        target = dict(own.target)
     fault: dict[str, Any] = {"kind": kind.name, "target": target, "trigger": {"step": _STEP, "phase": _phase(kind)}}
     faults = [fault | ({"parameters": parameters} if parameters else {})]
     if kind.effect in _AFTER_THE_END:
@@ -115,9 +103,16 @@ def _shown_by(*wanted: str) -> dict[str, Any]:
     return {"kind": name, "steps": 2 * _STEP, **own}
 
 
-def _parameters(kind: FaultKind) -> dict[str, Any]:
+def registered(name: str) -> Kind | None:
+    """What a kind's family says of it; None of a kind that a package registers without a family."""
+    kinds = registry("kinds")
+    found: Kind | None = kinds.load(name) if name in kinds.points else None
+    return found
+
+
+def _parameters(kind: FaultKind, given: Mapping[str, Any]) -> dict[str, Any]:
     known = kind.parameters if isinstance(kind, Parametrised) else {}
-    return dict(_UNCHECKED.get(kind.name, {})) | {name: _sane(name, one) for name, one in known.items() if one.required}
+    return dict(given) | {name: _sane(name, one) for name, one in known.items() if one.required}
 
 
 def _sane(name: str, one: Parameter) -> Any:

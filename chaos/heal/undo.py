@@ -9,7 +9,7 @@ import os
 import shutil
 import signal
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,35 +18,17 @@ from chaos.base.rank_sets import rank_set
 from chaos.base.registry import package_of
 from chaos.base.wait import DeadlineExpired, wait_for
 from chaos.faults.action import CannotUndo, UndoAction, UndoContext, see_continued
-from chaos.faults.ascend.undo import recover_link, see_chip
-from chaos.faults.beside.client import SWITCH_OFF
-from chaos.faults.beside.undo import end_beside
-from chaos.faults.checkpoints.checkpoint_damage import RESTORE
-from chaos.faults.checkpoints.running_checkpoint import RESTORE_ADOPTED
-from chaos.faults.checkpoints.undo import restore_checkpoint, restore_checkpoint_adopted
-from chaos.faults.cluster.undo import (
-    DELETE_MESH,
-    RECOVER_PUBLIC_FAULT,
-    RELEASE_NODE,
-    delete_mesh_object,
-    recover_public_fault,
-    release_node,
-)
-from chaos.faults.network.on_network import MEND
-from chaos.faults.network.undo import mend_network
 from chaos.faults.nodes.on_node import RESTORE as RESTORE_NODE
 from chaos.faults.pause.paused import paused_at
-from chaos.faults.rank_acts.oom import REMOVE as REMOVE_GROUP
-from chaos.faults.rank_acts.undo import remove_memory_group
-from chaos.faults.resources.cpu_quota import LEAVE_GROUP
-from chaos.faults.resources.fd_limit import RESTORE_LIMIT
-from chaos.faults.resources.undo import leave_group, restore_limit
-from chaos.faults.storage.no_permission import ALLOW
-from chaos.faults.storage.storage_stall import THAW
-from chaos.faults.storage.undo import allow_writing, thaw_storage, unmount_storage
 from chaos.heal.adopted import RESTORE_LIMIT_ADOPTED, RESUME_ADOPTED, restore_limit_adopted, resume_adopted
 from chaos.heal.undo_nodes import end_nodes, restore_node, resume_on_node
-from chaos.heal.undo_of_packages import GROUP, action_of_package, waits_for_processes
+from chaos.heal.undo_of_families import (
+    GROUP,
+    action_of_family,
+    own_actions,
+    waits_for_launches,
+    waits_for_processes,
+)
 from chaos.history.ledger import Ledger, LedgerError, UndoStep
 from chaos.machine.job.ending import end_processes
 from chaos.machine.job.processes import RUN_VARIABLE, FoundProcess, find_run_processes
@@ -56,12 +38,6 @@ from chaos.platforms.nodes import END_NODES
 from chaos.store.directory import MARKER, private_name
 
 _CONTINUE_SECONDS = 10.0
-
-AFTER_PROCESSES = frozenset({REMOVE_GROUP, "remove-directory", "unmount-storage", "see-chip", RESTORE})
-"""What changes a directory that living processes of the job use, or needs a chip that they have left."""
-
-AFTER_LAUNCHES = frozenset({RESTORE})
-"""What the next launch of the job is to meet: done when there is none any more."""
 
 __all__ = ["UNDO_ACTIONS", "CannotUndo", "UndoAction", "UndoContext", "Undone", "undo_open_steps", "undo_step"]
 
@@ -85,8 +61,13 @@ def in_order(steps: Iterable[UndoStep]) -> list[UndoStep]:
 
 
 def after_processes(action: str) -> bool:
-    """Whether an action, built in or of another package, has to wait for the end of the processes."""
-    return action in AFTER_PROCESSES or (action not in UNDO_ACTIONS and waits_for_processes(action))
+    """Whether an action has to wait for the end of the processes that use what it takes away."""
+    return action == REMOVE_DIRECTORY or (action not in _ENGINE and waits_for_processes(action))
+
+
+def after_launches(action: str) -> bool:
+    """Whether an action takes back what the next launch of the job is to meet: done when there is none any more."""
+    return action not in _ENGINE and waits_for_launches(action)
 
 
 def healable(steps: Iterable[UndoStep]) -> list[UndoStep]:
@@ -101,7 +82,7 @@ def healable(steps: Iterable[UndoStep]) -> list[UndoStep]:
 def _with_origin(step: UndoStep) -> UndoStep:
     if step.action in UNDO_ACTIONS:
         return step
-    if action_of_package(step.action) is None:
+    if action_of_family(step.action) is None:
         raise CannotUndo(
             f"nothing here could put the fault back: no package has registered the undo action {step.action!r} "
             f"(entry point group {GROUP}), so the fault is not made"
@@ -120,7 +101,7 @@ def undo_step(ledger: Ledger, step: UndoStep, actions: Mapping[str, UndoAction],
     try:
         action = actions.get(step.action)
         if action is None and step.action not in UNDO_ACTIONS:
-            action = action_of_package(step.action)
+            action = action_of_family(step.action)
         if action is None:
             missing = f"there is no undo action {step.action!r} here"
             advice = "install the package, or the version of chaos, that brings it, and heal again"
@@ -249,7 +230,9 @@ def note_kept(step: UndoStep, context: UndoContext) -> str:
     return f"kept in {path}, to be moved back by hand" if path.is_dir() else f"nothing was taken: there is no {path}"
 
 
-UNDO_ACTIONS: Mapping[str, UndoAction] = {
+REMOVE_DIRECTORY = "remove-directory"
+
+_ENGINE: Mapping[str, UndoAction] = {
     "resume-process": resume_process,
     RESUME_ADOPTED: resume_adopted,
     RESTORE_LIMIT_ADOPTED: restore_limit_adopted,
@@ -257,25 +240,33 @@ UNDO_ACTIONS: Mapping[str, UndoAction] = {
     "end-job": end_job,
     END_NODES: end_nodes,
     RESTORE_NODE: restore_node,
-    "remove-directory": remove_directory,
-    "unmount-storage": unmount_storage,
-    THAW: thaw_storage,
-    MEND: mend_network,
-    SWITCH_OFF: end_beside,
-    RESTORE_LIMIT: restore_limit,
-    LEAVE_GROUP: leave_group,
-    ALLOW: allow_writing,
+    REMOVE_DIRECTORY: remove_directory,
     "note-kept": note_kept,
-    "recover-link": recover_link,
-    "see-chip": see_chip,
-    REMOVE_GROUP: remove_memory_group,
-    RELEASE_NODE: release_node,
-    RECOVER_PUBLIC_FAULT: recover_public_fault,
-    DELETE_MESH: delete_mesh_object,
-    RESTORE: restore_checkpoint,
-    RESTORE_ADOPTED: restore_checkpoint_adopted,
 }
-"""The built-in actions. Other packages register theirs (:mod:`chaos.heal.undo_of_packages`), under other names."""
+"""What every run may need, and what is done through the nodes of a run."""
+
+
+class _BuiltIn(Mapping[str, UndoAction]):
+    """The actions of the engine, and those of this project's families, each imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> UndoAction:
+        if name in _ENGINE:
+            return _ENGINE[name]
+        action = action_of_family(name) if name in own_actions() else None
+        if action is None:
+            raise KeyError(name)
+        return action
+
+    def __iter__(self) -> Iterator[str]:
+        yield from _ENGINE
+        yield from own_actions()
+
+    def __len__(self) -> int:
+        return len(_ENGINE) + len(own_actions())
+
+
+UNDO_ACTIONS: Mapping[str, UndoAction] = _BuiltIn()
+"""The built-in actions. Other packages register theirs (:mod:`chaos.heal.undo_of_families`), under other names."""
 
 
 def _marked_with(directory: Path) -> str:

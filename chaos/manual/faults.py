@@ -6,6 +6,7 @@ from collections import defaultdict
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
+from chaos.base.families import Member
 from chaos.faults.kind import Asking, Hazardous, Lasting, Parametrised, Preparing
 from chaos.manual.prose import cell, doc_of, markdown, module_doc, own_points
 from chaos.manual.shipped import shipped_scenarios, some
@@ -37,11 +38,11 @@ def faults_page(scenarios: Path) -> str:
     return "\n".join([_HEAD, *table, "", *sections]).rstrip() + "\n"
 
 
-def _first(point: EntryPoint) -> str:
+def _first(point: EntryPoint | Member) -> str:
     return cell(module_doc(point).split("\n\n")[0]).rstrip(".")
 
 
-def _section(point: EntryPoint, scenarios: list[str]) -> str:
+def _section(point: EntryPoint | Member, scenarios: list[str]) -> str:
     kind = point.load()
     rows = []
     if isinstance(kind, Parametrised):

@@ -9,6 +9,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint
 from typing import Any
 
+from chaos.base.families import Member
 from chaos.base.registry import registry
 
 WIDTH = 118
@@ -16,7 +17,7 @@ _ROLE = re.compile(r":(?:mod|class|func|meth|attr):`~?([^`]+)`")
 _OWN = "chaos."
 
 
-def own_points(group: str) -> list[EntryPoint]:
+def own_points(group: str) -> list[EntryPoint | Member]:
     """The entry points of this package in a group, by name; those of other packages belong in their own pages."""
     points = registry(group).points.values()
     return sorted((point for point in points if point.module.startswith(_OWN)), key=lambda point: point.name)
@@ -33,7 +34,7 @@ def cell(text: str | None) -> str:
     return " ".join(markdown(text).split()).replace("|", "\\|")
 
 
-def module_doc(point: EntryPoint) -> str:
+def module_doc(point: EntryPoint | Member) -> str:
     """The docstring of the module of an entry point, without the name that it begins with."""
     text = markdown(import_module(point.module).__doc__)
     head, _, rest = text.partition(": ")

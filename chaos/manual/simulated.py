@@ -6,6 +6,7 @@ from collections import defaultdict
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
+from chaos.base.families import Member
 from chaos.jobs.kind import JobKind
 from chaos.manual.prose import cell, markdown, own_points
 from chaos.manual.shipped import shipped_scenarios, some
@@ -41,7 +42,7 @@ def simulated_page(scenarios: Path) -> str:
     return "\n".join([_HEAD, *(_section(point, loaded) for point in points)]).rstrip() + "\n"
 
 
-def _section(point: EntryPoint, loaded: dict[str, list[Scenario]]) -> str:
+def _section(point: EntryPoint | Member, loaded: dict[str, list[Scenario]]) -> str:
     kind: JobKind = point.load()
     own = {name: cells for name, cells in loaded.items() if cells[0].job.kind == point.name}
     lines = [f"## Job kind {point.name}", "", markdown(type(kind).__doc__), ""]

@@ -13,7 +13,7 @@ from chaos.base.clock import Clock
 from chaos.base.refusal import Refused
 from chaos.base.wait import Deadline
 from chaos.base.walking import entries_below
-from chaos.heal.undo import AFTER_LAUNCHES, UNDO_ACTIONS, UndoContext, after_processes, in_order, undo_step
+from chaos.heal.undo import UNDO_ACTIONS, UndoContext, after_launches, after_processes, in_order, undo_step
 from chaos.heal.undo_nodes import NodesByUndoSteps
 from chaos.history.ledger import LedgerError, UndoStep
 from chaos.history.writer import HistoryWriteError, HistoryWriter
@@ -181,7 +181,7 @@ def put_back_faults(session: Session, *, running: bool = False) -> None:
         session.clock,
         lambda step: (
             step.fault is not None
-            and step.action not in AFTER_LAUNCHES
+            and not after_launches(step.action)
             and not (running and after_processes(step.action))
         ),
         [] if session.nodes is None else session.nodes.all(),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -194,6 +196,19 @@ SAMPLES |= {
 }
 SAMPLES["clock-skew"] = replace(SAMPLES["clock-skew"], records=[_acting("clock-skew", seen=-3599.999)])
 SAMPLES["terminate"] = replace(SAMPLES["terminate"], records=[("train.end", 20, {})])
+
+
+def own_samples() -> dict[str, Sample]:
+    """The ``SAMPLE`` of kinds whose own test file has one."""
+    found = {}
+    for kind in registry("faults").names():
+        name = f"tests.unit.faults.test_{kind.replace('-', '_')}"
+        if kind not in SAMPLES and find_spec(name) is not None:
+            found[kind] = import_module(name).SAMPLE
+    return found
+
+
+SAMPLES |= own_samples()
 
 
 def planned(kind: str, sample: Sample, effect: str) -> PlannedFault:

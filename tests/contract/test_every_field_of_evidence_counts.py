@@ -8,6 +8,7 @@ from functools import cache
 
 import pytest
 
+from chaos.checks.injection.proof_registry import proof_of
 from chaos.evidence.finding import Finding
 from tests.contract.evidence import Spoil, changed, fields, missing, retyped
 from tests.contract.proven_kinds import SAMPLES, Sample, findings, not_passed
@@ -16,7 +17,7 @@ from tests.every_fault import kinds
 TAKE_PODS = ("node-drain", "pod-delete", "pod-evict")
 ON_CARDS = ("device-reset", "npu-link-down")
 MESH = ("pod-dns-gone", "pod-io-delay", "pod-network-delay", "pod-network-loss", "pod-network-partition")
-MOUNTED = ("disk-full", "io-error", "node-volume-gone", "read-only", "storage-gone")
+MOUNTED = tuple(kind for kind in kinds() if proof_of(kind).fields == ("refused", "mount"))
 ADDRESSES = ("source", "source_port", "target", "interface", "inode")
 
 

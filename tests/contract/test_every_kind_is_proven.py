@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.injection import proof_registry
-from chaos.checks.injection.proof_registry import BUILT_IN, proof_of
+from chaos.base.registry import registry
+from chaos.checks.injection.proof_registry import proof_of
 from chaos.evidence.proof import OF_THE_HARNESS
 from tests.contract.evidence import missing
 from tests.contract.proven_kinds import SAMPLES, findings, not_passed
@@ -24,8 +24,9 @@ def test_its_sample_is_proven_and_told_by_its_own_words(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", kinds())
 def test_without_a_proof_it_is_unknown(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    others = {name: proof for name, proof in BUILT_IN.items() if name != kind}
-    monkeypatch.setattr(proof_registry, "BUILT_IN", others)
+    proofs = registry("chaos.proofs")
+    monkeypatch.delitem(proofs.own, kind)
+    monkeypatch.delitem(proofs.points, kind)
     found = not_passed(findings(kind))
     assert {one.verdict for one in found} == {"unknown"}
     assert any(f"no proof of the fault kind {kind} is registered" in one.seen for one in found)
@@ -51,10 +52,10 @@ def test_without_a_field_that_its_proof_names_it_is_unknown(kind: str) -> None:
 
 def test_nothing_is_proven_that_is_no_registered_kind() -> None:
     """A proof or a sample that stays behind when its kind goes is nobody's."""
-    assert kinds() == sorted(BUILT_IN) == sorted(SAMPLES)
+    assert kinds() == sorted(registry("chaos.proofs").own) == sorted(SAMPLES)
 
 
 @pytest.mark.parametrize("words", ["exit status", "signal"])
 def test_where_nothing_exited_no_exit_status_is_told(words: str) -> None:
     for kind in ("suspend", "lose-checkpoint"):
-        assert words not in BUILT_IN[kind].words
+        assert words not in proof_of(kind).words

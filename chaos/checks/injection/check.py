@@ -12,7 +12,7 @@ from typing import Any
 from chaos.checks.injection.beside_ranks import beside_doubts
 from chaos.checks.injection.fired import trigger_doubts
 from chaos.checks.injection.one_act import acted_again, injected_again, other_act_doubts
-from chaos.checks.injection.proof_registry import BUILT_IN, NoProof, effect_doubts, proof_of
+from chaos.checks.injection.proof_registry import NoProof, effect_doubts, is_built_in, proof_of
 from chaos.evidence import on_node
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.background import WRITTEN, background_doubts
@@ -26,7 +26,7 @@ from chaos.evidence.proof import Case as ProofCase
 from chaos.evidence.proof import Proof, lacking_evidence
 from chaos.evidence.triggers import HANDLER, Barrier, barrier, demands, place_text
 from chaos.faults.device_errors.proof import raised_again
-from chaos.faults.storage.proof import SIGTERM
+from chaos.faults.signals.proof import SIGTERM
 from chaos.faults.values.proof import altered_again
 from chaos.faults.values.proof_spike import scaled_too_often
 from chaos.history.event import Event
@@ -208,7 +208,7 @@ def _sends_none(case: _Case) -> bool:
     """Whether a fault of this kind, one of this package, ends its rank without a signal, or is proven by none."""
     if wanted_end(case.fault) is not None:
         return True
-    return case.fault.kind in BUILT_IN and case.proof is not None and "signal" not in case.proof.fields
+    return is_built_in(case.fault.kind) and case.proof is not None and "signal" not in case.proof.fields
 
 
 def _judge_proof(case: _Case, at_rank: ProofCase) -> None:
@@ -225,7 +225,7 @@ def _judge_proof(case: _Case, at_rank: ProofCase) -> None:
     except Exception as error:  # a proof of another package, or evidence that nobody would have thought of
         case.unproven(f"the proof of {kind} crashed: {type(error).__name__}: {error}"[:_TEXT_LIMIT], source)
         return
-    if kind not in BUILT_IN:
+    if not is_built_in(kind):
         doubts.extend(effect_doubts(at_rank))
     for doubt, where in doubts:
         case.unproven(doubt, *where)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.facts import exit_status, places, signal_name, signal_number
 from chaos.evidence.order import out_of_order
+from chaos.evidence.proof import Case, Proof
 from chaos.evidence.triggers import Demands, barrier, place_text
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -89,3 +90,10 @@ def _not_alive(history: History, raised: Event) -> Iterator[Doubt]:
             yield f"rank {raised.rank} had ended before it raised it{order}", places([one, raised])
         elif signal_number(one.data.get("signal")) is not None and not said_more:
             yield f"rank {raised.rank} {exit_status(one)} at the moment of the error", places([one, raised])
+
+
+def _raised(case: Case) -> Iterator[Doubt]:
+    yield from raised_doubts(case.history, case.fault, case.wanted, case.landing, case.evidence, case.injection)
+
+
+RAISED = Proof("the rank's own record of the error", ("raised",), _raised)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from chaos.evidence.agreement import severed_as_shown
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.order import out_of_order
+from chaos.evidence.proof import Case, Proof, all_of
 from chaos.evidence.triggers import Demands, barrier, place_text
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -45,3 +47,10 @@ def severed_doubts(
     ended = history.select("step.end", attempt=severed.attempt, rank=rank, pid=severed.pid)
     if any(one.mono > severed.mono for one in ended):
         yield f"rank {rank} ended a step behind its broken link", (severed.source,)
+
+
+def _severed(case: Case) -> Iterator[Doubt]:
+    yield from severed_doubts(case.history, case.fault, case.wanted, case.landing, case.injection)
+
+
+LINK = Proof("the rank's own record that its link is down", ("device",), all_of(_severed, severed_as_shown))

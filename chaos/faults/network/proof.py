@@ -1,10 +1,13 @@
-"""What the evidence of a fault of the network between nodes must show; each returns what is missing in it, or None."""
+"""What proves a fault of the network between nodes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from chaos.evidence.conditions import Condition, condition
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.proof import Case, Proof
 from chaos.evidence.told import Told, number, some
 
 _DEVIATIONS = 5.0
@@ -100,16 +103,54 @@ def port_alone_lost(parameters: Told, told: Told) -> str | None:
     return some("connections")(parameters, told)
 
 
-def names_gone(parameters: Told, told: Told) -> str | None:
-    """A name that was resolved before is not, and its address is reached."""
-    if not told.get("before") or not told.get("error"):
-        return f"{told.get('name')} was {told.get('before')} before, and then: {told.get('error')}"
-    if told.get("reached") not in ("refused", "connected"):
-        return f"address {told.get('address')} was not reached either"
-    return resolvers_cut(parameters, told)
+def reset_doubts(case: Case) -> Iterator[Doubt]:
+    """Yield every reason to doubt that the connections of one rank's node were reset."""
+    fault, landing, evidence = case.fault, case.landing, case.evidence
+    rank, listed, wanted = evidence.get("rank"), evidence.get("reset"), fault.parameters.get("port")
+    port = evidence.get("port")
+    if not isinstance(port, int) or (isinstance(wanted, int) and port != wanted):
+        yield f"the evidence for rank {rank} is of port {port}, and {wanted} was meant", (landing.source,)
+    told = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    if not told:
+        yield f"the connections of the node of rank {rank} that were reset are not in the evidence", (landing.source,)
+    for one in told:
+        if one.get("confirmed") is not True or not one.get("cookie") or not one.get("other cookie"):
+            yield f"nothing shows that both ends of a connection of rank {rank}'s node were reset", (landing.source,)
+        elif port not in (one.get("source_port"), one.get("target_port")):
+            yield f"a connection of rank {rank}'s node was reset that has no end at port {port}", (landing.source,)
+    if evidence.get("left") != 0:
+        yield f"of the connections of rank {rank}'s node {evidence.get('left')} were left", (landing.source,)
 
 
-def resolvers_cut(parameters: Told, told: Told) -> str | None:
-    """The kernel has a route that keeps the node from a resolver."""
-    del parameters
-    return None if told.get("cut") else f"the resolvers that it is kept from are {told.get('cut')}"
+_TAKEN = "the relay or the rule between the nodes may have been taken away"
+
+DELAY = condition(
+    Condition(delayed, some("passed"), ("by",), _TAKEN),
+    "how long echoes from the rank's node took",
+    ("by", "passed", "round_trip"),
+)
+LOSS = condition(
+    Condition(partly_lost, some("passed"), ("by",), _TAKEN),
+    "how many echoes from the rank's node were lost",
+    ("by", "passed", "sent", "lost"),
+)
+RATE = condition(
+    Condition(network_rate, None, ("kbit",), _TAKEN),
+    "the rate that the kernel holds to, and what it has sent by it",
+    ("kbit", "bytes"),
+)
+PARTITION = condition(
+    Condition(all_lost, all_ways_lost, longest=3.0),
+    "what the kernel does with packets between the nodes",
+    ("lost", "ways", "connections", "echoes"),
+)
+PORT = condition(
+    Condition(port_alone_lost, port_lost, ("port",), longest=3.0),
+    "what the kernel does with packets to the port, and that it does not answer",
+    ("port", "lost", "ways", "passing", "connections", "attempts", "attempts elsewhere"),
+)
+RESET = Proof(
+    "the kernel's word on each connection, and that neither end has it any more",
+    ("port", "reset", "left"),
+    reset_doubts,
+)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from chaos.evidence.facts import TRAIN
 from chaos.evidence.order import out_of_order
+from chaos.evidence.proof import Case, Proof
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault
@@ -79,3 +80,10 @@ def paused_doubts(
         yield f"the landing is recorded before rank {rank} was paused{order}", (landing.source, first.noticed.source)
     if first.exit is not None and (order := out_of_order(landing, first.exit)) is not None:
         yield f"rank {rank} went on before the landing{order}", (landing.source, first.exit.source)
+
+
+def _paused(case: Case) -> Iterator[Doubt]:
+    yield from paused_doubts(case.history, case.fault, case.landing, case.evidence, case.injection)
+
+
+PAUSED = Proof("the rank's own record of the pause", ("paused",), _paused)

@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from chaos.evidence.agreement import agrees
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.baseline import at_baseline, differing, loss_of
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.facts import TRAIN, digests, places
 from chaos.evidence.order import out_of_order
+from chaos.evidence.proof import Case, Proof, all_of
 from chaos.evidence.triggers import Demands, barrier, place_text
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -165,3 +167,14 @@ def other_batches(plan: Plan) -> set[tuple[int, int]]:
         and isinstance(step := fault.trigger.get("step"), int)
         for rank in fault.ranks
     }
+
+
+def _altered(case: Case) -> Iterator[Doubt]:
+    yield from altered_doubts(case.history, case.artifacts, case.fault, case.wanted, case.landing, case.injection)
+
+
+CHANGED = Proof(
+    "the rank's own record of the value before and after, and a state that differs",
+    ("what",),
+    all_of(_altered, agrees(ALTERED, *FACTS)),
+)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from chaos.evidence.agreement import agrees
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.facts import TRAIN, exit_status, places, signal_name, signal_number
 from chaos.evidence.order import out_of_order
+from chaos.evidence.proof import Case, Proof, all_of
 from chaos.evidence.triggers import Demands, barrier
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -92,3 +94,14 @@ def _norm_doubts(plan: Plan, history: History, fault: PlannedFault, scaled: Even
     if not norm >= threshold and any(fault.id in one.faults for one in plan.recoveries):
         text = f"the global norm of step {step} came to {norm:g} only, below the threshold {threshold:g}"
         yield text, (digest.source, scaled.source)
+
+
+def _scaled(case: Case) -> Iterator[Doubt]:
+    yield from scaled_doubts(case.plan, case.history, case.fault, case.wanted, case.landing, case.injection)
+
+
+SPIKE = Proof(
+    "the rank's own record of the factor, the norm of the reduced gradients",
+    ("factor", "norm"),
+    all_of(_scaled, agrees(SCALED, "factor", "norm")),
+)

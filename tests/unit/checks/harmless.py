@@ -6,9 +6,11 @@ import copy
 from dataclasses import replace
 from typing import Any
 
-from chaos.checks.injection.conditions import MESH
 from chaos.plan.model import PlannedFault
 from tests.unit.good_run import OWN_PLAN, GoodRun, Record, pid_of, record
+
+MESH = ("pod-dns-gone", "pod-io-delay", "pod-network-delay", "pod-network-loss", "pod-network-partition")
+"""Kinds that Chaos Mesh makes."""
 
 HIT: Record = {"attempt": "train", "rank": 0, "pid": pid_of("train", 0)}
 PLACE: Record = {"step": 3, "phase": "step.begin"}

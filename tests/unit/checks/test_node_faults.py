@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from chaos.evidence.on_node import PROOFS, early_doubts, ended_at, node_doubts
+from chaos.checks.injection.proof_registry import proof_of
+from chaos.evidence.on_node import early_doubts, ended_at, node_doubts
+from chaos.faults.nodes.kinds import FAMILY
 from chaos.history.event import Event
 from chaos.plan.model import PlannedFault
 from tests.unit.checks.judging import Judge, said
@@ -30,7 +32,7 @@ def doubts(kind: str, **evidence: Any) -> list[str]:
     return [text for text, _ in node_doubts(fault, LANDING, {"rank": 2, **evidence})]
 
 
-@pytest.mark.parametrize("kind", PROOFS)
+@pytest.mark.parametrize("kind", [kind for kind in FAMILY.kinds if proof_of(kind).fields == ("node",)])
 def test_only_the_platforms_word_proves_it(kind: str) -> None:
     assert doubts(kind, node=GOOD[kind]) == []
     for other, shown in GOOD.items():

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from chaos.checks.hygiene.quarantine import judge_quarantine
+from chaos.checks.injection.proof_registry import proof_of
+from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
-from chaos.faults.ascend.proof import device_doubts
+from chaos.evidence.proof import Case
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault
@@ -31,13 +33,13 @@ def history(*events: Event) -> History:
 
 def doubts(kind: str, evidence: dict[str, Any], *events: Event) -> list[str]:
     fault = PlannedFault("down", kind, (1,), {"step": 5}, {}, None, 1)
-    found = device_doubts(history(*events), fault, event("fault.landed", 20), {"rank": 1, **evidence}, event("x"))
-    return [text for text, _ in found]
+    landing, act = event("fault.landed", 20), event("x")
+    case = Case(a_plan(), history(*events), cast(Artifacts, None), fault, landing, act, {"rank": 1, **evidence})
+    return [text for text, _ in proof_of(kind).doubts(case)]
 
 
 def test_a_link_is_down_when_the_vendors_tool_says_so() -> None:
     assert doubts("npu-link-down", {"device": DEVICE, "net_health": HEALTH}) == []
-    assert doubts("kill", {}) == []
 
 
 @pytest.mark.parametrize(
@@ -70,14 +72,10 @@ def reboot_doubts(boot: object, *orders: Event, starts: tuple[Event, ...] = (STA
     found, injecting = event("rank.found", 1, node=3), event("fault.injecting", 12, fault="down")
     fault = PlannedFault("down", "node-reboot", (1,), {"step": 5}, {}, None, 1)
     landed = event("fault.landed", 20)
-    told = device_doubts(
-        history(found, injecting, *orders, *starts),
-        fault,
-        landed,
-        {"rank": 1, "boot": boot},
-        event("fault.injecting", 16),
-    )
-    return [text for text, _ in told]
+    act, shown = event("fault.injecting", 16), {"rank": 1, "boot": boot}
+    recorded = history(found, injecting, *orders, *starts)
+    case = Case(a_plan(), recorded, cast(Artifacts, None), fault, landed, act, shown)
+    return [text for text, _ in proof_of(fault.kind).doubts(case)]
 
 
 def test_a_reboot_is_proven_by_its_order_and_another_boot() -> None:

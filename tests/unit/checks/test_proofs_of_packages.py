@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from chaos.base.registry import NOUNS, Registry
-from chaos.checks.injection.proof_registry import BUILT_IN, NoProof, proof_of, why_unproven
+from chaos.base.registry import NOUNS, Registry, installed_points
+from chaos.checks.injection.proof_registry import NoProof, proof_of, why_unproven
 from chaos.evidence.proof import Case, Proof
 from tests.contract.proven_kinds import Sample, findings, not_passed
 
@@ -80,9 +80,12 @@ def test_the_package_that_is_missing_is_named() -> None:
 
 
 def test_nobody_takes_the_proof_of_a_built_in_kind() -> None:
-    taken = EntryPoint("kill", f"{__name__}:PRIORITY", "chaos.proofs")
-    proofs = Registry("chaos.proofs", NOUNS["chaos.proofs"], source=lambda group: [taken])
-    assert proof_of("kill", registered=proofs) is BUILT_IN["kill"]
+    def source(group: str) -> list[EntryPoint]:
+        taken = [EntryPoint("kill", f"{__name__}:PRIORITY", group)] if group == "chaos.proofs" else []
+        return [*installed_points(group), *taken]
+
+    proofs = Registry("chaos.proofs", NOUNS["chaos.proofs"], source=source)
+    assert proof_of("kill", registered=proofs) is proof_of("kill")
 
 
 def test_where_no_history_is_judged_evidence_needs_the_fields_of_a_proof_too() -> None:

@@ -15,7 +15,7 @@ from chaos.faults.checkpoints.checkpoint_damage import KEPT
 from chaos.faults.checkpoints.file_content import digest_file, unfinished_place
 from chaos.faults.checkpoints.flip_checkpoint import data_bit
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.heal.undo import AFTER_LAUNCHES, UNDO_ACTIONS, UndoContext, Undone, undo_step
+from chaos.heal.undo import UNDO_ACTIONS, UndoContext, Undone, after_launches, undo_step
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.machine.linux.process import identify
 from chaos.observe.checkpoints.blocks import BLOCK
@@ -82,7 +82,7 @@ def test_the_newest_file_of_the_rank_is_hit_and_put_back(owned: RunDirectory, ki
     assert stage.kind.effect in EFFECTS
     assert stage.kind.evidence(NO_JOB, stage.victim) is None
     step = stage.make()
-    assert step.action in AFTER_LAUNCHES  # the next launch is to meet the damage
+    assert after_launches(step.action)  # the next launch is to meet the damage
     shown = stage.kind.evidence(NO_JOB, stage.victim)
     assert (shown["file"], shown["step"]) == (f"rank_2/{NEWEST}", 8)
     assert (shown["before"] == shown["after"]) == (kind == "rename-checkpoint")

@@ -12,7 +12,7 @@ import pytest
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.faults.action import CannotUndo, UndoContext
 from chaos.faults.rank_acts.oom import REMOVE
-from chaos.heal.undo import AFTER_PROCESSES, UNDO_ACTIONS
+from chaos.heal.undo import UNDO_ACTIONS, after_processes
 from chaos.history.ledger import UndoStep
 from chaos.machine.linux.cgroup import members
 from chaos.machine.linux.memory_group import NoMemoryGroup, kills, memory_groups
@@ -66,7 +66,7 @@ def test_the_kernel_ends_it_and_counts_it_and_the_group_is_removed(rank: subproc
     assert (rank.returncode, kills(group)) == (-9, 1)
     assert undo(group) == f"removed {group}"
     assert undo(group) == f"there is no {group}"
-    assert REMOVE in AFTER_PROCESSES
+    assert after_processes(REMOVE)
 
 
 def test_without_a_limit_it_stops_by_itself(rank: subprocess.Popen[bytes], tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     }
     points = [EntryPoint(name, f"{__name__}:{value}", "chaos.undo") for name, value in names.items()]
     actions = Registry("chaos.undo", NOUNS["chaos.undo"], source=lambda group: points)
-    monkeypatch.setattr("chaos.heal.undo_of_packages.registry", lambda group: actions)
+    monkeypatch.setattr("chaos.heal.undo_of_families.registry", lambda group: actions)
 
 
 def undo(tmp_path: Path, action: str, **arguments: Any) -> tuple[bool, str, int]:

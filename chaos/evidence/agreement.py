@@ -1,4 +1,4 @@
-"""Part of check ``injection``: the evidence of a landing is held against what the rank recorded of the same act."""
+"""The evidence of a landing, held against what the rank recorded of the same act."""
 
 from __future__ import annotations
 

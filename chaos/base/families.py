@@ -1,0 +1,84 @@
+"""Members of the registries that families of faults fill: kinds, what makes them, their proofs, their undo actions.
+
+Each family is an entry point of the group ``chaos.families``. One that cannot be imported takes nothing from the
+others: what it would have added is missing, and whoever asks for that hears why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import Distribution, EntryPoint
+from typing import Any, Protocol
+
+FAMILIES = "chaos.families"
+
+
+class KindLike(Protocol):
+    """What is read of a kind here."""
+
+    @property
+    def act(self) -> str: ...
+
+    @property
+    def proof(self) -> object: ...
+
+
+class FamilyLike(Protocol):
+    """What is read of a family here (:class:`chaos.faults.family.Family`)."""
+
+    @property
+    def kinds(self) -> Mapping[str, KindLike]: ...
+
+    @property
+    def undo(self) -> Mapping[str, object]: ...
+
+
+@dataclass(frozen=True)
+class Member:
+    """One member of a registry. It looks like an entry point; ``target`` is the object, or where it is."""
+
+    name: str
+    value: str
+    dist: Distribution | None
+    target: object
+
+    @property
+    def module(self) -> str:
+        """The module that it is in."""
+        return self.value.partition(":")[0]
+
+    def load(self) -> Any:
+        """The object. Raises ImportError or AttributeError where it is not there."""
+        if not isinstance(self.target, str):
+            return self.target
+        module, _, name = self.target.partition(":")
+        return getattr(import_module(module), name)
+
+
+_MEMBERS: Mapping[str, Callable[[FamilyLike], Mapping[str, object]]] = {
+    "chaos.faults": lambda family: {name: kind.act for name, kind in family.kinds.items()},
+    "chaos.kinds": lambda family: family.kinds,
+    "chaos.proofs": lambda family: {name: kind.proof for name, kind in family.kinds.items()},
+    "chaos.undo": lambda family: family.undo,
+}
+"""Registry → what a family adds to it, by name."""
+
+
+def is_filled_by_families(group: str) -> bool:
+    """Whether families add to this registry."""
+    return group in _MEMBERS
+
+
+def members(group: str, points: Iterable[EntryPoint]) -> Iterator[Member | Exception]:
+    """What these families add to a registry, and why one adds nothing."""
+    for point in points:
+        try:
+            added = _MEMBERS[group](point.load())
+        except Exception as error:  # whatever another package's module does when it is imported
+            yield ImportError(f"the family {point.name!r} ({point.value}): {type(error).__name__}: {error}")
+            continue
+        for name, target in added.items():
+            value = target if isinstance(target, str) else f"{point.value}.{name}"
+            yield Member(name, value, point.dist, target)

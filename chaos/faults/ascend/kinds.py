@@ -1,0 +1,17 @@
+"""Faults of Ascend devices."""
+
+from __future__ import annotations
+
+from chaos.faults.ascend import proof
+from chaos.faults.family import Family, Kind, Undo
+
+FAMILY = Family(
+    kinds={
+        "device-reset": Kind("chaos.faults.ascend.device_reset:KIND", proof.DEVICE_RESET),
+        "npu-link-down": Kind("chaos.faults.ascend.npu_link_down:KIND", proof.LINK_DOWN),
+    },
+    undo={
+        "recover-link": Undo("chaos.faults.ascend.undo:recover_link"),
+        "see-chip": Undo("chaos.faults.ascend.undo:see_chip", after_processes=True),
+    },
+)

@@ -1,0 +1,25 @@
+"""Faults of checkpoints that were saved."""
+
+from __future__ import annotations
+
+from chaos.faults.checkpoints import proof
+from chaos.faults.family import Family, Kind, Undo
+
+FAMILY = Family(
+    kinds={
+        "damage-record": Kind("chaos.faults.checkpoints.damage_record:KIND", proof.DAMAGED),
+        "flip-checkpoint": Kind("chaos.faults.checkpoints.flip_checkpoint:KIND", proof.DAMAGED),
+        "lose-checkpoint": Kind("chaos.faults.checkpoints.lose_checkpoint:KIND", proof.LOST),
+        "partial-checkpoint": Kind("chaos.faults.checkpoints.partial_checkpoint:KIND", proof.DAMAGED),
+        "remove-checkpoint": Kind("chaos.faults.checkpoints.remove_checkpoint:KIND", proof.DAMAGED),
+        "rename-checkpoint": Kind("chaos.faults.checkpoints.rename_checkpoint:KIND", proof.RENAMED),
+        "stale-checkpoint": Kind("chaos.faults.checkpoints.stale_checkpoint:KIND", proof.DAMAGED),
+        "truncate-checkpoint": Kind("chaos.faults.checkpoints.truncate_checkpoint:KIND", proof.DAMAGED),
+    },
+    undo={
+        "restore-checkpoint": Undo(
+            "chaos.faults.checkpoints.undo:restore_checkpoint", after_processes=True, after_launches=True
+        ),
+        "restore-checkpoint-adopted": Undo("chaos.faults.checkpoints.undo:restore_checkpoint_adopted"),
+    },
+)

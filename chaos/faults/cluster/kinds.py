@@ -1,0 +1,27 @@
+"""Faults of a cluster's objects."""
+
+from __future__ import annotations
+
+from chaos.faults.cluster import proof
+from chaos.faults.family import Family, Kind, Undo
+
+FAMILY = Family(
+    kinds={
+        "node-cordon": Kind("chaos.faults.cluster.node_cordon:KIND", proof.CORDON),
+        "node-drain": Kind("chaos.faults.cluster.node_drain:KIND", proof.DRAIN),
+        "node-not-ready": Kind("chaos.faults.cluster.node_not_ready:KIND", proof.NOT_READY),
+        "pod-delete": Kind("chaos.faults.cluster.pod_delete:KIND", proof.POD_ENDED),
+        "pod-dns-gone": Kind("chaos.faults.cluster.pod_dns_gone:KIND", proof.MESH),
+        "pod-evict": Kind("chaos.faults.cluster.pod_evict:KIND", proof.POD_ENDED),
+        "pod-io-delay": Kind("chaos.faults.cluster.pod_io_delay:KIND", proof.MESH),
+        "pod-network-delay": Kind("chaos.faults.cluster.pod_network_delay:KIND", proof.MESH),
+        "pod-network-loss": Kind("chaos.faults.cluster.pod_network_loss:KIND", proof.MESH),
+        "pod-network-partition": Kind("chaos.faults.cluster.pod_network_partition:KIND", proof.MESH),
+        "public-fault": Kind("chaos.faults.cluster.public_fault:KIND", proof.PUBLIC_FAULT),
+    },
+    undo={
+        "release-cluster-node": Undo("chaos.faults.cluster.undo:release_node"),
+        "recover-public-fault": Undo("chaos.faults.cluster.undo:recover_public_fault"),
+        "delete-mesh-object": Undo("chaos.faults.cluster.undo:delete_mesh_object"),
+    },
+)

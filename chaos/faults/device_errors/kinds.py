@@ -1,0 +1,22 @@
+"""Errors that a device reports."""
+
+from __future__ import annotations
+
+from chaos.faults.device_errors import proof, proof_link
+from chaos.faults.family import Family, Kind
+
+FAMILY = Family(
+    kinds={
+        "ecc": Kind("chaos.faults.device_errors.ecc:KIND", proof.RAISED),
+        "exception": Kind("chaos.faults.device_errors.exception:KIND", proof.RAISED),
+        "hcce": Kind("chaos.faults.device_errors.hcce:KIND", proof.RAISED),
+        "link": Kind(
+            "chaos.faults.device_errors.link:KIND",
+            proof_link.LINK,
+            job={"hccl": {"watchdog": False, "time_scale": 0.01}},
+        ),
+        "link-error": Kind("chaos.faults.device_errors.link_error:KIND", proof.RAISED),
+        "suspect-remote": Kind("chaos.faults.device_errors.suspect_remote:KIND", proof.RAISED),
+        "uce": Kind("chaos.faults.device_errors.uce:KIND", proof.RAISED),
+    },
+)

@@ -1,0 +1,24 @@
+"""Faults of the network between nodes."""
+
+from __future__ import annotations
+
+from chaos.faults.family import Family, Kind, Undo
+from chaos.faults.network import proof
+
+FAMILY = Family(
+    kinds={
+        "connection-reset": Kind(
+            "chaos.faults.network.connection_reset:KIND", proof.RESET, job={"protection": ["TTP"], "timings": "vendor"}
+        ),
+        "network-delay": Kind("chaos.faults.network.network_delay:KIND", proof.DELAY),
+        "network-loss": Kind("chaos.faults.network.network_loss:KIND", proof.LOSS),
+        "network-rate": Kind("chaos.faults.network.network_rate:KIND", proof.RATE),
+        "partition": Kind("chaos.faults.network.partition:KIND", proof.PARTITION, parameters={"seconds": 1}),
+        "port-blocked": Kind(
+            "chaos.faults.network.port_blocked:KIND", proof.PORT, job={"protection": ["TTP"]}, target={"node": 0}
+        ),
+    },
+    undo={
+        "mend-network": Undo("chaos.faults.network.undo:mend_network"),
+    },
+)

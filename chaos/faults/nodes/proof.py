@@ -1,0 +1,108 @@
+"""What proves a fault of a whole node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaos.evidence.conditions import Condition, condition
+from chaos.evidence.deaths import death
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.on_node import node_doubts
+from chaos.evidence.proof import Case, Proof, all_of
+from chaos.evidence.silent import silence
+from chaos.evidence.struck import first_act, nodes_of
+from chaos.evidence.told import Told, number, some
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import PlannedFault
+
+_PERIOD = 100_000
+"""Microseconds in which a container gets its quota of processor time."""
+_LEAST_QUOTA = 1000
+
+
+def _on_node(words: str) -> Proof:
+    def doubts(case: Case) -> Iterator[Doubt]:
+        yield from node_doubts(case.fault, case.landing, case.evidence)
+
+    return Proof(words, ("node",), all_of(death, doubts, silence))
+
+
+def _node_quota(parameters: Told, told: Told) -> str | None:
+    quota, cores = number(told, "quota"), number(parameters, "cores")
+    if quota is None or cores is None or not 0 < quota <= max(_LEAST_QUOTA, cores * _PERIOD):
+        return f"its quota is {told.get('quota')} us in each {_PERIOD}, and it was to get {cores} cores"
+    return some("throttled")(parameters, told)
+
+
+def names_gone(parameters: Told, told: Told) -> str | None:
+    """A name that was resolved before is not, and its address is reached."""
+    if not told.get("before") or not told.get("error"):
+        return f"{told.get('name')} was {told.get('before')} before, and then: {told.get('error')}"
+    if told.get("reached") not in ("refused", "connected"):
+        return f"address {told.get('address')} was not reached either"
+    return resolvers_cut(parameters, told)
+
+
+def resolvers_cut(parameters: Told, told: Told) -> str | None:
+    """The kernel has a route that keeps the node from a resolver."""
+    del parameters
+    return None if told.get("cut") else f"the resolvers that it is kept from are {told.get('cut')}"
+
+
+def reboot_doubts(case: Case) -> Iterator[Doubt]:
+    """Yield every reason to doubt that the node of one rank booted again, by this run's order."""
+    rank, boot = case.evidence.get("rank"), case.evidence.get("boot")
+    if not isinstance(boot, dict) or not boot.get("before") or boot.get("after") in (None, "", boot["before"]):
+        yield f"the node of rank {rank} is not known to have booted again", (case.landing.source,)
+    else:
+        yield from _in_another_boot(case.history, boot, case.landing, case.injection)
+    yield from _not_ordered(case.history, case.fault, case.landing, case.injection)
+
+
+def _in_another_boot(history: History, boot: dict[str, object], landing: Event, injection: Event) -> Iterator[Doubt]:
+    """The boots that were asked for are held against those in which the processes of the job say that they ran."""
+    starts = history.select("writer.start", writer="agent")
+    victim = (injection.attempt, injection.rank, injection.pid)
+    own = [one for one in starts if (one.attempt, one.rank, one.pid) == victim]
+    before = boot["before"]
+    if not any(one.data.get("boot") == before for one in own):
+        seen = f"nothing shows that rank {injection.rank} was in the boot {before}, which is said to have ended"
+        yield seen, (*(one.source for one in own), landing.source)
+    # Held against the landing and not the order: a process may begin while its host goes down.
+    later = [one for one in starts if one.data.get("boot") == before and landing.surely_before(one)]
+    if later:
+        whose = f"rank {later[0].rank} of attempt {later[0].attempt}"
+        seen = f"{whose} began in the boot {before}, which is said to have ended"
+        yield seen, (*(one.source for one in later), landing.source)
+
+
+def _not_ordered(history: History, fault: PlannedFault, landing: Event, injection: Event) -> Iterator[Doubt]:
+    """A host that boots again by itself is no fault of this run: its order must come between the act and the landing.
+
+    All are the harness's own events. For several ranks of a node it is ordered once, at the first of them.
+    """
+    nodes, first = nodes_of(history, injection), first_act(history, fault, injection)
+    orders = [one for one in history.select("host.reboot") if one.data.get("node") in nodes]
+    if not any(first.mono <= one.mono <= landing.mono for one in orders):
+        seen = f"nothing shows that this run ordered the reboot of the node of rank {injection.rank}"
+        yield seen, (*(one.source for one in orders), landing.source)
+
+
+KILL = _on_node("the platform's word that the node was killed, and not for want of memory; exit status")
+STOP = _on_node("the platform's word that the node has ended, and when, exit status")
+RESTART = _on_node("the platform's word that the node was started again, exit status")
+OOM = _on_node("the platform's word that the node was out of memory, the kernel's count, exit status")
+PAUSE = _on_node("the platform's word that the node is paused")
+DISCONNECT = _on_node("the platform's word that the node is off the network")
+CPU_QUOTA = condition(
+    Condition(_node_quota, taken="somebody may have changed the node's limits"),
+    "the quota that the node has, and how often the kernel let it wait",
+    ("quota", "throttled"),
+)
+DNS = condition(
+    Condition(names_gone, resolvers_cut, ("cut",), "somebody may have changed the node's routes"),
+    "a look-up on the rank's node that fails, and the address that is still reached",
+    ("cut", "before", "error", "reached"),
+)
+REBOOT = Proof("the order, and another boot of the node", ("boot",), reboot_doubts)

@@ -1,0 +1,12 @@
+"""Pauses."""
+
+from __future__ import annotations
+
+from chaos.faults.family import Family, Kind
+from chaos.faults.pause import proof
+
+FAMILY = Family(
+    kinds={
+        "pause": Kind("chaos.faults.pause.pause:KIND", proof.PAUSED, parameters={"seconds": 2}),
+    },
+)

@@ -1,0 +1,23 @@
+"""Acts of a rank on itself."""
+
+from __future__ import annotations
+
+from chaos.faults.family import Family, Kind, Undo
+from chaos.faults.rank_acts import proofs
+
+FAMILY = Family(
+    kinds={
+        "abort": Kind("chaos.faults.rank_acts.abort:KIND", proofs.OWN_END),
+        "clock-skew": Kind("chaos.faults.rank_acts.clock_skew:KIND", proofs.SKEW),
+        "data-stall": Kind("chaos.faults.rank_acts.data_stall:KIND", proofs.HANG),
+        "exit": Kind("chaos.faults.rank_acts.exit:KIND", proofs.OWN_END),
+        "hang": Kind("chaos.faults.rank_acts.hang:KIND", proofs.HANG),
+        "hold-gil": Kind("chaos.faults.rank_acts.hold_gil:KIND", proofs.HANG),
+        "oom": Kind("chaos.faults.rank_acts.oom:KIND", proofs.OOM),
+        "segfault": Kind("chaos.faults.rank_acts.segfault:KIND", proofs.OWN_END),
+        "slow-rank": Kind("chaos.faults.rank_acts.slow_rank:KIND", proofs.SLOW),
+    },
+    undo={
+        "remove-memory-group": Undo("chaos.faults.rank_acts.undo:remove_memory_group", after_processes=True),
+    },
+)

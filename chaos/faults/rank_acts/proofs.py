@@ -1,0 +1,62 @@
+"""What proves each kind of act that a rank does to itself: its own record, and what the kernel says of the process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaos.evidence.agreement import agrees, ends_as_shown, hangs_as_shown, recorded
+from chaos.evidence.conditions import Condition, condition
+from chaos.evidence.deaths import ACTING, acting_doubts, death
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.proof import Case, Proof, all_of
+from chaos.evidence.told import Told, number
+from chaos.faults.rank_acts.proof import hung_doubts
+from chaos.faults.rank_acts.proof_slow import slowed_doubts
+
+_NEAR_SECONDS = 1.0
+
+
+def _acted(case: Case) -> Iterator[Doubt]:
+    yield from acting_doubts(case.history, case.fault, case.wanted, case.landing, case.injection, case.evidence)
+
+
+def _hung(case: Case) -> Iterator[Doubt]:
+    yield from hung_doubts(case.history, case.fault, case.wanted, case.landing, case.injection)
+
+
+def _slowed(case: Case) -> Iterator[Doubt]:
+    yield from slowed_doubts(case.history, case.fault, case.wanted, case.landing, case.injection)
+
+
+def _is_off(parameters: Told, told: Told) -> str | None:
+    seen, wanted = number(told, "seen"), number(parameters, "offset")
+    if seen is None or wanted is None or abs(seen - wanted) > _NEAR_SECONDS:
+        return f"its clock was off by {told.get('seen')} s, not by {parameters.get('offset')}"
+    return None
+
+
+_ENDED = all_of(death, _acted, ends_as_shown)
+
+OWN_END = Proof("exit status and the rank's own record that it was about to end", ("signal", "code", "act"), _ENDED)
+OOM = Proof(
+    "exit status, the kernel's count of processes ended for want of memory in the rank's own group, and the rank's own "
+    "record that it was about to end",
+    ("signal", "code", "act", "oom_kill"),
+    _ENDED,
+)
+HANG = Proof(
+    "the rank's own record that it begins to wait, and its silence afterwards",
+    ("act", "state"),
+    all_of(_hung, hangs_as_shown),
+)
+SLOW = Proof(
+    "the rank's own record of how long it waited, and the times of its steps",
+    ("act", "factor", "steps"),
+    all_of(_slowed, agrees(ACTING, "act", "factor", "steps")),
+)
+SKEW = condition(
+    Condition(_is_off, of_rank=True),
+    "how far the rank itself has seen its clock to be off",
+    ("act", "seen"),
+    recorded(ACTING, "act", "seen"),
+)

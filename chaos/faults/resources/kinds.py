@@ -1,0 +1,19 @@
+"""Faults of what a machine gives a rank."""
+
+from __future__ import annotations
+
+from chaos.faults.family import Family, Kind, Undo
+from chaos.faults.resources import proof
+
+FAMILY = Family(
+    kinds={
+        "cpu-load": Kind("chaos.faults.resources.cpu_load:KIND", proof.CPU_LOAD),
+        "cpu-quota": Kind("chaos.faults.resources.cpu_quota:KIND", proof.CPU_QUOTA),
+        "fd-limit": Kind("chaos.faults.resources.fd_limit:KIND", proof.FD_LIMIT),
+        "memory-load": Kind("chaos.faults.resources.memory_load:KIND", proof.MEMORY_LOAD),
+    },
+    undo={
+        "leave-group": Undo("chaos.faults.resources.undo:leave_group"),
+        "restore-limit": Undo("chaos.faults.resources.undo:restore_limit"),
+    },
+)

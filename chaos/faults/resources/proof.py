@@ -1,0 +1,47 @@
+"""What proves that a rank has less of its machine: processor time, memory, descriptors."""
+
+from __future__ import annotations
+
+from chaos.evidence.conditions import Condition, at_least, at_most, condition
+from chaos.evidence.told import Told, number, some
+
+_PROCESSES = 2
+"""How many processes a load has where the scenario says nothing (chaos/faults/resources/cpu_load.py)."""
+
+
+def _loads_cores(parameters: Told, told: Told) -> str | None:
+    """As many processes as were to be, on cores of the rank, each of which has got processor time."""
+    wanted = number({"processes": _PROCESSES, **parameters}, "processes")
+    if number(told, "beside") != wanted or not told.get("cores"):
+        return f"{told.get('beside')} processes of the load run on cores {told.get('cores')}, and {wanted} were to"
+    return some("consumed")(parameters, told)
+
+
+def _has_limit(parameters: Told, told: Told) -> str | None:
+    del parameters
+    return None if number(told, "limit") is not None else f"limit is {told.get('limit')}"
+
+
+CPU_LOAD = condition(
+    Condition(_loads_cores, taken="the processes that made it may have been ended"),
+    "the processor time that the load has got on the rank's cores",
+    ("beside", "cores", "consumed"),
+)
+CPU_QUOTA = condition(
+    Condition(some("throttled"), unchanged=("group",), taken="somebody may have moved the rank out of its group"),
+    "the kernel's count of the times that it let the rank wait",
+    ("group", "throttled"),
+)
+FD_LIMIT = condition(
+    Condition(at_most("left", "spare", 32), _has_limit, ("limit",), "the rank may have raised it itself"),
+    "the limit of open files that the kernel has for the process",
+    ("limit", "left"),
+)
+MEMORY_LOAD = condition(
+    Condition(
+        at_least("resident", "megabytes", "MiB"),
+        taken="the process that holds it is the first that the kernel ends for want of memory",
+    ),
+    "what the kernel says that the load holds",
+    ("resident",),
+)

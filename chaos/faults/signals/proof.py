@@ -1,0 +1,53 @@
+"""What proves that a signal has reached a rank's process, and what it did there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaos.evidence.conditions import Condition, condition
+from chaos.evidence.deaths import death
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.facts import exit_status, signal_name, signal_number
+from chaos.evidence.proof import Case, Proof
+from chaos.evidence.silent import silence
+from chaos.evidence.told import Told
+
+SIGTERM = 15
+
+
+def _is_stopped(parameters: Told, told: Told) -> str | None:
+    del parameters
+    return None if told.get("state") == "stopped" else f"its state is {told.get('state')}"
+
+
+def termination_doubts(case: Case) -> Iterator[Doubt]:
+    """Yield every reason to doubt that SIGTERM was delivered to one rank.
+
+    A process that was ended by it has an exit status that says so. One that has a handler lives on, and its own record
+    goes on; a handler may also end it in its own way.
+    """
+    history, landing, evidence, injection = case.history, case.landing, case.evidence, case.injection
+    rank, pid = injection.rank, injection.pid
+    exits = [one for one in history.select("rank.exit", attempt=injection.attempt, rank=rank) if one.pid == pid]
+    if evidence.get("caught") is True:
+        if evidence.get("pending") is not False:
+            yield f"the signal still waited at rank {rank}", (landing.source,)
+        own = history.select(attempt=injection.attempt, rank=rank, pid=pid, writer="agent")
+        if not exits and not any(injection.surely_before(one) for one in own):
+            yield f"rank {rank} neither recorded anything after the signal nor ended", (landing.source,)
+        return
+    if not exits:
+        yield f"rank {rank} has no handler for the signal, and no exit status", (landing.source,)
+    for one in exits:
+        if signal_number(one.data.get("signal")) != SIGTERM:
+            yield f"rank {rank} {exit_status(one)}, not ended by {signal_name(SIGTERM)}", (one.source, landing.source)
+
+
+KILL = Proof("the kernel's exit status", ("signal",), death)
+SUSPEND = Proof(
+    "the kernel's word that the process was stopped, and its silence until it was let go", ("signal",), silence
+)
+TERMINATE = Proof("the kernel's word that the signal was taken", ("signal",), termination_doubts)
+FREEZE = condition(
+    Condition(_is_stopped, longest=4.0), "the kernel's word that the process is stopped", ("signal", "state")
+)

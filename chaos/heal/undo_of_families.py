@@ -1,0 +1,65 @@
+"""Undo actions of families: a fault brings the action that puts it back.
+
+An action is found by the name that the undo step has, in a new process too: that of ``chaos heal`` after the harness
+was killed. A name of a built-in action cannot be taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import cast
+
+from chaos.base.families import Member
+from chaos.base.registry import Registry, RegistryError, UnknownName, registry
+from chaos.faults.action import CannotUndo, UndoAction
+from chaos.faults.family import Undo
+
+GROUP = "chaos.undo"
+"""Registry of such actions, by the name that undo steps have for them. A package may also add to it directly."""
+
+
+def own_actions() -> Collection[str]:
+    """Names of the actions that families of this project bring."""
+    return registry(GROUP).own.keys()
+
+
+def action_of_family(name: str, registered: Registry | None = None) -> UndoAction | None:
+    """The action that a family or a package has registered; None where none has.
+
+    ``registered`` stands in for the installed ones. Raises CannotUndo for one that cannot be used.
+    """
+    try:
+        found = (registry(GROUP) if registered is None else registered).load(name)
+        if isinstance(found, Undo):
+            found = Member(name, found.act, None, found.act).load()
+    except UnknownName:
+        return None
+    except RegistryError as error:
+        raise CannotUndo(str(error)) from error
+    except Exception as error:  # whatever another package's module does when it is imported
+        raise CannotUndo(f"undo action {name!r} cannot be loaded: {type(error).__name__}: {error}") from error
+    if not callable(found):
+        raise CannotUndo(f"what is registered as undo action {name!r} cannot be called")
+    return cast(UndoAction, found)
+
+
+def waits_for_processes(name: str) -> bool:
+    """Whether the job's processes have to be ended before an action.
+
+    One that a package registers without a family says so by ``after_processes = True``.
+    """
+    found = _registered(name)
+    return found.after_processes if isinstance(found, Undo) else bool(getattr(found, "after_processes", False))
+
+
+def waits_for_launches(name: str) -> bool:
+    """Whether an action waits until the job is not launched any more."""
+    found = _registered(name)
+    return isinstance(found, Undo) and found.after_launches
+
+
+def _registered(name: str) -> object:
+    try:
+        return registry(GROUP).load(name)
+    except Exception:  # it cannot be used: whoever asks for the action is told why
+        return None

@@ -1,0 +1,56 @@
+"""A family adds its kinds, proofs and undo actions by one entry point, and takes nothing from other families."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from chaos.base.families import FAMILIES
+from chaos.base.registry import Registry, RegistryError, UnknownName, installed_points
+from chaos.evidence.proof import Proof
+from chaos.faults.family import Family, Kind, Undo
+
+PROOF = Proof("the kernel's word", ("priority",), lambda case: [])
+MADE = object()
+FAMILY = Family({"mine": Kind(f"{__name__}:MADE", PROOF)}, {"put-back": Undo(f"{__name__}:MADE")})
+OTHER = Family({"mine": Kind(f"{__name__}:OTHER", PROOF)})
+TAKES = Family({"kill": Kind(f"{__name__}:MADE", PROOF)})
+
+
+def registry_of(group: str, *names: str, installed: Sequence[EntryPoint] = ()) -> Registry:
+    """A registry with families of this module beside the installed ones."""
+    points = [EntryPoint(name.lower(), f"{__name__}:{name}", FAMILIES) for name in names]
+    return Registry(group, "fault kind", source=lambda asked: [*installed, *points] if asked == FAMILIES else [])
+
+
+def test_one_entry_point_registers_kinds_proofs_and_undo_actions() -> None:
+    loaded = {group: registry_of(group, "FAMILY") for group in ("chaos.faults", "chaos.proofs", "chaos.undo")}
+    assert {group: found.names() for group, found in loaded.items()} == {
+        "chaos.faults": ("mine",),
+        "chaos.proofs": ("mine",),
+        "chaos.undo": ("put-back",),
+    }
+    assert loaded["chaos.faults"].load("mine") is MADE
+    assert loaded["chaos.proofs"].load("mine") is PROOF
+    assert loaded["chaos.undo"].load("put-back") == Undo(f"{__name__}:MADE")
+
+
+def test_a_family_that_cannot_be_imported_takes_nothing_from_the_others() -> None:
+    faults = registry_of("chaos.faults", "NOT_THERE", "FAMILY")
+    assert faults.load("mine") is MADE
+    with pytest.raises(UnknownName, match="cannot be loaded: the family 'not_there'"):
+        faults.load("hers")
+
+
+def test_two_families_cannot_have_one_kind() -> None:
+    with pytest.raises(RegistryError, match="two packages register the fault kind 'mine'"):
+        registry_of("chaos.faults", "FAMILY", "OTHER").names()
+
+
+def test_nobody_takes_a_kind_of_this_project() -> None:
+    proofs = registry_of("chaos.proofs", "TAKES", installed=installed_points(FAMILIES))
+    assert proofs.load("kill") is not PROOF
+    assert proofs.own.keys() >= {"kill", "disk-full"}
+    assert "mine" not in proofs.own
