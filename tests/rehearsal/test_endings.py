@@ -58,7 +58,7 @@ def in_the_baseline(harness: Harness) -> Event:
 
 @pytest.mark.parametrize(
     ("number", "moment"),
-    [(signal.SIGINT, in_training), (signal.SIGTERM, in_the_resumed_job)],
+    [(signal.SIGINT, in_training), pytest.param(signal.SIGTERM, in_the_resumed_job, marks=pytest.mark.nightly)],
     ids=["ctrl-c in training", "SIGTERM in the resumed job"],
 )
 def test_a_signal_ends_the_run_in_order(chaos: Chaos, number: int, moment: Callable[[Harness], Event]) -> None:
@@ -69,6 +69,7 @@ def test_a_signal_ends_the_run_in_order(chaos: Chaos, number: int, moment: Calla
     assert_clean(chaos)
 
 
+@pytest.mark.nightly
 def test_a_closed_terminal_ends_a_run_that_makes_its_baseline(fresh: Chaos) -> None:
     harness = fresh.start_run(DEADLINES)
     in_the_baseline(harness)
@@ -130,6 +131,7 @@ def test_the_deadline_of_the_whole_run_ends_it(chaos: Chaos) -> None:
     assert_clean(chaos)
 
 
+@pytest.mark.nightly
 def test_the_deadline_of_one_wait_ends_the_run_and_helpers_of_ranks_too(chaos: Chaos) -> None:
     done = chaos.run(BROKEN, "--set", "script=hangs_before_training.py", "--set", "start=12s", "--baseline", "none")
     assert_unknown(done, "run", "deadline start (12 s) is kept", "ranks 0-3 joined but have not begun their first step")
@@ -153,7 +155,7 @@ def test_a_defect_of_the_harness_is_an_error_of_its_own(chaos: Chaos) -> None:
     assert judged.code == 2 and "a defect of the harness" in said(checks_of(judged.json, "unknown"))
 
 
-@pytest.mark.parametrize("baseline", ["none", "auto"])
+@pytest.mark.parametrize("baseline", ["none", pytest.param("auto", marks=pytest.mark.nightly)])
 def test_a_job_that_dies_before_its_first_step_is_named_with_its_log(fresh: Chaos, baseline: str) -> None:
     done = fresh.run(BROKEN, "--baseline", baseline)
     early = "before every rank had begun its first step"

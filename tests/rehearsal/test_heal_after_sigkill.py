@@ -38,7 +38,7 @@ FAULT = span("barrier.reached", "attempt.end", last={"attempt": "train"})
 RESUME = span("attempt.start", "step.end", first={"attempt": "resume"}, last={"attempt": "resume"})
 ALL = span("run.start", "hygiene")
 
-EVERY_DAY = {"launch": LAUNCH, "fault": FAULT, "resume": RESUME}
+EVERY_DAY = {"fault": FAULT}
 NIGHTLY = {"launch": LAUNCH, "fault": FAULT, "resume": RESUME, "any time": ALL}
 
 
@@ -112,6 +112,7 @@ def test_a_suspended_rank_is_healed_after_sigkill(chaos: Chaos) -> None:
     assert_healed(chaos)
 
 
+@pytest.mark.nightly
 def test_a_full_disk_is_healed_after_sigkill(chaos: Chaos) -> None:
     """The file system that the harness mounted is taken away, and what the job had written on it is kept."""
     if not may_mount():
@@ -130,6 +131,7 @@ def test_a_full_disk_is_healed_after_sigkill(chaos: Chaos) -> None:
     assert_healed(chaos)
 
 
+@pytest.mark.nightly
 def test_a_run_that_goes_on_is_not_touched(chaos: Chaos) -> None:
     harness = chaos.start_run("kill-rank.yaml")
     run = harness.run()

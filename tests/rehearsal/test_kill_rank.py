@@ -165,6 +165,7 @@ def test_a_second_run_takes_the_baseline_from_the_cache(second: Done, passed: Do
     assert (reports / "summary.json").read_text("utf-8").count(run.path.name) == 2
 
 
+@pytest.mark.nightly
 def test_a_run_can_be_compared_with_a_run_that_is_named(chaos: Chaos) -> None:
     (baseline,) = chaos.runs()
     for pointer in chaos.reports.glob(".baselines/*.txt"):
@@ -175,6 +176,7 @@ def test_a_run_can_be_compared_with_a_run_that_is_named(chaos: Chaos) -> None:
     assert [one["name"] for one in done.run.result["not_checked"]] == ["hygiene"]
 
 
+@pytest.mark.nightly
 def test_without_a_baseline_what_is_not_checked_is_said(fresh: Chaos) -> None:
     done = fresh.run("kill-rank.yaml", "--baseline", "none")
     assert done.code == 0, done.errors

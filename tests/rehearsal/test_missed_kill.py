@@ -45,11 +45,12 @@ def test_a_rank_that_is_not_hit_is_let_go_and_the_job_ends_by_itself(chaos: Chao
     assert run.left() == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("act", "reason"),
     [
         (ANOTHER_RANK, "deadline 'evidence of fault hit' of 2 s has expired"),
-        pytest.param(ANOTHER_SIGNAL, "rank 2 ended with signal 6, not with signal 9", marks=pytest.mark.nightly),
+        (ANOTHER_SIGNAL, "rank 2 ended with signal 6, not with signal 9"),
     ],
 )
 def test_a_recovery_from_another_fault_is_not_taken_for_the_planned_one(chaos: Chaos, act: str, reason: str) -> None:

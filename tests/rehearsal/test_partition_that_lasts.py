@@ -29,6 +29,7 @@ def test_until_the_launch_has_ended(fresh: Chaos) -> None:
     assert done.run.left() == []
 
 
+@pytest.mark.nightly
 def test_ranks_that_come_back_find_no_controller_and_end_by_themselves(fresh: Chaos) -> None:
     done = fresh.run(f"{HEALS}.yaml")
     assert done.code == 0, said(done.json["checks"])

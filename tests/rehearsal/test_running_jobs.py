@@ -120,6 +120,7 @@ def found(work: Path) -> RunningJob | None:
     return jobs[0] if jobs and len(jobs[0].ranks) == RANKS else None
 
 
+@pytest.mark.nightly
 def test_named_ranks_are_hit_and_undone_and_nothing_else_is(fresh: Chaos, msrun: Msrun, tmp_path: Path) -> None:
     with own_job(tmp_path / "bystander") as bystander:
         before = bystander.identities()

@@ -140,6 +140,7 @@ def test_faults_of_the_network_pass_unchanged_between_two_hosts(
     assert done.run.left() == []
 
 
+@pytest.mark.nightly
 def test_an_unchanged_port_is_blocked_between_two_hosts_and_another_one_answers(
     on_hosts: Chaos, hosts: TestHosts
 ) -> None:

@@ -54,6 +54,7 @@ def fail_to_start(chaos: Chaos, tmp_path: Path, job: str, *, within_seconds: flo
     return run, str(end.data["error"])
 
 
+@pytest.mark.nightly
 def test_a_port_in_use_is_named_with_the_rank_that_wanted_it(
     fresh: Chaos, tmp_path: Path, listener: socket.socket
 ) -> None:
@@ -110,6 +111,7 @@ init()
 """
 
 
+@pytest.mark.nightly
 def test_a_rank_that_does_not_join_is_named_by_the_others(fresh: Chaos, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(HANGS, "utf-8")
     within = QUICK_SECONDS + JOIN_SECONDS

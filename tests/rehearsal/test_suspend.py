@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 
+import pytest
+
 from chaos.history.ledger import Ledger
 from tests.rehearsal.kit import Chaos, said
 
@@ -11,6 +13,7 @@ SILENCE_SECONDS = 5.0
 """Age of the last heartbeat at which the stand-in's fast profile takes a rank for lost."""
 
 
+@pytest.mark.nightly
 def test_a_suspended_rank_is_lost_by_its_silence_and_continued_afterwards(chaos: Chaos) -> None:
     done = chaos.run("suspend-rank.yaml")
     assert done.code == 0, said([one for one in done.run.result["checks"] if one["verdict"] != "pass"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,9 @@ def test_every_shipped_scenario_names_the_schema_and_can_be_planned(path: Path) 
     loaded = load_scenario(path, names=known_names())
     for cell in loaded.cells:
         assert plan_cell(loaded, cell, draw_seed=1).scenario == cell.scenario.name
+
+
+def test_of_the_cells_of_a_scenario_some_run_every_day_and_those_of_the_night_are_there() -> None:
+    for name, night in runpy.run_path(str(SHIPPED / "conftest.py"))["NIGHTLY"].items():
+        cells = {cell.name for cell in load_scenario(shipped(name), names=known_names()).cells}
+        assert set(night) < cells, name
