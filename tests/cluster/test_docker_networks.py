@@ -26,6 +26,7 @@ def passes(start_on: StartOn, engine: str, scenario: str, kind: str, *options: s
     return done.run
 
 
+@pytest.mark.nightly
 def test_an_unchanged_partition_passes_between_containers(start_on: StartOn, engine: str) -> None:
     run = passes(start_on, engine, "partition", "partition", "--cell", "direction=both")
     (landed,) = run.history.select("fault.landed")

@@ -23,6 +23,7 @@ from chaos.platforms.docker.subnets import make_network
 from chaos.soak.left_on_platform import left_on_platform
 from chaos.soak.leftovers import leftovers
 from tests.cluster.docker_run import SECONDS, Made, StartOn, landed
+from tests.kit.spread import daily
 from tests.rehearsal.kit import SCENARIOS, Chaos, Done
 from tests.shipped import shipped
 
@@ -32,6 +33,8 @@ KINDS = (
 )
 ENDS = ("node-kill", "node-stop", "node-restart", "node-oom")
 """Those that nobody on the node outlives."""
+UNDONE = ("node-restart", "node-pause", "node-disconnect", "node-volume-gone")
+"""Of each way of putting a node back one: started again, continued, connected, given its volume."""
 
 
 @pytest.mark.parametrize(
@@ -81,7 +84,7 @@ def test_a_container_that_ends_by_itself_is_not_taken_for_killed(made: Made) -> 
         landed(made, registry("faults").load("node-kill"), 1)
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", daily(KINDS, *UNDONE))
 def test_heal_puts_a_fault_back_and_takes_all_away_without_the_harness(made: Made, name: str) -> None:
     landed(made, registry("faults").load(name), 1)
     made.nodes.close()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.kit.spread import spread
 from tests.unit.checks.harmless import EVIDENCE, HIT, PARAMETERS, with_fault, without_end
 from tests.unit.checks.judging import Judge, not_passed, said
 from tests.unit.good_run import GoodRun, record
@@ -112,7 +113,7 @@ def ended_early(run: GoodRun) -> None:
 LASTING = [kind for kind, given in PARAMETERS.items() if "seconds" in given]
 
 
-@pytest.mark.parametrize("kind", LASTING)
+@pytest.mark.parametrize("kind", spread(LASTING, 3))
 def test_a_condition_that_vanished_before_its_end_proves_nothing(kind: str, run: GoodRun, judged: Judge) -> None:
     (still,) = with_fault(run, kind).one("fault.ending", fault="first")["evidence"]
     still_there = dict(still)
@@ -174,7 +175,7 @@ def test_a_silence_that_was_put_back_late_may_cost_ranks_and_blames_nobody(
     assert said(judged(run), "injection", "pass", f"fault first ({kind}) hits rank 0")
 
 
-@pytest.mark.parametrize("kind", LASTING)
+@pytest.mark.parametrize("kind", spread(LASTING, 4))
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
@@ -193,7 +194,7 @@ UNTIL_THE_END = [kind for kind in LASTING if kind not in ("freeze", "partition",
 """Conditions whose parameter ``seconds`` may be left out."""
 
 
-@pytest.mark.parametrize("kind", UNTIL_THE_END)
+@pytest.mark.parametrize("kind", spread(UNTIL_THE_END, 3))
 def test_a_condition_without_an_end_is_there_when_the_launch_ends(kind: str, run: GoodRun, judged: Judge) -> None:
     (still,) = without_end(run, kind).one("fault.ending", fault="first")["evidence"]
     assert not_passed(judged(run)) == []

@@ -201,7 +201,7 @@ def test_no_pass_without_any_kind_of_event(judged: Judge, good: Callable[[], Goo
     assert judged(run).verdict != "pass"
 
 
-@pytest.mark.parametrize("stride", [11, pytest.param(1, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("stride", [29, pytest.param(1, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("good", [uce_run, hcce_run])
 def test_every_single_lost_line_is_noticed_and_nobody_is_blamed(
     tmp_path: Path, good: Callable[[], GoodRun], stride: int

@@ -166,6 +166,7 @@ def test_the_page_tells_the_version_that_the_set_up_installs() -> None:
     assert f"pip install {NO_DEPS}" in page
 
 
+@pytest.mark.nightly
 def test_a_real_environment_keeps_the_lock_and_loses_the_rest(tmp_path: Path) -> None:
     venv = tmp_path / ".venv"
     (venv / "lib").mkdir(parents=True)

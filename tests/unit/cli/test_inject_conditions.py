@@ -116,7 +116,7 @@ def test_it_lands_lasts_for_its_time_and_is_undone(chaos: Call, kind: str, job: 
     assert (evidence["rank"], evidence["pid"]) == (1, identity.pid)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.nightly)])
 def test_without_a_time_it_holds_until_it_is_ended_in_order(
     kind: str, job: OwnJob, reports: Path, number: signal.Signals
 ) -> None:

@@ -76,6 +76,7 @@ class Job:
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     made = Cluster()
     made.reached(monkeypatch)
+    monkeypatch.setattr("chaos.platforms.kubernetes.asking._AGAIN_SECONDS", 0.01)
     Clusterd(made)
     return made
 

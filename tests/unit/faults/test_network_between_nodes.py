@@ -30,7 +30,13 @@ pytestmark = pytest.mark.skipif(bool(MISSING) or not IMPAIRMENT.ok, reason=f"{RE
 
 
 @pytest.mark.parametrize(
-    ("direction", "lost"), [("both", [[1, 0], [0, 1]]), ("out", [[1, 0]]), ("in", [[0, 1]])], ids=["both", "out", "in"]
+    ("direction", "lost"),
+    [
+        ("both", [[1, 0], [0, 1]]),
+        ("out", [[1, 0]]),
+        pytest.param("in", [[0, 1]], marks=pytest.mark.nightly),
+    ],
+    ids=["both", "out", "in"],
 )
 def test_a_partition_stops_the_ranks_until_it_is_undone(
     direction: str, lost: list[list[int]], run: RunDirectory, between_job: NodesJob

@@ -150,11 +150,12 @@ def beginnings(line: str) -> list[tuple[str, str]]:
     return [(line[:start], line[start : opened.end()]) for start in starts for opened in _OPENS.finditer(line, start)]
 
 
+@pytest.mark.parametrize("stride", [3, pytest.param(1, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("reader", READERS)
-def test_no_line_that_is_full_of_one_beginning_takes_long(reader: str) -> None:
+def test_no_line_that_is_full_of_one_beginning_takes_long(reader: str, stride: int) -> None:
     """From each of them an expression may look to the end of the line: the square of its length."""
     texts = {text for line, own, _ in ROWS if own == reader for text in beginnings(line)}
-    assert [text for text in sorted(texts) if is_slow(reader, filled(*text))] == []
+    assert [text for text in sorted(texts)[::stride] if is_slow(reader, filled(*text))] == []
 
 
 @pytest.mark.parametrize(

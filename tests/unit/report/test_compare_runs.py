@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -21,14 +20,14 @@ from tests.unit.good_run import good_run
 SAYS = Planned("memory", {"load": 0.5})
 
 
-@pytest.fixture
-def results(tmp_path: Path) -> tuple[Result, Result]:
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Result]:
     """Two passing runs of cells memory=false and memory=true; the second loads in 1 s in place of 6.5 s."""
-    found = []
+    place, found = tmp_path_factory.mktemp("runs"), []
     for cell, load in (("memory=false", 6.5), ("memory=true", 1.0)):
         run = good_run()
         run.replan(cell=cell, comparison=SAYS)
-        result = analyze(run.write(tmp_path / cell))
+        result = analyze(run.write(place / cell))
         assert result.verdict == "pass", [one for one in result.checks if one.verdict != "pass"]
         found.append(with_figures(result, load=load))
     return found[0], found[1]

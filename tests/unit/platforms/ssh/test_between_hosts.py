@@ -141,6 +141,7 @@ def test_it_is_shown_by_what_has_vanished_and_not_by_the_rules_alone(
     assert between.cuts("fault") == {OUT}
 
 
+@pytest.mark.nightly
 def test_a_part_is_lost_and_none_afterwards(hosts: list[HostInNamespace], between: BetweenHosts) -> None:
     between.impair("fault", 1, Impairment(loss=10))
     some = between.echo(1, [0], count=300, interval=0.001, wait=10)
