@@ -9,6 +9,7 @@ from chaos.faults.storage import proof
 FAMILY = Family(
     kinds={
         "disk-full": Kind("chaos.faults.storage.disk_full:KIND", refused("ENOSPC")),
+        "disk-quota": Kind("chaos.faults.storage.disk_quota:KIND", refused("ENOSPC")),
         "io-error": Kind("chaos.faults.storage.io_error:KIND", refused("EIO")),
         "no-permission": Kind("chaos.faults.storage.no_permission:KIND", refused("EPERM", "EACCES", place="directory")),
         "read-only": Kind("chaos.faults.storage.read_only:KIND", refused("EROFS")),

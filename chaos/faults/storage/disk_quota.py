@@ -1,0 +1,69 @@
+"""``disk-quota``: gives the disk that the job saves its checkpoints on a limit, which a save then reaches.
+
+Before the job starts, the directory becomes a disk of its own: a file system in a file. The fault tells the kernel to
+keep all of its free space but a little back (``reserved_clusters`` of ext4, which not even root may take), so a save
+begins and breaks off in the middle with the kernel's own ENOSPC. Putting it back mounts the disk anew, without the
+limit, and keeps what was written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.storage.own_disk import OnOwnDisk, own_mount
+from chaos.faults.storage.storage import directory_of, refusal, shown
+from chaos.history.ledger import UndoStep
+from chaos.machine.job.protocol import Job
+from chaos.machine.linux.mounts import Mount
+from chaos.plan.model import STORAGE_FULL
+from chaos.plan.parameters import Parameter, value_of
+
+_MOST = 1 << 20
+
+
+class DiskQuota(OnOwnDisk):
+    """Limits the storage. On Ascend: the project quota of a shared file system, reached by the checkpoints of a job."""
+
+    name = "disk-quota"
+    effect = STORAGE_FULL
+    signal = None
+    parameters: Mapping[str, Parameter] = MappingProxyType(
+        {"kilobytes": Parameter("KiB that may still be written", least=8, most=_MOST, whole=True, default=64)}
+    )
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        """None beyond those of the preparation: the limit goes with the disk."""
+        del fault, victims
+        return []
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        """Keep all but the rest back. A second victim on the disk changes nothing more."""
+        mount, left = own_mount(job, victim), self._left(victim)
+        if refusal(victim, 2 * left) is None:
+            seen = os.statvfs(directory_of(victim))
+            try:
+                _reserved(mount).write_text(str(seen.f_bfree - left // seen.f_bsize))
+            except OSError as error:
+                raise FaultMissed(f"{victim.storage} cannot be limited: {error}") from error
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        """The kernel refuses a file of twice the rest for want of space, where the rank's process saves."""
+        mount, refused = own_mount(job, victim), refusal(victim, 2 * self._left(victim))
+        return shown(mount, refused) if refused == "ENOSPC" else None
+
+    def _left(self, victim: Victim) -> int:
+        """Bytes that may still be written."""
+        return int(value_of(victim.parameters, self.parameters, "kilobytes")) << 10
+
+
+def _reserved(mount: Mount) -> Path:
+    """Where the kernel takes how many blocks of a mounted ext4 it keeps back."""
+    return Path("/sys/fs/ext4", Path(mount.source).name, "reserved_clusters")
+
+
+KIND = DiskQuota()
