@@ -59,5 +59,5 @@ def device_violations(scenario: Scenario, traits: JobTraits, platform: PlatformT
             "cluster.nodes",
             f"{kind} starts every rank on this host, so there is one node",
             text=str(scenario.cluster.nodes),
-            hint="use nodes: 1, or the platform ssh or kubernetes for jobs on several hosts",
+            hint=platform.for_hosts,
         )

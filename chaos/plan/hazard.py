@@ -85,7 +85,7 @@ def check_allowed(
                 f"{kind} takes the machine, and on the platform {scenario.cluster.platform} the harness runs on the "
                 "same one: it would end with it and could prove nothing",
                 text=kind,
-                hint="it needs a platform with other hosts: --platform ssh",
+                hint=platform.for_machine,
             )
 
 

@@ -21,6 +21,9 @@ MET_THERE: Mapping[str, str] = MappingProxyType(
 )
 """Needs of jobs (keys of chaos.doctor.PROBES) that the harness's own machine need not meet, and who meets them."""
 
+ONE_MACHINE = "leave memory out, or use a platform of one machine, such as local or docker"
+"""What to do with a job that keeps checkpoints in memory, where each node has memory of its own."""
+
 _AT_ONCE = 16
 
 

@@ -90,9 +90,12 @@ class PlatformKind:
         by_inventory: reads a file of hosts that the command line names. Raises ScenarioError.
 
     What its nodes are:
-        own_limits: ranks have the limits of the process that starts them. ``own_memory``: what one node keeps in memory
-            no other could load. ``own_environment``: they have an environment of their own, a container's or a login's,
-            and nothing of the harness's comes to a job there. ``elsewhere``: they are other machines.
+        own_limits: ranks have the limits of the process that starts them.
+        own_memory: what to do with a job that keeps checkpoints in memory, where what one node keeps no other could
+            load; empty where nodes share one.
+        own_environment: they have an environment of their own, a container's or a login's, and nothing of the harness's
+            comes to a job there.
+        elsewhere: they are other machines.
 
     What it may leave:
         left: searches for what a killed run has left of its nodes, by more than its label; None where the platform's
@@ -124,7 +127,7 @@ class PlatformKind:
     inputs: Callable[[Scenario, Path], Mapping[str, str]] = no_inputs
     by_inventory: Callable[[Path], Inventory] | None = None
     own_limits: bool = False
-    own_memory: bool = False
+    own_memory: str = ""
     own_environment: bool = False
     elsewhere: bool = False
     left: Callable[[Arguments, str, Path], Sequence[str]] | None = None

@@ -7,6 +7,7 @@ says, which is registered under the name. The same word may mean something else:
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -111,6 +112,21 @@ def literals_by_file() -> dict[Path, set[str]]:
 def test_a_name_stands_in_its_own_package_only(things: Things) -> None:
     found = [f"{file}: {name}" for file, name in things.named_elsewhere() if file not in things.words]
     assert found == [], "ask the object that is registered under the name"
+
+
+def test_no_sentence_of_the_engine_sends_anybody_to_a_platform() -> None:
+    """What to use in its place a platform says itself; help and language name them, as docs do."""
+    names = "|".join(sorted(registry("platforms").names(), key=len, reverse=True))
+    named = re.compile(rf"platform:? ({names})\b")
+    rooms = ("plan", "evidence", "checks", "report", "store", "run", "heal", "doctor", "soak")
+    found = [
+        f"{file}: {text}"
+        for file, texts in literals_by_file().items()
+        if file.parts[1] in rooms
+        for text in texts
+        if named.search(text)
+    ]
+    assert found == []
 
 
 @BY_GROUP

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaos.machine.job.protocol import PlatformError
-from chaos.platforms.elsewhere import MET_THERE
+from chaos.platforms.elsewhere import MET_THERE, ONE_MACHINE
 from chaos.platforms.kind import Complaint, PlatformKind
 from chaos.platforms.kubernetes.own_ways import of_own_cluster
 from chaos.platforms.kubernetes.probe import chaos_mesh, kubernetes
@@ -71,7 +71,7 @@ KIND = PlatformKind(
     probes={"kubernetes": kubernetes, "chaos-mesh": chaos_mesh},
     problems=_problems,
     inputs=_inputs,
-    own_memory=True,
+    own_memory=ONE_MACHINE,
     own_environment=True,
     own_ways=of_own_cluster,
     example={

@@ -54,7 +54,12 @@ KIND = PlatformKind(
     make=_local,
     order=0,
     network=NETWORKS_NAME,
-    traits=PlatformTraits(one_launcher=True, harness_machine=True),
+    traits=PlatformTraits(
+        one_launcher=True,
+        harness_machine=True,
+        for_hosts="use nodes: 1, or the platform ssh or kubernetes for jobs on several hosts",
+        for_machine="it needs a platform with other hosts: --platform ssh",
+    ),
     why_not=_NO_NAMES,
     own_limits=True,
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chaos.plan.platform_traits import PlatformTraits
-from chaos.platforms.elsewhere import MET_THERE
+from chaos.platforms.elsewhere import MET_THERE, ONE_MACHINE
 from chaos.platforms.kind import Complaint, Inventory, PlatformKind
 from chaos.platforms.means import NETWORK
 from chaos.platforms.no_names import no_names
@@ -76,7 +76,7 @@ KIND = PlatformKind(
     probes={"ssh": ssh},
     problems=_problems,
     by_inventory=_by_inventory,
-    own_memory=True,
+    own_memory=ONE_MACHINE,
     own_environment=True,
     elsewhere=True,
     own_ways=_own_ways,

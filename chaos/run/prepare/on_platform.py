@@ -81,7 +81,7 @@ def platform_problems(loaded: LoadedScenario, cell: Cell) -> Iterator[Problem]:
         yield problem(
             "job.storage.memory",
             f"on the platform {name} each node has memory of its own: what one keeps in memory no other could load",
-            "leave memory out, or use a platform of one machine, such as local or docker",
+            platform.own_memory,
         )
     if platform.must_be_told and platform.settings_in(scenario) is None:
         yield problem("cluster.platform", f"the platform {name} must be told where and how: cluster.{name} is missing")
