@@ -6,42 +6,10 @@ from dataclasses import dataclass, field
 
 from chaos.evidence.artifacts import Artifacts
 from chaos.history.reader import History
+from chaos.observe.logs.log_event import LogEvent
+from chaos.plan.registry import Signs, in_order
 
-TTP = "TTP"
-TRE = "TRE"
-
-_HANDLERS = {
-    "save_ckpt": TTP,
-    "rename": TTP,
-    "clean": "online repair",
-    "repair": "online repair",
-    "rollback": "online repair",
-    "rebuild_group": "ARF",
-    "stream_sync": "TSP",
-}
-"""Handlers that only one kind of mechanism calls. ``stop`` and ``exit`` belong to every one."""
-
-_LOG_KINDS = {
-    "ttp.dump_config": TTP,
-    "ttp.dump_begin": TTP,
-    "ttp.renamed": TTP,
-    "ttp.dump_done": TTP,
-    "ttp.clean_begin": "online repair",
-    "ttp.rollback_begin": "online repair",
-    "ttp.rollback_done": "online repair",
-    "ttp.groups_rebuilt": "ARF",
-    "ttp.group_rebuild": "ARF",
-    "ttp.reboot": "ARF",
-}
-
-_STATES = {"REPAIR": "online repair", "PAUSE": "TSP"}
-
-_WORKER_KINDS = {
-    "tre.thrown": "an abnormal norm stops the training",
-    "tft.resumed": "training resumed after TREError",
-}
-
-_REPAIRS = {"retry": "online repair", "arf": "ARF"}
+REPAIR_BEGINS, STATE = "ttp.repair_begin", "ttp.state"
 
 
 @dataclass
@@ -58,23 +26,39 @@ class Acted:
 
 def mechanisms(history: History, artifacts: Artifacts, attempt: str) -> Acted:
     """Every sign of a mechanism in one attempt."""
-    acted = Acted()
+    acted, signs = Acted(), all_signs()
     acted.listened = history.first("agent.start", attempt=attempt) is not None
+    handlers = {handler: own.name for own in signs for handler in own.handlers}
     for one in history.select("handler.enter", attempt=attempt):
         name = str(one.data.get("name"))
-        if name in _HANDLERS:
-            acted.add(_HANDLERS[name], f"handler {name} on rank {one.rank}", one.source)
+        if name in handlers:
+            acted.add(handlers[name], f"handler {name} on rank {one.rank}", one.source)
     for event in artifacts.sdk_events(attempt):
         acted.listened = True
-        mechanism = _LOG_KINDS.get(event.kind)
-        if event.kind == "ttp.repair_begin":
-            mechanism = _REPAIRS.get(str(event.fields.get("repair")), "online repair")
-        elif event.kind == "ttp.state":
-            mechanism = _STATES.get(str(event.fields.get("state")))
+        mechanism = _told(event, signs)
         if mechanism is not None:
             acted.add(mechanism, f"the SDK's log: {event.kind.removeprefix('ttp.')}", event.source)
+    lines = {kind: (own.name, what) for own in signs for kind, what in own.ranks.items()}
     for rank in sorted({one.rank for one in history.select("agent.start", attempt=attempt) if one.rank is not None}):
         for event in artifacts.signs(attempt, rank):
-            if event.kind in _WORKER_KINDS:
-                acted.add(TRE, f"the log of rank {rank}: {_WORKER_KINDS[event.kind]}", event.source)
+            if event.kind in lines:
+                mechanism, what = lines[event.kind]
+                acted.add(mechanism, f"the log of rank {rank}: {what}", event.source)
     return acted
+
+
+def all_signs() -> tuple[Signs, ...]:
+    """The signs of all mechanisms, each once."""
+    found = {one.signs.name: one.signs for one in in_order() if one.signs is not None}
+    return tuple(found.values())
+
+
+def _told(event: LogEvent, signs: tuple[Signs, ...]) -> str | None:
+    """Whose sign a line of the SDK's log is."""
+    if event.kind == REPAIR_BEGINS:
+        word = str(event.fields.get("repair"))
+        own = [one.name for one in signs if word in one.repairs]
+        return next(iter(own or [one.name for one in signs if one.any_repair]), None)
+    if event.kind == STATE:
+        return next((one.name for one in signs if str(event.fields.get("state")) in one.states), None)
+    return next((one.name for one in signs if event.kind in one.lines), None)

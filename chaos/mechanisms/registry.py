@@ -1,40 +1,43 @@
-"""The rules by mechanism. A further mechanism is one more file and one more line here."""
+"""The rules by mechanism: each mechanism says where its rule is, and it is imported when a run is judged."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
+from pkgutil import resolve_name
+from typing import cast
 
-from chaos.mechanisms.arf import rule as arf
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.collect import Collector
+from chaos.evidence.moment import Moment
+from chaos.history.reader import History
 from chaos.mechanisms.case import Case
-from chaos.mechanisms.online import rule as online
-from chaos.mechanisms.rsc import rule as rsc
-from chaos.mechanisms.tre import rule as tre
-from chaos.mechanisms.tsp import rule as tsp
-from chaos.mechanisms.ttp import rule as ttp
+from chaos.mechanisms.markers import Launch
+from chaos.plan.model import Plan
+from chaos.plan.registry import Facts
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rule:
-    """How a mechanism is known: the handlers it may call, and what judges them.
+    """How a mechanism is judged.
 
-    ``signs`` are the names by which chaos.evidence.acted calls what it leaves behind.
+    Args:
+        handlers: the handlers that it may call.
+        judge: judges one recovery by it.
+        phase_ends: yields the end of each phase of a recovery that began at a time, or why it is not known.
+        judge_launch: judges the launch as a whole, whether the mechanism had to act or not.
+        failures: kinds of lines by which the SDK's log says that it has failed.
+        named: what to call it by the evidence, where several leave the same signs.
+        acted: whether it acted, where it leaves no signs.
     """
 
     handlers: tuple[str, ...]
-    signs: tuple[str, ...]
     judge: Callable[[Case], None]
+    phase_ends: Callable[[Launch, int], Iterator[tuple[str, Moment | str]]]
+    judge_launch: Callable[[Plan, History, Artifacts, Collector], None] | None = None
+    failures: frozenset[str] = frozenset()
+    named: Callable[[History], str] | None = None
+    acted: Callable[[History], bool] | None = None
 
 
-RULES: Mapping[str, Rule] = MappingProxyType(
-    {
-        "TTP": Rule(ttp.HANDLERS, ("TTP",), ttp.judge),
-        "TSP": Rule(tsp.HANDLERS, ("TSP",), tsp.judge),
-        "TRE": Rule(tre.HANDLERS, tre.SIGNS, tre.judge),
-        "UCE": Rule(online.HANDLERS["UCE"], ("online repair",), online.judge),
-        "HCCE": Rule(online.HANDLERS["HCCE"], ("online repair",), online.judge),
-        "RSC": Rule(rsc.HANDLERS, (), rsc.judge),
-        "ARF": Rule((*arf.HANDLERS, "exit"), ("ARF", "online repair"), arf.judge),
-    }
-)
+RULES: Mapping[str, Rule] = Facts(lambda mechanism: cast("Rule", resolve_name(mechanism.rule)))

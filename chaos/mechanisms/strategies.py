@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from types import MappingProxyType
 
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
@@ -13,9 +12,13 @@ from chaos.history.reader import History
 from chaos.mechanisms.ended import ends_by_sdk
 from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.model import ENDING, Plan
+from chaos.plan.registry import Facts, Names
 
-WORDS: Mapping[str, str] = MappingProxyType({"UCE": "retry", "HCCE": "retry", "ARF": "recover", "TTP": "dump"})
+WORDS: Mapping[str, str] = Facts(lambda mechanism: mechanism.strategy)
 """What the SDK calls a mechanism when it talks to the agent. A restart in place is a ``recover`` to it, too."""
+
+
+_COUNTING_ANEW = Names(lambda mechanism: mechanism.counts_anew)
 
 
 def judge_strategies(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
@@ -69,11 +72,13 @@ def judge_strategies(plan: Plan, history: History, artifacts: Artifacts, found: 
 def _could_be_saved(plan: Plan, history: History) -> bool:
     """Whether every replica group has a rank that no fault hits and that has trained a step.
 
-    After a rollback by TRE it may still be that nothing can: the ranks count their steps anew.
+    After a rollback it may still be that nothing can: the ranks count their steps anew.
     """
     hit = {rank for fault in plan.faults if not fault.harmless for rank in fault.ranks}
     whole = {rank for rank in range(plan.ranks) if rank not in hit and last_trained(history, rank) is not None}
-    return "TRE" not in plan.protection and all(whole.intersection(group) for group in plan.replica_groups)
+    return _COUNTING_ANEW.isdisjoint(plan.protection) and all(
+        whole.intersection(group) for group in plan.replica_groups
+    )
 
 
 def _repaired(logged: list[LogEvent]) -> int:

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 DOCUMENT = "MindSpore Transformers, Training High Availability"
 """The vendor's document that the rules of this package come from."""
 
-IMPLIES: Mapping[str, str] = Facts(lambda mechanism: mechanism.implies)
-"""Mechanisms that switch another one on: the end-of-life checkpoint is a last safeguard."""
-
 PAUSING = Names(lambda mechanism: mechanism.pauses)
 """Mechanisms that hold the training back and let it go on, without losing anything."""
 
@@ -27,6 +24,12 @@ ONLINE = Names(lambda mechanism: mechanism.in_place)
 
 SAVING = Names(lambda mechanism: mechanism.saves)
 """Mechanisms that leave an end-of-life checkpoint."""
+
+IMPLIES: Mapping[str, str] = Facts(lambda mechanism: next(iter(SAVING)) if mechanism.safeguarded else None)
+"""Mechanisms that switch another one on: the end-of-life checkpoint is their last safeguard."""
+
+REPAIRING = Names(lambda mechanism: "REPAIR" in mechanism.operations)
+"""Mechanisms that the SDK's controller calls a repair: MindSpore goes back into its training loop within the launch."""
 
 RESTARTING = Names(lambda mechanism: mechanism.restarts_all)
 """Mechanisms that start all ranks again, whatever the others have seen of the fault."""

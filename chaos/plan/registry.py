@@ -28,6 +28,30 @@ _Fact = TypeVar("_Fact")
 
 
 @dataclass(frozen=True, kw_only=True)
+class Signs:
+    """What a mechanism leaves behind when it acts; several may share theirs.
+
+    Args:
+        name: what is said to have acted.
+        handlers: handlers that no other mechanism calls. ``stop`` and ``exit`` belong to every one.
+        lines: kinds of lines in the SDK's log.
+        states: states of its controller.
+        repairs: words for a repair that it begins, with ``any_repair`` also those that belong to no other.
+        ranks: kinds of lines in the ranks' logs, and what each says.
+        also: names of other signs that it leaves too.
+    """
+
+    name: str
+    handlers: frozenset[str] = frozenset()
+    lines: frozenset[str] = frozenset()
+    states: frozenset[str] = frozenset()
+    repairs: frozenset[str] = frozenset()
+    any_repair: bool = False
+    ranks: Mapping[str, str] = field(default_factory=dict)
+    also: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Mechanism:
     """What the plan, and all that reads it, knows of a mechanism.
 
@@ -39,7 +63,7 @@ class Mechanism:
         phases: the phases of its recovery, in order.
         budgets: its budgets by timing profile.
         needs: why it has a need of the vendor's table of constraints and dependencies, by need.
-        implies: the mechanism that it switches on.
+        safeguarded: whether it switches the end-of-life checkpoint on, as its last safeguard.
         check: notes what it forbids, and faults that it cannot answer, whatever else is on.
         repairs: effects of faults that it answers while every process lives on.
         repairs_with: further mechanisms with which it answers them.
@@ -53,6 +77,11 @@ class Mechanism:
         restarts_all: whether it starts all ranks again, whatever the others have seen of the fault.
         cut_off: why it is not planned together with nodes that are cut off.
         only_one: whether MindSpore takes it for the only mechanism where none is on that saves a state.
+        counts_anew: whether the ranks count their steps anew after it, so that the SDK may find no state to save.
+        strategy: what the SDK calls it when it talks to the cluster's agent.
+        operations: what the SDK's controller asks of the ranks in its recovery, as its log names it.
+        signs: what it leaves behind; None where neither a handler nor a log tells of it.
+        rule: where its rule is, to be imported when a run is judged: ``package.module:OBJECT``.
     """
 
     name: str
@@ -62,7 +91,7 @@ class Mechanism:
     phases: tuple[str, ...]
     budgets: Mapping[str, Profile]
     needs: Mapping[str, str] = field(default_factory=dict)
-    implies: str | None = None
+    safeguarded: bool = False
     check: Callable[[Scenario, Sequence[Scheduled], JobTraits, Problems], None] | None = None
     repairs: frozenset[str] = frozenset()
     repairs_with: tuple[str, ...] = ()
@@ -76,6 +105,11 @@ class Mechanism:
     restarts_all: bool = False
     cut_off: str | None = None
     only_one: bool = False
+    counts_anew: bool = False
+    strategy: str | None = None
+    operations: frozenset[str] = frozenset()
+    signs: Signs | None = None
+    rule: str
 
     def is_on(self, on: Iterable[str]) -> bool:
         """Whether it answers faults while the mechanisms ``on`` are on."""

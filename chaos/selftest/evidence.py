@@ -21,11 +21,16 @@ from chaos.history.event import Event
 from chaos.history.host_clock import EVENT as CLOCK
 from chaos.history.reader import History, read_history
 from chaos.plan.io import loads
+from chaos.plan.mechanism import IN_STEP
 from chaos.plan.model import Plan
+from chaos.plan.registry import Names
 from chaos.selftest.defect import Spoil
 from chaos.selftest.excuses import EXCUSED, Excuses, excuse_for, kind_of, stale_excuses
 from chaos.selftest.files import buried
 from chaos.selftest.records import Records, recorded
+
+_IN_RANK_LOGS = Names(lambda mechanism: mechanism.signs is not None and bool(mechanism.signs.ranks))
+"""Mechanisms of which lines in the ranks' logs tell."""
 
 Group = tuple[str, str | None, int | None]
 """Events of one kind: their name, and the launch and the rank that they are of."""
@@ -165,8 +170,10 @@ _SOURCES: Sequence[_Source] = (
     _Source(
         "the periodic checkpoints", ("job/checkpoints/rank_*",), ("loss",), lambda p: bool(p.restore) and p.resumes
     ),
-    _Source("the SDK's log", (_SDK_LOG,), ("recovery",), lambda plan: plan.mechanism in ("TTP", "UCE", "HCCE", "ARF")),
-    _Source("the ranks' logs", ("logs/train/worker_*.log",), ("mechanism",), lambda plan: plan.mechanism == "TRE"),
+    _Source("the SDK's log", (_SDK_LOG,), ("recovery",), lambda plan: plan.mechanism in IN_STEP),
+    _Source(
+        "the ranks' logs", ("logs/train/worker_*.log",), ("mechanism",), lambda plan: plan.mechanism in _IN_RANK_LOGS
+    ),
     _Source("the undo ledger", ("undo.jsonl",), ("hygiene",)),
     _Source("group_info.pb", ("job/checkpoints/*/group_info.pb",), ("consistency",), lambda plan: plan.group_info),
     _Source("the record of norms", ("job/**/abnormal_global_norm.json",), ("mechanism",), lambda p: bool(p.watch)),

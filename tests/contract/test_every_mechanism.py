@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from chaos.base.registry import registry
+from chaos.evidence.acted import all_signs
+from chaos.mechanisms.registry import RULES
 from chaos.plan.budgets import PROFILES
 from chaos.plan.mechanism import IMPLIES, NEEDS
 from chaos.plan.registry import in_order, mechanisms
@@ -50,3 +56,72 @@ def test_the_last_mechanism_that_is_asked_ends_the_launch() -> None:
 def test_what_a_mechanism_names_is_registered() -> None:
     named = {*IMPLIES.values(), *(other for one in in_order() for other in one.repairs_with)}
     assert named <= set(NAMES) and named
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_rule_can_be_loaded_and_calls_the_handlers_that_are_signs_of_it(name: str) -> None:
+    signs = mechanisms()[name].signs
+    assert callable(RULES[name].judge)
+    assert signs is None or not signs.handlers or signs.handlers & set(RULES[name].handlers)
+
+
+def test_no_sign_tells_of_two() -> None:
+    for what in ("handlers", "lines", "states", "repairs", "ranks"):
+        told = Counter(one for signs in all_signs() for one in getattr(signs, what))
+        assert told and max(told.values()) == 1, what
+    assert len([one for one in all_signs() if one.any_repair]) == 1
+
+
+def test_every_other_sign_that_a_mechanism_leaves_is_one() -> None:
+    also = {name for signs in all_signs() for name in signs.also}
+    assert also and also <= {signs.name for signs in all_signs()}
+
+
+_NEW = """
+from chaos.mechanisms.registry import Rule
+from chaos.plan.budgets import Profile
+from chaos.plan.registry import Mechanism
+
+def judge(case):
+    raise NotImplementedError
+
+RULE = Rule(handlers=("stop",), judge=judge, phase_ends=lambda launch, after: iter(()))
+
+BUDGETS = {timings: Profile(total=7.0, phases={"stop": 3.0}) for timings in ("fast", "vendor", "hardware")}
+NEW = Mechanism(name="NEW", listed=99, order=1, answer=lambda context, strike: None, phases=("stop",),
+                budgets=BUDGETS, needs={"MindIO": "it asks for it"}, rule="new_package:RULE")
+"""
+
+_ASKED = """
+from chaos.mechanisms.registry import RULES
+from chaos.plan.budgets import PROFILES
+from chaos.plan.mechanism import NEEDS
+from chaos.plan.model import PHASES
+from chaos.plan.registry import in_order
+from chaos.scenario.model import Scenario
+from chaos.scenario.schema import scenario_schema
+
+job = {"steps": 4, "protection": ["NEW"]}
+scenario = Scenario.model_validate({"chaos": 1, "name": "n", "cluster": {"ranks": 2}, "job": job})
+print(scenario.job.protection, in_order()[0].name, PHASES["NEW"], PROFILES["fast"]["NEW"].total, NEEDS["MindIO"]["NEW"])
+print(RULES["NEW"].handlers, "NEW" in str(scenario_schema()["definitions"]["Job"]["properties"]["protection"]))
+"""
+
+
+def test_another_package_adds_a_mechanism(tmp_path: Path) -> None:
+    (tmp_path / "new_package.py").write_text(_NEW)
+    metadata = tmp_path / "new_package-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: new-package\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[chaos.mechanisms]\nNEW = new_package:NEW\n")
+    run = subprocess.run(
+        [sys.executable, "-c", _ASKED],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert run.stdout.splitlines() == [
+        "('NEW',) NEW ('stop',) 7.0 it asks for it",
+        "('stop',) True",
+    ], run.stderr

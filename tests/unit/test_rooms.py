@@ -149,3 +149,16 @@ def test_what_expects_a_mechanism_never_looks_at_a_run() -> None:
         if (parts := module.split("."))[0] == "chaos" and parts[1] in {"evidence", "history", "observe", "faults"}
     ]
     assert looks == []
+
+
+def test_no_mechanism_imports_another_and_nobody_imports_one() -> None:
+    packages = {path.parent.name for path in (PACKAGE / "mechanisms").glob("*/__init__.py")}
+    assert packages
+    taken = [
+        f"{path.relative_to(REPOSITORY)}: {module}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for module in imported(path)
+        if (parts := module.split("."))[:2] == ["chaos", "mechanisms"] and parts[2:3] and parts[2] in packages
+        if not path.is_relative_to(PACKAGE.joinpath("mechanisms", parts[2]))
+    ]
+    assert taken == []

@@ -9,6 +9,7 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, text_list
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.plan.mechanism import SAVING
 from chaos.plan.model import STORAGE_FULL, Plan, PlannedFault
 
 EXPECTED = "what a broken-off save leaves is not taken for a checkpoint"
@@ -41,7 +42,7 @@ def judge_left(plan: Plan, history: History, artifacts: Artifacts, found: Collec
     has no such directories.
     """
     broken = [fault for fault in plan.faults if _breaks_save(fault)]
-    if not broken or not any(one.mechanism == "TTP" and not one.succeeds for one in plan.recoveries):
+    if not broken or not any(one.mechanism in SAVING and not one.succeeds for one in plan.recoveries):
         return
     line = f"scenario.yaml:{plan.lines['checkpoint']}" if "checkpoint" in plan.lines else ""
     begun = history.select("checkpoint.begin", attempt=TRAIN, kind="end-of-life")

@@ -8,7 +8,6 @@ from chaos.checks.checkpoint.broken_off import broken_off
 from chaos.checks.hygiene.leftovers import judge_leftovers
 from chaos.checks.hygiene.nodes_left import judge_nodes
 from chaos.checks.hygiene.quarantine import judge_quarantine
-from chaos.evidence.acted import TTP
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.deaths import wanted_end
@@ -23,6 +22,7 @@ from chaos.history.event import Event
 from chaos.history.ledger import Ledger
 from chaos.history.reader import History
 from chaos.plan.hangs import HANG
+from chaos.plan.mechanism import SAVING
 from chaos.plan.model import Plan, PlannedFault
 from chaos.plan.sides import is_cut_off
 
@@ -153,7 +153,7 @@ def _wanted_exit(
             "an exit status that tells of the failure",
             lambda signal, code: signal is not None or code not in (0, None),
         )
-    if plan.mechanism == TTP:
+    if plan.mechanism in SAVING:
         # MindSpore's exit handler ends the process with os._exit(1) once the checkpoint is saved.
         return "exit code 1", lambda signal, code: signal is None and code == 1
     return "an exit status that tells of the failure", lambda signal, code: signal is not None or code not in (0, None)

@@ -9,7 +9,7 @@ from chaos.checks.mechanism.sdk import judge_sdk
 from chaos.evidence.acted import Acted, mechanisms
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
-from chaos.evidence.facts import RESUME, TRAIN, step_of, text_list
+from chaos.evidence.facts import RESUME, TRAIN, text_list
 from chaos.evidence.finding import Finding
 from chaos.evidence.logged import logged
 from chaos.evidence.recoveries import NotTold, Span, reaches_the_end, spans
@@ -21,9 +21,9 @@ from chaos.mechanisms.ended import judge_ended
 from chaos.mechanisms.processes import judge_processes
 from chaos.mechanisms.registry import RULES
 from chaos.mechanisms.strategies import judge_strategies
-from chaos.mechanisms.tre.rule import judge_record
 from chaos.mechanisms.watched import judge_watched
 from chaos.plan.model import Plan
+from chaos.plan.registry import mechanisms as registered
 
 NAME = "mechanism"
 
@@ -57,8 +57,9 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     judge_cut_off(plan, history, found)
     judge_strategies(plan, history, artifacts, found)
     judge_protected(plan, history, found)
-    if plan.watch is not None:
-        judge_record(plan, _norms(plan, history), artifacts, found)
+    for rule in RULES.values():
+        if rule.judge_launch is not None:
+            rule.judge_launch(plan, history, artifacts, found)
     _judge_resume(plan, history, artifacts, found)
     return found.findings()
 
@@ -76,11 +77,12 @@ def _alone(plan: Plan) -> str:
 def _judge_others(plan: Plan, history: History, acted: Acted, found: Collector) -> None:
     """No sign of a mechanism that the plan does not name, in the whole launch."""
     expected = _alone(plan)
-    allowed = {sign for one in plan.recoveries for sign in RULES[one.mechanism].signs}
+    signs = [registered()[one.mechanism].signs for one in plan.recoveries]
+    allowed = {name for own in signs if own is not None for name in (own.name, *own.also)}
     for mechanism, evidence in acted.evidence.items():
         if mechanism not in allowed:
-            signs = text_list(dict.fromkeys(seen for seen, _ in evidence))
-            found.fail(expected, f"{mechanism} acted: {signs}", _line(plan), *(where for _, where in evidence[:5]))
+            what = text_list(dict.fromkeys(seen for seen, _ in evidence))
+            found.fail(expected, f"{mechanism} acted: {what}", _line(plan), *(where for _, where in evidence[:5]))
     if not reaches_the_end(plan):
         return
     for one in history.select("handler.enter", attempt=TRAIN, name="exit"):
@@ -119,18 +121,6 @@ def _judge_times(plan: Plan, history: History, planned: list[Span], found: Colle
             seen = f"{name} was called on rank {one.rank} in recovery {span.number}, which is for {listed}"
             found.fail(expected, seen, _line(plan), one.source)
     found.settle(expected, f"they were, in {len(planned)} of {len(planned)}", _line(plan))
-
-
-def _norms(plan: Plan, history: History) -> dict[int, list[float]]:
-    """The norms of rank 0 in the steps in which the record may hold them, in the order in which they were trained."""
-    norms: dict[int, list[float]] = {}
-    for one in history.select("digest", attempt=TRAIN, rank=0):
-        gradients = one.data.get("gradients")
-        if isinstance(gradients, dict) and plan.watch is not None:
-            norm = float.fromhex(str(gradients["norm"]))
-            if norm >= plan.watch.threshold:
-                norms.setdefault(step_of(one), []).append(norm)
-    return norms
 
 
 def _judge_resume(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:

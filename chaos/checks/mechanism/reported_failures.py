@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN
+from chaos.mechanisms.registry import RULES
 from chaos.observe.logs.log_event import LogEvent
+from chaos.plan.mechanism import REPAIRING, SAVING
 from chaos.plan.model import Plan
+from chaos.plan.registry import Facts
 
 EXPECTED = "the SDK's log tells of no failure in a recovery that succeeds"
 
-_REPAIR = frozenset({"DEVICE_STOP", "DEVICE_CLEAN", "REPAIR", "ROLLBACK", "NOTIFY_NORMAL"})
-OPERATIONS: Mapping[str, frozenset[str]] = MappingProxyType(
-    {
-        "TTP": frozenset({"SAVECKPT", "RENAME"}),
-        "TSP": frozenset({"PAUSE", "CONTINUE"}),
-        "UCE": _REPAIR,
-        "HCCE": _REPAIR,
-        "ARF": _REPAIR | {"PTCOMM_OPERATE"},
-    }
-)
+OPERATIONS: Mapping[str, frozenset[str]] = Facts(lambda mechanism: mechanism.operations or None)
 """What the controller asks of the ranks in each mechanism's recovery, as its log names it."""
-
-_KINDS: Mapping[str, str] = MappingProxyType({"ttp.dump_failed": "TTP", "ttp.pause_failed": "TSP"})
-_REPAIRS = ("UCE", "HCCE", "ARF")
 
 
 def judge_reported_failures(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
@@ -46,18 +36,20 @@ def judge_reported_failures(plan: Plan, artifacts: Artifacts, found: Collector) 
 def failures(logged: list[LogEvent], mechanisms: set[str]) -> Iterator[tuple[LogEvent, str]]:
     """Lines that contradict the success of these mechanisms, each with what it says."""
     operations = {name for mechanism in mechanisms for name in OPERATIONS[mechanism]}
+    said = {kind for mechanism in mechanisms for kind in RULES[mechanism].failures}
+    repairing = not REPAIRING.isdisjoint(mechanisms)
     states: dict[str, str] = {}
     for event in logged:
         fields = event.fields
         if event.kind == "ttp.state":
             states[event.file] = str(fields.get("state"))
-        elif _KINDS.get(event.kind) in mechanisms:
+        elif event.kind in said:
             yield event, f"its controller says: {fields.get('what_text')} failed"
         elif event.kind == "ttp.unanswered" and fields.get("operation") in operations:
             yield event, f"ranks {fields.get('ranks')} have not answered to {fields.get('operation')}"
-        elif event.kind == "ttp.assertion" and states.get(event.file) == "REPAIR" and mechanisms.intersection(_REPAIRS):
+        elif event.kind == "ttp.assertion" and states.get(event.file) == "REPAIR" and repairing:
             yield event, f"a step of the repair does not hold: {fields.get('condition_text')}"
-        elif _is_order_to_save(event) and "TTP" in mechanisms:
+        elif _is_order_to_save(event) and not SAVING.isdisjoint(mechanisms):
             yield event, "the cluster has ordered the save, so that it proves nothing of what noticed the fault"
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from chaos.mechanisms.arf.budgets import BUDGETS
 from chaos.mechanisms.arf.plan import answer, check_chooser
-from chaos.plan.registry import Mechanism
+from chaos.mechanisms.repairs import ONLINE_REPAIR, REPAIR
+from chaos.plan.registry import Mechanism, Signs
 
 ARF = Mechanism(
     name="ARF",
@@ -23,9 +24,19 @@ ARF = Mechanism(
         "sink size 1": "the step in which the rank was lost is replayed, so it must be one sink",
         "MindIO": "the MindIO TFT controller steers the rebuilding of the groups and the copy to the new rank",
     },
-    implies="TTP",
+    safeguarded=True,
     check=check_chooser,
     in_step=True,
     starts_ranks=True,
+    strategy="recover",
+    operations=REPAIR | {"PTCOMM_OPERATE"},
+    signs=Signs(
+        name="ARF",
+        handlers=frozenset({"rebuild_group"}),
+        lines=frozenset({"ttp.groups_rebuilt", "ttp.group_rebuild", "ttp.reboot"}),
+        repairs=frozenset({"arf"}),
+        also=frozenset({ONLINE_REPAIR}),  # it cleans and copies, too
+    ),
+    rule="chaos.mechanisms.arf.rule:RULE",
     cut_off="new processes of the lost ranks would start on nodes that are cut off, or on ones that nothing names",
 )

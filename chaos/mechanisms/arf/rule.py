@@ -9,6 +9,8 @@ from chaos.evidence.facts import TRAIN, error_text, places, ranks_text
 from chaos.history.event import Event
 from chaos.mechanisms.case import Case
 from chaos.mechanisms.order import UNTOLD, suspicious
+from chaos.mechanisms.registry import Rule
+from chaos.mechanisms.repair_phases import phase_ends
 from chaos.mechanisms.tried import judge_tried
 from chaos.plan.budgets import PROFILES
 from chaos.plan.mechanism import ONLINE
@@ -243,3 +245,6 @@ def _judge_log(case: Case) -> None:
 
 def _flat(calls: dict[int, list[Event]]) -> list[Event]:
     return [one for own in calls.values() for one in own]
+
+
+RULE = Rule(handlers=(*HANDLERS, "exit"), judge=judge, phase_ends=phase_ends)

@@ -11,9 +11,18 @@ from functools import partial
 
 from chaos.mechanisms.online.budgets import BUDGETS
 from chaos.mechanisms.online.plan import answer, check_promise
+from chaos.mechanisms.repairs import ONLINE_REPAIR, REPAIR
 from chaos.plan.mechanism import COMMUNICATION, LOW_LEVEL, MEMORY
-from chaos.plan.registry import Mechanism
+from chaos.plan.registry import Mechanism, Signs
 
+_SIGNS = Signs(
+    name=ONLINE_REPAIR,
+    handlers=frozenset({"clean", "repair", "rollback"}),
+    lines=frozenset({"ttp.clean_begin", "ttp.rollback_begin", "ttp.rollback_done"}),
+    states=frozenset({"REPAIR"}),
+    repairs=frozenset({"retry"}),
+    any_repair=True,
+)
 _PHASES = ("detection", "stop", "repair", "first step")
 
 UCE = Mechanism(
@@ -28,10 +37,14 @@ UCE = Mechanism(
         "sink size 1": "only whole sinks can be replayed, so the failing step must be one sink",
         "MindIO": "the MindIO TFT controller steers the repair from the replica",
     },
-    implies="TTP",
+    safeguarded=True,
     repairs=frozenset({MEMORY, LOW_LEVEL}),
     in_place=True,
     in_step=True,
+    strategy="retry",
+    operations=REPAIR,
+    signs=_SIGNS,
+    rule="chaos.mechanisms.online.rule:RULE",
 )
 
 HCCE = Mechanism(
@@ -51,4 +64,8 @@ HCCE = Mechanism(
     repairs_with=("UCE",),
     in_place=True,
     in_step=True,
+    strategy="retry",
+    operations=REPAIR,
+    signs=_SIGNS,
+    rule="chaos.mechanisms.online.rule:RULE",
 )

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
-from types import MappingProxyType
 
 from chaos.evidence.facts import TRAIN, error_text, places, ranks_text
 from chaos.history.event import Event
+from chaos.history.reader import History
 from chaos.mechanisms.case import Case
 from chaos.mechanisms.order import UNTOLD, suspicious
+from chaos.mechanisms.registry import Rule
+from chaos.mechanisms.repair_phases import phase_ends
 from chaos.mechanisms.tried import judge_tried
 from chaos.observe.logs.log_event import LogEvent
-from chaos.plan.mechanism import LOW_LEVEL
+from chaos.plan.mechanism import LOW_LEVEL, REPAIRING
 from chaos.plan.model import PlannedFault
 from chaos.plan.op_retry import SUSPECT_REMOTE
 
-HANDLERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"UCE": ("stop", "clean", "repair", "rollback"), "HCCE": ("stop", "clean", "repair", "rollback")}
-)
+HANDLERS = ("stop", "clean", "repair", "rollback")
 """Handlers that may be called in the time of the repair; that HCCE copies nothing is judged here."""
 
 _STEPS = ("stop", "clean", "repair")
@@ -28,7 +27,7 @@ _STEPS = ("stop", "clean", "repair")
 def judge(case: Case) -> None:
     """Judge the handlers that were called in every rank."""
     if not case.recovery.succeeds:
-        judge_tried(case, HANDLERS[case.recovery.mechanism])
+        judge_tried(case, HANDLERS)
         return
     calls = {name: case.calls(name) for name in (*_STEPS, "rollback")}
     if not any(calls.values()):
@@ -179,11 +178,19 @@ def _judge_log(case: Case) -> None:
     if not logged:
         return
     sources = [event.source for event in logged if _is_repair(event)]
-    repairing = [one for one in case.plan.goes_on if one.mechanism in (*HANDLERS, "ARF")]
-    tried = [one for one in case.plan.recoveries if not one.succeeds and one.mechanism in (*HANDLERS, "ARF")]
+    repairing = [one for one in case.plan.goes_on if one.mechanism in REPAIRING]
+    tried = [one for one in case.plan.recoveries if not one.succeeds and one.mechanism in REPAIRING]
     wanted = len(repairing)
     expected = f"the SDK repairs {wanted} times"
     if len(sources) > wanted + len(tried):
         case.found.fail(expected, f"{len(sources)} repairs in its log", case.line, *sources[:5])
     elif len(sources) < wanted:
         case.found.unknown(expected, f"{len(sources)} repairs in its log", case.line, *sources)
+
+
+def _named(history: History) -> str:
+    """Which of the two it was: only UCE copies parameters."""
+    return "UCE" if history.first("handler.enter", attempt=TRAIN, name="repair") else "HCCE"
+
+
+RULE = Rule(handlers=HANDLERS, judge=judge, phase_ends=phase_ends, named=_named)

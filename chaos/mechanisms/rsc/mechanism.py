@@ -20,4 +20,5 @@ RSC = Mechanism(
     starts_ranks=True,
     restarts_all=True,
     cut_off="the cluster's agent would start ranks again on nodes that it does not reach",
+    rule="chaos.mechanisms.rsc.rule:RULE",
 )

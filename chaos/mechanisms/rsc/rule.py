@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from chaos.base.rank_sets import named
 from chaos.evidence.background import is_finished
 from chaos.evidence.facts import TRAIN, exit_status, places, ranks_text, signal_number, step_of, text_list
 from chaos.evidence.given import given_theirs
+from chaos.evidence.moment import Moment
 from chaos.faults.device_errors.proof_link import KIND as LINK
 from chaos.history.event import Event
 from chaos.mechanisms.case import Case
+from chaos.mechanisms.markers import Launch
 from chaos.mechanisms.order import UNTOLD, suspicious
+from chaos.mechanisms.registry import Rule
+from chaos.mechanisms.rsc.phases import phase_ends, started_again
 from chaos.plan.hangs import HANG
 
 SIGKILL = 9
@@ -178,3 +184,10 @@ def _judge_cost(case: Case, old: dict[int, Event]) -> None:
     elif over := {rank: steps for rank, steps in lost.items() if steps > (most_more if rank in ahead else planned)}:
         case.found.fail(expected, f"{max(over.values())} were, on {ranks_text(sorted(over))}", case.line)
     case.found.settle(expected, f"{most} were" if ahead else "they were", case.line)
+
+
+def _phase_ends(launch: Launch, after: int) -> Iterator[tuple[str, Moment | str]]:
+    return phase_ends(launch.plan, launch.history, after)
+
+
+RULE = Rule(handlers=HANDLERS, judge=judge, phase_ends=_phase_ends, acted=started_again)

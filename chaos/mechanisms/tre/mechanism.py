@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from chaos.mechanisms.tre.budgets import BUDGETS
 from chaos.mechanisms.tre.plan import answer, check_abnormal, rolled_back
-from chaos.plan.registry import Mechanism
+from chaos.plan.registry import Mechanism, Signs
 from chaos.plan.schedule import ABNORMAL
 
 TRE = Mechanism(
@@ -22,4 +22,13 @@ TRE = Mechanism(
     repairs=frozenset({ABNORMAL}),
     repairs_if=rolled_back,
     only_one=True,
+    counts_anew=True,
+    signs=Signs(
+        name="TRE",
+        ranks={
+            "tre.thrown": "an abnormal norm stops the training",
+            "tft.resumed": "training resumed after TREError",
+        },
+    ),
+    rule="chaos.mechanisms.tre.rule:RULE",
 )

@@ -12,8 +12,13 @@ from chaos.evidence.background import is_finished
 from chaos.evidence.checkpoints.parameters import is_appended, is_flag
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, places, step_of
+from chaos.evidence.moment import Moment
 from chaos.history.event import Event
+from chaos.history.reader import History
 from chaos.mechanisms.case import Case
+from chaos.mechanisms.markers import Launch
+from chaos.mechanisms.registry import Rule
+from chaos.mechanisms.tre.phases import phase_ends
 from chaos.observe.checkpoints.checkpoint import CheckpointError
 from chaos.observe.checkpoints.mindformers_layout import ITERATION, companion
 from chaos.observe.checkpoints.norm_record import NAME, NormRecordError, find_norm_records, read_norm_record
@@ -23,7 +28,6 @@ from chaos.plan.model import Plan
 HANDLERS: tuple[str, ...] = ()
 """TRE calls no handler of the SDK."""
 
-SIGNS = ("TRE",)
 RECORD = f"{NAME} holds every abnormal step with the norm of each time it was trained, and no other"
 _TOLERANCE = 1e-3
 """Relative difference between a norm in the record (summed in float32) and the one in a digest (in float64)."""
@@ -40,9 +44,23 @@ def judge(case: Case) -> None:
     case.found.settle(expected, "it did, on every rank", case.line)
 
 
-def judge_record(plan: Plan, history_steps: dict[int, list[float]], artifacts: Artifacts, found: Collector) -> None:
-    """Judge the record of abnormal norms. ``history_steps`` holds the norms by the digests of rank 0, by step."""
-    assert plan.watch is not None
+def _norms(plan: Plan, history: History) -> dict[int, list[float]]:
+    """The norms of rank 0 in the steps in which the record may hold them, in the order in which they were trained."""
+    norms: dict[int, list[float]] = {}
+    for one in history.select("digest", attempt=TRAIN, rank=0):
+        gradients = one.data.get("gradients")
+        if isinstance(gradients, dict) and plan.watch is not None:
+            norm = float.fromhex(str(gradients["norm"]))
+            if norm >= plan.watch.threshold:
+                norms.setdefault(step_of(one), []).append(norm)
+    return norms
+
+
+def judge_record(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+    """Judge the record of abnormal norms by the digests of rank 0. Says nothing where nobody watches the norm."""
+    if plan.watch is None:
+        return
+    history_steps = _norms(plan, history)
     paths = artifacts.search(find_norm_records)
     wanted = expected_record(plan)
     if len(paths) > 1:
@@ -236,3 +254,10 @@ def _judge_logs(case: Case, expected: str) -> None:
 
 def _of_kind(events: list[LogEvent], kind: str) -> Iterator[LogEvent]:
     return (event for event in events if event.kind == kind)
+
+
+def _phase_ends(launch: Launch, after: int) -> Iterator[tuple[str, Moment | str]]:
+    return phase_ends(launch.plan, launch.history, after)
+
+
+RULE = Rule(handlers=HANDLERS, judge=judge, phase_ends=_phase_ends, judge_launch=judge_record)

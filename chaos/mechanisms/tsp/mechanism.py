@@ -9,7 +9,7 @@ from __future__ import annotations
 from chaos.mechanisms.tsp.budgets import BUDGETS
 from chaos.mechanisms.tsp.pauses import check_pauses
 from chaos.mechanisms.tsp.plan import answer
-from chaos.plan.registry import Mechanism
+from chaos.plan.registry import Mechanism, Signs
 
 TSP = Mechanism(
     name="TSP",
@@ -22,4 +22,7 @@ TSP = Mechanism(
     check=check_pauses,
     pauses=True,
     only_one=True,
+    operations=frozenset({"PAUSE", "CONTINUE"}),
+    signs=Signs(name="TSP", handlers=frozenset({"stream_sync"}), states=frozenset({"PAUSE"})),
+    rule="chaos.mechanisms.tsp.rule:RULE",
 )

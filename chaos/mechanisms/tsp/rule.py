@@ -5,6 +5,8 @@ from __future__ import annotations
 from chaos.evidence.facts import TRAIN, places, ranks_text, text_list
 from chaos.faults.pause.proof import Halt, halts
 from chaos.mechanisms.case import Case
+from chaos.mechanisms.registry import Rule
+from chaos.mechanisms.tsp.phases import phase_ends
 from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.model import PlannedFault
 
@@ -160,3 +162,6 @@ def _judge_log(case: Case) -> None:
         case.found.fail(expected, f"{len(sources)} pauses in its log", case.line, *sources[:5])
     elif len(sources) < wanted:
         case.found.unknown(expected, f"{len(sources)} pauses in its log", case.line, *sources)
+
+
+RULE = Rule(handlers=HANDLERS, judge=judge, phase_ends=phase_ends, failures=frozenset({"ttp.pause_failed"}))

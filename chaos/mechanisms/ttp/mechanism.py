@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chaos.mechanisms.ttp.budgets import BUDGETS
 from chaos.mechanisms.ttp.plan import answer
-from chaos.plan.registry import Mechanism
+from chaos.plan.registry import Mechanism, Signs
 
 TTP = Mechanism(
     name="TTP",
@@ -21,4 +21,12 @@ TTP = Mechanism(
     in_step=True,
     saves=True,
     ends_launch=True,
+    strategy="dump",
+    operations=frozenset({"SAVECKPT", "RENAME"}),
+    signs=Signs(
+        name="TTP",
+        handlers=frozenset({"save_ckpt", "rename"}),
+        lines=frozenset({"ttp.dump_config", "ttp.dump_begin", "ttp.renamed", "ttp.dump_done"}),
+    ),
+    rule="chaos.mechanisms.ttp.rule:RULE",
 )

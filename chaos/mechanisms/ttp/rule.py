@@ -11,7 +11,9 @@ from chaos.history.event import Event
 from chaos.mechanisms.case import Case
 from chaos.mechanisms.order import UNTOLD, suspicious
 from chaos.mechanisms.refused import judge_refused
+from chaos.mechanisms.registry import Rule
 from chaos.mechanisms.tried import judge_tried
+from chaos.mechanisms.ttp.phases import phase_ends
 
 HANDLERS = ("stop", "save_ckpt", "rename", "exit")
 EXPECTED = "TTP saves an end-of-life checkpoint once, renames it, and the ranks exit"
@@ -118,3 +120,6 @@ def _judge_order(case: Case, renames: list[Event]) -> None:
     else:
         seen = f"whether rank {last.rank} had saved when rank {first.rank} renamed{UNTOLD}"
         case.found.unknown(EXPECTED, seen, first.source, last.source)
+
+
+RULE = Rule(handlers=HANDLERS, judge=judge, phase_ends=phase_ends, failures=frozenset({"ttp.dump_failed"}))

@@ -1,0 +1,47 @@
+"""When the phases of a pause end: by what the ranks recorded, and the order to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from chaos.evidence.facts import TRAIN, by_rank
+from chaos.evidence.moment import Moment, latest
+from chaos.faults.pause.proof import Halt, halts
+from chaos.mechanisms.markers import Launch, Marker, MarkerError, first_of, last_of_ranks, marked
+
+
+def _stops(launch: Launch, after: int) -> list[Halt]:
+    """The first stop of each rank since the pause was asked for."""
+    own = [
+        [one for one in halts(launch.history, rank) if one.noticed.mono >= after] for rank in range(launch.plan.ranks)
+    ]
+    if not all(own):
+        raise MarkerError(f"a pause is recorded for {sum(map(bool, own))} of {launch.plan.ranks} ranks")
+    return [stops[0] for stops in own]
+
+
+def _paused(launch: Launch, after: int) -> Moment:
+    return latest(Moment.of(one.noticed) for one in _stops(launch, after))
+
+
+def _told_to_go_on(launch: Launch, after: int) -> Moment:
+    orders = launch.history.select("fault.ending")
+    return first_of(orders, _paused(launch, after).mono, "the order to go on")
+
+
+def _first_after_pause(launch: Launch, after: int) -> Moment:
+    order = _told_to_go_on(launch, after).mono
+    ended = by_rank(launch.history, "step.end", TRAIN)
+    ends = [one for own in ended.values() for one in [later for later in own if later.mono >= order][:1]]
+    return last_of_ranks(launch, ends, "the end of a step after the pause", launch.plan.ranks)
+
+
+_MARKERS: Mapping[str, Marker] = MappingProxyType(
+    {"stop": _paused, "pause": _told_to_go_on, "first step": _first_after_pause}
+)
+
+
+def phase_ends(launch: Launch, after: int) -> Iterator[tuple[str, Moment | str]]:
+    """The end of each phase, or why it is not known."""
+    return marked(_MARKERS, launch, after)

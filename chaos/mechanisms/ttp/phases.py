@@ -1,0 +1,107 @@
+"""When the phases of an end-of-life checkpoint end, and those of the job's start after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from chaos.evidence.facts import RESUME, TRAIN, by_rank, step_of, steps
+from chaos.evidence.given import given_theirs
+from chaos.evidence.moment import Moment, latest
+from chaos.evidence.on_node import is_silenced
+from chaos.mechanisms.markers import Launch, Marker, MarkerError, first_of, last_of_ranks, marked, noticed
+
+
+def _save_began(launch: Launch, after: int) -> Moment:
+    saves = launch.history.select("handler.enter", attempt=TRAIN, name="save_ckpt")
+    saves += launch.history.select("checkpoint.begin", attempt=TRAIN, kind="end-of-life")
+    if saves:
+        return first_of(sorted(saves, key=lambda one: one.mono), after, "the beginning of a save after the fault")
+    return launch.logged(lambda event: event.kind == "ttp.dump_begin", "the beginning of a save", after)
+
+
+def _renamed(launch: Launch, after: int) -> Moment:
+    renames = launch.history.select("handler.exit", attempt=TRAIN, name="rename")
+    if renames:
+        return first_of(renames, after, "the end of the rename after the fault")
+    return launch.logged(lambda event: event.kind == "ttp.renamed", "the end of the rename", after)
+
+
+def _exited(launch: Launch, after: int) -> Moment:
+    # A suspended rank ends when the teardown ends it, which is no part of the recovery.
+    suspended = {rank for fault in launch.plan.faults if is_silenced(fault) for rank in fault.ranks}
+    exits = [one for one in launch.history.select("rank.exit", attempt=TRAIN) if one.rank not in suspended]
+    seen, wanted = {one.rank for one in exits}, set(range(launch.plan.ranks)) - suspended
+    if not exits or not wanted <= seen:
+        raise MarkerError(f"{len(seen & wanted)} of {len(wanted)} exits are recorded")
+    return latest(map(Moment.of, exits))
+
+
+def _relaunched(launch: Launch, after: int) -> Moment:
+    """The last rank begins to load: its process runs and the framework is there. Without a load, the process runs."""
+    starts = launch.history.select("agent.start", attempt=RESUME)
+    started = last_of_ranks(launch, starts, "the start in attempt resume", launch.plan.ranks)
+    loads = launch.history.select("load.begin", attempt=RESUME)
+    if len({one.rank for one in loads}) < launch.plan.ranks:
+        return started
+    return last_of_ranks(launch, loads, "the beginning of the load", launch.plan.ranks)
+
+
+def _loaded(launch: Launch, after: int) -> Moment:
+    ends = launch.history.select("load.end", attempt=RESUME)
+    given = given_theirs(launch.plan, [*launch.history.select("load.begin", attempt=RESUME), *ends])
+    last = {one.rank for one in ends} | set(given)
+    if len(last) < launch.plan.ranks:
+        raise MarkerError(f"the end of the load is recorded for {len(last)} of {launch.plan.ranks} ranks")
+    return latest(map(Moment.of, ends))
+
+
+def _first_begun(launch: Launch, after: int) -> Moment:
+    """The last rank begins its first step; where graphs are compiled in that step, the last of them is ready."""
+    begins = launch.history.select("step.begin", attempt=RESUME)
+    begun = last_of_ranks(launch, begins, "the first step after the resume", launch.plan.ranks)
+    ends = {rank: events[0].mono for rank, events in by_rank(launch.history, "step.end", RESUME).items()}
+    ready = [
+        one
+        for rank, events in by_rank(launch.history, "graph.compiled", RESUME).items()
+        for one in events
+        if one.mono <= ends.get(rank, 0)
+    ]
+    return latest((begun, *map(Moment.of, ready)))
+
+
+def _first_ended(launch: Launch, after: int) -> Moment:
+    ends = launch.history.select("step.end", attempt=RESUME)
+    return last_of_ranks(launch, ends, "the end of the first step after the resume", launch.plan.ranks)
+
+
+def _caught_up(launch: Launch, after: int) -> Moment:
+    """Every rank has ended the highest step that the fault interrupted: nothing is lost any more."""
+    begun = [max(own) for own in steps(launch.history, "step.begin", TRAIN).values() if own]
+    if not begun:
+        raise MarkerError("no step of the faulted launch is recorded")
+    goal = max(begun)
+    first = _first_ended(launch, after)
+    ends = [one for one in launch.history.select("step.end", attempt=RESUME) if step_of(one) >= goal]
+    reached = last_of_ranks(launch, ends, f"step {goal}, which the fault interrupted,", launch.plan.ranks)
+    return latest((first, reached))
+
+
+_MARKERS: Mapping[str, Marker] = MappingProxyType(
+    {
+        "detection": noticed,
+        "stop": _save_began,
+        "save": _renamed,
+        "exit": _exited,
+        "relaunch": _relaunched,
+        "load": _loaded,
+        "compile": _first_begun,
+        "first step": _first_ended,
+        "caught up": _caught_up,
+    }
+)
+
+
+def phase_ends(launch: Launch, after: int) -> Iterator[tuple[str, Moment | str]]:
+    """The end of each phase, or why it is not known."""
+    return marked(_MARKERS, launch, after)
