@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -18,6 +18,7 @@ import pytest
 from chaos.agent.record import Record
 from chaos.history.event import Event
 from chaos.history.reader import read_history
+from tests.kit.own_record import own_record
 
 FAKE_JOB = Path(__file__).parent.parent / "fake_job"
 TREE = Path(__file__).parents[3] / "chaos"
@@ -31,8 +32,9 @@ def history(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def record(history: Path) -> Record:
-    return Record(str(history), run="run-1", attempt="train", rank=3)
+def record(history: Path) -> Iterator[Record]:
+    with own_record(history, run="run-1", rank=3) as record:
+        yield record
 
 
 Events = Callable[..., list[Event]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -18,6 +18,7 @@ from chaos.faults.rank_acts import clock_skew, data_stall, exit, oom, slow_rank
 from chaos.faults.values import flip_bit, spike
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.process import ProcessIdentity
+from tests.kit.own_record import own_record
 
 TOLD: list[tuple[FaultKind, dict[str, Any], dict[str, Any]]] = [
     (clock_skew.KIND, {"offset": -3.0}, {"message": "act", "act": "clock-skew", "offset": -3.0}),
@@ -65,8 +66,9 @@ def job(state: str, asked: Callable[[], None] = lambda: None) -> Job:
 
 
 @pytest.fixture
-def record(tmp_path: Path) -> Record:
-    return Record(str(tmp_path), run="run", attempt="train", rank=1)
+def record(tmp_path: Path) -> Iterator[Record]:
+    with own_record(tmp_path, run="run", rank=1) as record:
+        yield record
 
 
 @pytest.fixture

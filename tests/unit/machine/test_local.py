@@ -38,14 +38,15 @@ def seen(job: LocalJob, count: int) -> list[FoundProcess]:
     return wait_for(f"{count} processes", enough, seconds=60)
 
 
-def zombies_of_ours() -> list[int]:
+def zombies_of(job: LocalJob) -> list[int]:
+    """Children of this process that have ended and nobody has reaped, of those that are as young as the job."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        if fields[0] == "Z" and int(fields[1]) == os.getpid():
+        if fields[0] == "Z" and int(fields[1]) == os.getpid() and int(fields[19]) >= job.launcher.start_time:
             found.append(int(path.parent.name))
     return found
 
@@ -93,7 +94,7 @@ def test_ranks_whose_launcher_ends_at_once_tell_their_true_exit_status(spec: Spe
     assert state(ranks[0]) == "gone", "it was reaped"
     assert job.exit_status(ranks[0]) == ExitStatus(signal=signal.SIGKILL), "and the answer stays"
     assert job.stop(5).complete
-    assert zombies_of_ours() == []
+    assert zombies_of(job) == []
 
 
 def test_the_status_of_a_zombie_that_its_own_parent_has_not_reaped_is_known(spec: Spec) -> None:
@@ -156,7 +157,7 @@ def test_stop_ends_what_ignores_sigterm_what_is_stopped_and_what_hides(spec: Spe
     assert {process.identity for process in result.ended} >= {process.identity for process in processes}
     assert {state(process.identity) for process in processes} == {"gone"}
     assert find_run_processes(token) == []
-    assert zombies_of_ours() == []
+    assert zombies_of(job) == []
     assert stranger.poll() is None
 
 
@@ -180,7 +181,7 @@ def test_stop_of_a_job_that_has_ended_does_nothing_and_reaps(spec: Spec) -> None
     assert exit_of(job, job.launcher) == ExitStatus(code=2)
     result = job.stop(5)
     assert result.complete
-    wait_for("all to be reaped", lambda: job.stop(0).complete and not zombies_of_ours(), seconds=60)
+    wait_for("all to be reaped", lambda: job.stop(0).complete and not zombies_of(job), seconds=60)
 
 
 def test_another_attempt_is_not_of_this_job(spec: Spec) -> None:

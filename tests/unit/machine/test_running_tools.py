@@ -9,10 +9,10 @@ import time
 from pathlib import Path
 from typing import cast
 
-import psutil
 import pytest
 
 from chaos.machine.linux.commands import CommandError, Done, SystemCommands, _end, find_tool
+from chaos.machine.linux.procfs import all_pids, command_line
 
 
 @pytest.fixture
@@ -104,9 +104,10 @@ def test_ctrl_c_reaches_the_harness_and_not_the_tool(tool: Path) -> None:
 
 
 def test_it_leaves_no_process(tool: Path) -> None:
+    seconds = str(4_000_000_000 + os.getpid())  # nobody else sleeps that long
     with pytest.raises(CommandError):
-        commands(tool, "exec sleep 4321", seconds=0.2)("tool")
-    assert all("4321" not in child.cmdline() for child in psutil.Process().children())
+        commands(tool, f"exec sleep {seconds}", seconds=0.2)("tool")
+    assert [pid for pid in all_pids() if seconds in command_line(pid)] == []
 
 
 def test_a_tool_that_the_kernel_does_not_let_end_is_told_and_left() -> None:

@@ -5,9 +5,10 @@ What they see of each other's ends, and what they say of it, is as of few ranks,
 
 from __future__ import annotations
 
-import contextlib
+import socket
 import threading
-from pathlib import Path
+from collections.abc import Callable
+from typing import Any
 
 import numpy
 import pytest
@@ -19,28 +20,38 @@ from tests.unit.rehearsal.communicators import SECONDS, Group, LetLimitPass, flo
 MANY = 40
 
 
-def sockets() -> set[str]:
-    """Sockets that this process has open."""
-    found = set()
-    for path in Path("/proc/self/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):  # that by which the directory is read
-            found.add(str(path.readlink()))
-    return {name for name in found if name.startswith("socket:")}
+Sockets = Callable[[], int]
+
+
+@pytest.fixture
+def sockets(group: Group, monkeypatch: pytest.MonkeyPatch) -> Sockets:
+    """How many sockets are open of those that this test and its ranks have made, and not other threads meanwhile."""
+    made: list[socket.socket] = []
+    make = socket.socket.__init__
+
+    def noted(self: socket.socket, *given: Any, **named: Any) -> None:
+        make(self, *given, **named)
+        if threading.current_thread().name.startswith(("MainThread", f"{group.pool._thread_name_prefix}_")):
+            made.append(self)
+
+    monkeypatch.setattr(socket.socket, "__init__", noted)
+    return lambda: sum(one.fileno() != -1 for one in made)
 
 
 def met(ranks: list[Communicator]) -> list[int]:
     return [sum(peer.met for peer in one._peers.values()) for one in ranks]
 
 
-def test_many_are_connected_to_the_first_alone_and_to_others_once_they_need_them(group: Group) -> None:
-    before = sockets()
+def test_many_are_connected_to_the_first_alone_and_to_others_once_they_need_them(
+    group: Group, sockets: Sockets
+) -> None:
     ranks, arrays = group.join(MANY), [floats(rank) for rank in range(MANY)]
     expected = arrays[0]
     for array in arrays[1:]:
         expected = expected + array
     assert {result.tobytes() for result in group.reduce(ranks, arrays)} == {expected.tobytes()}
     assert met(ranks) == [MANY - 1] + [1] * (MANY - 1)
-    assert len(sockets() - before) == 2 * (MANY - 1)
+    assert sockets() == 2 * (MANY - 1)
     for _ in range(2):  # the second time over the same connections
         some = [group.pool.submit(ranks[rank].all_reduce, arrays[rank], (3, 7, 39)) for rank in (39, 3, 7)]
         assert {one.result(SECONDS).tobytes() for one in some} == {((arrays[3] + arrays[7]) + arrays[39]).tobytes()}
@@ -48,11 +59,11 @@ def test_many_are_connected_to_the_first_alone_and_to_others_once_they_need_them
     sent = group.pool.submit(ranks[12].send, 5, arrays[12])
     assert group.pool.submit(ranks[5].receive, 12, arrays[12]).result(SECONDS).tobytes() == arrays[12].tobytes()
     sent.result(SECONDS)
-    assert len(sockets() - before) == 2 * (MANY - 1 + 3 + 1)
+    assert sockets() == 2 * (MANY - 1 + 3 + 1)
     assert group.strangers == []
     for one in ranks:
         one.close()
-    assert sockets() <= before
+    assert sockets() == 0
 
 
 @pytest.mark.usefixtures("few_are_many")
@@ -178,9 +189,16 @@ def test_who_waits_to_meet_one_takes_meanwhile_what_the_others_send(group: Group
     assert (group.pool.submit(ranks[1].receive, 0, large).result(SECONDS) == large).all()
 
 
-def test_no_rank_waits_in_a_thread_of_its_own(group: Group) -> None:
-    before = threading.active_count()
+def test_no_rank_waits_in_a_thread_of_its_own(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[threading.Thread] = []  # by whoever starts it: other threads of this process come and go
+    start = threading.Thread.start
+
+    def noted(thread: threading.Thread) -> None:
+        started.append(threading.current_thread())
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", noted)
     ranks = [group.rank(rank, MANY) for rank in range(MANY)]
-    assert threading.active_count() == before
+    assert threading.main_thread() not in started
     for one in ranks:
         one.close()

@@ -271,7 +271,8 @@ def test_who_called_while_nobody_looked_is_still_told(channel: Channel, call: Ca
 def test_closing_lets_everybody_go_and_ends_every_thread(channel: Channel, call: Caller, tmp_path: Path) -> None:
     silent, agent = call(), call(line(HELLO))
     assert isinstance(take(channel), Hello)
-    threads = [thread for thread in threading.enumerate() if "_serve" in thread.name or thread.name == "channel"]
+    does = {thread: getattr(thread, "_target", None) for thread in threading.enumerate()}
+    threads = [thread for thread, target in does.items() if getattr(target, "__self__", None) is channel]
     assert len(threads) == 3
     channel.close()
     channel.close()
