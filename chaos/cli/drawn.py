@@ -19,7 +19,8 @@ from chaos.run.prepare.prepare import chosen_sdk, known_names, plan_cell
 from chaos.run.prepare.versions import with_timings_of
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
-from chaos.soak.recoveries import MECHANISMS, MIXED, acting, counts_within_epoch, overwrites_names, propose, recovers
+from chaos.scenario.mechanisms import mechanism_names
+from chaos.soak.recoveries import acting, counts_within_epoch, overwrites_names, propose, recipes, recovers
 from chaos.soak.soak import VERDICTS, SoakRun
 
 if TYPE_CHECKING:
@@ -49,16 +50,16 @@ def draw_scenarios(
     click.UsageError where none can be drawn, and Refused where that SDK is not there.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    turns = [(kind, mechanism) for mechanism in mechanisms or MECHANISMS for kind in kinds]
+    turns = [(kind, mechanism) for mechanism in mechanisms or recipes() for kind in kinds]
     if not mechanisms:
         turns = [turn for turn in turns if _can(*turn)]
     return [_draw(seed, index, *turns[index % len(turns)], directory, sdk) for index in range(number)]
 
 
 def _can(kind: str, mechanism: str) -> bool:
-    """Whether a kind of job can take part in what a recipe is for; ``mixed`` is of mechanisms that all kinds have."""
+    """Whether a kind of job can take part in what a recipe is for; one of no single mechanism is for all kinds."""
     able = registry("jobs").load(kind).traits.mechanisms
-    return able is None or mechanism == MIXED or mechanism in able
+    return able is None or mechanism not in mechanism_names() or mechanism in able
 
 
 def _draw(seed: int, index: int, kind: str, mechanism: str, directory: Path, sdk: str) -> Drawn:

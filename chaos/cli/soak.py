@@ -27,7 +27,7 @@ from chaos.heal.heal import heal_all
 from chaos.run.prepare.known_failure import failing_checks, sdk_of
 from chaos.scenario.job import DEFAULT_KIND
 from chaos.scenario.pairs import pairs as compared
-from chaos.soak.recoveries import MECHANISMS
+from chaos.soak.recoveries import recipes
 from chaos.soak.soak import Keys, SoakRecord, SoakRun, Tally, keys_of_cells, still_to_run, tally_with_finding
 from chaos.soak.stoppable import StoppableRuns
 
@@ -49,7 +49,11 @@ _PACKAGE = Path(__file__).parents[1]
     help=f"Kind of the drawn jobs; may be repeated.  [default: {DEFAULT_KIND}]",
 )
 @click.option(
-    "--mechanism", "mechanisms", multiple=True, type=click.Choice(MECHANISMS), help="Draw these only; may be repeated."
+    "--mechanism",
+    "mechanisms",
+    multiple=True,
+    type=click.Choice(tuple(recipes())),
+    help="Draw these only; may be repeated.",
 )
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Runs at the same time.")
 @click.option("--keep", type=click.Choice(["bad", "all"]), default="bad", show_default=True, help="Runs to keep.")

@@ -11,6 +11,7 @@ import yaml
 from chaos.base.registry import registry
 from chaos.faults.family import Kind
 from chaos.faults.kind import Asking, FaultKind, Hazardous, Parametrised, means_of
+from chaos.plan.mechanism import PAUSING, ROLLING_BACK
 from chaos.plan.parameters import Parameter
 from chaos.platforms.kind import platform_kinds
 
@@ -37,8 +38,8 @@ _AFTER_THE_END = ("damaged checkpoint", "damaged record", "renamed checkpoint", 
 _BY_EFFECT: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "hang": {"hccl": {"watchdog": False, "time_scale": 0.01}},
-        "abnormal result": {"protection": ["TRE"], "checkpoint_interval": 20, "tre": {"threshold": 5.0}},
-        "pause": {"protection": ["TSP"]},
+        "abnormal result": {"protection": ROLLING_BACK, "checkpoint_interval": 20, "tre": {"threshold": 5.0}},
+        "pause": {"protection": PAUSING},
         **{effect: {"checkpoint_interval": 20} for effect in _AFTER_THE_END if effect != "damaged record"},
     }
 )
@@ -57,6 +58,8 @@ def example(kind: FaultKind, rank: int, ranks: int) -> dict[str, Any]:
         cluster[platform.settings] = dict(platform.example)
     own = registered(kind.name)
     job = _shown_by(kind.effect, means, "any") | {**_BY_EFFECT.get(kind.effect, {}), **(own.job if own else {})}
+    if "protection" in job:
+        job["protection"] = list(job["protection"])
     parameters = _parameters(kind, own.parameters if own else {})
     target: dict[str, Any] = {"rank": rank}
     if platform:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaos.plan.mechanism import IMPLIES, NEEDS
+from chaos.plan.registry import mechanisms as registered
 from chaos.scenario.completion import Filled, Origin, Unfinished
 from chaos.scenario.errors import Problem, printable, quote, suggest
 from chaos.scenario.mechanisms import mechanism_names
@@ -123,8 +124,8 @@ def _single(parts: list[str]) -> Iterator[tuple[str, str]]:
 def _state(name: str, state: str) -> Iterator[tuple[str, str]]:
     if state in ("0", "1"):
         return
-    if name == "TRE" and state == "2":
-        yield "TRE:2 (rollback to a snapshot) is not planned by this version of chaos", "use TRE:1"
+    if (meaning := registered()[name].other_states.get(state)) is not None:
+        yield f"{name}:{state} ({meaning}) is not planned by this version of chaos", f"use {name}:1"
     elif state.startswith("1"):
         message = f"{quote(f'{name}:{state}')} switches {name} on: MindFormers and MindSpore look for '{name}:1' in it"
         yield message, f"write {name}:1, or {name}:0"

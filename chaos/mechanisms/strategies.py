@@ -11,14 +11,12 @@ from chaos.evidence.facts import TRAIN, last_trained, text_list
 from chaos.history.reader import History
 from chaos.mechanisms.ended import ends_by_sdk
 from chaos.observe.logs.log_event import LogEvent
+from chaos.plan.mechanism import ROLLING_BACK
 from chaos.plan.model import ENDING, Plan
-from chaos.plan.registry import Facts, Names
+from chaos.plan.registry import Facts
 
 WORDS: Mapping[str, str] = Facts(lambda mechanism: mechanism.strategy)
 """What the SDK calls a mechanism when it talks to the agent. A restart in place is a ``recover`` to it, too."""
-
-
-_COUNTING_ANEW = Names(lambda mechanism: mechanism.counts_anew)
 
 
 def judge_strategies(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
@@ -76,9 +74,7 @@ def _could_be_saved(plan: Plan, history: History) -> bool:
     """
     hit = {rank for fault in plan.faults if not fault.harmless for rank in fault.ranks}
     whole = {rank for rank in range(plan.ranks) if rank not in hit and last_trained(history, rank) is not None}
-    return _COUNTING_ANEW.isdisjoint(plan.protection) and all(
-        whole.intersection(group) for group in plan.replica_groups
-    )
+    return ROLLING_BACK.isdisjoint(plan.protection) and all(whole.intersection(group) for group in plan.replica_groups)
 
 
 def _repaired(logged: list[LogEvent]) -> int:

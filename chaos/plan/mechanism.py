@@ -34,6 +34,12 @@ REPAIRING = Names(lambda mechanism: "REPAIR" in mechanism.operations)
 RESTARTING = Names(lambda mechanism: mechanism.restarts_all)
 """Mechanisms that start all ranks again, whatever the others have seen of the fault."""
 
+REPLACING = Names(lambda mechanism: mechanism.starts_ranks and not mechanism.restarts_all)
+"""Mechanisms that give the lost ranks new processes, and the others keep theirs."""
+
+ROLLING_BACK = Names(lambda mechanism: mechanism.rolls_back)
+"""Mechanisms that take every rank back to a periodic checkpoint, in its own process."""
+
 IN_STEP = Names(lambda mechanism: mechanism.in_step)
 """Mechanisms with which the optimizer's wrapper sums a flag over all ranks before each update.
 

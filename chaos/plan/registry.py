@@ -77,10 +77,16 @@ class Mechanism:
         restarts_all: whether it starts all ranks again, whatever the others have seen of the fault.
         cut_off: why it is not planned together with nodes that are cut off.
         only_one: whether MindSpore takes it for the only mechanism where none is on that saves a state.
-        counts_anew: whether the ranks count their steps anew after it, so that the SDK may find no state to save.
+        rolls_back: whether it takes every rank back to a periodic checkpoint, in its own process.
+        no_whole_graph: whether MindSpore refuses it where a graph is sunk as a whole (jit level O2).
+        since: the first MindFormers whose ``version_control.py`` looks for its switch; None where none does.
+        other_states: states of its switch that are not planned, and what each means.
+        switched_by: strategies by which MindCluster switches it on in a job of MindSpore.
         strategy: what the SDK calls it when it talks to the cluster's agent.
         operations: what the SDK's controller asks of the ranks in its recovery, as its log names it.
         signs: what it leaves behind; None where neither a handler nor a log tells of it.
+        recipes: where the recipes are by which random scenarios are made for it: ``package.module:OBJECT``.
+        drawn_errors: kinds of faults that such a scenario raises for it.
         rule: where its rule is, to be imported when a run is judged: ``package.module:OBJECT``.
     """
 
@@ -105,10 +111,16 @@ class Mechanism:
     restarts_all: bool = False
     cut_off: str | None = None
     only_one: bool = False
-    counts_anew: bool = False
+    rolls_back: bool = False
+    no_whole_graph: bool = False
+    since: tuple[int, int] | None = None
+    other_states: Mapping[str, str] = field(default_factory=dict)
+    switched_by: tuple[str, ...] = ()
     strategy: str | None = None
     operations: frozenset[str] = frozenset()
     signs: Signs | None = None
+    recipes: tuple[str, ...] = ()
+    drawn_errors: tuple[str, ...] = ()
     rule: str
 
     def is_on(self, on: Iterable[str]) -> bool:

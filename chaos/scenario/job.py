@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, model_validator
 
+from chaos.scenario.mechanisms import registered
 from chaos.scenario.terms import Mechanism, Model, Seconds, Strategy
 
-SWITCHES: Mapping[Strategy, tuple[Mechanism, ...]] = MappingProxyType(
-    {
-        "retry": ("UCE", "HCCE"),
-        "recover-in-place": ("ARF",),
-        "recover": ("ARF",),
-        "dump": ("TTP",),
-        "exit": ("ARF",),
-    }
-)
-"""Mechanisms that MindCluster switches on for a strategy in a job of MindSpore, by setting MS_ENABLE_TFT.
-
-Source: Ascend Operator, the table of the environment variables that it injects. Pod rescheduling adds RSC.
-"""
-
+_WORDS: tuple[Strategy, ...] = get_args(Strategy)
 
 DEFAULT_KIND = "rehearsal"
 """The job kind of a scenario that names none."""
@@ -33,21 +20,23 @@ MOST_STEPS_PER_UPDATE = 10_000
 
 
 def injected(strategies: Iterable[object]) -> tuple[Mechanism, ...]:
-    """The mechanisms that MindCluster switches on for a job with these strategies, each once."""
+    """The mechanisms that MindCluster switches on for a job with these strategies, each once, by setting MS_ENABLE_TFT.
+
+    Source: Ascend Operator, the table of the environment variables that it injects. Pod rescheduling adds its own.
+    """
     wanted = set(strategies)
-    return tuple(dict.fromkeys(one for name, switches in SWITCHES.items() if name in wanted for one in switches))
+    found = [one.name for word in _WORDS if word in wanted for one in registered() if word in one.switched_by]
+    return tuple(dict.fromkeys(found))
 
 
 def allowed(protection: Iterable[object]) -> tuple[Strategy, ...]:
     """The strategies that a job with these mechanisms has use for: those that its SDK may offer."""
     on = set(protection)
-    offered: dict[Strategy, bool] = {
-        "retry": bool(on & {"UCE", "HCCE"}),
-        "recover": "ARF" in on,
-        "dump": bool(on & {"TTP", "UCE", "ARF"}),
-        "exit": True,
-    }
-    return tuple(name for name, wanted in offered.items() if wanted)
+    switched = [one for one in registered() if one.name in on]
+    if any(one.safeguarded for one in switched):
+        switched += [one for one in registered() if one.saves]
+    offered = {"exit", *(one.strategy for one in switched)}
+    return tuple(word for word in _WORDS if word in offered)
 
 
 class Hccl(Model):

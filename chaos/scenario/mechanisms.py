@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from functools import cache
 from typing import Protocol
 
@@ -19,6 +20,26 @@ class Switch(Protocol):
     def listed(self) -> int:
         """Its place in lists for a reader."""
 
+    @property
+    def restarts_all(self) -> bool:
+        """Whether it starts all ranks again."""
+
+    @property
+    def safeguarded(self) -> bool:
+        """Whether it switches on the one that saves an end-of-life checkpoint."""
+
+    @property
+    def saves(self) -> bool:
+        """Whether it is that one."""
+
+    @property
+    def strategy(self) -> str | None:
+        """The strategy by which the cluster's agent lets it act."""
+
+    @property
+    def switched_by(self) -> tuple[str, ...]:
+        """Strategies by which MindCluster switches it on."""
+
 
 @cache
 def registered() -> tuple[Switch, ...]:
@@ -29,6 +50,11 @@ def registered() -> tuple[Switch, ...]:
     known = registry("mechanisms")
     found: list[Switch] = [known.load(name) for name in known.some_names()]
     return tuple(sorted(found, key=lambda mechanism: (mechanism.listed, mechanism.name)))
+
+
+def restarts_all(protection: Container[str]) -> bool:
+    """Whether one of these mechanisms starts all ranks again."""
+    return any(mechanism.restarts_all and mechanism.name in protection for mechanism in registered())
 
 
 def mechanism_names() -> tuple[str, ...]:

@@ -67,6 +67,14 @@ THINGS = (
         },
     ),
     Things(
+        "mechanisms",
+        aside=("chaos/rehearsal",),
+        words={
+            "chaos/observe/logs/ttp/log.py": "a mark in lines of the SDK's log",
+            "chaos/selftest/defects/repair.py": "what a check says of a run with a seeded defect",
+        },
+    ),
+    Things(
         "jobs",
         aside=("chaos/rehearsal",),
         words={

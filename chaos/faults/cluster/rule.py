@@ -10,15 +10,13 @@ from chaos.evidence.in_cluster import TAKE_PODS
 from chaos.evidence.pods import PodFate, pod_fates
 from chaos.evidence.recoveries import chains
 from chaos.history.reader import History
+from chaos.plan.mechanism import REPLACING
 from chaos.plan.model import Plan, PlannedFault, Recovery
 from chaos.plan.registry import Names
 
 _IN_PLACE = "recover-in-place"
 _KEEPS = Names(lambda mechanism: not (mechanism.starts_ranks or mechanism.ends_launch))
 """Mechanisms with which every rank keeps its process."""
-
-_REPLACES_SOME = Names(lambda mechanism: mechanism.starts_ranks and not mechanism.restarts_all)
-"""Mechanisms that give the lost ranks new processes, and the others keep theirs."""
 
 
 def judge_kept_pods(plan: Plan, history: History, found: Collector) -> None:
@@ -60,7 +58,7 @@ def _is_kept(plan: Plan, node: int, chain: list[Recovery], struck: list[PlannedF
 
 def _stays(plan: Plan, recovery: Recovery, ranks: set[int], each: int) -> bool:
     """Whether the replacement of some ranks leaves the pod of these: it moves one as a whole, or restarts in place."""
-    if recovery.mechanism not in _REPLACES_SOME:
+    if recovery.mechanism not in REPLACING:
         return False
     nodes = {rank // each for rank in recovery.restarted}
     return not ranks <= set(recovery.restarted) or (_IN_PLACE in plan.strategies and len(nodes) == 1)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from chaos.faults.family import Family, Kind, Undo
 from chaos.faults.network import proof
+from chaos.plan.mechanism import SAVING
 
 FAMILY = Family(
     kinds={
         "connection-reset": Kind(
-            "chaos.faults.network.connection_reset:KIND", proof.RESET, job={"protection": ["TTP"], "timings": "vendor"}
+            "chaos.faults.network.connection_reset:KIND", proof.RESET, job={"protection": SAVING, "timings": "vendor"}
         ),
         "network-delay": Kind("chaos.faults.network.network_delay:KIND", proof.DELAY),
         "network-loss": Kind("chaos.faults.network.network_loss:KIND", proof.LOSS),
         "network-rate": Kind("chaos.faults.network.network_rate:KIND", proof.RATE),
         "partition": Kind("chaos.faults.network.partition:KIND", proof.PARTITION, parameters={"seconds": 1}),
         "port-blocked": Kind(
-            "chaos.faults.network.port_blocked:KIND", proof.PORT, job={"protection": ["TTP"]}, target={"node": 0}
+            "chaos.faults.network.port_blocked:KIND", proof.PORT, job={"protection": SAVING}, target={"node": 0}
         ),
     },
     undo={

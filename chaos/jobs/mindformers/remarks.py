@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from chaos.jobs.mindformers.case import Case
 from chaos.jobs.mindformers.experts import experts_of
+from chaos.plan.mechanism import ONLINE, REPLACING
 
 _WATCHDOG = "context.ascend_config.hccl_watchdog"
-_ONLINE = ("UCE", "HCCE")
 
 
 def remarks(case: Case) -> Iterator[str]:
@@ -23,8 +23,8 @@ def watchdog_of_hccl(case: Case) -> Iterator[str]:
     With ARF MindSpore turns it off by itself (2.10, utils/utils.py). Source: MindCluster, configuring process-level
     online recovery, the YAML of a MindSpore job.
     """
-    mechanism = case.first_of(_ONLINE)
-    if mechanism is None or "ARF" in case.on or case.job.device != "Ascend" or case.rehearsed:
+    mechanism = case.first_of(tuple(ONLINE))
+    if mechanism is None or not REPLACING.isdisjoint(case.on) or case.job.device != "Ascend" or case.rehearsed:
         return
     written = case.value(_WATCHDOG)
     if written is not None and written.data is False:

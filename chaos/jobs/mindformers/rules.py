@@ -20,10 +20,11 @@ from chaos.jobs.mindformers.rules_resume import (
 )
 from chaos.jobs.mindformers.saving import saved_format, saving_of
 from chaos.jobs.mindformers.version import MONITOR
-from chaos.plan.mechanism import DOCUMENT, NEEDS
+from chaos.plan.mechanism import DOCUMENT, IN_STEP, NEEDS, PAUSING, ROLLING_BACK
+from chaos.plan.registry import Facts, Names
 from chaos.scenario.errors import Problem, quote
 
-STEP_LEVEL = ("TTP", "UCE", "HCCE", "ARF")
+STEP_LEVEL = IN_STEP
 """Mechanisms with which MindFormers holds fault tolerance for on (``check_tft_valid``, 1.6 to 2.1)."""
 
 TRAINING = ("train", "finetune")
@@ -61,7 +62,7 @@ def graph(case: Case) -> Iterator[Problem]:
         hint = "use a configuration with runner_config and parallel_config, or chaos watch and chaos inject on the job"
         yield telling[0].problem(message, hint)
         return
-    mechanism = case.first_of((*NEEDS["MindIO"], "TRE"))
+    mechanism = case.first_of((*NEEDS["MindIO"], *ROLLING_BACK))
     if mode is not None and by_hand and mechanism is not None and not case.rehearsed:
         message = f"{mechanism} ({case.written}) works in graph mode only ({DOCUMENT}, constraints and dependencies)"
         yield mode.problem(message, "use context.mode: 0")
@@ -69,7 +70,7 @@ def graph(case: Case) -> Iterator[Problem]:
 
 def saves_checkpoints(case: Case) -> Iterator[Problem]:
     """Every mechanism but RSC alone wants CheckpointMonitor: TTP, UCE, ARF from 1.5 on, HCCE, TRE, TSP from 1.6 on."""
-    mechanism = case.first_of((*STEP_LEVEL, "TRE", "TSP"))
+    mechanism = case.first_of((*STEP_LEVEL, *ROLLING_BACK, *PAUSING))
     if mechanism is not None and saving_of(case.typed) is None:
         message = (
             f"{MONITOR} is not among the callbacks, and {mechanism} is on ({case.written}): MindFormers then ends "
@@ -100,7 +101,7 @@ def sink_of_steps(case: Case) -> Iterator[Problem]:
             message = f"sink_size {size.shown} sinks a whole epoch at once, in which no step can be told apart"
             yield size.problem(message, "use a sink size of 1 or more")
         return
-    mechanism = case.first_of(STEP_LEVEL)
+    mechanism = case.first_of(tuple(STEP_LEVEL))
     if mechanism is not None and size.data != 1:
         yield size.problem(
             f"{mechanism} ({case.written}) wants sink_size 1, also with sink_mode False: MindFormers ends with "
@@ -109,9 +110,12 @@ def sink_of_steps(case: Case) -> Iterator[Problem]:
         )
 
 
+_NO_WHOLE_GRAPH = Names(lambda mechanism: mechanism.no_whole_graph)
+
+
 def compiled_step_by_step(case: Case) -> Iterator[Problem]:
     """With jit level O2 a graph is sunk as a whole; MindSpore refuses UCE and ARF then, and only these."""
-    mechanism = case.first_of(("UCE", "ARF"))
+    mechanism = case.first_of(tuple(_NO_WHOLE_GRAPH))
     level = case.value("context.jit_config.jit_level", "context.jit_level")
     if mechanism is not None and level is not None and level.data == "O2" and not case.rehearsed:
         yield level.problem(
@@ -122,11 +126,12 @@ def compiled_step_by_step(case: Case) -> Iterator[Problem]:
 
 
 def watched(case: Case) -> Iterator[Problem]:
-    """TRE acts on an error that only TrainingStateMonitor throws, which must be there and look at the global norm."""
-    if "TRE" not in case.on or watch_of(case.typed) is not None:
+    """A rollback answers an error that only TrainingStateMonitor throws: it must be there and look at the norm."""
+    mechanism = case.first_of(tuple(ROLLING_BACK))
+    if mechanism is None or watch_of(case.typed) is not None:
         return
     on = case.typed.flag("monitor_config.monitor_on")
-    nobody = f"TRE is on ({case.written}), but nobody looks at the global norm, so it never acts"
+    nobody = f"{mechanism} is on ({case.written}), but nobody looks at the global norm, so it never acts"
     section = "monitor_config.monitor_on" if on is False else "monitor_config"
     if not on:
         yield case.absent(section, f"{nobody}: monitor_config.monitor_on is not true", "set monitor_on: True")
@@ -255,7 +260,7 @@ def known_to_this_version(case: Case) -> Iterator[Problem]:
             yield case.absent("callbacks", message, "take it out of job.protection, or use a newer MindFormers")
 
 
-_SINCE = {"TTP": (1, 5), "UCE": (1, 5), "ARF": (1, 5), "HCCE": (1, 6), "TRE": (1, 6), "TSP": (1, 6)}
+_SINCE = Facts(lambda mechanism: mechanism.since)
 """First versions whose ``version_control.py`` looks for a mechanism's switch."""
 
 RULES: tuple[Callable[[Case], Iterator[Problem]], ...] = (

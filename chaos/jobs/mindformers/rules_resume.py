@@ -11,7 +11,7 @@ from chaos.jobs.mindformers.case import Case
 from chaos.jobs.mindformers.configuration import is_off
 from chaos.jobs.mindformers.saving import Saving, is_new_layout, saved_format, saving_of
 from chaos.jobs.mindformers.yaml_file import Value
-from chaos.plan.mechanism import IN_STEP
+from chaos.plan.mechanism import IN_STEP, ROLLING_BACK
 from chaos.scenario.errors import Problem, quote
 
 
@@ -84,12 +84,13 @@ def saves_the_optimizer(case: Case) -> Iterator[Problem]:
 def goes_back_to_what_is_saved(case: Case) -> Iterator[Problem]:
     """In the legacy layout a rollback looks for files of ``load_ckpt_format``, whatever the job saves."""
     saving = saving_of(case.typed)
-    if "TRE" not in case.on or saving is None or not saving.legacy:
+    mechanism = case.first_of(tuple(ROLLING_BACK))
+    if mechanism is None or saving is None or not saving.legacy:
         return
     saved, form = saved_format(case.typed.configuration, case.release), case.typed.text("load_ckpt_format") or "ckpt"
     if saved != form:
         yield _format_at(case, saving).problem(
-            f"TRE ({case.written}) goes back to a checkpoint of load_ckpt_format, which is {form}, but the job "
+            f"{mechanism} ({case.written}) goes back to a checkpoint of load_ckpt_format, which is {form}, but the job "
             f"saves {saved} (MindFormers 1.6 to 2.1, trainer/base_trainer.py)",
             f"set load_ckpt_format: {saved}",
         )
@@ -128,11 +129,12 @@ def unplanned_resumes(case: Case) -> Iterator[Problem]:
 def goes_back_to_what_is_healthy(case: Case) -> Iterator[Problem]:
     """In the new layout of 2.1 a rollback takes the newest checkpoint that is marked as healthy."""
     saving = saving_of(case.typed)
-    if "TRE" not in case.on or saving is None or saving.legacy:
+    mechanism = case.first_of(tuple(ROLLING_BACK))
+    if mechanism is None or saving is None or saving.legacy:
         return
     healthy = _marks_health(case, saving)
     if healthy is not None:
-        yield _by_health(healthy, f"the rollback of TRE ({case.written})")
+        yield _by_health(healthy, f"the rollback of {mechanism} ({case.written})")
 
 
 def _marks_health(case: Case, saving: Saving) -> Value | None:

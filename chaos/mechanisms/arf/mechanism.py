@@ -28,7 +28,10 @@ ARF = Mechanism(
     check=check_chooser,
     in_step=True,
     starts_ranks=True,
+    no_whole_graph=True,
+    since=(1, 5),
     strategy="recover",
+    switched_by=("recover-in-place", "recover", "exit"),
     operations=REPAIR | {"PTCOMM_OPERATE"},
     signs=Signs(
         name="ARF",
@@ -37,6 +40,7 @@ ARF = Mechanism(
         repairs=frozenset({"arf"}),
         also=frozenset({ONLINE_REPAIR}),  # it cleans and copies, too
     ),
+    recipes=("chaos.mechanisms.arf.recipe:RECIPE",),
     rule="chaos.mechanisms.arf.rule:RULE",
     cut_off="new processes of the lost ranks would start on nodes that are cut off, or on ones that nothing names",
 )

@@ -41,9 +41,14 @@ UCE = Mechanism(
     repairs=frozenset({MEMORY, LOW_LEVEL}),
     in_place=True,
     in_step=True,
+    no_whole_graph=True,
+    since=(1, 5),
     strategy="retry",
+    switched_by=("retry",),
     operations=REPAIR,
     signs=_SIGNS,
+    recipes=("chaos.mechanisms.online.recipe:RECIPE", "chaos.mechanisms.online.recipe:MIXED"),
+    drawn_errors=("uce", "ecc"),
     rule="chaos.mechanisms.online.rule:RULE",
 )
 
@@ -64,8 +69,11 @@ HCCE = Mechanism(
     repairs_with=("UCE",),
     in_place=True,
     in_step=True,
+    since=(1, 6),
     strategy="retry",
+    switched_by=("retry",),
     operations=REPAIR,
     signs=_SIGNS,
+    drawn_errors=("hcce",),
     rule="chaos.mechanisms.online.rule:RULE",
 )

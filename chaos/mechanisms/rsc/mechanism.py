@@ -20,5 +20,6 @@ RSC = Mechanism(
     starts_ranks=True,
     restarts_all=True,
     cut_off="the cluster's agent would start ranks again on nodes that it does not reach",
+    recipes=("chaos.mechanisms.rsc.recipe:RECIPE",),
     rule="chaos.mechanisms.rsc.rule:RULE",
 )

@@ -22,7 +22,9 @@ TRE = Mechanism(
     repairs=frozenset({ABNORMAL}),
     repairs_if=rolled_back,
     only_one=True,
-    counts_anew=True,
+    rolls_back=True,
+    since=(1, 6),
+    other_states={"2": "rollback to a snapshot"},
     signs=Signs(
         name="TRE",
         ranks={
@@ -30,5 +32,6 @@ TRE = Mechanism(
             "tft.resumed": "training resumed after TREError",
         },
     ),
+    recipes=("chaos.mechanisms.tre.recipe:RECIPE",),
     rule="chaos.mechanisms.tre.rule:RULE",
 )

@@ -22,7 +22,9 @@ TSP = Mechanism(
     check=check_pauses,
     pauses=True,
     only_one=True,
+    since=(1, 6),
     operations=frozenset({"PAUSE", "CONTINUE"}),
     signs=Signs(name="TSP", handlers=frozenset({"stream_sync"}), states=frozenset({"PAUSE"})),
+    recipes=("chaos.mechanisms.tsp.recipe:RECIPE",),
     rule="chaos.mechanisms.tsp.rule:RULE",
 )

@@ -21,12 +21,15 @@ TTP = Mechanism(
     in_step=True,
     saves=True,
     ends_launch=True,
+    since=(1, 5),
     strategy="dump",
+    switched_by=("dump",),
     operations=frozenset({"SAVECKPT", "RENAME"}),
     signs=Signs(
         name="TTP",
         handlers=frozenset({"save_ckpt", "rename"}),
         lines=frozenset({"ttp.dump_config", "ttp.dump_begin", "ttp.renamed", "ttp.dump_done"}),
     ),
+    recipes=("chaos.mechanisms.ttp.recipe:RECIPE",),
     rule="chaos.mechanisms.ttp.rule:RULE",
 )

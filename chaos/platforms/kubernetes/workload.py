@@ -9,6 +9,7 @@ from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.resources import WORKLOADS
 from chaos.scenario.job import Job
 from chaos.scenario.kubernetes import Kubernetes, Volume
+from chaos.scenario.mechanisms import restarts_all
 
 WAIT = ("sh", "-c", "trap 'exit 143' TERM; sleep 2147483647 & wait")
 """What a pod does by itself: it waits. The job's launcher is started in it afterwards, and ends with it."""
@@ -50,9 +51,9 @@ def recovery_labels(job: Job) -> dict[str, str]:
     if job.strategies:
         labels[names.PROCESS_RECOVER] = "on"
         labels[names.FAULT_RETRY_TIMES] = str(max(1, job.restart_limit))
-    if "RSC" in job.protection:
+    if restarts_all(job.protection):
         labels[names.POD_RESCHEDULING] = "on"
-    if job.strategies or "RSC" in job.protection:
+    if job.strategies or restarts_all(job.protection):
         labels[names.FAULT_SCHEDULING] = "grace"
     return labels
 

@@ -14,7 +14,7 @@ from chaos.faults.kind import Asking, FaultKind, Hazardous, Lasting, Parametrise
 from chaos.jobs.kind import Configured, Examined, NamesFiles, NeedsByScenario
 from chaos.jobs.switches import switch_problems, switch_remarks, switched_by_environment
 from chaos.plan.build import build_plan
-from chaos.plan.mechanism import NEEDS, switched_on
+from chaos.plan.mechanism import NEEDS, REPLACING, switched_on
 from chaos.plan.model import Plan
 from chaos.platforms.elsewhere import MODULES
 from chaos.run.prepare.known_failure import unknown_checks
@@ -201,5 +201,5 @@ def needs_of_scenario(scenario: Scenario) -> tuple[str, ...]:
     if "mindspore" not in needs or not _needs_mindio(scenario):
         return needs
     # Without the cluster's agent MindSpore itself answers the SDK's controller about lost ranks.
-    asks = (OWN_AGENT,) if "ARF" in switched_on(scenario.job.protection) and not scenario.job.agent else ()
+    asks = (OWN_AGENT,) if not scenario.job.agent and not REPLACING.isdisjoint(scenario.job.protection) else ()
     return tuple(dict.fromkeys((*needs, INTERFACE, *asks)))

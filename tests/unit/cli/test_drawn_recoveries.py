@@ -12,10 +12,11 @@ import pytest
 
 from chaos.base.registry import registry
 from chaos.cli.drawn import Drawn, draw_scenarios, summarise
+from chaos.mechanisms.drawing import PHASES
 from chaos.plan.model import Plan
 from chaos.run.prepare.prepare import plan_cell
 from chaos.scenario.load import load_scenario
-from chaos.soak.recoveries import MECHANISMS, PHASES, counts_within_epoch, overwrites_names
+from chaos.soak.recoveries import counts_within_epoch, overwrites_names, recipes
 from chaos.soak.soak import SoakRun
 from tests.unit.cli.kit import Ended
 
@@ -46,7 +47,7 @@ def test_every_one_ends_in_a_recovery_that_succeeds(drawn: list[Drawn]) -> None:
 def test_they_vary_in_what_matters(drawn: list[Drawn]) -> None:
     plans = [planned(one) for one in drawn]
     faults = [fault for plan in plans for fault in plan.faults]
-    assert {plan.mechanism for plan in plans} >= set(MECHANISMS) - {"mixed"}
+    assert {plan.mechanism for plan in plans} >= set(recipes()) - {"mixed"}
     assert len({one.acting for one in drawn}) >= 10
     assert {plan.ranks for plan in plans} >= {2, 4}
     assert {fault.trigger.get("phase") for fault in faults} >= set(PHASES)
