@@ -25,7 +25,7 @@ def registries(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def registry(group: str) -> Registry:
         full = f"chaos.{group}"
-        return Registry(full, NOUNS[full], source=lambda name: [known[name]])
+        return Registry(full, NOUNS[full], source=lambda name: [known[name]] if name in known else [])
 
     monkeypatch.setattr("chaos.run.prepare.prepare.registry", registry)
     monkeypatch.setattr("chaos.base.registry.registry", registry)

@@ -54,7 +54,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     }
 
     def registry(group: str) -> Registry:
-        return Registry(f"chaos.{group}", NOUNS[f"chaos.{group}"], source=lambda name: known[name])
+        return Registry(f"chaos.{group}", NOUNS[f"chaos.{group}"], source=lambda name: known.get(name, ()))
 
     for module in ("driver", "prepare.prepare", "watch.quarantine", "launch.launches"):
         monkeypatch.setattr(f"chaos.run.{module}.registry", registry)

@@ -79,7 +79,7 @@ def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     }
 
     def registry(group: str) -> Registry:
-        return Registry(f"chaos.{group}", NOUNS[f"chaos.{group}"], source=lambda name: known[name])
+        return Registry(f"chaos.{group}", NOUNS[f"chaos.{group}"], source=lambda name: known.get(name, ()))
 
     monkeypatch.setattr("chaos.run.driver.registry", registry)
     monkeypatch.setattr("chaos.run.prepare.prepare.registry", registry)
