@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from chaos.evidence.artifacts import Artifacts
@@ -33,9 +34,10 @@ def mechanisms(history: History, artifacts: Artifacts, attempt: str) -> Acted:
         name = str(one.data.get("name"))
         if name in handlers:
             acted.add(handlers[name], f"handler {name} on rank {one.rank}", one.source)
+    sign_of = _reader(signs)
     for event in artifacts.sdk_events(attempt):
         acted.listened = True
-        mechanism = _told(event, signs)
+        mechanism = sign_of(event)
         if mechanism is not None:
             acted.add(mechanism, f"the SDK's log: {event.kind.removeprefix('ttp.')}", event.source)
     lines = {kind: (own.name, what) for own in signs for kind, what in own.ranks.items()}
@@ -53,12 +55,18 @@ def all_signs() -> tuple[Signs, ...]:
     return tuple(found.values())
 
 
-def _told(event: LogEvent, signs: tuple[Signs, ...]) -> str | None:
-    """Whose sign a line of the SDK's log is."""
-    if event.kind == REPAIR_BEGINS:
-        word = str(event.fields.get("repair"))
-        own = [one.name for one in signs if word in one.repairs]
-        return next(iter(own or [one.name for one in signs if one.any_repair]), None)
-    if event.kind == STATE:
-        return next((one.name for one in signs if str(event.fields.get("state")) in one.states), None)
-    return next((one.name for one in signs if event.kind in one.lines), None)
+def _reader(signs: tuple[Signs, ...]) -> Callable[[LogEvent], str | None]:
+    """Gives for a line of the SDK's log whose sign it is; a log may have very many."""
+    lines = {kind: own.name for own in signs for kind in own.lines}
+    states = {state: own.name for own in signs for state in own.states}
+    repairs = {word: own.name for own in signs for word in own.repairs}
+    other_repair = next((own.name for own in signs if own.any_repair), None)
+
+    def sign_of(event: LogEvent) -> str | None:
+        if event.kind == REPAIR_BEGINS:
+            return repairs.get(str(event.fields.get("repair")), other_repair)
+        if event.kind == STATE:
+            return states.get(str(event.fields.get("state")))
+        return lines.get(event.kind)
+
+    return sign_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from chaos.plan.mechanism import NEEDS, switched_on
+from chaos.plan.mechanism import NEEDS, RESTARTING, switched_on
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import Scheduled
 from chaos.scenario.model import Scenario
@@ -71,9 +71,9 @@ def _objection(scenario: Scenario, role: str) -> tuple[str, str] | None:
     if needing:
         return (
             f"with {', '.join(needing)} the SDK's controller lives in the launcher, and ends with it: the ranks look "
-            "for it "
-            "for a while and exit, at which step is a matter of time",
-            "switch RSC on alone; role: controller with job.controller: rank 0 is the death of a controller in a rank",
+            "for it for a while and exit, at which step is a matter of time",
+            f"switch {RESTARTING} on alone; role: controller with job.controller: rank 0 is the death of a controller "
+            "in a rank",
         )
     return None
 

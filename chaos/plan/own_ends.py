@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from chaos.plan.describe import ranks
-from chaos.plan.mechanism import NEEDS, switched_on
+from chaos.plan.mechanism import NEEDS, SAVING, switched_on
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import Scheduled
 from chaos.scenario.model import Scenario
@@ -27,7 +27,7 @@ def check_own_ends(scenario: Scenario, faults: Sequence[Scheduled], problems: Pr
                 f"{ranks(fault.fault.ranks)} ends with 0, which {who} takes for the end of its training: the others "
                 "wait for it in the next all-reduce until that gives up, and nothing can be judged",
                 text=0,
-                hint="use another code, or TTP without job.agent, which notices the missing heartbeat",
+                hint=f"use another code, or {SAVING} without job.agent, which notices the missing heartbeat",
             )
         text = given.get("text")
         if fault.effect == "unknown error" and isinstance(text, str) and (marks := [m for m in _MARKS if m in text]):

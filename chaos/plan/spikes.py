@@ -25,8 +25,8 @@ def spike_limit(scenario: Scenario, spike: Scheduled, *, broken: bool) -> Compar
     if unpromised(scenario, spike):
         return _until(
             last_saved_before(step, scenario.job.checkpoint_interval) - 1,
-            f"with TRE and asynchronous checkpoints together the loss after the rollback is not promised to be the "
-            f"same as before ({DOCUMENT}, TRE)",
+            f"with {spike.repaired_by} and asynchronous checkpoints together the loss after the rollback is not "
+            f"promised to be the same as before ({DOCUMENT}, {spike.repaired_by})",
         )
     if fault.parameters.get("repeat", 0):
         return _until(step - 1, f"fault {fault.id} spikes again in step {step}, which is rolled back only once")

@@ -65,6 +65,12 @@ def test_its_rule_can_be_loaded_and_calls_the_handlers_that_are_signs_of_it(name
     assert signs is None or not signs.handlers or signs.handlers & set(RULES[name].handlers)
 
 
+def test_mechanisms_that_share_the_name_of_their_signs_share_the_signs() -> None:
+    own = [one.signs for one in in_order() if one.signs is not None]
+    assert {signs.name for signs in own} < set(NAMES) | {"online repair"}
+    assert all(signs in all_signs() for signs in own)
+
+
 def test_no_sign_tells_of_two() -> None:
     for what in ("handlers", "lines", "states", "repairs", "ranks"):
         told = Counter(one for signs in all_signs() for one in getattr(signs, what))
