@@ -6,29 +6,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from chaos.evidence.doubt import Doubt
+from chaos.evidence.effect import effect_of
 from chaos.evidence.facts import exit_status, signal_name, signal_number
 from chaos.evidence.identity import other_process
-from chaos.evidence.in_cluster import TAKE_PODS
 from chaos.evidence.order import out_of_order
 from chaos.evidence.proof import Case
 from chaos.evidence.triggers import Demands, barrier, place_text
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.plan.effect import DEFAULT_CODE
 from chaos.plan.model import PlannedFault
 
 ACTING = "fault.acting"
 """What a rank records just before it does to itself what the harness has asked for."""
 
-EXIT = "exit"
-OOM = "oom"
-_NODES = ("node-kill", "node-stop", "node-restart", "node-oom")
-_SIGNALS = {"kill": 9, **dict.fromkeys(_NODES, 9), "segfault": 11, "abort": 6, OOM: 9, **dict.fromkeys(TAKE_PODS, 9)}
-"""The signal with which the kernel must say that the process has ended; Linux's numbers."""
-
-OWN_ENDS = ("segfault", "abort", EXIT, OOM)
-"""Kinds by which the rank ends itself."""
-
-_DEFAULT_CODE = 1
+_SIGKILL = 9
 
 
 @dataclass(frozen=True)
@@ -48,11 +40,11 @@ class End:
 
 def wanted_end(fault: PlannedFault) -> End | None:
     """How the process of a rank that this fault hits must end; None where it need not end by it."""
-    if fault.kind == EXIT:
-        code = fault.parameters.get("code", _DEFAULT_CODE)
-        return End(None, code if isinstance(code, int) else _DEFAULT_CODE)
-    signal = _SIGNALS.get(fault.kind)
-    return None if signal is None else End(signal)
+    effect = effect_of(fault.kind)
+    if effect.code is not None:
+        code = fault.parameters.get(effect.code, DEFAULT_CODE)
+        return End(None, code if isinstance(code, int) else DEFAULT_CODE)
+    return None if effect.signal is None else End(effect.signal)
 
 
 def death_doubts(history: History, fault: PlannedFault, injection: Event) -> Iterator[Doubt]:
@@ -66,7 +58,7 @@ def death_doubts(history: History, fault: PlannedFault, injection: Event) -> Ite
         yield f"no exit status of rank {rank} (process {pid})", (injection.source,)
         return
     if not wanted.was(exits[0]):
-        how = f"killed by {wanted}" if wanted.signal == _SIGNALS["kill"] else f"ended with {wanted}"
+        how = f"killed by {wanted}" if wanted.signal == _SIGKILL else f"ended with {wanted}"
         seen = f"rank {rank} {exit_status(exits[0])}, not {how}: the fault that was planned was not made"
         yield seen, (exits[0].source,)
     if (doubt := other_process(exits[0], [injection])) is not None:
@@ -79,25 +71,6 @@ def death_doubts(history: History, fault: PlannedFault, injection: Event) -> Ite
         )
     if (told := out_of_order(injection, exits[0])) is not None:
         yield f"rank {rank} had ended before the injection{told}", (exits[0].source, injection.source)
-
-
-def acting_doubts(
-    history: History,
-    fault: PlannedFault,
-    wanted: Demands,
-    landing: Event,
-    injection: Event,
-    evidence: dict[str, object],
-) -> Iterator[Doubt]:
-    """What speaks against it that the rank has ended itself, as it was told. Nothing for faults of another kind.
-
-    A SIGKILL for want of memory looks like any other: only the kernel's count in the rank's own group tells.
-    """
-    if fault.kind in OWN_ENDS:
-        yield from own_act_doubts(history, fault, wanted, landing, injection)
-    count = evidence.get("oom_kill")
-    if fault.kind == OOM and not (isinstance(count, int) and count > 0):
-        yield f"the kernel has not counted that it ended rank {injection.rank} for want of memory", (landing.source,)
 
 
 def own_act_doubts(

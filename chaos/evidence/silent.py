@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from chaos.evidence.doubt import Doubt
+from chaos.evidence.effect import effect_of
 from chaos.evidence.facts import signal_number, step_of
-from chaos.evidence.on_node import DISCONNECT, SUSPEND, is_shown, is_silenced
+from chaos.evidence.on_node import is_silenced
 from chaos.evidence.proof import Case
 from chaos.evidence.triggers import HANDLER
 from chaos.history.event import Event
@@ -42,7 +43,7 @@ def silence_doubts(
     later = [one for one in own if landing.surely_before(one) and (not ends or one.surely_before(ends[0]))]
     if not endings:
         later = [one for one in later if one.event != _RELEASED]
-    if fault.kind == DISCONNECT or is_cut_off(fault):
+    if effect_of(fault.kind).cut_off or is_cut_off(fault):
         later = [one for one in later if one.event == "step.end" and not may_end(one, own, landing, evidence)]
     if later:
         seen = f"rank {rank} went on after the landing: {later[0].event} (and {len(later) - 1} more events)"
@@ -70,12 +71,13 @@ def _let_go(history: History, fault: PlannedFault, landed: Mapping[str, object],
     own = next((one for one in told if one.get("rank") == landed.get("rank")), None)
     if own is None or own.get("pid") != landed.get("pid"):
         return "its process was not looked at then"
-    if is_shown(fault.kind, own):
+    effect = effect_of(fault.kind)
+    if effect.silenced is not None and effect.silenced(own):
         return None
     if own.get("ended") is True:
         exits = history.select("rank.exit", attempt=ending.attempt, rank=own.get("rank"), pid=own.get("pid"))
         killed = [signal_number(one.data.get("signal")) == _SIGKILL for one in exits]
-        if fault.kind != SUSPEND or killed == [True]:
+        if not effect.stopped or killed == [True]:
             return None
         return "it had ended, and not by SIGKILL, which alone ends a process that is stopped"
     return "somebody else may have let it go on before"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chaos.evidence.proof import Proof
+from chaos.plan.effect import NONE, Effect
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Kind:
     Args:
         act: where the object is that makes it (:class:`chaos.faults.kind.FaultKind`).
         proof: what proves it.
+        effect: what it does to a rank's process, node and card.
         job: keys that the job of its example needs, beside those that its effect needs.
         parameters: parameters of its example, where the kind itself does not say which are required.
         target: the target of its example, where it cannot hit any rank.
@@ -28,6 +30,7 @@ class Kind:
 
     act: str
     proof: Proof
+    effect: Effect = NONE
     job: Mapping[str, Any] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
     target: Mapping[str, Any] | None = None

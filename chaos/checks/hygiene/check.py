@@ -11,12 +11,11 @@ from chaos.checks.hygiene.quarantine import judge_quarantine
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.deaths import wanted_end
+from chaos.evidence.effect import effect_of
 from chaos.evidence.facts import RESUME, TRAIN, exit_status, places, signal_number, text_list
 from chaos.evidence.finding import Finding
 from chaos.evidence.identity import other_process
-from chaos.evidence.on_node import SILENCED
 from chaos.evidence.recoveries import reaches_the_end
-from chaos.faults.ascend.proof import REBOOT, TAKE_RANKS
 from chaos.faults.checkpoints.proof_lost import LOST_FILES
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger
@@ -96,7 +95,7 @@ def _judge_replaced_exit(plan: Plan, history: History, one: Event, expected: str
     if ends:
         if not any(end.was(one) for end in ends):
             found.fail(expected, f"its process {one.pid}, which a fault has ended, {exit_status(one)}", one.source)
-    elif any(fault.id in made and fault.kind == REBOOT for fault in plan.faults):
+    elif any(fault.id in made and effect_of(fault.kind).reboots for fault in plan.faults):
         return  # the kernel that could say how it ended has ended with it
     elif _is_untold(one):
         found.unknown(expected, f"its process {one.pid} was replaced, and nobody can say how it ended", one.source)
@@ -138,17 +137,17 @@ def _wanted_exit(
             "an exit status that tells of the failure",
             lambda signal, code: signal is not None or code not in (0, None),
         )
-    if fault is not None and (fault.kind in SILENCED or fault.effect == HANG):
+    if fault is not None and (effect_of(fault.kind).silenced is not None or fault.effect == HANG):
         # Whether it still hears of the exit, or the teardown ends it, is a matter of time.
         return "any status", lambda signal, code: True
     if fault is not None and (end := wanted_end(fault)) is not None:
         return str(
             end
         ), lambda signal, code: (signal, code) == ((end.signal, None) if end.code is None else (None, end.code))
-    if fault is not None and fault.kind == REBOOT:
+    if fault is not None and effect_of(fault.kind).reboots:
         # The kernel that could say how it ended has ended with it; what proves the reboot is the other boot.
         return "any status, or none", lambda signal, code: signal is not None or code != 0
-    if fault is not None and fault.kind in TAKE_RANKS:
+    if fault is not None and effect_of(fault.kind).fails:
         return (
             "an exit status that tells of the failure",
             lambda signal, code: signal is not None or code not in (0, None),

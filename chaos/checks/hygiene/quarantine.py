@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from chaos.evidence.collect import Collector
+from chaos.evidence.effect import effect_of
 from chaos.evidence.facts import places, text_list
-from chaos.faults.ascend.proof import ON_CARDS
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 
@@ -13,7 +13,7 @@ EXPECTED = "no card is left quarantined by the cluster (ManuallySeparateNPU)"
 
 def judge_quarantine(plan: Plan, history: History, found: Collector) -> None:
     """Judge what was seen before and after. Nothing for a run without faults of a device."""
-    if not any(fault.kind in ON_CARDS for fault in plan.faults):
+    if not any(effect_of(fault.kind).on_card for fault in plan.faults):
         return
     events = history.select("quarantine")
     if not events:

@@ -18,6 +18,7 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.background import WRITTEN, background_doubts
 from chaos.evidence.collect import Collector
 from chaos.evidence.deaths import ACTING, wanted_end
+from chaos.evidence.effect import effect_of
 from chaos.evidence.facts import by_rank, places, ranks_text, signal_name, signal_number, step_of
 from chaos.evidence.finding import Finding
 from chaos.evidence.identity import identity_doubt
@@ -26,7 +27,6 @@ from chaos.evidence.proof import Case as ProofCase
 from chaos.evidence.proof import Proof, lacking_evidence
 from chaos.evidence.triggers import HANDLER, Barrier, barrier, demands, place_text
 from chaos.faults.device_errors.proof import raised_again
-from chaos.faults.signals.proof import SIGTERM
 from chaos.faults.values.proof import altered_again
 from chaos.faults.values.proof_spike import scaled_too_often
 from chaos.history.event import Event
@@ -34,14 +34,10 @@ from chaos.history.reader import History
 from chaos.plan.model import Plan, PlannedFault
 
 NAME = "injection"
-SIGSTOP = 19
 _TEXT_LIMIT = 500
 
 _AFTER_STEP = ("step.end", "checkpoint.begin", "checkpoint.write", "checkpoint.end", "checkpoint.load")
 """Phases at which the step itself has ended."""
-
-_SIGNALS = {"suspend": SIGSTOP, "terminate": SIGTERM}
-"""What the kernel must show of a fault kind. Of other kinds it is the signal that the plan or the injection names."""
 
 
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
@@ -235,8 +231,8 @@ def _planned_signal(fault: PlannedFault) -> int | None:
     """The signal that a fault of this kind, or the plan, asks for; None where neither does."""
     if (end := wanted_end(fault)) is not None:
         return end.signal
-    if fault.kind in _SIGNALS:
-        return _SIGNALS[fault.kind]
+    if (shown := effect_of(fault.kind).shows) is not None:
+        return shown
     return signal_number(fault.parameters.get("signal"))
 
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 from chaos.checks.recovery.measured import Phase, Recovery
 from chaos.evidence.acted import all_signs, mechanisms
 from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.effect import effect_of
 from chaos.evidence.facts import TRAIN
 from chaos.evidence.moment import Moment
-from chaos.evidence.on_node import ENDS_LATER, ended_at
+from chaos.evidence.on_node import ended_at
 from chaos.evidence.recoveries import NotTold, Span, spans
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -56,7 +57,7 @@ def _begin(history: History, span: Span) -> int:
 
 def _hit(history: History, act: Event) -> Moment:
     """When the act hit its ranks: at once, but for one that gives them a grace time."""
-    if act.data.get("kind") not in ENDS_LATER:
+    if effect_of(str(act.data.get("kind"))).grace is None:
         return Moment.of(act)
     landings = history.select("fault.landed", fault=act.data.get("fault"))
     end = ended_at(landings[0]) if landings else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from chaos.evidence.effect import effect_of
 from chaos.evidence.told import number
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -19,9 +20,6 @@ _HARNESS = "the harness"
 
 MOST = 1 / 2
 """A job that hangs waits for nothing that the machine could give, so less than this proves that it was not starved."""
-
-_TAKE_PROCESSORS = frozenset({"cpu-load", "cpu-quota", "node-cpu-quota"})
-"""Faults that let ranks wait on purpose: keeping to a budget all the same is what such a scenario asks for."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +47,10 @@ def kept_waiting(plan: Plan, history: History, begin: int, end: int) -> KeptWait
     """The waiting between two moments of the monotonic clock, in nanoseconds.
 
     At each moment whoever waited longest counts, since nobody knows on whom the others depended; ranks wait for the
-    harness too. None where nobody was seen to wait, or a fault of the plan takes processor time itself.
+    harness too. None where nobody was seen to wait, or a fault of the plan lets ranks wait on purpose:
+    keeping to a budget all the same is what such a scenario asks for.
     """
-    if end <= begin or any(fault.kind in _TAKE_PROCESSORS for fault in plan.faults):
+    if end <= begin or any(effect_of(fault.kind).starves for fault in plan.faults):
         return None
     by_process: dict[str, int] = {}
     first = ""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from chaos.faults.ascend import proof
 from chaos.faults.family import Family, Kind, Undo
+from chaos.plan.effect import Effect
 
 FAMILY = Family(
     kinds={
-        "device-reset": Kind("chaos.faults.ascend.device_reset:KIND", proof.DEVICE_RESET),
-        "npu-link-down": Kind("chaos.faults.ascend.npu_link_down:KIND", proof.LINK_DOWN),
+        "device-reset": Kind(
+            "chaos.faults.ascend.device_reset:KIND", proof.DEVICE_RESET, Effect(fails=True, on_card=True)
+        ),
+        "npu-link-down": Kind("chaos.faults.ascend.npu_link_down:KIND", proof.LINK_DOWN, Effect(on_card=True)),
     },
     undo={
         "recover-link": Undo("chaos.faults.ascend.undo:recover_link"),

@@ -9,14 +9,6 @@ from chaos.evidence.facts import exit_status
 from chaos.evidence.order import out_of_order
 from chaos.evidence.proof import Case, Proof
 
-LINK, RESET, REBOOT = "npu-link-down", "device-reset", "node-reboot"
-
-ON_CARDS = frozenset({LINK, RESET})
-"""Kinds that disturb a card, which the cluster may quarantine for it."""
-
-TAKE_RANKS = frozenset({RESET, REBOOT})
-"""Kinds that end a rank's process in a way of which only the failure is known."""
-
 
 def _which_device(case: Case) -> Iterator[Doubt]:
     if not isinstance(case.evidence.get("device"), dict):

@@ -7,9 +7,64 @@ from collections.abc import Iterator, Mapping
 from chaos.evidence.conditions import Condition, condition, is_text, is_true
 from chaos.evidence.deaths import death
 from chaos.evidence.doubt import Doubt
-from chaos.evidence.in_cluster import cluster_doubts
+from chaos.evidence.pods import ends_of, placed_at
 from chaos.evidence.proof import Case, Proof, all_of
+from chaos.evidence.struck import first_act, nodes_of
 from chaos.evidence.told import Told
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.history.writer import POD_WRITER
+from chaos.plan.model import PlannedFault
+
+_DRAIN = "node-drain"
+_TAKE_PODS = frozenset({"pod-delete", "pod-evict", _DRAIN})
+"""Kinds that end a pod, and by SIGKILL all that runs in it."""
+
+_NOT_READY = "node-not-ready"
+_TAINT = "node.kubernetes.io/not-ready"
+
+
+def cluster_doubts(
+    history: History, fault: PlannedFault, landing: Event, evidence: dict[str, object], injection: Event
+) -> Iterator[Doubt]:
+    """What speaks against a fault of a cluster at one rank. Nothing for faults of another kind."""
+    rank = evidence.get("rank")
+    if fault.kind in _TAKE_PODS:
+        pod = evidence.get("pod")
+        if not isinstance(pod, dict) or not pod.get("uid"):
+            yield f"which pod rank {rank} was in is not in the evidence", (landing.source,)
+        else:
+            yield from _not_that_pod(history, fault, landing, str(pod["uid"]), injection)
+        if not evidence.get("told_by") or not evidence.get("by"):
+            yield f"nobody says how the pod of rank {rank} went, or by whose act", (landing.source,)
+    if fault.kind == _DRAIN and evidence.get("unschedulable") is not True:
+        yield f"the node of rank {rank} is not known to have been cordoned", (landing.source,)
+    taints = evidence.get("taints")
+    if fault.kind == _NOT_READY and not (isinstance(taints, list) and _TAINT in taints):
+        yield f"the cluster is not known to have taken the node of rank {rank} for not ready", (landing.source,)
+
+
+def _not_that_pod(history: History, fault: PlannedFault, landing: Event, uid: str, injection: Event) -> Iterator[Doubt]:
+    """The pod of the evidence is held against the cluster's own record: the rank was in it, and it went after the act.
+
+    The record is the harness's, on its own clock. A pod that somebody else deletes is going before the act.
+    """
+    own = [one for node in nodes_of(history, injection) for one in history.select(writer=POD_WRITER, node=node)]
+    act, rank = first_act(history, fault, injection), injection.rank
+    placed = placed_at(own, act.mono)
+    if placed is None:
+        yield f"the cluster's record does not tell which pod rank {rank} was in", (landing.source,)
+        return
+    if placed.data.get("uid") != uid:
+        seen = f"rank {rank} was in pod {placed.data.get('uid')}, and the evidence is of pod {uid}"
+        yield seen, (placed.source, landing.source)
+        return
+    ends = list(ends_of(one for one in own if one.data.get("uid") == uid))
+    if not ends:
+        yield f"the cluster's record does not tell that the pod of rank {rank} went", (placed.source, landing.source)
+    elif ends[0].mono < act.mono:
+        yield f"the pod of rank {rank} was going before this run had it deleted", (ends[0].source, act.source)
+
 
 _POD_FIELDS = ("pod", "told_by", "by")
 _POD_ENDED = "the end of the pod by its UID, exit status"

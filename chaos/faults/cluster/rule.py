@@ -6,7 +6,7 @@ A cluster that gives up such a recovery reschedules the pod instead; the job tra
 from __future__ import annotations
 
 from chaos.evidence.collect import Collector
-from chaos.evidence.in_cluster import TAKE_PODS
+from chaos.evidence.effect import effect_of
 from chaos.evidence.pods import PodFate, pod_fates
 from chaos.evidence.recoveries import chains
 from chaos.history.reader import History
@@ -51,7 +51,7 @@ def said(fate: PodFate) -> str:
 def _is_kept(plan: Plan, node: int, chain: list[Recovery], struck: list[PlannedFault]) -> bool:
     each = plan.ranks // plan.nodes
     ranks = set(range(node * each, (node + 1) * each))
-    if any(fault.kind in TAKE_PODS and ranks.intersection(fault.ranks) for fault in struck):
+    if any(effect_of(fault.kind).takes_pod and ranks.intersection(fault.ranks) for fault in struck):
         return False
     return all(one.mechanism in _KEEPS or _stays(plan, one, ranks, each) for one in chain)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from chaos.evidence.conditions import Condition, condition
 from chaos.evidence.deaths import death
 from chaos.evidence.doubt import Doubt
-from chaos.evidence.on_node import node_doubts
+from chaos.evidence.on_node import nanoseconds
 from chaos.evidence.proof import Case, Proof, all_of
 from chaos.evidence.silent import silence
 from chaos.evidence.struck import first_act, nodes_of
@@ -19,6 +19,68 @@ from chaos.plan.model import PlannedFault
 _PERIOD = 100_000
 """Microseconds in which a container gets its quota of processor time."""
 _LEAST_QUOTA = 1000
+
+
+_SHOWN: Mapping[str, tuple[str, Callable[[Mapping[str, object]], bool]]] = {
+    "node-kill": (
+        "ended by SIGKILL, and not for want of memory",
+        lambda shown: (
+            shown.get("status") == "exited" and shown.get("exit_code") == 137 and shown.get("oom_killed") is False
+        ),
+    ),
+    "node-stop": (
+        "ended by SIGKILL, not for want of memory, and when",
+        lambda shown: (
+            shown.get("status") == "exited"
+            and shown.get("exit_code") == 137
+            and shown.get("oom_killed") is False
+            and nanoseconds(shown.get("finished")) is not None
+        ),
+    ),
+    "node-restart": (
+        "running again since the launch",
+        lambda shown: shown.get("status") == "running" and shown.get("restarted") is True,
+    ),
+    "node-oom": ("out of memory", lambda shown: all(_some(shown.get(key)) for key in ("oom_events", "oom_kills"))),
+    "node-pause": ("paused", lambda shown: shown.get("status") == "paused"),
+    "node-disconnect": (
+        "running and off the network",
+        lambda shown: shown.get("status") == "running" and shown.get("connected") is False,
+    ),
+}
+"""By kind: what the platform must say of a node, in words, and whether it does."""
+
+
+def is_paused(evidence: Mapping[str, object]) -> bool:
+    """Whether evidence shows a node that is paused."""
+    return _shows("node-pause", evidence)
+
+
+def is_disconnected(evidence: Mapping[str, object]) -> bool:
+    """Whether evidence shows a node that runs off the network."""
+    return _shows("node-disconnect", evidence)
+
+
+def _shows(kind: str, evidence: Mapping[str, object]) -> bool:
+    shown = evidence.get("node")
+    return isinstance(shown, Mapping) and _SHOWN[kind][1](shown)
+
+
+def node_doubts(fault: PlannedFault, landing: Event, evidence: Mapping[str, object]) -> Iterator[Doubt]:
+    """What speaks against a fault of the node that a rank is on. Nothing for faults of another kind."""
+    if fault.kind not in _SHOWN:
+        return
+    words, holds = _SHOWN[fault.kind]
+    shown = evidence.get("node")
+    if not isinstance(shown, Mapping) or not holds(shown):
+        yield f"the node of rank {evidence.get('rank')} is not shown to be {words}", (landing.source,)
+    elif fault.kind == "node-oom" and (kills := int(shown["oom_kills"])) < len(fault.ranks):
+        ended = f"{kills} process{'es' if kills > 1 else ''} of the node for want of memory"
+        yield f"the kernel has ended {ended}, and the fault was to take {len(fault.ranks)} ranks", (landing.source,)
+
+
+def _some(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def _on_node(words: str) -> Proof:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from chaos.faults.family import Family, Kind, Undo
 from chaos.faults.rank_acts import proofs
+from chaos.plan.effect import Effect
 
 FAMILY = Family(
     kinds={
-        "abort": Kind("chaos.faults.rank_acts.abort:KIND", proofs.OWN_END),
+        "abort": Kind("chaos.faults.rank_acts.abort:KIND", proofs.OWN_END, Effect(signal=6, by_itself=True)),
         "clock-skew": Kind("chaos.faults.rank_acts.clock_skew:KIND", proofs.SKEW),
         "data-stall": Kind("chaos.faults.rank_acts.data_stall:KIND", proofs.HANG),
-        "exit": Kind("chaos.faults.rank_acts.exit:KIND", proofs.OWN_END),
+        "exit": Kind("chaos.faults.rank_acts.exit:KIND", proofs.OWN_END, Effect(code="code", by_itself=True)),
         "hang": Kind("chaos.faults.rank_acts.hang:KIND", proofs.HANG),
         "hold-gil": Kind("chaos.faults.rank_acts.hold_gil:KIND", proofs.HANG),
-        "oom": Kind("chaos.faults.rank_acts.oom:KIND", proofs.OOM),
-        "segfault": Kind("chaos.faults.rank_acts.segfault:KIND", proofs.OWN_END),
+        "oom": Kind("chaos.faults.rank_acts.oom:KIND", proofs.OOM, Effect(signal=9, by_itself=True)),
+        "segfault": Kind("chaos.faults.rank_acts.segfault:KIND", proofs.OWN_END, Effect(signal=11, by_itself=True)),
         "slow-rank": Kind("chaos.faults.rank_acts.slow_rank:KIND", proofs.SLOW),
     },
     undo={

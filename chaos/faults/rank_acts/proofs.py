@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from chaos.evidence.agreement import agrees, ends_as_shown, hangs_as_shown, recorded
 from chaos.evidence.conditions import Condition, condition
-from chaos.evidence.deaths import ACTING, acting_doubts, death
+from chaos.evidence.deaths import ACTING, death, own_act_doubts
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.proof import Case, Proof, all_of
 from chaos.evidence.told import Told, number
@@ -16,8 +16,16 @@ from chaos.faults.rank_acts.proof_slow import slowed_doubts
 _NEAR_SECONDS = 1.0
 
 
-def _acted(case: Case) -> Iterator[Doubt]:
-    yield from acting_doubts(case.history, case.fault, case.wanted, case.landing, case.injection, case.evidence)
+def acted(case: Case) -> Iterator[Doubt]:
+    """Yield every reason to doubt that the rank has ended itself, as it was told."""
+    yield from own_act_doubts(case.history, case.fault, case.wanted, case.landing, case.injection)
+
+
+def counted(case: Case) -> Iterator[Doubt]:
+    """Yield a doubt unless the kernel counted the end: a SIGKILL for want of memory looks like any other."""
+    count, rank = case.evidence.get("oom_kill"), case.injection.rank
+    if not (isinstance(count, int) and count > 0):
+        yield f"the kernel has not counted that it ended rank {rank} for want of memory", (case.landing.source,)
 
 
 def _hung(case: Case) -> Iterator[Doubt]:
@@ -35,14 +43,14 @@ def _is_off(parameters: Told, told: Told) -> str | None:
     return None
 
 
-_ENDED = all_of(death, _acted, ends_as_shown)
+_ENDED = all_of(death, acted, ends_as_shown)
 
 OWN_END = Proof("exit status and the rank's own record that it was about to end", ("signal", "code", "act"), _ENDED)
 OOM = Proof(
     "exit status, the kernel's count of processes ended for want of memory in the rank's own group, and the rank's own "
     "record that it was about to end",
     ("signal", "code", "act", "oom_kill"),
-    _ENDED,
+    all_of(_ENDED, counted),
 )
 HANG = Proof(
     "the rank's own record that it begins to wait, and its silence afterwards",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from chaos.faults.family import Family, Kind, Undo
 from chaos.faults.resources import proof
+from chaos.plan.effect import Effect
 
 FAMILY = Family(
     kinds={
-        "cpu-load": Kind("chaos.faults.resources.cpu_load:KIND", proof.CPU_LOAD),
-        "cpu-quota": Kind("chaos.faults.resources.cpu_quota:KIND", proof.CPU_QUOTA),
+        "cpu-load": Kind("chaos.faults.resources.cpu_load:KIND", proof.CPU_LOAD, Effect(starves=True)),
+        "cpu-quota": Kind("chaos.faults.resources.cpu_quota:KIND", proof.CPU_QUOTA, Effect(starves=True)),
         "fd-limit": Kind("chaos.faults.resources.fd_limit:KIND", proof.FD_LIMIT),
         "memory-load": Kind("chaos.faults.resources.memory_load:KIND", proof.MEMORY_LOAD),
     },

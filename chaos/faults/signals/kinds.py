@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from chaos.faults.family import Family, Kind
 from chaos.faults.signals import proof
+from chaos.plan.effect import Effect
 
 FAMILY = Family(
     kinds={
         "freeze": Kind("chaos.faults.signals.freeze:KIND", proof.FREEZE),
-        "kill": Kind("chaos.faults.signals.kill:KIND", proof.KILL),
-        "suspend": Kind("chaos.faults.signals.suspend:KIND", proof.SUSPEND),
-        "terminate": Kind("chaos.faults.signals.terminate:KIND", proof.TERMINATE),
+        "kill": Kind("chaos.faults.signals.kill:KIND", proof.KILL, Effect(signal=9)),
+        "suspend": Kind(
+            "chaos.faults.signals.suspend:KIND",
+            proof.SUSPEND,
+            Effect(shows=19, silenced=proof.is_stopped, stopped=True),
+        ),
+        "terminate": Kind("chaos.faults.signals.terminate:KIND", proof.TERMINATE, Effect(shows=15)),
     },
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from chaos.evidence.conditions import Condition, condition
 from chaos.evidence.deaths import death
@@ -12,7 +12,12 @@ from chaos.evidence.proof import Case, Proof
 from chaos.evidence.silent import silence
 from chaos.evidence.told import Told
 
-SIGTERM = 15
+SIGTERM, SIGSTOP = 15, 19
+
+
+def is_stopped(evidence: Mapping[str, object]) -> bool:
+    """Whether evidence shows a process that SIGSTOP holds."""
+    return evidence.get("signal") == SIGSTOP
 
 
 def _is_stopped(parameters: Told, told: Told) -> str | None:

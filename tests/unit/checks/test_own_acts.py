@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from chaos.base.registry import registry
-from chaos.evidence.deaths import acting_doubts, death_doubts, wanted_end
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.deaths import death_doubts, wanted_end
+from chaos.evidence.effect import effect_of
+from chaos.evidence.proof import Case, all_of
 from chaos.evidence.triggers import demands
 from chaos.faults.device_errors.proof import raised_doubts
 from chaos.faults.rank_acts.proof import hung_doubts
 from chaos.faults.rank_acts.proof_slow import slowed_doubts
+from chaos.faults.rank_acts.proofs import acted, counted
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault
+from tests.unit.good_run import a_plan
 
 TRIGGER: dict[str, Any] = {"step": 5, "phase": "forward"}
 SECOND = 1_000_000_000
@@ -51,7 +56,9 @@ def doubts(
 
     def found() -> Iterator[tuple[str, tuple[str, ...]]]:
         yield from death_doubts(history, fault, INJECTING)
-        yield from acting_doubts(history, fault, wanted, landing, INJECTING, evidence or {})
+        if effect_of(fault.kind).by_itself:
+            case = Case(a_plan(), history, cast(Artifacts, None), fault, landing, INJECTING, evidence or {})
+            yield from all_of(acted, *([counted] if fault.kind == "oom" else []))(case)
         yield from hung_doubts(history, fault, wanted, landing, INJECTING)
         yield from slowed_doubts(history, fault, wanted, landing, INJECTING)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chaos.evidence.in_cluster import cluster_doubts
+from chaos.faults.cluster.proof import cluster_doubts
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault

@@ -1,0 +1,47 @@
+"""What a kind of fault does to a rank's process, node and card: what checks ask of it instead of its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+DEFAULT_CODE = 1
+"""The exit code of a rank that ends itself, where the scenario says none."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Nothing by default: the processes of the ranks live on, and nothing of theirs is taken.
+
+    Args:
+        signal: the number of the signal by which the process must end (Linux).
+        code: the parameter with the exit code that the process must end with.
+        by_itself: the rank ends itself, and records before that it will.
+        fails: the process ends in a way of which only the failure is known.
+        shows: the number of the signal that evidence must show, of a process that need not end by it.
+        silenced: the rank is lost to the job while its process lives; from evidence, whether that still holds.
+        stopped: the process is stopped, so that SIGKILL alone can end it.
+        cut_off: the process runs on without a network.
+        grace: seconds that a node goes on after the act, where the scenario says nothing.
+        takes_pod: the pod ends, and by SIGKILL all that runs in it.
+        reboots: the kernel that could say how the process has ended ends with it.
+        on_card: it disturbs a card, which the cluster may quarantine for it.
+        starves: ranks wait for processors on purpose.
+    """
+
+    signal: int | None = None
+    code: str | None = None
+    by_itself: bool = False
+    fails: bool = False
+    shows: int | None = None
+    silenced: Callable[[Mapping[str, object]], bool] | None = None
+    stopped: bool = False
+    cut_off: bool = False
+    grace: float | None = None
+    takes_pod: bool = False
+    reboots: bool = False
+    on_card: bool = False
+    starves: bool = False
+
+
+NONE = Effect()
