@@ -23,6 +23,11 @@ def said(judgement: Judgement, check: str, verdict: str, text: str) -> list[Find
     ]
 
 
+def verdicts(judgement: Judgement, check: str) -> set[str]:
+    """What a check says: the verdicts of all its findings."""
+    return {one.verdict for one in judgement.findings if one.check == check}
+
+
 def not_passed(judgement: Judgement) -> list[tuple[str, str, str, str]]:
     """Verdict, check, what was expected and what was seen, of each finding that is no pass; for messages of tests."""
     return [(one.verdict, one.check, one.expected, one.seen) for one in judgement.findings if one.verdict != "pass"]

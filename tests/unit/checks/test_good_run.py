@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from chaos.checks.registry import BUILT_IN
 from tests.unit.checks.judging import Judge
 from tests.unit.good_run import GoodRun
@@ -12,3 +14,8 @@ def test_a_good_recovery_passes_every_check(run: GoodRun, judged: Judge) -> None
     assert [one for one in judgement.findings if one.verdict != "pass"] == []
     assert judgement.verdict == "pass"
     assert {one.check for one in judgement.findings} == set(BUILT_IN)
+
+
+def test_each_check_has_a_file_of_its_name_to_start_with() -> None:
+    here = Path(__file__).parent
+    assert [name for name in BUILT_IN if not (here / name / f"test_{name}.py").is_file()] == []

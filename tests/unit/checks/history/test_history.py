@@ -1,0 +1,22 @@
+"""Check ``history``: the record is whole, or nothing that is judged by it can be believed. It never fails a run."""
+
+from __future__ import annotations
+
+from tests.unit.checks.judging import Judge, said, verdicts
+from tests.unit.good_run import GoodRun
+
+
+def test_a_good_recovery_passes(run: GoodRun, judged: Judge) -> None:
+    assert verdicts(judged(run), "history") == {"pass"}
+
+
+def test_a_plan_that_was_changed_since_is_no_evidence_and_blames_nobody(run: GoodRun, judged: Judge) -> None:
+    run.one("run.start").update(plan="0" * 32)
+    judgement = judged(run)
+    assert said(judgement, "history", "unknown", "the plan is the one that the run was made by | it was changed")
+    assert "fail" not in verdicts(judgement, "history")
+
+
+def test_without_the_record_of_its_start_it_is_unknown(run: GoodRun, judged: Judge) -> None:
+    run.drop("run.start")
+    assert said(judged(run), "history", "unknown", "no run.start of the harness")
