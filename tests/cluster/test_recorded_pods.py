@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.command_line import Cluster, ended
-from tests.recorded_bases import SCENARIOS, hold_against
+from tests.kit.recorded_bases import SCENARIOS, hold_against
 
 
 @pytest.mark.nightly

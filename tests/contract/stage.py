@@ -22,8 +22,8 @@ from chaos.machine.linux.disk_image import thaw
 from chaos.machine.linux.mounts import mounts_at, unmount
 from chaos.machine.linux.permissions import directories_in, is_immutable
 from chaos.store.directory import RunDirectory
+from tests.kit.saved_checkpoints import save
 from tests.unit.faults.conftest import started
-from tests.unit.saved_checkpoints import save
 
 RANK = 1
 

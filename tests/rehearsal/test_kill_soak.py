@@ -6,7 +6,7 @@ import pytest
 
 from chaos.doctor import Machine, probe
 from chaos.run.prepare.prepare import needs_of_scenario
-from tests.killed_scenarios import ELSEWHERE, IN_CONTAINERS, KILLED, Killed
+from tests.kit.killed_scenarios import ELSEWHERE, IN_CONTAINERS, KILLED, Killed
 from tests.rehearsal.kit import Chaos
 
 pytestmark = pytest.mark.nightly

@@ -20,10 +20,10 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
 from chaos.doctor import Machine, probe
 from chaos.machine.hand.bundle import BUNDLE
-from tests.recorded_bases import SCENARIOS as RECORDED
-from tests.recorded_bases import hold_against
+from tests.kit.recorded_bases import SCENARIOS as RECORDED
+from tests.kit.recorded_bases import hold_against
+from tests.kit.ssh_hosts import AHEAD_SECONDS, TestHost, TestHosts, namespace_hosts
 from tests.rehearsal.kit import SCENARIOS, Chaos, Harness, Run
-from tests.ssh_hosts import AHEAD_SECONDS, TestHost, TestHosts, namespace_hosts
 
 PLAIN = "plain-kill-rank.yaml"
 TABLES = """

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.played_tools import write_tools
+from tests.kit.played_tools import write_tools
+from tests.kit.ssh_hosts import TestHost, TestHosts, namespace_hosts
 from tests.rehearsal.kit import Chaos, Run
-from tests.ssh_hosts import TestHost, TestHosts, namespace_hosts
 
 ON_ASCEND = """
 from dataclasses import replace

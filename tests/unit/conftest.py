@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.machine.job.ending import end_processes
 from chaos.machine.job.processes import RUN_VARIABLE, find_run_processes
-from tests.unit.deep import deep_directory
+from tests.kit.deep_directory import deep_directory
 
 # A machine that is busy with other things makes no example wrong, and no fixture here holds anything between examples.
 settings.register_profile(

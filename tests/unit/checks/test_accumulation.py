@@ -12,7 +12,7 @@ from chaos.checks.history.updates import observe
 from chaos.checks.judge import RunUnreadable
 from chaos.checks.resume.check import NAME as RESUME
 from chaos.history.reader import read_history
-from tests.unit.accumulating_run import ACCUMULATED, accumulated_after, accumulating, lose_accumulated
+from tests.kit.accumulating_run import ACCUMULATED, accumulated_after, accumulating, lose_accumulated
 from tests.unit.checks.judging import Judge, not_passed, said
 from tests.unit.good_run import RANKS, SAVED, GoodRun, digests_of, good_run, pid_of, state_after, step_of
 from tests.unit.repaired_run import Strike, repaired_run

@@ -17,6 +17,7 @@ from chaos.evidence.checkpoints.periodic import is_saved
 from chaos.evidence.finding import Finding
 from chaos.history.event import Event
 from chaos.history.reader import History, read_history
+from tests.kit.moved_run import DIRECTORY, Place, moved_run
 from tests.unit.checks.judging import Judge, not_passed, said
 from tests.unit.good_run import (
     RANKS,
@@ -31,7 +32,6 @@ from tests.unit.good_run import (
     record,
     state_after,
 )
-from tests.unit.moved_run import DIRECTORY, Place, moved_run
 from tests.unit.observe.mindformers_files import write_divided, write_iteration
 
 LAYOUTS: dict[str, Place] = {

@@ -17,7 +17,7 @@ from chaos.machine.linux.process import identify
 from chaos.platforms.nodes import END_NODES, NodePlatform
 from chaos.run.prepare.on_platform import platform_of
 from chaos.scenario.model import Scenario
-from tests.killed_scenarios import ALWAYS, ELSEWHERE, IN_CONTAINERS, KILLED, Killed
+from tests.kit.killed_scenarios import ALWAYS, ELSEWHERE, IN_CONTAINERS, KILLED, Killed
 
 Start = Callable[..., "Popen[bytes]"]
 NEEDS_A_CHECKPOINT = {"truncate-checkpoint": {RESTORE}}

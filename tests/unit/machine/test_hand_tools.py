@@ -21,7 +21,7 @@ from chaos.machine.hand.tool_calls import NodeMachine
 from chaos.machine.job.protocol import PlatformError
 from chaos.machine.linux.commands import CommandError, NoSuchTool
 from chaos.machine.linux.process import identify
-from tests.played_tools import write_tool, write_tools
+from tests.kit.played_tools import write_tool, write_tools
 from tests.unit.machine.conftest import Found, Spec, StartHand
 
 DOWN = ("hccn_tool", "-i", "1", "-link", "-s", "down")

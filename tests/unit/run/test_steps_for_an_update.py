@@ -9,7 +9,7 @@ import pytest
 from chaos.run.accumulation import completed, first_drawn, is_misnumbered
 from chaos.run.prepare.prepare import plan_cell
 from chaos.scenario.load import Cell, LoadedScenario, load_scenario
-from tests.unit.accumulating_run import accumulating
+from tests.kit.accumulating_run import accumulating
 from tests.unit.good_run import GoodRun, good_run
 
 SCENARIO = """\

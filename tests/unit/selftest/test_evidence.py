@@ -19,8 +19,8 @@ from chaos.selftest.evidence import Removal, stale, sweep
 from chaos.selftest.excuses import EXCUSED, OF_BASELINE, excuse_for
 from chaos.selftest.session import Result
 from chaos.selftest.table import print_selftest
+from tests.kit.two_hosts import Host, on_hosts
 from tests.unit.good_run import good_run
-from tests.unit.two_hosts import Host, on_hosts
 
 BASE = "made"
 """The good run of the unit tests: a kind of its own."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from tests.unit.damaged_run import damaged_run, evidence
+from tests.kit.damaged_run import damaged_run, evidence
 from tests.unit.good_run import GROUPS, SAVED, VICTIM, GoodRun
 from tests.unit.restored_run import restored_run, saves_again
 
