@@ -36,14 +36,22 @@ def installed_points(group: str, distributions: Iterable[Distribution] | None = 
     directory, it may be stale, and :func:`importlib.metadata.entry_points` would prefer it to what pip has installed.
     Here it counts only where pip has installed nothing of that name. ``distributions`` stands in for the installed.
     """
+    found = list(metadata.distributions() if distributions is None else distributions)
     installed: dict[str, list[EntryPoint]] = {}
     beside: dict[str, list[EntryPoint]] = {}
-    for one in metadata.distributions() if distributions is None else distributions:
-        points = [point for point in one.entry_points if point.group == group]
+    for distribution in found:
+        points = [point for point in distribution.entry_points if point.group == group]
         if points:
-            found = beside if one.read_text("METADATA") is None else installed
-            found.setdefault(_plain(one.metadata["Name"]), points)
+            listed = installed if _is_installed_by_pip(distribution) else beside
+            listed.setdefault(_plain(distribution.metadata["Name"]), points)
+    for distribution in found if beside else ():  # one that has no such group any more counts as well
+        if _is_installed_by_pip(distribution):
+            beside.pop(_plain(distribution.metadata["Name"]), None)
     return [point for points in {**beside, **installed}.values() for point in points]
+
+
+def _is_installed_by_pip(distribution: Distribution) -> bool:
+    return distribution.read_text("METADATA") is not None
 
 
 def _plain(name: str) -> str:

@@ -77,3 +77,6 @@ def test_what_a_build_left_beside_the_sources_does_not_hide_what_is_installed(tm
     assert [point.value for point in installed_points("chaos.jobs", [stale, fresh])] == ["new:KIND"]
     assert [point.value for point in installed_points("chaos.jobs", [stale])] == ["old:KIND"]
     assert installed_points("chaos.faults", [stale, fresh]) == []
+    (tmp_path / "chaos_ascend.egg-info" / "entry_points.txt").write_text("[chaos.faults]\nabort = old:KIND\n")
+    assert installed_points("chaos.faults", [stale, fresh]) == []  # the installed one has no such group any more
+    assert [point.value for point in installed_points("chaos.faults", [stale])] == ["old:KIND"]
