@@ -41,7 +41,7 @@ PLAN = """\
 import sys
 from chaos.plan.build import build_plan
 from chaos.plan.io import dumps
-from chaos.plan.moments import PHASE_ORDER
+from chaos.plan.points import PHASE_ORDER
 from chaos.plan.render import render
 from chaos.plan.traits import JobTraits
 from chaos.scenario.load import load_scenario

@@ -19,7 +19,7 @@ import pytest
 
 if TYPE_CHECKING:
     from chaos.scenario.load import Cell
-    from chaos.scenario.model import Finding, Scenario
+    from chaos.scenario.models.scenario import Finding, Scenario
     from chaos.scenario.names import KnownNames
 
     class _Outcome(Exception):
@@ -276,7 +276,7 @@ class ScenarioItem(pytest.Item):
 
     def _tied(self, arguments: list[str]) -> list[str]:
         """The command of these arguments, which ends in order when this process does, be it by SIGKILL."""
-        from chaos.cli.tied import command_of, tied
+        from chaos.cli.with_parent import command_of, tied
 
         own: list[str] = self.config.getini("chaos_command")
         return tied(os.getpid(), [*own, *arguments]) if own else command_of(os.getpid(), arguments)

@@ -11,7 +11,7 @@ from chaos.plan.topology.targets import BESIDE_RANKS
 from chaos.run.prepare.prepare import known_names
 from chaos.scenario.find import iter_scenarios
 from chaos.scenario.load import load_scenario
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 from tests.shipped import SHIPPED
 
 ON_HARDWARE = {

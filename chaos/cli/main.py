@@ -36,7 +36,7 @@ COMMANDS = {
     "heal": "Undo what an interrupted run has left behind.",
     "doctor": "Show what this machine can run, and what is missing.",
 }
-"""Commands in the order of the help, each in chaos/cli/<name>.py, with its line in the help."""
+"""Commands in the order of the help, each in chaos/cli/commands/<name>.py, with its line in the help."""
 
 HELP = """Break a training job on purpose and judge whether it recovers as promised.
 
@@ -70,7 +70,7 @@ class LazyGroup(click.Group):
             return None
         from importlib import import_module
 
-        command: click.Command = import_module(f"chaos.cli.{cmd_name}").command
+        command: click.Command = import_module(f"chaos.cli.commands.{cmd_name}").command
         return command
 
     def resolve_command(

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from chaos.cli.places import REPORTS
+from chaos.cli.paths import REPORTS
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from chaos.base.refusal import Refused
-from chaos.cli.places import scenario_directories
+from chaos.cli.paths import scenario_directories
 from chaos.platforms.kind import with_inventory
 from chaos.run.prepare.on_platform import on_platform
 from chaos.run.prepare.prepare import chosen_sdk, known_names, plan_cell

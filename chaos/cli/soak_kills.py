@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 import click
 
 from chaos.cli import codes
-from chaos.cli.kills_told import heal_and_remove, print_tallies
+from chaos.cli.kill_report import heal_and_remove, print_tallies
 from chaos.cli.options import echo_json
-from chaos.cli.tied import command_of
+from chaos.cli.with_parent import command_of
 from chaos.soak.killed import acts_of_faults, kinds_of_undo, open_undo, reached, recorded_lines
 from chaos.soak.kills import Kill, KillRecord, KillTally, Moment, Whole, draw, tally
 from chaos.soak.leftovers import leftovers

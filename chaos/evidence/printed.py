@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaos.observe.logs.loss_columns import LossColumns
+from chaos.observe.logs.losses.loss_columns import LossColumns
 
 Numbers = NDArray[Any]
 _SLACK = 1 + 1e-9  # half a unit has no exact binary form

@@ -12,7 +12,7 @@ from typing import Any
 
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.doubt import Doubt
-from chaos.evidence.triggers import Demands, demands
+from chaos.evidence.injection.triggers import Demands, demands
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan, PlannedFault

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.mechanism import PAUSING
 from chaos.plan.model import ENDING, Plan, PlannedFault, Recovery
+from chaos.plan.recovery.mechanism import PAUSING
 
 _JUDGED = ("handler.enter", "handler.exit", "train.begin", "agent.start", "load.begin", "load.end")
 """What rules ask the time of to know which recovery it belongs to."""

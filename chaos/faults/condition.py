@@ -14,7 +14,7 @@ from typing import Any
 
 from chaos.faults.kind import Victim
 from chaos.machine.job.protocol import Job
-from chaos.plan.parameters import Parameter
+from chaos.plan.rules.parameters import Parameter
 
 FOR_GOOD = 1e9
 """Seconds of a condition that ends with the launch: more than any run may take."""

@@ -11,8 +11,8 @@ import yaml
 from chaos.base.registry import registry
 from chaos.faults.family import Kind
 from chaos.faults.kind import Asking, FaultKind, Hazardous, Parametrised, means_of
-from chaos.plan.mechanism import PAUSING, ROLLING_BACK
-from chaos.plan.parameters import Parameter
+from chaos.plan.recovery.mechanism import PAUSING, ROLLING_BACK
+from chaos.plan.rules.parameters import Parameter
 from chaos.platforms.kind import platform_kinds
 
 _STEP = 100

@@ -12,10 +12,10 @@ from chaos.machine.ascend.machine import RankMachine, ThisMachine
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.machine.running.running import JobProcess
-from chaos.plan.asks import Asks
-from chaos.plan.hazard import Hazard
-from chaos.plan.parameters import Parameters
-from chaos.scenario.model import Scenario
+from chaos.plan.rules.asks import Asks
+from chaos.plan.rules.hazard import Hazard
+from chaos.plan.rules.parameters import Parameters
+from chaos.scenario.models.scenario import Scenario
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from chaos.machine.job.protocol import Place
 from chaos.plan.traits import JobTraits
 from chaos.scenario.completion import Completion, Unfinished
 from chaos.scenario.errors import Problem
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 if TYPE_CHECKING:
     from chaos.scenario.load import Cell

@@ -17,7 +17,7 @@ from chaos.jobs.kind import Command, JobError, Launch, Simulated
 from chaos.jobs.msrun import msrun_argv, tft_environment
 from chaos.plan.traits import JobTraits
 from chaos.scenario.local_files import file_problem
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 _OF_THE_SCRIPT = "leaves that to the script: use job.arguments"
 

@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaos.plan.mechanism import IMPLIES, NEEDS
-from chaos.plan.registry import mechanisms as registered
+from chaos.plan.recovery.mechanism import IMPLIES, NEEDS
+from chaos.plan.recovery.registry import mechanisms as registered
 from chaos.scenario.completion import Filled, Origin, Unfinished
 from chaos.scenario.errors import Problem, printable, quote, suggest
-from chaos.scenario.mechanisms import mechanism_names
+from chaos.scenario.models.mechanisms import mechanism_names
+from chaos.scenario.models.terms import Mechanism
 from chaos.scenario.rules_base import mapped, text
-from chaos.scenario.terms import Mechanism
 
 if TYPE_CHECKING:
     from chaos.scenario.load import Cell

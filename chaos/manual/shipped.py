@@ -8,7 +8,7 @@ from pathlib import Path
 from chaos.run.prepare.prepare import known_names
 from chaos.scenario.find import iter_scenarios
 from chaos.scenario.load import load_scenario
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 _SHOWN = 4
 

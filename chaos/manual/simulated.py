@@ -10,7 +10,7 @@ from chaos.base.families import Member
 from chaos.jobs.kind import JobKind
 from chaos.manual.prose import cell, markdown, own_points
 from chaos.manual.shipped import shipped_scenarios, some
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 _HEAD = """\
 # What is simulated

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeAlias
 
-from chaos.plan.mechanism import SAVING
-from chaos.plan.registry import Names, mechanisms
+from chaos.plan.recovery.mechanism import SAVING
+from chaos.plan.recovery.registry import Names, mechanisms
 
 Keys: TypeAlias = dict[str, Any]
 """A section of a scenario as plain data."""

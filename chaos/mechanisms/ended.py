@@ -9,8 +9,8 @@ from chaos.evidence.protection import CONNECTED, CONTROLLER
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.logs.log_event import LogEvent
-from chaos.plan.mechanism import IN_STEP, SAVING
 from chaos.plan.model import Plan
+from chaos.plan.recovery.mechanism import IN_STEP, SAVING
 from chaos.plan.schedule import LETHAL
 
 EXPECTED = "the SDK itself ends the job: it tells every rank that no fault hits to exit, and saves nothing"

@@ -14,7 +14,7 @@ from chaos.history.reader import History
 from chaos.mechanisms.case import Case
 from chaos.mechanisms.markers import Launch
 from chaos.plan.model import Plan
-from chaos.plan.registry import Facts
+from chaos.plan.recovery.registry import Facts
 
 
 @dataclass(frozen=True, kw_only=True)

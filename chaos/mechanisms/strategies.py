@@ -11,9 +11,9 @@ from chaos.evidence.facts import TRAIN, last_trained, text_list
 from chaos.history.reader import History
 from chaos.mechanisms.ended import ends_by_sdk
 from chaos.observe.logs.log_event import LogEvent
-from chaos.plan.mechanism import ROLLING_BACK
 from chaos.plan.model import ENDING, Plan
-from chaos.plan.registry import Facts
+from chaos.plan.recovery.mechanism import ROLLING_BACK
+from chaos.plan.recovery.registry import Facts
 
 WORDS: Mapping[str, str] = Facts(lambda mechanism: mechanism.strategy)
 """What the SDK calls a mechanism when it talks to the agent. A restart in place is a ``recover`` to it, too."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chaos.plan.model import Aids, Comparison
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 WATCHDOG_POLL_SECONDS = 2.0
 """How often MindSpore's watchdog looks for communication errors, before it is scaled."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from chaos.plan.mechanism import NEEDS, RESTARTING, switched_on
 from chaos.plan.problems import Problems
+from chaos.plan.recovery.mechanism import NEEDS, RESTARTING, switched_on
 from chaos.plan.schedule import Scheduled
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 LAUNCHER, SCHEDULER = "launcher", "scheduler"
 _KIND = "kill"

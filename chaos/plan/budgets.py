@@ -10,9 +10,9 @@ from types import MappingProxyType
 from chaos.base.growth import FEW
 from chaos.plan.model import ENDING, PHASES, Budget
 from chaos.plan.problems import Problems
-from chaos.plan.registry import Facts
+from chaos.plan.recovery.registry import Facts
 from chaos.scenario.errors import suggest
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 AFTER_RESTART = ("relaunch", "load", "compile", "first step", "caught up")
 """Phases of an end-of-life checkpoint that come only when the job is started again."""

@@ -6,39 +6,39 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from chaos.plan.accumulation import check_accumulation
 from chaos.plan.aids import plan_aids, plan_comparison
-from chaos.plan.asks import Asks, check_asks
 from chaos.plan.beside_ranks import beside_reasons, check_beside
 from chaos.plan.budgets import plan_budget
 from chaos.plan.checkpoint import plan_checkpoint
 from chaos.plan.comparable import Resumed, plan_comparable
-from chaos.plan.constraints import layout_violations
 from chaos.plan.corruption import check_corruption, corruption_reasons
 from chaos.plan.describe import sentence
-from chaos.plan.device import device_violations
 from chaos.plan.errors import check_errors
 from chaos.plan.expectations import merge
 from chaos.plan.hangs import check_hangs, check_slowness
-from chaos.plan.hazard import Hazard, check_allowed, hazard_reasons
-from chaos.plan.healed import check_healed
-from chaos.plan.job_limits import job_violations
-from chaos.plan.mechanism import SAVING, switched_on
 from chaos.plan.memory import ECC
 from chaos.plan.model import Plan, Watch
 from chaos.plan.op_retry import check_op_retry
-from chaos.plan.outcome import check_reachable, derive
 from chaos.plan.own_ends import check_own_ends
-from chaos.plan.parameters import Parameters, check_parameters
 from chaos.plan.partitions import check_partitions, partition_reasons, waits_for_the_end
 from chaos.plan.platform_traits import SEVERAL_HOSTS, PlatformTraits
 from chaos.plan.ports import check_ports
 from chaos.plan.problems import Lines, Problems
 from chaos.plan.reasons import expectation_lines, reasons
-from chaos.plan.registry import in_order
+from chaos.plan.recovery.mechanism import SAVING, switched_on
+from chaos.plan.recovery.outcome import check_reachable, derive
+from chaos.plan.recovery.registry import in_order
 from chaos.plan.restore import plan_restore, writes_group_info
+from chaos.plan.rules.accumulation import check_accumulation
+from chaos.plan.rules.asks import Asks, check_asks
+from chaos.plan.rules.constraints import layout_violations
+from chaos.plan.rules.device import device_violations
+from chaos.plan.rules.hazard import Hazard, check_allowed, hazard_reasons
+from chaos.plan.rules.healed import check_healed
+from chaos.plan.rules.job_limits import job_violations
+from chaos.plan.rules.parameters import Parameters, check_parameters
+from chaos.plan.rules.sinking import check_sinking
 from chaos.plan.schedule import ABNORMAL, plan_faults
-from chaos.plan.sinking import check_sinking
 from chaos.plan.spikes import spike_reasons
 from chaos.plan.storage import check_storage
 from chaos.plan.topology.errors import TopologyError
@@ -47,7 +47,7 @@ from chaos.plan.topology.survive import survive
 from chaos.plan.traits import JobTraits
 from chaos.scenario.completion import Origin
 from chaos.scenario.errors import Problem
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 NO_HAZARDS: Mapping[str, Hazard] = MappingProxyType({})
 NO_PARAMETERS: Mapping[str, Parameters] = MappingProxyType({})

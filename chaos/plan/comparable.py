@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from chaos.plan.corruption import BY_ITSELF, SILENT, corruption_limit, one_of, what_of
-from chaos.plan.mechanism import PAUSING
 from chaos.plan.model import ENDING, Comparable, PlannedFault, Recovery
-from chaos.plan.moments import PHASE_ORDER, Point
+from chaos.plan.points import PHASE_ORDER, Point
 from chaos.plan.problems import Problems
+from chaos.plan.recovery.mechanism import PAUSING
 from chaos.plan.schedule import ABNORMAL, Scheduled
 from chaos.plan.spikes import spike_limit, unpromised
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 _ALL_REDUCE = PHASE_ORDER.index("allreduce.enter")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from chaos.plan.model import Comparable, PlannedFault
 from chaos.plan.problems import Problems
 from chaos.plan.traits import JobTraits
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 if TYPE_CHECKING:
     from chaos.plan.schedule import Scheduled

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from chaos.plan.outcome import Outcome
 from chaos.plan.problems import Problems
+from chaos.plan.recovery.outcome import Outcome
 from chaos.plan.schedule import DAMAGED, RECORD, RENAMED, Scheduled
 from chaos.plan.traits import JobTraits
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 MODEL, OPTIMIZER, COMMON, METADATA = PARTS = ("model", "optimizer", "common.json", "metadata.json")
 """The files of a save in MindFormers' new layout. Elsewhere a rank's checkpoint is one file, ``model``."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from chaos.plan.describe import ranks
-from chaos.plan.mechanism import COMMUNICATION, LOW_LEVEL, RESTARTING, switched_on
-from chaos.plan.moments import PHASE_ORDER, Point
+from chaos.plan.points import PHASE_ORDER, Point
 from chaos.plan.problems import Problems
+from chaos.plan.recovery.mechanism import COMMUNICATION, LOW_LEVEL, RESTARTING, switched_on
 from chaos.plan.schedule import Scheduled
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 EXCHANGE = PHASE_ORDER[: PHASE_ORDER.index("allreduce.enter") + 1]
 """Phases at which a communication error can be raised: those up to the exchange of the gradients."""

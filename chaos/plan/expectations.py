@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chaos.plan.describe import group, ranks
-from chaos.plan.mechanism import SAVING
 from chaos.plan.model import PlannedRestore
-from chaos.plan.outcome import Outcome
 from chaos.plan.problems import Problems
-from chaos.scenario.model import ExpectCheckpoint, ExpectResume, Scenario
+from chaos.plan.recovery.mechanism import SAVING
+from chaos.plan.recovery.outcome import Outcome
+from chaos.scenario.models.scenario import ExpectCheckpoint, ExpectResume, Scenario
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from chaos.plan.mechanism import NEEDS, RESTARTING, switched_on
 from chaos.plan.problems import Problems
+from chaos.plan.recovery.mechanism import NEEDS, RESTARTING, switched_on
 from chaos.plan.traits import JobTraits
-from chaos.scenario.fault import Fault
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.fault import Fault
+from chaos.scenario.models.scenario import Scenario
 
 if TYPE_CHECKING:
     from chaos.plan.schedule import Scheduled

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from chaos.plan.mechanism import IN_UPDATE, LOW_LEVEL, MEMORY, TIMED
-from chaos.plan.moments import PHASE_ORDER, Moment
+from chaos.plan.points import PHASE_ORDER, Moment
 from chaos.plan.problems import Problems
+from chaos.plan.recovery.mechanism import IN_UPDATE, LOW_LEVEL, MEMORY, TIMED
 from chaos.scenario.errors import suggest
-from chaos.scenario.fault import Fault
+from chaos.scenario.models.fault import Fault
 
 STRATEGIES = ("high level", "low level")
 """What the device can make of a memory error: memory in use was lost, or none was."""

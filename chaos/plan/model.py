@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from chaos.plan.registry import Facts, Names
-from chaos.scenario import job
+from chaos.plan.recovery.registry import Facts, Names
+from chaos.scenario.models import job
 
 MOST_STEPS_PER_UPDATE = job.MOST_STEPS_PER_UPDATE
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from chaos.plan.mechanism import COMMUNICATION
 from chaos.plan.problems import Problems
+from chaos.plan.recovery.mechanism import COMMUNICATION
 from chaos.plan.schedule import Scheduled
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 VARIABLE = "HCCL_OP_RETRY_ENABLE"
 SUSPECT_REMOTE = "suspect-remote"

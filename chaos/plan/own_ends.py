@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from chaos.plan.describe import ranks
-from chaos.plan.mechanism import NEEDS, SAVING, switched_on
 from chaos.plan.problems import Problems
+from chaos.plan.recovery.mechanism import NEEDS, SAVING, switched_on
 from chaos.plan.schedule import Scheduled
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 EXIT = "exit"
 _MARKS = ("UCEError", "HCCEError", "SuspectRemoteError", "ForceStopError", "ARF FINISH", "STEP FINISH", "TREError")

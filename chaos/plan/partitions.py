@@ -13,15 +13,15 @@ from types import MappingProxyType
 
 from chaos.plan.budgets import profile_of
 from chaos.plan.describe import ranks
-from chaos.plan.mechanism import SAVING, switched_on
 from chaos.plan.problems import Problems
-from chaos.plan.registry import Facts
+from chaos.plan.recovery.mechanism import SAVING, switched_on
+from chaos.plan.recovery.registry import Facts
 from chaos.plan.schedule import PAUSE, Scheduled
 from chaos.plan.sides import PARTITION, UNNOTICED, ends_by_itself, is_cut_off
 from chaos.plan.topology.layout import Layout
 from chaos.plan.triggers import parts
-from chaos.scenario.ids import fault_ids
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.ids import fault_ids
+from chaos.scenario.models.scenario import Scenario
 
 _CONTROLLER_NODE = 0
 """The node that the controller is on, in rank 0 or beside the ranks."""

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from chaos.plan.describe import ranks
-from chaos.plan.mechanism import NEEDS, switched_on
-from chaos.plan.parameters import Parameter, Parameters
 from chaos.plan.problems import Problems
+from chaos.plan.recovery.mechanism import NEEDS, switched_on
+from chaos.plan.rules.parameters import Parameter, Parameters
 from chaos.plan.schedule import Scheduled
 from chaos.plan.topology.layout import Layout
 from chaos.plan.traits import JobTraits
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 CONTROLLER, SCHEDULER, COMMUNICATOR = "controller", "scheduler", "communicator"
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from chaos.base.growth import FEW
 from chaos.plan.budgets import growth
 from chaos.plan.describe import count, layout_reason, ranks, sentence
-from chaos.plan.mechanism import IMPLIES, NEEDS, need_message, switched_on
 from chaos.plan.model import PHASES, Budget, PlannedCheckpoint
 from chaos.plan.op_retry import op_retry_reasons
-from chaos.plan.outcome import Outcome
 from chaos.plan.problems import Problems
+from chaos.plan.recovery.mechanism import IMPLIES, NEEDS, need_message, switched_on
+from chaos.plan.recovery.outcome import Outcome
 from chaos.plan.schedule import Scheduled
 from chaos.plan.topology.layout import Layout
-from chaos.scenario.model import ExpectCheckpoint, ExpectResume, Scenario
+from chaos.scenario.models.scenario import ExpectCheckpoint, ExpectResume, Scenario
 
 CONTROLLER_LIMIT = 100_000
 """Ranks that the MindIO TFT controller accepts (``tft_init_controller``)."""

@@ -19,7 +19,7 @@ from chaos.plan.platform_traits import PlatformTraits
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import LOST_FILES, RECORD, Scheduled
 from chaos.plan.traits import JobTraits
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 SHARED_PATHS = "SHARED_PATHS"
 """The variable by which MindFormers is told which directories all nodes share."""

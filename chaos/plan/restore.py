@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from chaos.plan.damage import check_damage, damaging, spoilt
 from chaos.plan.describe import group, ranks
 from chaos.plan.model import PlannedRestore
-from chaos.plan.moments import PHASE_ORDER, Point
-from chaos.plan.outcome import Outcome
 from chaos.plan.platform_traits import PlatformTraits
+from chaos.plan.points import PHASE_ORDER, Point
 from chaos.plan.problems import Problems
 from chaos.plan.records import check_records, check_shared, of_records, recorded
+from chaos.plan.recovery.outcome import Outcome
 from chaos.plan.schedule import LOST_FILES, RENAMED, Scheduled
 from chaos.plan.traits import JobTraits
-from chaos.scenario.model import ExpectResume, Scenario
+from chaos.scenario.models.scenario import ExpectResume, Scenario
 
 SOURCE = "MindSpore, Distributed Fault Recovery"
 

@@ -9,7 +9,11 @@ from typing import Any
 
 from chaos.plan.corruption import SILENT
 from chaos.plan.hangs import HANG, hang_effect
-from chaos.plan.mechanism import (
+from chaos.plan.memory import memory_effect
+from chaos.plan.model import STORAGE, PlannedFault
+from chaos.plan.points import Moment
+from chaos.plan.problems import Problems
+from chaos.plan.recovery.mechanism import (
     COMMUNICATION,
     IN_UPDATE,
     LOW_LEVEL,
@@ -21,20 +25,16 @@ from chaos.plan.mechanism import (
     answers_online,
     switched_on,
 )
-from chaos.plan.memory import memory_effect
-from chaos.plan.model import STORAGE, PlannedFault
-from chaos.plan.moments import Moment
-from chaos.plan.problems import Problems
 from chaos.plan.sides import partition_effect
 from chaos.plan.topology.errors import TopologyError
 from chaos.plan.topology.layout import Layout
 from chaos.plan.topology.targets import resolve
 from chaos.plan.triggers import read_moments
 from chaos.scenario.errors import suggest
-from chaos.scenario.fault import Trigger
-from chaos.scenario.ids import fault_ids
-from chaos.scenario.model import MAX_RANKS, Scenario
-from chaos.scenario.terms import Mechanism
+from chaos.scenario.models.fault import Trigger
+from chaos.scenario.models.ids import fault_ids
+from chaos.scenario.models.scenario import MAX_RANKS, Scenario
+from chaos.scenario.models.terms import Mechanism
 
 LETHAL = ("death", "suspension")
 """Effects after which a rank answers no more: it is gone, or stopped and taken for gone when its heartbeat is lost."""

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from chaos.plan.abnormal import last_saved_before
 from chaos.plan.describe import ranks
-from chaos.plan.mechanism import DOCUMENT
 from chaos.plan.model import Comparable
+from chaos.plan.recovery.mechanism import DOCUMENT
 from chaos.plan.schedule import Scheduled
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 
 def spike_limit(scenario: Scenario, spike: Scheduled, *, broken: bool) -> Comparable | None:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from chaos.plan.describe import ranks
 from chaos.plan.model import STORAGE, STORAGE_FULL, VOLUME_GONE
-from chaos.plan.moments import Point, point
+from chaos.plan.points import Point, point
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import Scheduled
 from chaos.plan.traits import JobTraits
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 
 def check_storage(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, problems: Problems) -> None:

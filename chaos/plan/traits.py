@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from chaos.scenario.errors import Problem
-from chaos.scenario.terms import Mechanism
+from chaos.scenario.models.terms import Mechanism
 
 CheckpointForm = Literal["mindspore", "mindformers"]
 

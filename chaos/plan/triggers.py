@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 
-from chaos.plan.moments import PHASE_ORDER, START, Moment, point, when_all, when_any
+from chaos.plan.points import PHASE_ORDER, START, Moment, point, when_all, when_any
 from chaos.plan.problems import Problems
-from chaos.scenario.fault import Trigger
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.fault import Trigger
+from chaos.scenario.models.scenario import Scenario
 
 
 def read_moments(

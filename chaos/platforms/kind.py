@@ -17,8 +17,8 @@ from chaos.machine.probe import Machine, Probe
 from chaos.plan.platform_traits import PlatformTraits
 from chaos.platforms.means import ON_THIS_HOST
 from chaos.scenario.errors import Problem
-from chaos.scenario.model import Scenario
-from chaos.scenario.terms import Model
+from chaos.scenario.models.scenario import Scenario
+from chaos.scenario.models.terms import Model
 
 if TYPE_CHECKING:
     from chaos.machine.job.protocol import Platform

@@ -20,8 +20,8 @@ from chaos.machine.job.protocol import LaunchSpec, Place, PlatformError
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.process import ProcessIdentity, State
 from chaos.machine.linux.procfs import Signals
-from chaos.scenario.job import Job as JobModel
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.job import Job as JobModel
+from chaos.scenario.models.scenario import Scenario
 
 T = TypeVar("T")
 

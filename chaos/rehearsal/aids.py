@@ -7,7 +7,7 @@ from pathlib import Path
 
 from chaos.jobs.kind import Simulated
 from chaos.plan.aids import WATCHDOG_POLL_SECONDS
-from chaos.scenario.job import Job
+from chaos.scenario.models.job import Job
 
 _ACP = Path(__file__).parent / "acp" / "site"
 

@@ -22,10 +22,10 @@ from chaos.rehearsal.protection import (
     with_controller,
     write_stale_record,
 )
-from chaos.scenario.job import Job
 from chaos.scenario.local_files import file_problem
-from chaos.scenario.model import Scenario
-from chaos.scenario.terms import Phase
+from chaos.scenario.models.job import Job
+from chaos.scenario.models.scenario import Scenario
+from chaos.scenario.models.terms import Phase
 
 _ROOM = Path(__file__).parent
 _BATCH_SIZE = 16

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from chaos.jobs.kind import JobError, Launch, Simulated
 from chaos.jobs.msrun import sdk_logs, tft_switches
-from chaos.plan.mechanism import NEEDS
+from chaos.plan.recovery.mechanism import NEEDS
 from chaos.platforms.kind import platform_kind
 from chaos.rehearsal.device.addresses import why_open
 from chaos.rehearsal.taskd import settings
-from chaos.scenario.job import Job
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.job import Job
+from chaos.scenario.models.scenario import Scenario
 
 _ROOM = Path(__file__).parent
 _TASK = "MINDX_TASK_ID"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from chaos.base.growth import Growing
 from chaos.scenario.load import Cell
-from chaos.scenario.model import Deadlines
+from chaos.scenario.models.scenario import Deadlines
 
 _GROWTH: Mapping[str, float] = {"run": 10.0, "start": 2.0, "fault": 2.0, "land": 0.5, "end": 4.0, "stop": 0.25}
 """Seconds for a rank beyond the first few. Ranks of a rehearsal share a few cores; those of a cluster need no more."""

@@ -53,7 +53,7 @@ from chaos.run.session import Session, open_session
 from chaos.run.watch.mishaps import noticing_mishaps
 from chaos.run.watch.quarantine import watching_quarantine
 from chaos.scenario.load import Cell, LoadedScenario
-from chaos.scenario.model import Expect, Scenario
+from chaos.scenario.models.scenario import Expect, Scenario
 from chaos.store.baseline_key import baseline_key
 from chaos.store.baselines import BaselineError, copy_into, find_or_make, why_incomplete
 from chaos.store.directory import RunDirectory, create_run, point_latest, update_run

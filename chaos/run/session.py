@@ -29,7 +29,7 @@ from chaos.run.prepare.prepare import needs_of_job
 from chaos.run.progress import Progress
 from chaos.run.watch.nodes_left import record_afterwards, record_on_nodes
 from chaos.run.watch.ports_left import left_of_port
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 from chaos.store.directory import MEMORY, RunDirectory, make_private_directory
 
 MEETING = "meeting"

@@ -13,9 +13,9 @@ from pydantic import Field, ValidationError
 from chaos.scenario import rules
 from chaos.scenario.errors import Problems, ScenarioError, quote
 from chaos.scenario.lines import locate
-from chaos.scenario.model import Finding
+from chaos.scenario.models.scenario import Finding
+from chaos.scenario.models.terms import FROM_FILE, Model
 from chaos.scenario.source import Source, read_source
-from chaos.scenario.terms import FROM_FILE, Model
 from chaos.scenario.yaml_nodes import Mapping, parse, plain_data
 
 FILE = "known-findings.yaml"

@@ -18,11 +18,11 @@ from chaos.scenario.known_findings import finding_of
 from chaos.scenario.lines import Lines, locate
 from chaos.scenario.matrix import MAX_CELLS, count_cells, expand
 from chaos.scenario.messages import complaints
-from chaos.scenario.model import Finding, Scenario
+from chaos.scenario.models.scenario import Finding, Scenario
+from chaos.scenario.models.terms import FROM_FILE
 from chaos.scenario.names import KnownNames
 from chaos.scenario.references import LITERAL_SECTIONS, Allowance, check_references, count_nodes, fill, references_of
 from chaos.scenario.source import Source, read_source
-from chaos.scenario.terms import FROM_FILE
 from chaos.scenario.variables import Declared, Value, apply_settings, declare
 from chaos.scenario.yaml_nodes import Mapping, Scalar, parse
 

@@ -12,11 +12,11 @@ from typing import Any
 
 from chaos.scenario.errors import quote, suggest
 from chaos.scenario.lines import Path
-from chaos.scenario.model import Parallel
+from chaos.scenario.models.scenario import Parallel
+from chaos.scenario.models.terms import MEASURES
 from chaos.scenario.names import KnownNames
 from chaos.scenario.rules_base import Report, listed, mapped, rank_range, text, whole
 from chaos.scenario.rules_faults import check_faults
-from chaos.scenario.terms import MEASURES
 
 SECTIONS = frozenset({"cluster", "job", "faults", "allow", "expect", "compare", "finding", "failing"})
 """Top keys that the rules read."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from chaos.scenario.errors import quote, suggest
-from chaos.scenario.fault import MAX_FAULTS, Target, Trigger
-from chaos.scenario.ids import default_id
 from chaos.scenario.lines import Path
+from chaos.scenario.models.fault import MAX_FAULTS, Target, Trigger
+from chaos.scenario.models.ids import default_id
 from chaos.scenario.names import KnownNames
 from chaos.scenario.rules_base import Report, listed, mapped, numbered, one_rank, rank_range, text, whole
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, TypeAlias
 
-from chaos.scenario.duration import PATTERN, show_duration
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.duration import PATTERN, show_duration
+from chaos.scenario.models.scenario import Scenario
 from chaos.scenario.names import KnownNames
 from chaos.scenario.references import LITERAL_SECTIONS
 

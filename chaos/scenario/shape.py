@@ -9,8 +9,8 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from chaos.scenario.lines import Path
-from chaos.scenario.model import Scenario
-from chaos.scenario.terms import RegisteredWord
+from chaos.scenario.models.scenario import Scenario
+from chaos.scenario.models.terms import RegisteredWord
 
 
 def models_in(annotation: Any) -> tuple[type[BaseModel], ...]:

@@ -16,8 +16,9 @@ def catalogue() -> tuple[Defect, ...]:
     Raises ValueError when two have the same name: their rows could not be told apart.
     """
     found: list[Defect] = []
-    for module in sorted(pkgutil.iter_modules(defects.__path__), key=lambda one: one.name):
-        own: tuple[Defect, ...] = import_module(f"{defects.__name__}.{module.name}").DEFECTS
+    modules = pkgutil.walk_packages(defects.__path__, f"{defects.__name__}.")
+    for name in sorted(module.name for module in modules if not module.ispkg):
+        own: tuple[Defect, ...] = import_module(name).DEFECTS
         found.extend(own)
     twice = [name for name, count in Counter(one.name for one in found).items() if count > 1]
     if twice:

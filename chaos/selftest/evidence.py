@@ -21,9 +21,9 @@ from chaos.history.event import Event
 from chaos.history.host_clock import EVENT as CLOCK
 from chaos.history.reader import History, read_history
 from chaos.plan.io import loads
-from chaos.plan.mechanism import IN_STEP
 from chaos.plan.model import Plan
-from chaos.plan.registry import Names
+from chaos.plan.recovery.mechanism import IN_STEP
+from chaos.plan.recovery.registry import Names
 from chaos.selftest.defect import Spoil
 from chaos.selftest.excuses import EXCUSED, Excuses, excuse_for, kind_of, stale_excuses
 from chaos.selftest.files import buried

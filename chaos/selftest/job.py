@@ -13,7 +13,7 @@ from pathlib import Path
 from chaos.jobs.kind import Command, JobError, JobKind, Launch, Simulated
 from chaos.rehearsal.job import RehearsalJob
 from chaos.rehearsal.plain.job import PlainJob
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 from chaos.selftest.live.install import VARIABLE
 
 ARGUMENT = "--defect="

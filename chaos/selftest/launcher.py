@@ -32,7 +32,7 @@ class Launcher:
 
     def __init__(self, python: str = sys.executable) -> None:
         # Tied to this process: after a SIGKILL of it the runs end as after Ctrl-C.
-        self._chaos = [python, "-m", "chaos.cli.tied", str(os.getpid())]
+        self._chaos = [python, "-m", "chaos.cli.with_parent", str(os.getpid())]
         self._runs = StoppableRuns()
 
     def run(self, scenario: Path, reports: Path, *, cores: int, options: Sequence[str] = ()) -> Ran:

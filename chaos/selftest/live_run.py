@@ -11,7 +11,7 @@ from pathlib import Path
 import yaml
 
 from chaos.checks.judge import judge
-from chaos.scenario.job import Job
+from chaos.scenario.models.job import Job
 from chaos.selftest.acts import acts_of
 from chaos.selftest.base import SCENARIOS, BaseUnusable
 from chaos.selftest.defect import Defect, Row, outcome_of

@@ -14,9 +14,9 @@ from types import MappingProxyType
 from typing import Any
 
 from chaos.mechanisms.drawing import Recipe
-from chaos.plan.mechanism import REPAIRING, ROLLING_BACK
 from chaos.plan.model import Plan
-from chaos.plan.registry import mechanisms
+from chaos.plan.recovery.mechanism import REPAIRING, ROLLING_BACK
+from chaos.plan.recovery.registry import mechanisms
 
 Proposal = dict[str, Any]
 """A scenario's keys beside its name, as plain data."""

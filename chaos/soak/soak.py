@@ -21,7 +21,7 @@ from chaos.run.prepare.prepare import chosen_sdk
 from chaos.run.prepare.versions import versions
 from chaos.scenario.load import Cell as LoadedCell
 from chaos.scenario.load import LoadedScenario
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 from chaos.store.json_lines import JsonLines
 
 VERDICTS = ("pass", "fail", "unknown")

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 _FORMAT = 1
 _NO_MATTER = {"resume", "resume_arguments", "timings", "controller", "hccl", "storage", "compile_cache"}

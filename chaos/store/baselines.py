@@ -14,9 +14,9 @@ from chaos.base.plain_files import open_plain, read_plain
 from chaos.base.rank_sets import rank_set
 from chaos.base.wait import Patience
 from chaos.history.reader import History, read_history
-from chaos.observe.logs.other_losses import read_losses
+from chaos.observe.logs.losses.other_losses import read_losses
+from chaos.observe.logs.losses.training_line import MARK
 from chaos.observe.logs.registered import other_readers
-from chaos.observe.logs.training_line import MARK
 from chaos.plan import io
 from chaos.store.directory import RUN_NAME, write_json
 from chaos.store.ownership import FileLock

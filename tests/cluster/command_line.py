@@ -13,7 +13,7 @@ import yaml
 
 from chaos.history.reader import History, read_history
 from chaos.platforms.kubernetes import rbac
-from chaos.platforms.kubernetes.api import MERGE, Api, ApiError
+from chaos.platforms.kubernetes.client.api import MERGE, Api, ApiError
 from chaos.platforms.kubernetes.names import HELD_ANNOTATION
 from chaos.platforms.kubernetes.resources import CONFIGMAP, DNS_CHAOS, IO_CHAOS, JOB, NETWORK_CHAOS, NODE, POD
 from tests.cluster.control_plane import ControlPlane

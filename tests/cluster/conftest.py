@@ -12,7 +12,7 @@ import pytest
 
 from chaos.platforms.docker.engine import connect
 from chaos.platforms.docker.image import make_skeleton
-from chaos.platforms.kubernetes.api import Api, ApiError
+from chaos.platforms.kubernetes.client.api import Api, ApiError
 from chaos.platforms.kubernetes.own import Own
 from tests.cluster import crds
 from tests.cluster.command_line import Cluster, account

@@ -23,7 +23,7 @@ import yaml
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
 from chaos.machine.leases import Leases
-from chaos.platforms.kubernetes.api import Api, connect
+from chaos.platforms.kubernetes.client.api import Api, connect
 
 _AUDIT = {
     "apiVersion": "audit.k8s.io/v1",

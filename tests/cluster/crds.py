@@ -13,7 +13,7 @@ from typing import Any
 
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
-from chaos.platforms.kubernetes.api import Api, ApiError
+from chaos.platforms.kubernetes.client.api import Api, ApiError
 from chaos.platforms.kubernetes.resources import (
     ASCENDJOB,
     DNS_CHAOS,

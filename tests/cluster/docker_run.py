@@ -24,7 +24,7 @@ from chaos.platforms.docker.platform import DockerNodes, DockerPlatform
 from chaos.platforms.nodes import NodesJob, Site
 from chaos.run.launch.channel import Channel
 from chaos.run.launch.setup import write_secret
-from chaos.scenario.docker import Docker
+from chaos.scenario.models.docker import Docker
 from chaos.store.directory import RunDirectory, create_run, make_private_directory
 from tests.rehearsal.kit import Chaos, Harness, Run
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from chaos.platforms.kubernetes.api import MERGE, Api, ApiError
+from chaos.platforms.kubernetes.client.api import MERGE, Api, ApiError
 from chaos.platforms.kubernetes.fault_message import STATISTICS, STATISTICS_KEY, STATISTICS_NAMESPACE
 from chaos.platforms.kubernetes.names import PUBLIC_FAULT_KEY, PUBLIC_FAULT_LABEL
 from chaos.platforms.kubernetes.resources import CONFIGMAP

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from chaos.platforms.kubernetes.api import STRATEGIC, Api, ApiError
+from chaos.platforms.kubernetes.client.api import STRATEGIC, Api, ApiError
+from chaos.platforms.kubernetes.client.watching import Change, Gap, Watcher, watch
 from chaos.platforms.kubernetes.names import RUN_LABEL
-from chaos.platforms.kubernetes.watching import Change, Gap, Watcher, watch
 from tests.cluster.ws_frames import Frames, accept_key
 
 ADDRESS = "127.0.0.1"

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from chaos.platforms.kubernetes.api import MERGE, Api, ApiError
+from chaos.platforms.kubernetes.client.api import MERGE, Api, ApiError
 from chaos.platforms.kubernetes.resources import DNS_CHAOS, IO_CHAOS, NETWORK_CHAOS, Resource
 
 _LOOK_SECONDS = 0.2

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from chaos.platforms.kubernetes import names
-from chaos.platforms.kubernetes.api import MERGE, Api, ApiError
+from chaos.platforms.kubernetes.client.api import MERGE, Api, ApiError
 from chaos.platforms.kubernetes.resources import ASCENDJOB, CONFIGMAP, POD, PODGROUP, VCJOB, Resource
 
 _LOOK_SECONDS = 0.3

@@ -25,15 +25,15 @@ from chaos.heal.undo import UNDO_ACTIONS, CannotUndo, UndoContext
 from chaos.history.ledger import UndoStep
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.process import ProcessIdentity
-from chaos.platforms.kubernetes.api import Api
+from chaos.platforms.kubernetes.client.api import Api
 from chaos.platforms.kubernetes.facts import pod_state
 from chaos.platforms.kubernetes.own import NotOurs, Own
 from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.pods import Pods
 from chaos.platforms.kubernetes.resources import CONFIGMAP, POD
 from chaos.platforms.kubernetes.workload import Named, manifests
-from chaos.scenario.job import Job
-from chaos.scenario.kubernetes import Kubernetes
+from chaos.scenario.models.job import Job
+from chaos.scenario.models.kubernetes import Kubernetes
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.standin_clusterd import Clusterd
 from tests.cluster.standin_kubelet import Kubelet

@@ -20,12 +20,12 @@ from chaos.faults.cluster.on_mesh import OnMesh
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.heal.undo import UNDO_ACTIONS, CannotUndo, UndoContext
 from chaos.machine.linux.process import ProcessIdentity
-from chaos.platforms.kubernetes.api import Api
+from chaos.platforms.kubernetes.client.api import Api
 from chaos.platforms.kubernetes.facts import pod_state
 from chaos.platforms.kubernetes.own import Own
 from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.resources import POD
-from chaos.scenario.kubernetes import Kubernetes
+from chaos.scenario.models.kubernetes import Kubernetes
 from tests.cluster import crds
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.standin_mesh import Mesh

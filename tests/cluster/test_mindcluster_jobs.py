@@ -16,11 +16,11 @@ import yaml
 
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
-from chaos.platforms.kubernetes.api import Api, ApiError
+from chaos.platforms.kubernetes.client.api import Api, ApiError
 from chaos.platforms.kubernetes.own import Own
 from chaos.platforms.kubernetes.workload import Named, manifests
-from chaos.scenario.job import Job
-from chaos.scenario.kubernetes import Kubernetes
+from chaos.scenario.models.job import Job
+from chaos.scenario.models.kubernetes import Kubernetes
 from tests.cluster import crds
 from tests.cluster.command_line import WAIT_SECONDS, Cluster, ended
 from tests.cluster.standin_operator import Operator, operator

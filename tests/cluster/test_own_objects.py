@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from chaos.platforms.kubernetes import names
-from chaos.platforms.kubernetes.api import Api, ApiError
+from chaos.platforms.kubernetes.client.api import Api, ApiError
+from chaos.platforms.kubernetes.client.watching import Change, watch
 from chaos.platforms.kubernetes.facts import PodFacts
 from chaos.platforms.kubernetes.own import NotOurs, Own
 from chaos.platforms.kubernetes.resources import CONFIGMAP, POD
-from chaos.platforms.kubernetes.watching import Change, watch
 
 
 def configmap(name: str, **metadata: Any) -> dict[str, Any]:

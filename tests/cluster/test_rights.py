@@ -13,14 +13,14 @@ import pytest
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.faults.cluster import node_cordon, node_not_ready, pod_evict, public_fault
 from chaos.platforms.kubernetes import names, rbac
-from chaos.platforms.kubernetes.api import Api, ApiError, connect
+from chaos.platforms.kubernetes.client.api import Api, ApiError, connect
 from chaos.platforms.kubernetes.fault_message import forget, is_listed, is_sent, recover, send
 from chaos.platforms.kubernetes.own import Own
 from chaos.platforms.kubernetes.public_fault import public_fault as message_of
 from chaos.platforms.kubernetes.resources import CONFIGMAP, EVENT, NODE, POD, REVIEW, Resource
 from chaos.platforms.kubernetes.workload import Named, manifests
-from chaos.scenario.job import Job
-from chaos.scenario.kubernetes import Kubernetes
+from chaos.scenario.models.job import Job
+from chaos.scenario.models.kubernetes import Kubernetes
 from tests.cluster.command_line import account, apply
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.standin_clusterd import Clusterd

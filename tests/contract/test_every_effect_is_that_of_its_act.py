@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chaos.base.registry import registry
-from chaos.evidence.effect import effect_of
+from chaos.evidence.injection.effect import effect_of
 from chaos.plan.effect import NONE
 from tests.every_fault import kinds
 

@@ -10,7 +10,7 @@ from chaos.base.registry import registry
 from chaos.faults.kind import Hazardous, Parametrised
 from chaos.manual.prose import cell, own_points
 from chaos.scenario.find import iter_scenarios
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 from tests.contract.page import rows, sections
 from tests.every_fault import ON_HARDWARE, kinds
 from tests.shipped import SHIPPED

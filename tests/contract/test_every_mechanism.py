@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from chaos.base.registry import registry
-from chaos.evidence.acted import all_signs
+from chaos.evidence.mechanisms_seen import all_signs
 from chaos.mechanisms.registry import RULES
 from chaos.plan.budgets import PROFILES
-from chaos.plan.mechanism import IMPLIES, NEEDS
-from chaos.plan.registry import in_order, mechanisms
+from chaos.plan.recovery.mechanism import IMPLIES, NEEDS
+from chaos.plan.recovery.registry import in_order, mechanisms
 
 NAMES = registry("mechanisms").names()
 
@@ -86,7 +86,7 @@ def test_every_other_sign_that_a_mechanism_leaves_is_one() -> None:
 _NEW = """
 from chaos.mechanisms.registry import Rule
 from chaos.plan.budgets import Profile
-from chaos.plan.registry import Mechanism
+from chaos.plan.recovery.registry import Mechanism
 
 def judge(case):
     raise NotImplementedError
@@ -101,10 +101,10 @@ NEW = Mechanism(name="NEW", listed=99, order=1, answer=lambda context, strike: N
 _ASKED = """
 from chaos.mechanisms.registry import RULES
 from chaos.plan.budgets import PROFILES
-from chaos.plan.mechanism import NEEDS
+from chaos.plan.recovery.mechanism import NEEDS
 from chaos.plan.model import PHASES
-from chaos.plan.registry import in_order
-from chaos.scenario.model import Scenario
+from chaos.plan.recovery.registry import in_order
+from chaos.scenario.models.scenario import Scenario
 from chaos.scenario.schema import scenario_schema
 
 job = {"steps": 4, "protection": ["NEW"]}

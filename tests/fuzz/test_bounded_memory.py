@@ -23,7 +23,7 @@ from chaos.history.jsonl import read_lines
 from chaos.history.reader import read_history
 from chaos.observe.checkpoints.checkpoint import CheckpointError, read_checkpoint
 from chaos.observe.checkpoints.group_info import GroupInfoError, read_group_info
-from chaos.observe.logs.loss_columns import LossScanner
+from chaos.observe.logs.losses.loss_columns import LossScanner
 from chaos.observe.logs.reader import LogScan, built_in_readers, read_log
 import google.protobuf.descriptor_pb2, google.protobuf.message_factory, google.protobuf.unknown_fields
 

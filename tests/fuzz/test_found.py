@@ -18,14 +18,14 @@ from chaos.history.jsonl import decode
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import MAX_BYTES, MAX_PROBLEMS, read_history
 from chaos.observe.checkpoints.norm_record import NormRecordError, read_norm_record
-from chaos.observe.logs.loss_columns import LossScanner
+from chaos.observe.logs.losses.loss_columns import LossScanner
 from chaos.observe.logs.reader import built_in_readers, read_log
 from chaos.plan.io import PlanFormatError, dumps, loads
 from chaos.report.analyze import analyze
 from chaos.report.result import ResultUnreadable, read_result
-from chaos.scenario.duration import parse_duration
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
+from chaos.scenario.models.duration import parse_duration
 from chaos.soak.soak import SoakRecord
 from chaos.store.directory import RunDirectoryError, read_run
 from chaos.store.ownership import is_live, read_owner

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from chaos.scenario.mechanisms import mechanism_names
+from chaos.scenario.models.mechanisms import mechanism_names
 from tests.oracle.recorded_runs import RESULTS, RecordedRun, recorded_runs
 
 _RUNS = recorded_runs()

@@ -59,11 +59,11 @@ THINGS = (
     Things(
         "platforms",
         words={
-            "chaos/cli/kubernetes.py": COMMAND,
+            "chaos/cli/commands/kubernetes.py": COMMAND,
             "chaos/cli/main.py": COMMAND,
             "chaos/history/writer.py": "the writer of a record that runs have",
             "chaos/platforms/docker/names.py": "a routing table of the kernel",
-            "chaos/scenario/model.py": DEFAULT,
+            "chaos/scenario/models/scenario.py": DEFAULT,
         },
     ),
     Things(
@@ -80,7 +80,7 @@ THINGS = (
         words={
             "chaos/bootstrap.py": PACKAGE_OF_PYTHON,
             "chaos/checks/mechanism/sdk.py": "a directory of the stand-ins",
-            "chaos/cli/doctor.py": PACKAGE_OF_PYTHON,
+            "chaos/cli/commands/doctor.py": PACKAGE_OF_PYTHON,
             "chaos/doctor/packages.py": PACKAGE_OF_PYTHON,
             "chaos/doctor/probes.py": PACKAGE_OF_PYTHON,
             "chaos/doctor/vendor_interface.py": PACKAGE_OF_PYTHON,
@@ -94,7 +94,7 @@ THINGS = (
             "chaos/platforms/kubernetes/names.py": "a framework, as Ascend Operator calls it",
             "chaos/run/prepare/prepare.py": PACKAGE_OF_PYTHON,
             "chaos/run/prepare/versions.py": PACKAGE_OF_PYTHON,
-            "chaos/scenario/job.py": DEFAULT,
+            "chaos/scenario/models/job.py": DEFAULT,
         },
     ),
 )
@@ -148,4 +148,4 @@ def test_a_name_is_found_wherever_it_is_used_and_not_where_it_is_told() -> None:
     things = Things("platforms")
     assert things.own("docker") == Path("chaos/platforms/docker")
     assert Things("jobs").own("mindspore") == Path("chaos/jobs/mindspore.py")
-    assert ("chaos/scenario/model.py", "local") in things.named_elsewhere()
+    assert ("chaos/scenario/models/scenario.py", "local") in things.named_elsewhere()

@@ -9,8 +9,8 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, text_list
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.mechanism import SAVING
 from chaos.plan.model import STORAGE_FULL, Plan, PlannedFault
+from chaos.plan.recovery.mechanism import SAVING
 
 EXPECTED = "what a broken-off save leaves is not taken for a checkpoint"
 LEFT = "a save that is broken off leaves its directory under its temporary name"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
-from chaos.evidence.deaths import wanted_end
+from chaos.evidence.injection.deaths import wanted_end
 from chaos.history.reader import History
 from chaos.observe.leftovers import Leftover, find_leftovers
 from chaos.plan.model import Plan

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from chaos.evidence.collect import Collector
-from chaos.evidence.effect import effect_of
 from chaos.evidence.facts import places, text_list
+from chaos.evidence.injection.effect import effect_of
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from chaos.evidence.deaths import wanted_end
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.facts import exit_status, places, signal_name, signal_number
-from chaos.evidence.identity import identity_doubt
+from chaos.evidence.injection.deaths import wanted_end
+from chaos.evidence.injection.identity import identity_doubt
 from chaos.evidence.order import out_of_order
 from chaos.history.event import Event
 from chaos.history.reader import History

@@ -13,19 +13,19 @@ from chaos.checks.injection.beside_ranks import beside_doubts
 from chaos.checks.injection.fired import trigger_doubts
 from chaos.checks.injection.one_act import acted_again, injected_again, other_act_doubts
 from chaos.checks.injection.proof_registry import NoProof, effect_doubts, is_built_in, proof_of
-from chaos.evidence import on_node
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.background import WRITTEN, background_doubts
 from chaos.evidence.collect import Collector
-from chaos.evidence.deaths import ACTING, wanted_end
-from chaos.evidence.effect import effect_of
 from chaos.evidence.facts import by_rank, places, ranks_text, signal_name, signal_number, step_of
 from chaos.evidence.finding import Finding
-from chaos.evidence.identity import identity_doubt
+from chaos.evidence.injection import on_node
+from chaos.evidence.injection.deaths import ACTING, wanted_end
+from chaos.evidence.injection.effect import effect_of
+from chaos.evidence.injection.identity import identity_doubt
+from chaos.evidence.injection.triggers import HANDLER, Barrier, barrier, demands, place_text
 from chaos.evidence.order import out_of_order
 from chaos.evidence.proof import Case as ProofCase
 from chaos.evidence.proof import Proof, lacking_evidence
-from chaos.evidence.triggers import HANDLER, Barrier, barrier, demands, place_text
 from chaos.faults.device_errors.proof import raised_again
 from chaos.faults.values.proof import altered_again
 from chaos.faults.values.proof_spike import scaled_too_often

@@ -12,8 +12,8 @@ from typing import Any
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.facts import by_rank
+from chaos.evidence.injection.triggers import barrier, barrier_of, demands, place_text
 from chaos.evidence.order import TELLS_NS, out_of_order
-from chaos.evidence.triggers import barrier, barrier_of, demands, place_text
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan, PlannedFault

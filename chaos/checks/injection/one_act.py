@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from chaos.evidence.deaths import ACTING
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.facts import signal_name, signal_number
+from chaos.evidence.injection.deaths import ACTING
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault

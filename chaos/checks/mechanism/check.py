@@ -6,12 +6,12 @@ from chaos.checks.mechanism.first_error import judge_first_errors
 from chaos.checks.mechanism.protected import judge_protected
 from chaos.checks.mechanism.reported_failures import judge_reported_failures
 from chaos.checks.mechanism.sdk import judge_sdk
-from chaos.evidence.acted import Acted, mechanisms
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, text_list
 from chaos.evidence.finding import Finding
 from chaos.evidence.logged import logged
+from chaos.evidence.mechanisms_seen import Acted, mechanisms
 from chaos.evidence.recoveries import NotTold, Span, reaches_the_end, spans
 from chaos.faults.cluster.rule import judge_kept_pods
 from chaos.faults.network.rule import judge_cut_off
@@ -23,7 +23,7 @@ from chaos.mechanisms.registry import RULES
 from chaos.mechanisms.strategies import judge_strategies
 from chaos.mechanisms.watched import judge_watched
 from chaos.plan.model import Plan
-from chaos.plan.registry import mechanisms as registered
+from chaos.plan.recovery.registry import mechanisms as registered
 
 NAME = "mechanism"
 

@@ -15,8 +15,8 @@ from chaos.evidence.facts import RESUME, TRAIN, places, step_of, text_list
 from chaos.evidence.protection import DISCONNECTED, PAUSED, REPORTED, Process, processes_of, steps_before, steps_since
 from chaos.evidence.recoveries import NotTold, goes_on, reaches_the_end, spans
 from chaos.history.reader import History
-from chaos.plan.mechanism import NEEDS
 from chaos.plan.model import Plan
+from chaos.plan.recovery.mechanism import NEEDS
 
 EXPECTED = "after the recovery every rank is protected as before: its handlers, its connection to the SDK, its reports"
 

@@ -9,9 +9,9 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN
 from chaos.mechanisms.registry import RULES
 from chaos.observe.logs.log_event import LogEvent
-from chaos.plan.mechanism import REPAIRING, SAVING
 from chaos.plan.model import Plan
-from chaos.plan.registry import Facts
+from chaos.plan.recovery.mechanism import REPAIRING, SAVING
+from chaos.plan.recovery.registry import Facts
 
 EXPECTED = "the SDK's log tells of no failure in a recovery that succeeds"
 

@@ -12,8 +12,8 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, places, ranks_text
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.mechanism import NEEDS
 from chaos.plan.model import Plan
+from chaos.plan.recovery.mechanism import NEEDS
 
 IMPORTED = "sdk.imported"
 """Recorded by the agent of a rank when ``mindio_ttp.framework_ttp`` has been imported, with its ``file``."""

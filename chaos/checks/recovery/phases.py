@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from chaos.checks.recovery.measured import Phase, Recovery
-from chaos.evidence.acted import all_signs, mechanisms
 from chaos.evidence.artifacts import Artifacts
-from chaos.evidence.effect import effect_of
 from chaos.evidence.facts import TRAIN
+from chaos.evidence.injection.effect import effect_of
+from chaos.evidence.injection.on_node import ended_at
+from chaos.evidence.mechanisms_seen import all_signs, mechanisms
 from chaos.evidence.moment import Moment
-from chaos.evidence.on_node import ended_at
 from chaos.evidence.recoveries import NotTold, Span, spans
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -18,7 +18,7 @@ from chaos.mechanisms.markers import SLACK_NS, Launch
 from chaos.mechanisms.registry import RULES
 from chaos.plan.model import PHASES, Plan
 from chaos.plan.phases import phase_names
-from chaos.plan.registry import mechanisms as registered
+from chaos.plan.recovery.registry import mechanisms as registered
 
 
 def measure(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:

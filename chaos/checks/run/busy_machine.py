@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaos.evidence.effect import effect_of
-from chaos.evidence.told import number
+from chaos.evidence.fields import number
+from chaos.evidence.injection.effect import effect_of
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan

@@ -6,8 +6,8 @@ from chaos.checks.run.busy_machine import MOST, STARVED, KeptWaiting, kept_waiti
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME
+from chaos.evidence.fields import number
 from chaos.evidence.finding import Finding
-from chaos.evidence.told import number
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan

@@ -12,9 +12,9 @@ from chaos.machine.ascend.machine import RankMachine
 from chaos.machine.ascend.tools import Reset, reset_command
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.process import ProcessIdentity
-from chaos.plan.asks import Asks
 from chaos.plan.errors import EXCHANGE
-from chaos.plan.hazard import Hazard
+from chaos.plan.rules.asks import Asks
+from chaos.plan.rules.hazard import Hazard
 
 
 class DeviceReset:

@@ -17,9 +17,9 @@ from chaos.machine.ascend.unreadable import UnreadableOutput
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.commands import CommandError, NoSuchTool
 from chaos.machine.linux.process import ProcessIdentity
-from chaos.plan.hazard import Hazard
-from chaos.plan.mechanism import COMMUNICATION
-from chaos.scenario.model import Scenario
+from chaos.plan.recovery.mechanism import COMMUNICATION
+from chaos.plan.rules.hazard import Hazard
+from chaos.scenario.models.scenario import Scenario
 
 
 class NpuLinkDown:

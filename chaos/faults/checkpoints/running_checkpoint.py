@@ -25,7 +25,7 @@ from chaos.machine.running.directories import key_of
 from chaos.machine.running.running import JobProcess, RunningJob, Survey, survey
 from chaos.observe.checkpoints.layout import find_checkpoints
 from chaos.plan.damage import MODEL, PARAMETERS
-from chaos.plan.parameters import Parameter, Parameters
+from chaos.plan.rules.parameters import Parameter, Parameters
 
 RESTORE_ADOPTED = f"{RESTORE}-adopted"
 """The undo action (chaos.faults.checkpoints.undo) for a file that is not of the run."""

@@ -8,7 +8,7 @@ from typing import Any
 from chaos.faults.condition import Condition
 from chaos.faults.kind import Victim
 from chaos.machine.job.protocol import Job
-from chaos.platforms.kubernetes.asking import asked
+from chaos.platforms.kubernetes.client.asking import asked
 
 
 class ClusterCondition(Condition):

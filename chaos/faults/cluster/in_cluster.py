@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
-from chaos.platforms.kubernetes.asking import answered, asked
+from chaos.platforms.kubernetes.client.asking import answered, asked
 from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.rbac import NODES, Rule
 from chaos.platforms.kubernetes.resources import NODE, POD

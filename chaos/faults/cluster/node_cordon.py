@@ -10,8 +10,8 @@ from chaos.faults.condition import LASTS
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
-from chaos.plan.hazard import Hazard
-from chaos.platforms.kubernetes.asking import answered, asked
+from chaos.plan.rules.hazard import Hazard
+from chaos.platforms.kubernetes.client.asking import answered, asked
 
 
 class NodeCordon(ClusterCondition):

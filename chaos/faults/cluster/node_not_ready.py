@@ -21,9 +21,9 @@ from chaos.faults.cluster.in_cluster import (
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
-from chaos.plan.hazard import Hazard
-from chaos.plan.parameters import Parameter
-from chaos.platforms.kubernetes.asking import answered, asked
+from chaos.plan.rules.hazard import Hazard
+from chaos.plan.rules.parameters import Parameter
+from chaos.platforms.kubernetes.client.asking import answered, asked
 from chaos.platforms.kubernetes.own import Own
 
 REASON = "ChaosNodeNotReady"

@@ -12,9 +12,9 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.platforms.kubernetes import names
-from chaos.platforms.kubernetes.api import ApiError
-from chaos.platforms.kubernetes.asking import answered, asked
 from chaos.platforms.kubernetes.chaos_mesh import injected
+from chaos.platforms.kubernetes.client.api import ApiError
+from chaos.platforms.kubernetes.client.asking import answered, asked
 from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.rbac import Rule
 from chaos.platforms.kubernetes.resources import Resource

@@ -5,7 +5,7 @@ from __future__ import annotations
 from chaos.faults.cluster.in_cluster import EVICTS
 from chaos.faults.cluster.pod_end import PodEnd
 from chaos.faults.kind import FaultMissed
-from chaos.platforms.kubernetes.api import ApiError
+from chaos.platforms.kubernetes.client.api import ApiError
 from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.rbac import Rule
 

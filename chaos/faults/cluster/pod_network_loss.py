@@ -11,7 +11,7 @@ from chaos.faults.cluster.on_mesh import OnMesh, other_pods, rights
 from chaos.faults.condition import LASTS
 from chaos.faults.kind import Victim
 from chaos.machine.job.protocol import Job
-from chaos.plan.parameters import Parameter
+from chaos.plan.rules.parameters import Parameter
 from chaos.platforms.kubernetes.chaos_mesh import network_chaos
 from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.resources import NETWORK_CHAOS

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from chaos.evidence.conditions import Condition, condition, is_text, is_true
-from chaos.evidence.deaths import death
 from chaos.evidence.doubt import Doubt
+from chaos.evidence.fields import Told
+from chaos.evidence.injection.conditions import Condition, condition, is_text, is_true
+from chaos.evidence.injection.deaths import death
+from chaos.evidence.injection.fault_nodes import first_act, nodes_of
 from chaos.evidence.pods import ends_of, placed_at
 from chaos.evidence.proof import Case, Proof, all_of
-from chaos.evidence.struck import first_act, nodes_of
-from chaos.evidence.told import Told
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.history.writer import POD_WRITER

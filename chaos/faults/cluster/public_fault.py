@@ -16,9 +16,9 @@ from chaos.faults.condition import LASTS
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
-from chaos.plan.hazard import Hazard
-from chaos.plan.parameters import Parameter
-from chaos.platforms.kubernetes.asking import answered, asked
+from chaos.plan.rules.hazard import Hazard
+from chaos.plan.rules.parameters import Parameter
+from chaos.platforms.kubernetes.client.asking import answered, asked
 from chaos.platforms.kubernetes.fault_message import RIGHTS, is_listed, is_sent, send
 from chaos.platforms.kubernetes.own import Own
 from chaos.platforms.kubernetes.public_fault import InvalidPublicFault, PublicFault, fault_id, public_fault

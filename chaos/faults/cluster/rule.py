@@ -6,13 +6,13 @@ A cluster that gives up such a recovery reschedules the pod instead; the job tra
 from __future__ import annotations
 
 from chaos.evidence.collect import Collector
-from chaos.evidence.effect import effect_of
+from chaos.evidence.injection.effect import effect_of
 from chaos.evidence.pods import PodFate, pod_fates
 from chaos.evidence.recoveries import chains
 from chaos.history.reader import History
-from chaos.plan.mechanism import REPLACING
 from chaos.plan.model import Plan, PlannedFault, Recovery
-from chaos.plan.registry import Names
+from chaos.plan.recovery.mechanism import REPLACING
+from chaos.plan.recovery.registry import Names
 
 _IN_PLACE = "recover-in-place"
 _KEEPS = Names(lambda mechanism: not (mechanism.starts_ranks or mechanism.ends_launch))

@@ -16,9 +16,9 @@ from typing import Any
 
 from chaos.faults.device_errors.raised import RaisedError
 from chaos.faults.kind import Victim
-from chaos.plan.asks import Asks
-from chaos.plan.mechanism import UNKNOWN_ERROR
-from chaos.plan.parameters import Parameter, Parameters
+from chaos.plan.recovery.mechanism import UNKNOWN_ERROR
+from chaos.plan.rules.asks import Asks
+from chaos.plan.rules.parameters import Parameter, Parameters
 
 TYPES = (
     "RuntimeError",

@@ -11,7 +11,7 @@ On Ascend: the link between two devices breaks while they exchange data, and the
 from __future__ import annotations
 
 from chaos.faults.device_errors.raised import RaisedError
-from chaos.plan.mechanism import UNKNOWN_ERROR
+from chaos.plan.recovery.mechanism import UNKNOWN_ERROR
 
 KIND = RaisedError(
     "link-error",

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.facts import exit_status, places, signal_name, signal_number
+from chaos.evidence.injection.triggers import Demands, barrier, place_text
 from chaos.evidence.order import out_of_order
 from chaos.evidence.proof import Case, Proof
-from chaos.evidence.triggers import Demands, barrier, place_text
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.mechanism import LOW_LEVEL, MEMORY
 from chaos.plan.model import PlannedFault
+from chaos.plan.recovery.mechanism import LOW_LEVEL, MEMORY
 
 KINDS = ("uce", "ecc", "hcce", "suspect-remote", "link-error", "exception")
 """Fault kinds that are raised inside the rank."""

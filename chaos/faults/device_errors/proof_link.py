@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from chaos.evidence.agreement import severed_as_shown
 from chaos.evidence.doubt import Doubt
+from chaos.evidence.injection.agreement import severed_as_shown
+from chaos.evidence.injection.triggers import Demands, barrier, place_text
 from chaos.evidence.order import out_of_order
 from chaos.evidence.proof import Case, Proof, all_of
-from chaos.evidence.triggers import Demands, barrier, place_text
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chaos.faults.family import Family, Kind, Undo
 from chaos.faults.network import proof
-from chaos.plan.mechanism import SAVING
+from chaos.plan.recovery.mechanism import SAVING
 
 FAMILY = Family(
     kinds={

@@ -14,7 +14,7 @@ from chaos.faults.condition import LASTS
 from chaos.faults.kind import Victim
 from chaos.faults.network.impaired import Impaired
 from chaos.machine.linux.net.echo import Echoes
-from chaos.plan.parameters import Parameter
+from chaos.plan.rules.parameters import Parameter
 from chaos.platforms.network.impairment import Impairment
 
 

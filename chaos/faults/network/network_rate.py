@@ -13,7 +13,7 @@ from chaos.faults.condition import LASTS
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.network.on_network import OnNetwork, between, missed
 from chaos.machine.job.protocol import Job, PlatformError
-from chaos.plan.parameters import Parameter
+from chaos.plan.rules.parameters import Parameter
 
 
 class NetworkRate(OnNetwork):

@@ -11,7 +11,7 @@ from chaos.faults.condition import Condition
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job, PlatformError
-from chaos.plan.parameters import Parameter
+from chaos.plan.rules.parameters import Parameter
 from chaos.platforms.network.between import Between
 from chaos.platforms.nodes import NodesJob
 

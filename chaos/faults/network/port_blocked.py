@@ -17,8 +17,8 @@ from chaos.faults.network.named_port import port_of
 from chaos.faults.network.on_network import BRIEFLY, OnNetwork, between, missed, own_and_others
 from chaos.machine.job.protocol import Job, PlatformError
 from chaos.machine.linux.net.ports import Ports
-from chaos.plan.parameters import Parameter, value_of
 from chaos.plan.ports import PORT
+from chaos.plan.rules.parameters import Parameter, value_of
 from chaos.platforms.network.between import Way
 
 

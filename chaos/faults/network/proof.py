@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from chaos.evidence.conditions import Condition, condition
 from chaos.evidence.doubt import Doubt
+from chaos.evidence.fields import Told, number, some
+from chaos.evidence.injection.conditions import Condition, condition
 from chaos.evidence.proof import Case, Proof
-from chaos.evidence.told import Told, number, some
 
 _DEVIATIONS = 5.0
 """How far, in standard deviations of chance, a share may be off."""

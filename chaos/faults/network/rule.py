@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, ranks_text, step_of
-from chaos.evidence.silent import may_end
+from chaos.evidence.injection.unresponsive import may_end
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan, PlannedFault

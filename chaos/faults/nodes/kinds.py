@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaos.evidence.refusal import refused
+from chaos.evidence.injection.refusal import refused
 from chaos.faults.family import Family, Kind
 from chaos.faults.nodes import proof
 from chaos.plan.effect import Effect

@@ -10,7 +10,7 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.nodes.on_node import MEANS, NEEDS_NODES, make_once, node_of, restore_steps
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
-from chaos.plan.parameters import Parameter
+from chaos.plan.rules.parameters import Parameter
 
 
 class NodeCpuQuota(Condition):

@@ -16,7 +16,7 @@ from chaos.faults.nodes.on_node import MEANS, NEEDS_NODES, node_of, restore_step
 from chaos.faults.rank_acts.own_end import OwnEnd
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
-from chaos.plan.parameters import Parameter
+from chaos.plan.rules.parameters import Parameter
 
 DEFAULT = 32
 _MEBIBYTE = 1 << 20

@@ -12,7 +12,7 @@ from chaos.faults.ascend.on_device import NEEDS_SCENARIO
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
-from chaos.plan.hazard import Hazard
+from chaos.plan.rules.hazard import Hazard
 
 
 @runtime_checkable

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from chaos.evidence.conditions import Condition, condition
-from chaos.evidence.deaths import death
 from chaos.evidence.doubt import Doubt
-from chaos.evidence.on_node import nanoseconds
+from chaos.evidence.fields import Told, number, some
+from chaos.evidence.injection.conditions import Condition, condition
+from chaos.evidence.injection.deaths import death
+from chaos.evidence.injection.fault_nodes import first_act, nodes_of
+from chaos.evidence.injection.on_node import nanoseconds
+from chaos.evidence.injection.unresponsive import silence
 from chaos.evidence.proof import Case, Proof, all_of
-from chaos.evidence.silent import silence
-from chaos.evidence.struck import first_act, nodes_of
-from chaos.evidence.told import Told, number, some
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault

@@ -17,8 +17,8 @@ from chaos.faults.kind import Victim
 from chaos.faults.own_record import own_proof
 from chaos.faults.rank_acts.hanging import PHASES
 from chaos.machine.job.protocol import Job
-from chaos.plan.asks import Asks
-from chaos.plan.parameters import Parameter, Parameters
+from chaos.plan.rules.asks import Asks
+from chaos.plan.rules.parameters import Parameter, Parameters
 
 _MOST = 10 * 365 * 86400.0
 

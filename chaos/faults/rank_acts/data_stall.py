@@ -10,9 +10,9 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from chaos.faults.rank_acts.hanging import Hanging
-from chaos.plan.asks import Asks
 from chaos.plan.hangs import SECONDS
-from chaos.plan.parameters import Parameter
+from chaos.plan.rules.asks import Asks
+from chaos.plan.rules.parameters import Parameter
 
 KIND = Hanging(
     "data-stall",

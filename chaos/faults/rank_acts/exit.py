@@ -13,7 +13,7 @@ from typing import Any
 
 from chaos.faults.kind import Victim
 from chaos.faults.rank_acts.own_end import OwnEnd
-from chaos.plan.parameters import Parameter
+from chaos.plan.rules.parameters import Parameter
 
 DEFAULT_CODE = 1
 

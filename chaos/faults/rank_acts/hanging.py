@@ -10,9 +10,9 @@ from chaos.faults.in_rank import InRank
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.own_record import own_event
 from chaos.machine.job.protocol import Job
-from chaos.plan.asks import Asks
 from chaos.plan.hangs import HANG, SECONDS
-from chaos.plan.parameters import Parameter, Parameters
+from chaos.plan.rules.asks import Asks
+from chaos.plan.rules.parameters import Parameter, Parameters
 
 PHASES = ("step.begin", "forward", "allreduce.enter", "optimizer.update", "step.end")
 """Where a rank can hang: on its way through a step."""

@@ -20,7 +20,7 @@ from chaos.faults.rank_acts.own_end import OwnEnd
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.memory_group import MemoryGroups, NoMemoryGroup, kills, memory_groups
-from chaos.plan.parameters import Parameter
+from chaos.plan.rules.parameters import Parameter
 
 REMOVE = "remove-memory-group"
 """The undo action (chaos.faults.rank_acts.undo)."""

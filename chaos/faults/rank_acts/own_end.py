@@ -9,8 +9,8 @@ from chaos.faults.in_rank import InRank
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.own_record import own_event
 from chaos.machine.job.protocol import Job
-from chaos.plan.asks import Asks
-from chaos.plan.parameters import Parameters
+from chaos.plan.rules.asks import Asks
+from chaos.plan.rules.parameters import Parameters
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from chaos.evidence.deaths import ACTING, own_act_doubts
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.facts import exit_status
+from chaos.evidence.injection.deaths import ACTING, own_act_doubts
+from chaos.evidence.injection.triggers import Demands
 from chaos.evidence.order import out_of_order
-from chaos.evidence.triggers import Demands
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.hangs import DELAYS, HOLDS_LOCK, SECONDS

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from chaos.evidence.deaths import own_act_doubts
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.facts import places
-from chaos.evidence.triggers import Demands
+from chaos.evidence.injection.deaths import own_act_doubts
+from chaos.evidence.injection.triggers import Demands
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.hangs import SLOW

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from chaos.evidence.agreement import agrees, ends_as_shown, hangs_as_shown, recorded
-from chaos.evidence.conditions import Condition, condition
-from chaos.evidence.deaths import ACTING, death, own_act_doubts
 from chaos.evidence.doubt import Doubt
+from chaos.evidence.fields import Told, number
+from chaos.evidence.injection.agreement import agrees, ends_as_shown, hangs_as_shown, recorded
+from chaos.evidence.injection.conditions import Condition, condition
+from chaos.evidence.injection.deaths import ACTING, death, own_act_doubts
 from chaos.evidence.proof import Case, Proof, all_of
-from chaos.evidence.told import Told, number
 from chaos.faults.rank_acts.proof import hung_doubts
 from chaos.faults.rank_acts.proof_slow import slowed_doubts
 

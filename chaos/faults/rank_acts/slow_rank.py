@@ -15,8 +15,8 @@ from chaos.faults.in_rank import InRank
 from chaos.faults.kind import Victim
 from chaos.faults.own_record import own_proof
 from chaos.machine.job.protocol import Job
-from chaos.plan.asks import Asks
-from chaos.plan.parameters import Parameter, Parameters
+from chaos.plan.rules.asks import Asks
+from chaos.plan.rules.parameters import Parameter, Parameters
 
 PARAMETERS: Parameters = MappingProxyType(
     {

@@ -17,7 +17,7 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.procfs import cpu_seconds, read_stat
-from chaos.plan.parameters import Parameter, value_of
+from chaos.plan.rules.parameters import Parameter, value_of
 
 _STANDING = ("T", "t", "Z", "X")
 """States of a process that wants no processor time (proc(5)): stopped, or ended."""

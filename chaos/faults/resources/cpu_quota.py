@@ -17,7 +17,7 @@ from chaos.machine.job.processes import RUN_VARIABLE
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.cgroup import cpu_hierarchy, group_of, place_for, throttle, throttled
 from chaos.machine.linux.procfs import environment
-from chaos.plan.parameters import Parameter
+from chaos.plan.rules.parameters import Parameter
 
 LEAVE_GROUP = "leave-group"
 """The undo action (chaos.faults.resources.undo)."""

@@ -15,7 +15,7 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.limits import highest_descriptor, open_files_limit, set_open_files_limit
-from chaos.plan.parameters import Parameter, value_of
+from chaos.plan.rules.parameters import Parameter, value_of
 
 RESTORE_LIMIT = "restore-limit"
 """The undo action (chaos.faults.resources.undo)."""

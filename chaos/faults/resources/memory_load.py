@@ -17,7 +17,7 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.procfs import resident_bytes
-from chaos.plan.parameters import Parameter
+from chaos.plan.rules.parameters import Parameter
 
 _MEBIBYTE = 1 << 20
 _LEFT = 512

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from chaos.evidence.conditions import Condition, at_least, at_most, condition
-from chaos.evidence.told import Told, number, some
+from chaos.evidence.fields import Told, number, some
+from chaos.evidence.injection.conditions import Condition, at_least, at_most, condition
 
 _PROCESSES = 2
 """How many processes a load has where the scenario says nothing (chaos/faults/resources/cpu_load.py)."""

@@ -14,7 +14,7 @@ from chaos.faults.condition import Condition
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
-from chaos.plan.parameters import Parameter
+from chaos.plan.rules.parameters import Parameter
 
 
 class Freeze(Condition):

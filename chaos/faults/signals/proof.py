@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from chaos.evidence.conditions import Condition, condition
-from chaos.evidence.deaths import death
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.facts import exit_status, signal_name, signal_number
+from chaos.evidence.fields import Told
+from chaos.evidence.injection.conditions import Condition, condition
+from chaos.evidence.injection.deaths import death
+from chaos.evidence.injection.unresponsive import silence
 from chaos.evidence.proof import Case, Proof
-from chaos.evidence.silent import silence
-from chaos.evidence.told import Told
 
 SIGTERM, SIGSTOP = 15, 19
 

@@ -21,7 +21,7 @@ from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.mounts import Mount
 from chaos.plan.model import STORAGE_FULL
-from chaos.plan.parameters import Parameter, value_of
+from chaos.plan.rules.parameters import Parameter, value_of
 
 _MOST = 1 << 20
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaos.evidence.refusal import refused
+from chaos.evidence.injection.refusal import refused
 from chaos.faults.family import Family, Kind, Undo
 from chaos.faults.storage import proof
 

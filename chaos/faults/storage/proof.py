@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaos.evidence.conditions import Condition, at_least, condition, is_true
+from chaos.evidence.injection.conditions import Condition, at_least, condition, is_true
 
 SLOW = condition(
     Condition(

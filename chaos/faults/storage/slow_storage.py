@@ -19,7 +19,7 @@ from chaos.faults.storage.storage import FROM_START, directory_of, top_mount, un
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.mounts import Mount, mount_itself, mounts_at
-from chaos.plan.parameters import Parameter
+from chaos.plan.rules.parameters import Parameter
 
 
 class SlowStorage(Condition):

@@ -18,7 +18,7 @@ from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.disk_image import freeze, is_frozen, thaw
 from chaos.machine.linux.mounts import mounts_at
-from chaos.plan.parameters import Parameter
+from chaos.plan.rules.parameters import Parameter
 
 THAW = "thaw-storage"
 """The undo action (chaos.faults.storage.undo)."""

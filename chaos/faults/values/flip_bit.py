@@ -19,7 +19,7 @@ from types import MappingProxyType
 
 from chaos.faults.values.altering import Altering
 from chaos.plan.corruption import PLACES
-from chaos.plan.parameters import Parameter
+from chaos.plan.rules.parameters import Parameter
 
 KIND = Altering(
     "flip-bit",

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from chaos.faults.kind import Victim
 from chaos.faults.values.altering import Altering
 from chaos.machine.job.protocol import Job
-from chaos.plan.parameters import Parameter
+from chaos.plan.rules.parameters import Parameter
 
 
 @dataclass(frozen=True)

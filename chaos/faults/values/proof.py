@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from chaos.evidence.agreement import agrees
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.baseline import at_baseline, differing, loss_of
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.facts import TRAIN, digests, places
+from chaos.evidence.injection.agreement import agrees
+from chaos.evidence.injection.triggers import Demands, barrier, place_text
 from chaos.evidence.order import out_of_order
 from chaos.evidence.proof import Case, Proof, all_of
-from chaos.evidence.triggers import Demands, barrier, place_text
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.corruption import BATCH, BY_ITSELF, FLIP, LOSS, SILENT, what_of

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from chaos.evidence.agreement import agrees
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.facts import TRAIN, exit_status, places, signal_name, signal_number
+from chaos.evidence.injection.agreement import agrees
+from chaos.evidence.injection.triggers import Demands, barrier
 from chaos.evidence.order import out_of_order
 from chaos.evidence.proof import Case, Proof, all_of
-from chaos.evidence.triggers import Demands, barrier
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan, PlannedFault

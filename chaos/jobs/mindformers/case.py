@@ -9,7 +9,7 @@ from chaos.jobs.mindformers.typed import Typed
 from chaos.jobs.mindformers.version import Release
 from chaos.jobs.mindformers.yaml_file import Value
 from chaos.scenario.errors import Problem
-from chaos.scenario.job import Job
+from chaos.scenario.models.job import Job
 
 
 @dataclass(frozen=True)

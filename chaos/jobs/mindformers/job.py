@@ -24,7 +24,7 @@ from chaos.plan.traits import JobTraits
 from chaos.scenario.completion import Completion, Unfinished
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.local_files import directory_problem
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 if TYPE_CHECKING:
     from chaos.scenario.load import Cell

@@ -9,7 +9,7 @@ from pathlib import Path
 from chaos.jobs.inputs import sources_digest
 from chaos.jobs.kind import JobError, Launch
 from chaos.jobs.msrun import msrun_argv
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 PROGRAM = "run_mindformer.py"
 LAUNCHER = "scripts/msrun_launcher.sh"

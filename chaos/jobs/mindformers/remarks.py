@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from chaos.jobs.mindformers.case import Case
 from chaos.jobs.mindformers.experts import experts_of
-from chaos.plan.mechanism import ONLINE, REPLACING
+from chaos.plan.recovery.mechanism import ONLINE, REPLACING
 
 _WATCHDOG = "context.ascend_config.hccl_watchdog"
 

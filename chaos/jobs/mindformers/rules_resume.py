@@ -11,7 +11,7 @@ from chaos.jobs.mindformers.case import Case
 from chaos.jobs.mindformers.configuration import is_off
 from chaos.jobs.mindformers.saving import Saving, is_new_layout, saved_format, saving_of
 from chaos.jobs.mindformers.yaml_file import Value
-from chaos.plan.mechanism import IN_STEP, ROLLING_BACK
+from chaos.plan.recovery.mechanism import IN_STEP, ROLLING_BACK
 from chaos.scenario.errors import Problem, quote
 
 

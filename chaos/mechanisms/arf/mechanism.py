@@ -10,7 +10,7 @@ from __future__ import annotations
 from chaos.mechanisms.arf.budgets import BUDGETS
 from chaos.mechanisms.arf.plan import answer, check_chooser
 from chaos.mechanisms.repairs import ONLINE_REPAIR, REPAIR
-from chaos.plan.registry import Mechanism, Signs
+from chaos.plan.recovery.registry import Mechanism, Signs
 
 ARF = Mechanism(
     name="ARF",

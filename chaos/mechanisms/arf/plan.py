@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from chaos.plan.answer import PROVE_NONE, Answer, Context
-from chaos.plan.constraints import CONTROLLER_RANK
 from chaos.plan.describe import are_lost, ranks
-from chaos.plan.handlers import sharing, spoilers
-from chaos.plan.mechanism import DOCUMENT, IN_UPDATE, LOW_LEVEL, MEMORY, UNKNOWN_ERROR
 from chaos.plan.model import Recovery
 from chaos.plan.problems import Problems
+from chaos.plan.recovery.handlers import sharing, spoilers
+from chaos.plan.recovery.incident import Strike
+from chaos.plan.recovery.mechanism import DOCUMENT, IN_UPDATE, LOW_LEVEL, MEMORY, UNKNOWN_ERROR
+from chaos.plan.recovery.response import PROVE_NONE, Answer, Context
+from chaos.plan.recovery.steps import Loss
+from chaos.plan.rules.constraints import CONTROLLER_RANK
 from chaos.plan.schedule import Scheduled
-from chaos.plan.steps import Loss
-from chaos.plan.strike import Strike
 from chaos.plan.topology.survive import survive
 from chaos.plan.traits import JobTraits
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 STRATEGIES = frozenset({"recover", "recover-in-place"})
 """The strategies by which the cluster's agent starts lost ranks again."""

@@ -13,7 +13,7 @@ from chaos.mechanisms.registry import Rule
 from chaos.mechanisms.repair_phases import phase_ends
 from chaos.mechanisms.tried import judge_tried
 from chaos.plan.budgets import PROFILES
-from chaos.plan.mechanism import ONLINE
+from chaos.plan.recovery.mechanism import ONLINE
 
 HANDLERS = ("stop", "clean", "rebuild_group", "repair", "rollback")
 """Handlers in the order in which the SDK calls them. MindSpore registers no rollback; another job may."""

@@ -12,8 +12,8 @@ from functools import partial
 from chaos.mechanisms.online.budgets import BUDGETS
 from chaos.mechanisms.online.plan import answer, check_promise
 from chaos.mechanisms.repairs import ONLINE_REPAIR, REPAIR
-from chaos.plan.mechanism import COMMUNICATION, LOW_LEVEL, MEMORY
-from chaos.plan.registry import Mechanism, Signs
+from chaos.plan.recovery.mechanism import COMMUNICATION, LOW_LEVEL, MEMORY
+from chaos.plan.recovery.registry import Mechanism, Signs
 
 _SIGNS = Signs(
     name=ONLINE_REPAIR,

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from chaos.plan.answer import PROVE_NONE, Answer, Context, note
-from chaos.plan.constraints import Violation
 from chaos.plan.describe import group, ranks
-from chaos.plan.handlers import sharing, spoilers
-from chaos.plan.mechanism import DOCUMENT, LOW_LEVEL, MEMORY, RESTARTING, switched_on
 from chaos.plan.model import Recovery
 from chaos.plan.problems import Problems
-from chaos.plan.registry import Names
+from chaos.plan.recovery.handlers import sharing, spoilers
+from chaos.plan.recovery.incident import Strike
+from chaos.plan.recovery.mechanism import DOCUMENT, LOW_LEVEL, MEMORY, RESTARTING, switched_on
+from chaos.plan.recovery.registry import Names
+from chaos.plan.recovery.response import PROVE_NONE, Answer, Context, note
+from chaos.plan.rules.constraints import Violation
 from chaos.plan.schedule import Scheduled
-from chaos.plan.strike import Strike
 from chaos.plan.topology.survive import survive
 from chaos.plan.traits import JobTraits
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 _FOLLOWING = Names(lambda mechanism: mechanism.starts_ranks)
 """Mechanisms that may follow a repair that has failed: they start ranks anew. An end-of-life checkpoint may not."""

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from chaos.mechanisms.drawing import Keys, Recipe, a_loss, an_error, one_after_another
-from chaos.plan.mechanism import REPLACING
+from chaos.plan.recovery.mechanism import REPLACING
 
 
 def _complete(draw: Random, cluster: Keys, job: Keys) -> list[Any]:

@@ -13,9 +13,9 @@ from chaos.mechanisms.registry import Rule
 from chaos.mechanisms.repair_phases import phase_ends
 from chaos.mechanisms.tried import judge_tried
 from chaos.observe.logs.log_event import LogEvent
-from chaos.plan.mechanism import LOW_LEVEL, REPAIRING
 from chaos.plan.model import PlannedFault
 from chaos.plan.op_retry import SUSPECT_REMOTE
+from chaos.plan.recovery.mechanism import LOW_LEVEL, REPAIRING
 
 HANDLERS = ("stop", "clean", "repair", "rollback")
 """Handlers that may be called in the time of the repair; that HCCE copies nothing is judged here."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from chaos.mechanisms.rsc.budgets import BUDGETS
 from chaos.mechanisms.rsc.plan import answer
-from chaos.plan.registry import Mechanism
+from chaos.plan.recovery.registry import Mechanism
 
 RSC = Mechanism(
     name="RSC",

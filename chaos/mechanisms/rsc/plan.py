@@ -5,15 +5,15 @@ The job goes on from its last periodic checkpoint, as its own script finds it; s
 
 from __future__ import annotations
 
-from chaos.plan.answer import Answer, Context, note
-from chaos.plan.constraints import Violation, nothing_left
 from chaos.plan.describe import are_lost, count, ranks
-from chaos.plan.mechanism import DOCUMENT
 from chaos.plan.model import Recovery
-from chaos.plan.moments import PHASE_ORDER, Point
-from chaos.plan.steps import Loss
-from chaos.plan.strike import Strike
-from chaos.scenario.model import Scenario
+from chaos.plan.points import PHASE_ORDER, Point
+from chaos.plan.recovery.incident import Strike
+from chaos.plan.recovery.mechanism import DOCUMENT
+from chaos.plan.recovery.response import Answer, Context, note
+from chaos.plan.recovery.steps import Loss
+from chaos.plan.rules.constraints import Violation, nothing_left
+from chaos.scenario.models.scenario import Scenario
 
 _FORWARD = PHASE_ORDER.index("forward")
 _STEP_END = PHASE_ORDER.index("step.end")

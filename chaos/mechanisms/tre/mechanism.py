@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from chaos.mechanisms.tre.budgets import BUDGETS
 from chaos.mechanisms.tre.plan import answer, check_abnormal, rolled_back
-from chaos.plan.registry import Mechanism, Signs
+from chaos.plan.recovery.registry import Mechanism, Signs
 from chaos.plan.schedule import ABNORMAL
 
 TRE = Mechanism(

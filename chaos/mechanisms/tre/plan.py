@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from chaos.plan.abnormal import last_saved_before, over
-from chaos.plan.answer import PROVE_NONE, Answer, Context
 from chaos.plan.describe import are_lost, ranks
-from chaos.plan.mechanism import DOCUMENT, NEEDS
 from chaos.plan.model import PlannedFault, Recovery
-from chaos.plan.moments import PHASE_ORDER, Point
+from chaos.plan.points import PHASE_ORDER, Point
 from chaos.plan.problems import Problems
+from chaos.plan.recovery.incident import Strike
+from chaos.plan.recovery.mechanism import DOCUMENT, NEEDS
+from chaos.plan.recovery.response import PROVE_NONE, Answer, Context
 from chaos.plan.schedule import ABNORMAL, PAUSE, Scheduled
-from chaos.plan.strike import Strike
 from chaos.plan.traits import JobTraits
-from chaos.scenario.model import Scenario
-from chaos.scenario.parallel import effective_parallel
+from chaos.scenario.models.parallel import effective_parallel
+from chaos.scenario.models.scenario import Scenario
 
 EXCLUSIVE = (
     "The check_for_global_norm and use_skip_data_by_global_norm cannot be turned on at the same time, "

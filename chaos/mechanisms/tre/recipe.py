@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from chaos.mechanisms.drawing import Keys, Recipe, a_step
-from chaos.plan.mechanism import REPLACING
+from chaos.plan.recovery.mechanism import REPLACING
 
 _THRESHOLD = 5.0
 

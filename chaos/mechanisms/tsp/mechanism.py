@@ -9,7 +9,7 @@ from __future__ import annotations
 from chaos.mechanisms.tsp.budgets import BUDGETS
 from chaos.mechanisms.tsp.pauses import check_pauses
 from chaos.mechanisms.tsp.plan import answer
-from chaos.plan.registry import Mechanism, Signs
+from chaos.plan.recovery.registry import Mechanism, Signs
 
 TSP = Mechanism(
     name="TSP",

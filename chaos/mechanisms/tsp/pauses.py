@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chaos.plan.mechanism import DOCUMENT, switched_on
 from chaos.plan.pauses import during
 from chaos.plan.problems import Problems
+from chaos.plan.recovery.mechanism import DOCUMENT, switched_on
 from chaos.plan.schedule import PAUSE, Scheduled
 from chaos.plan.traits import JobTraits
 from chaos.scenario.errors import suggest
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 _PARAMETERS = ("seconds", "switch")
 

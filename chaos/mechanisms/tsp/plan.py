@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from chaos.plan.answer import Answer, Context
 from chaos.plan.describe import ranks
-from chaos.plan.mechanism import DOCUMENT
 from chaos.plan.model import Recovery
+from chaos.plan.recovery.incident import Strike
+from chaos.plan.recovery.mechanism import DOCUMENT
+from chaos.plan.recovery.response import Answer, Context
 from chaos.plan.schedule import PAUSE
-from chaos.plan.strike import Strike
 
 
 def answer(context: Context, strike: Strike) -> Answer | None:

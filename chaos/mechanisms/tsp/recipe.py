@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from chaos.mechanisms.drawing import COPYING, Keys, Maker, Recipe, a_loss, a_pause, an_error, one_after_another
-from chaos.plan.mechanism import SAVING
+from chaos.plan.recovery.mechanism import SAVING
 
 
 def _complete(draw: Random, cluster: Keys, job: Keys) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chaos.mechanisms.ttp.budgets import BUDGETS
 from chaos.mechanisms.ttp.plan import answer
-from chaos.plan.registry import Mechanism, Signs
+from chaos.plan.recovery.registry import Mechanism, Signs
 
 TTP = Mechanism(
     name="TTP",

@@ -7,8 +7,8 @@ from types import MappingProxyType
 
 from chaos.evidence.facts import RESUME, TRAIN, by_rank, step_of, steps
 from chaos.evidence.given import given_theirs
+from chaos.evidence.injection.on_node import is_silenced
 from chaos.evidence.moment import Moment, latest
-from chaos.evidence.on_node import is_silenced
 from chaos.mechanisms.markers import Launch, Marker, MarkerError, first_of, last_of_ranks, marked, noticed
 
 

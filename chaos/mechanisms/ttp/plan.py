@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chaos.plan.answer import PROVE_NONE, Answer, Context, note
-from chaos.plan.constraints import CONTROLLER_RANK, loss_violations, nothing_left
 from chaos.plan.describe import are_lost, ranks
-from chaos.plan.handlers import spoilers
-from chaos.plan.mechanism import DOCUMENT, IN_UPDATE, MEMORY, UNKNOWN_ERROR
 from chaos.plan.model import (
     STORAGE,
     STORAGE_DENIED,
@@ -19,10 +15,14 @@ from chaos.plan.model import (
     VOLUME_GONE,
     Recovery,
 )
+from chaos.plan.recovery.handlers import spoilers
+from chaos.plan.recovery.incident import Strike
+from chaos.plan.recovery.mechanism import DOCUMENT, IN_UPDATE, MEMORY, UNKNOWN_ERROR
+from chaos.plan.recovery.response import PROVE_NONE, Answer, Context, note
+from chaos.plan.recovery.steps import Loss
+from chaos.plan.rules.constraints import CONTROLLER_RANK, loss_violations, nothing_left
 from chaos.plan.schedule import Scheduled
-from chaos.plan.steps import Loss
 from chaos.plan.storage import spoils_save
-from chaos.plan.strike import Strike
 from chaos.plan.topology.survive import survive
 
 _STORAGE_WORDS = {

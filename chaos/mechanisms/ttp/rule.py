@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from chaos.evidence.acted import mechanisms
 from chaos.evidence.checkpoints.saved import end_of_life, may_be_end_of_life, outside, unowned
 from chaos.evidence.facts import TRAIN, error_text, places, ranks_text, text_list
+from chaos.evidence.mechanisms_seen import mechanisms
 from chaos.history.event import Event
 from chaos.mechanisms.case import Case
 from chaos.mechanisms.order import UNTOLD, suspicious

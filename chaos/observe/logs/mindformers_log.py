@@ -7,9 +7,9 @@ from datetime import tzinfo
 
 from chaos.observe.logs.framework_prefix import match_mindformers, time_of
 from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.losses.step_fields import bar_fields, step_fields
+from chaos.observe.logs.losses.training_line import TrainingLine, decimals, read_training_line, step_of_line
 from chaos.observe.logs.patterns import find_event, known
-from chaos.observe.logs.step_fields import bar_fields, step_fields
-from chaos.observe.logs.training_line import TrainingLine, decimals, read_training_line, step_of_line
 from chaos.observe.logs.wall_time import WallTime
 
 STEP = "train.step"

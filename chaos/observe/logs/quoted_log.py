@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from datetime import tzinfo
 
 from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.losses.training_line import read_training_line
 from chaos.observe.logs.mindformers_log import MESSAGES
 from chaos.observe.logs.patterns import find_event
-from chaos.observe.logs.training_line import read_training_line
 from chaos.observe.logs.ttp.log import MESSAGES as OF_SDK
 
 # A path alone says nothing.

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from chaos.plan.topology.errors import TopologyError
-from chaos.scenario.model import Cluster, Parallel
-from chaos.scenario.parallel import effective_parallel
+from chaos.scenario.models.parallel import effective_parallel
+from chaos.scenario.models.scenario import Cluster, Parallel
 
 
 class Position(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Literal
 
 from chaos.plan.topology.errors import TopologyError
 from chaos.plan.topology.layout import Layout
-from chaos.scenario.fault import RandomTarget, Target
+from chaos.scenario.models.fault import RandomTarget, Target
 
 Controller = Literal["rank 0", "outside"]
 

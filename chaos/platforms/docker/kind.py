@@ -14,7 +14,7 @@ from chaos.platforms.kind import Complaint, PlatformKind
 from chaos.platforms.means import NAMES, NETWORK
 from chaos.platforms.no_names import no_names
 from chaos.scenario.local_files import directory_problem
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 if TYPE_CHECKING:
     from chaos.platforms.docker.networks import DockerNetworksPlatform

@@ -17,7 +17,7 @@ from chaos.platforms.network.holder import HeldRouter, own_namespace
 from chaos.platforms.network.numbers import address_of
 from chaos.platforms.network.router import Router
 from chaos.platforms.nodes import Site
-from chaos.scenario.docker import Docker
+from chaos.scenario.models.docker import Docker
 
 if TYPE_CHECKING:
     from docker import DockerClient

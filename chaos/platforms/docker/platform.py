@@ -36,7 +36,7 @@ from chaos.platforms.docker.transport import ExecTransport
 from chaos.platforms.elsewhere import Asked, refuse_lacking
 from chaos.platforms.held import HeldNodes
 from chaos.platforms.nodes import END_NODES, Site
-from chaos.scenario.docker import Docker
+from chaos.scenario.models.docker import Docker
 
 if TYPE_CHECKING:
     from docker import DockerClient

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from chaos.platforms.kubernetes import names
+from chaos.platforms.kubernetes.client.watching import Change
 from chaos.platforms.kubernetes.ranks import node_number
-from chaos.platforms.kubernetes.watching import Change
 
 Fact = tuple[str, dict[str, Any]]
 """The name of an event of the history, and its fields."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from chaos.base.strict_json import parse
 from chaos.platforms.kubernetes import names
-from chaos.platforms.kubernetes.api import Api, ApiError
+from chaos.platforms.kubernetes.client.api import Api, ApiError
 from chaos.platforms.kubernetes.own import Found, Own
 from chaos.platforms.kubernetes.public_fault import PublicFault, configmap, public_fault
 from chaos.platforms.kubernetes.rbac import Rule

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.machine.job.protocol import PlatformError
-from chaos.platforms.kubernetes.api import Api, ApiError
+from chaos.platforms.kubernetes.client.api import Api, ApiError
 from chaos.platforms.kubernetes.own import NotOurs
 
 _OLDEST = "/api/v1/namespaces/kube-system"

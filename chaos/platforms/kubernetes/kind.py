@@ -14,7 +14,7 @@ from chaos.platforms.kubernetes.own_ways import of_own_cluster
 from chaos.platforms.kubernetes.probe import chaos_mesh, kubernetes
 from chaos.platforms.means import CLUSTER
 from chaos.platforms.no_names import no_names
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 if TYPE_CHECKING:
     from chaos.platforms.kubernetes.platform import KubernetesPlatform
@@ -33,7 +33,7 @@ def _problems(scenario: Scenario, directory: Path) -> Iterator[Complaint]:
     cluster = scenario.cluster.kubernetes
     if cluster is None or cluster.manifest is None:
         return
-    from chaos.platforms.kubernetes.check import Wanted
+    from chaos.platforms.kubernetes.check.check import Wanted
     from chaos.platforms.kubernetes.own_manifest import own_problems
 
     wanted = Wanted(scenario.job.strategies or None, scenario.cluster.nodes, scenario.cluster.ranks, cluster.namespace)

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 
 from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.kubernetes import names
-from chaos.platforms.kubernetes.api import MERGE, STRATEGIC, Api, ApiError
+from chaos.platforms.kubernetes.client.api import MERGE, STRATEGIC, Api, ApiError
 from chaos.platforms.kubernetes.node_hold import STATUS, hold_of, holder, is_ready
 from chaos.platforms.kubernetes.resources import (
     CONFIGMAP,

@@ -13,13 +13,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from chaos.platforms.kubernetes import names
-from chaos.platforms.kubernetes.check import Checked, Wanted, check_file
-from chaos.platforms.kubernetes.check_pods import Template, templates
+from chaos.platforms.kubernetes.check.check import Checked, Wanted, check_file
+from chaos.platforms.kubernetes.check.pods import Template, templates
 from chaos.platforms.kubernetes.documents import Placed, read_manifests
 from chaos.platforms.kubernetes.resources import CONFIGMAP, resource_of, workload_of
 from chaos.platforms.kubernetes.workload import WAIT, Manifest, Named
 from chaos.scenario.errors import Problem, ScenarioError
-from chaos.scenario.kubernetes import Kubernetes
+from chaos.scenario.models.kubernetes import Kubernetes
 
 _FOREVER = re.compile(r"(exec\s+)?(sleep\s+(infinity|[1-9]\d*d|[1-9]\d{5,}s?)|tail\s+-f\s+/dev/null)")
 """What outlives every run: without an end, for days, or for 100,000 seconds and more."""

@@ -17,25 +17,25 @@ from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.elsewhere import Asked, refuse_lacking
 from chaos.platforms.held import HeldNodes
 from chaos.platforms.kubernetes import names
-from chaos.platforms.kubernetes.api import ApiError, connect
-from chaos.platforms.kubernetes.asking import Insistent, asked
+from chaos.platforms.kubernetes.client.api import ApiError, connect
+from chaos.platforms.kubernetes.client.asking import Insistent, asked
+from chaos.platforms.kubernetes.client.kubeconfig import refuse_programs
+from chaos.platforms.kubernetes.client.transport import ExecTransport
 from chaos.platforms.kubernetes.facts import pod_state
 from chaos.platforms.kubernetes.fault_message import waits
 from chaos.platforms.kubernetes.identity import identity_of, refuse_another
 from chaos.platforms.kubernetes.kind import KIND
-from chaos.platforms.kubernetes.kubeconfig import refuse_programs
 from chaos.platforms.kubernetes.own import Found, Own, Release
 from chaos.platforms.kubernetes.own_manifest import own_objects
 from chaos.platforms.kubernetes.placing import rank_table, settled_placing
 from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.pods import Pods, why_not
 from chaos.platforms.kubernetes.resources import CONFIGMAP, POD, WORKLOADS
-from chaos.platforms.kubernetes.transport import ExecTransport
 from chaos.platforms.kubernetes.workload import Manifest, Named, manifests
 from chaos.platforms.nodes import END_NODES, Site
 from chaos.scenario.errors import ScenarioError
-from chaos.scenario.job import Job
-from chaos.scenario.kubernetes import Kubernetes
+from chaos.scenario.models.job import Job
+from chaos.scenario.models.kubernetes import Kubernetes
 
 START_SECONDS = 300.0
 GONE_SECONDS = 120.0

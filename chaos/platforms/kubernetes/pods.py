@@ -9,7 +9,8 @@ from pathlib import Path
 from chaos.base.clock import Clock
 from chaos.history.writer import POD_WRITER, HistoryWriteError, HistoryWriter
 from chaos.platforms.kubernetes import names
-from chaos.platforms.kubernetes.api import ApiError
+from chaos.platforms.kubernetes.client.api import ApiError
+from chaos.platforms.kubernetes.client.watching import Change, Gap, Lost, Watcher, watch
 from chaos.platforms.kubernetes.facts import (
     EventFacts,
     Fact,
@@ -21,7 +22,6 @@ from chaos.platforms.kubernetes.facts import (
 from chaos.platforms.kubernetes.own import Own
 from chaos.platforms.kubernetes.rbac import CLUSTER_NAMESPACES
 from chaos.platforms.kubernetes.resources import CONFIGMAP, EVENT, POD, PODGROUP
-from chaos.platforms.kubernetes.watching import Change, Gap, Lost, Watcher, watch
 
 HISTORY = "kubernetes.jsonl"
 

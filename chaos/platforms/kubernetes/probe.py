@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import util
 
 from chaos.machine.probe import Machine, Probe
-from chaos.scenario.kubernetes import Kubernetes
+from chaos.scenario.models.kubernetes import Kubernetes
 
 _MESH_SECONDS = 10.0
 
@@ -15,7 +15,7 @@ def kubernetes(machine: Machine) -> Probe:
     if util.find_spec("kubernetes") is None:
         return Probe("kubernetes", False, "its client is not installed", "pip install 'chaos-ascend[kubernetes]'")
     from chaos.machine.job.protocol import PlatformError
-    from chaos.platforms.kubernetes.api import connect
+    from chaos.platforms.kubernetes.client.api import connect
 
     try:
         server = connect(_context(machine)).client.configuration.host
@@ -29,7 +29,7 @@ def chaos_mesh(machine: Machine) -> Probe:
     if not (client := kubernetes(machine)).ok:
         return Probe("chaos-mesh", False, client.seen, client.advice)
     from chaos.machine.job.protocol import PlatformError
-    from chaos.platforms.kubernetes.api import ApiError, connect
+    from chaos.platforms.kubernetes.client.api import ApiError, connect
     from chaos.platforms.kubernetes.resources import DNS_CHAOS, IO_CHAOS, NETWORK_CHAOS
 
     advice = "install Chaos Mesh there (https://chaos-mesh.org), or name its cluster by cluster.kubernetes.context"

@@ -12,7 +12,7 @@ from typing import Any
 
 from chaos.platforms.kubernetes.resources import CONFIGMAP, EVENT, NODE, POD, PODGROUP, WORKLOADS, Resource
 from chaos.platforms.kubernetes.workload import Manifest
-from chaos.scenario.kubernetes import Kubernetes
+from chaos.scenario.models.kubernetes import Kubernetes
 
 ACCOUNT = "chaos-harness"
 CLUSTER_NAMESPACES = ("kube-system", "cluster-system", "mindx-dl")

@@ -7,9 +7,9 @@ from typing import Any
 
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.resources import WORKLOADS
-from chaos.scenario.job import Job
-from chaos.scenario.kubernetes import Kubernetes, Volume
-from chaos.scenario.mechanisms import restarts_all
+from chaos.scenario.models.job import Job
+from chaos.scenario.models.kubernetes import Kubernetes, Volume
+from chaos.scenario.models.mechanisms import restarts_all
 
 WAIT = ("sh", "-c", "trap 'exit 143' TERM; sleep 2147483647 & wait")
 """What a pod does by itself: it waits. The job's launcher is started in it afterwards, and ends with it."""

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from chaos.platforms.ssh.inventory import Host, read_inventory
-from chaos.scenario.model import Scenario
-from chaos.scenario.ssh import Ssh
+from chaos.scenario.models.scenario import Scenario
+from chaos.scenario.models.ssh import Ssh
 
 
 def path_of(settings: Ssh, directory: Path) -> Path:

@@ -15,8 +15,8 @@ from pydantic import Field, ValidationError
 from chaos.machine.linux.masking import masked
 from chaos.scenario.errors import Problem, Problems, ScenarioError, printable, quote, suggest
 from chaos.scenario.lines import locate
+from chaos.scenario.models.terms import FROM_FILE, NAME, Model, Seconds
 from chaos.scenario.source import Source, read_source
-from chaos.scenario.terms import FROM_FILE, NAME, Model, Seconds
 from chaos.scenario.yaml_nodes import Mapping as MappingNode
 from chaos.scenario.yaml_nodes import Node, Sequence, parse, plain_data
 

@@ -13,8 +13,8 @@ from chaos.platforms.kind import Complaint, Inventory, PlatformKind
 from chaos.platforms.means import NETWORK
 from chaos.platforms.no_names import no_names
 from chaos.platforms.ssh.probe import ssh
-from chaos.scenario.model import Scenario
-from chaos.scenario.ssh import Ssh
+from chaos.scenario.models.scenario import Scenario
+from chaos.scenario.models.ssh import Ssh
 
 if TYPE_CHECKING:
     from chaos.platforms.ssh.networks import SshNetworksPlatform

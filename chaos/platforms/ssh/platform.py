@@ -23,8 +23,8 @@ from chaos.platforms.ssh.hosts import hosts_in, path_of
 from chaos.platforms.ssh.inventory import Host, read_inventory
 from chaos.platforms.ssh.kind import KIND
 from chaos.scenario.errors import ScenarioError
-from chaos.scenario.model import Scenario
-from chaos.scenario.ssh import Ssh
+from chaos.scenario.models.scenario import Scenario
+from chaos.scenario.models.ssh import Ssh
 
 if TYPE_CHECKING:
     from chaos.platforms.ssh.connection import Connection

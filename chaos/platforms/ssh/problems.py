@@ -9,7 +9,7 @@ from pathlib import Path
 from chaos.platforms.ssh.hosts import hosts_in
 from chaos.platforms.ssh.inventory import Host, key_problem
 from chaos.scenario.errors import ScenarioError
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 _INVENTORY = "cluster.ssh.inventory"
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from chaos.jobs.kind import Simulated
 from chaos.plan.traits import JobTraits
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 SITE = Path(__file__).parent / "site"
 """What goes before the job's PYTHONPATH: kernels only."""

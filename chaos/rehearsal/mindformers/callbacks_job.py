@@ -12,7 +12,7 @@ from chaos.jobs.kind import Command, Launch
 from chaos.jobs.mindformers.run_copy import REGISTERED
 from chaos.jobs.mindspore import MindSporeJob
 from chaos.plan.traits import JobTraits
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 _SCRIPT = Path(__file__).parent / "jobs" / "callbacks.py"
 

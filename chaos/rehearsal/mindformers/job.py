@@ -30,7 +30,7 @@ from chaos.rehearsal.protection import (
     with_controller,
 )
 from chaos.scenario.completion import Completion, Unfinished
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 from chaos.scenario.rules_base import mapped, text
 
 if TYPE_CHECKING:

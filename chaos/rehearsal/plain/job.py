@@ -22,8 +22,8 @@ from chaos.rehearsal.protection import (
     with_controller,
     write_stale_record,
 )
-from chaos.scenario.model import Scenario
-from chaos.scenario.terms import Phase
+from chaos.scenario.models.scenario import Scenario
+from chaos.scenario.models.terms import Phase
 
 _ROOM = Path(__file__).parent
 _CHECKPOINTS = "checkpoints"

@@ -22,7 +22,7 @@ from chaos.run.launch.follow import LogFollower, RankFollower
 from chaos.run.launch.rank_words import RankWords
 from chaos.run.progress import Progress
 from chaos.run.watch.stalled import Stalled
-from chaos.scenario.model import Deadlines
+from chaos.scenario.models.scenario import Deadlines
 
 STARTING = "start"
 """The deadline by which every rank has begun its first step."""

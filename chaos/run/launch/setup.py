@@ -15,7 +15,7 @@ from chaos.jobs.kind import Command
 from chaos.machine.job.protocol import LaunchSpec, Place
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.process import ProcessIdentity
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 AGENTS = "agents"
 """Name of the agents' socket in a private directory."""

@@ -10,7 +10,7 @@ from chaos.jobs.kind import JobError, JobKind
 from chaos.machine.job.protocol import PlatformError
 from chaos.run.prepare.environment import deciding
 from chaos.run.prepare.on_platform import named_platform
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 
 class InputChanged(RuntimeError):

@@ -13,7 +13,7 @@ from chaos.jobs.kind import Simulated
 from chaos.run.prepare.versions import sdk_named
 from chaos.scenario.errors import Problem, printable, quote, suggest
 from chaos.scenario.load import Cell
-from chaos.scenario.model import Finding, Scenario
+from chaos.scenario.models.scenario import Finding, Scenario
 
 COMPARISON = "comparison"
 """Stands among the checks for the comparison of two cells."""

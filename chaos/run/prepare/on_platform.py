@@ -12,7 +12,7 @@ from chaos.faults.kind import FaultKind, means_of
 from chaos.platforms.kind import PlatformKind, platform_kind, platform_kinds
 from chaos.platforms.means import MEANS, NETWORK, WHOLE_NODES
 from chaos.scenario.errors import Problem, printable
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 if TYPE_CHECKING:
     from chaos.scenario.load import Cell, LoadedScenario

@@ -14,16 +14,16 @@ from chaos.faults.kind import Asking, FaultKind, Hazardous, Lasting, Parametrise
 from chaos.jobs.kind import Configured, Examined, NamesFiles, NeedsByScenario
 from chaos.jobs.switches import switch_problems, switch_remarks, switched_by_environment
 from chaos.plan.build import build_plan
-from chaos.plan.mechanism import NEEDS, REPLACING, switched_on
 from chaos.plan.model import Plan
+from chaos.plan.recovery.mechanism import NEEDS, REPLACING, switched_on
 from chaos.platforms.elsewhere import MODULES
 from chaos.run.prepare.known_failure import unknown_checks
 from chaos.run.prepare.on_platform import named_platform, platform_of, platform_problems
 from chaos.run.prepare.versions import choose_sdk
 from chaos.scenario.completion import Completion, Unfinished
 from chaos.scenario.errors import Problem, printable, quote
-from chaos.scenario.job import DEFAULT_KIND
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.job import DEFAULT_KIND
+from chaos.scenario.models.scenario import Scenario
 from chaos.scenario.names import KnownNames
 from chaos.scenario.rules_base import mapped, text
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 from chaos.observe.logs.lines import LINE_LIMIT
-from chaos.observe.logs.loss_columns import LossScanner
+from chaos.observe.logs.losses.loss_columns import LossScanner
 from tests.fuzz.mutate import WORDS, mutate_log
 from tests.fuzz.target import Target
 from tests.unit.observe.test_loss_columns import agree

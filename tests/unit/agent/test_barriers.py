@@ -14,7 +14,7 @@ from chaos.agent.channel import Channel
 from chaos.agent.record import Record
 from chaos.run.launch.channel import AtBarrier, Hello
 from chaos.run.launch.channel import Channel as HarnessChannel
-from chaos.scenario.terms import Phase
+from chaos.scenario.models.terms import Phase
 from tests.unit.agent.conftest import Events
 
 ARMED = [{"fault": "kill", "step": 5, "phase": "step.end"}]

@@ -10,7 +10,7 @@ import pytest
 
 from chaos.checks.judge import Judgement
 from chaos.evidence.artifacts import Artifacts
-from chaos.evidence.triggers import demands
+from chaos.evidence.injection.triggers import demands
 from chaos.faults.values.proof import altered_again, altered_doubts, other_batches
 from chaos.history.event import Event
 from chaos.history.reader import History

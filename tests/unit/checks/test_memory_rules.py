@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from chaos.evidence.collect import Collector
+from chaos.evidence.injection.triggers import demands
 from chaos.evidence.recoveries import Span
-from chaos.evidence.triggers import demands
 from chaos.faults.device_errors.proof import raised_doubts
 from chaos.history.event import Event
 from chaos.history.reader import History

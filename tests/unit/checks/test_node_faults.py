@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chaos.checks.injection.proof_registry import proof_of
-from chaos.evidence.on_node import early_doubts, ended_at
+from chaos.evidence.injection.on_node import early_doubts, ended_at
 from chaos.faults.nodes.kinds import FAMILY
 from chaos.faults.nodes.proof import node_doubts
 from chaos.history.event import Event

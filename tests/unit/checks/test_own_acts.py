@@ -10,10 +10,10 @@ import pytest
 
 from chaos.base.registry import registry
 from chaos.evidence.artifacts import Artifacts
-from chaos.evidence.deaths import death_doubts, wanted_end
-from chaos.evidence.effect import effect_of
+from chaos.evidence.injection.deaths import death_doubts, wanted_end
+from chaos.evidence.injection.effect import effect_of
+from chaos.evidence.injection.triggers import demands
 from chaos.evidence.proof import Case, all_of
-from chaos.evidence.triggers import demands
 from chaos.faults.device_errors.proof import raised_doubts
 from chaos.faults.rank_acts.proof import hung_doubts
 from chaos.faults.rank_acts.proof_slow import slowed_doubts

@@ -9,7 +9,7 @@ from typing import get_args
 from chaos.machine.job.local import LocalPlatform
 from chaos.plan.traits import JobTraits
 from chaos.platforms.kind import PlatformKind
-from chaos.scenario.terms import Phase
+from chaos.scenario.models.terms import Phase
 
 SCENARIO = """\
 chaos: 1

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from chaos.cli.main import COMMANDS
-from chaos.cli.places import find_run, run_names, scenario_directories
+from chaos.cli.paths import find_run, run_names, scenario_directories
 from chaos.doctor import PROBES, Probe
 from chaos.store.directory import create_run
 from tests.unit.cli import kit
@@ -95,7 +95,7 @@ def test_reports_that_cannot_be_written_are_bad_usage(
     ended = chaos(command, "kill-rank", "--reports", "/proc/reports")
     assert (ended.code, "it cannot be made" in ended.err) == (64, True)
     (place / "shut").mkdir()
-    monkeypatch.setattr("chaos.cli.places.os.access", lambda path, mode: path != Path("shut"))
+    monkeypatch.setattr("chaos.cli.paths.os.access", lambda path, mode: path != Path("shut"))
     ended = chaos(command, "kill-rank", "--reports", "shut")
     assert (ended.code, "no run can be written there; give another directory" in ended.err) == (64, True)
 

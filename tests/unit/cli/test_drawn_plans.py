@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from chaos.cli.drawn import draw_scenarios
+from chaos.cli.random_soak import draw_scenarios
 from chaos.plan.model import Plan, Recovery
 from chaos.run.prepare.prepare import plan_cell
 

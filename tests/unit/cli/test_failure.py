@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from chaos.base.clock import BootUnknown, boot_id
+from chaos.cli.commands.run import _save
 from chaos.cli.failure import explain
-from chaos.cli.run import _save
 from chaos.history.ledger import LedgerError
 from chaos.history.writer import HistoryWriteError
 from chaos.machine.job.protocol import PlatformError

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 from click.testing import CliRunner
 
-from chaos.cli.kubernetes import command
+from chaos.cli.commands.kubernetes import command
 
 SCENARIO = """\
 chaos: 1

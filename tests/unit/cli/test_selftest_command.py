@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from chaos.cli.commands.selftest import LAYERS
 from chaos.cli.main import entry
-from chaos.cli.selftest import LAYERS
 from chaos.cli.selftest_progress import open_watcher
 from chaos.selftest import defect as module
 from chaos.selftest import session

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.cli.run import _print_result
+from chaos.cli.commands.run import _print_result
 from chaos.report.analyze import analyze
 from chaos.run.driver import RunOutcome
 from tests.unit.good_run import good_run

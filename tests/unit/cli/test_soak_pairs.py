@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from chaos.cli import codes
-from chaos.cli.soak import _exit_code, _groups, _name, _read
+from chaos.cli.commands.soak import _exit_code, _groups, _name, _read
 from chaos.scenario.load import load_scenario
 from chaos.soak.soak import Tally
 from tests.unit.cli.kit import SCENARIO

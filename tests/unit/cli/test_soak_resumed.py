@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.cli.soak import _Soak
+from chaos.cli.commands.soak import _Soak
 from chaos.history.ledger import UndoStep
 from chaos.store.directory import create_run, make_private_directory
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from chaos.cli import codes, soak
+from chaos.cli import codes
+from chaos.cli.commands import soak
 from chaos.cli.main import entry
 from chaos.soak.soak import SoakRecord
 from tests.unit.cli.kit import SCENARIO

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 from chaos.cli import codes
-from chaos.cli.tied import command_of, tied
+from chaos.cli.with_parent import command_of, tied
 
 PARENT = """
 import subprocess, sys, time
@@ -56,7 +56,7 @@ signal.pause()
 
 
 def test_another_command_is_told_as_well() -> None:
-    caller = "import os, subprocess, sys; from chaos.cli.tied import tied; "
+    caller = "import os, subprocess, sys; from chaos.cli.with_parent import tied; "
     caller += "subprocess.run(tied(os.getpid(), [sys.executable, '-c', sys.argv[1]]))"
     with subprocess.Popen([sys.executable, "-c", caller, OTHER], stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from chaos.evidence.printed import Course, Track, course, unequal, without
-from chaos.observe.logs.loss_columns import NO_TIME, LossColumns
-from chaos.observe.logs.training_line import decimals
+from chaos.observe.logs.losses.loss_columns import NO_TIME, LossColumns
+from chaos.observe.logs.losses.training_line import decimals
 
 
 def columns(*losses: str, first: int = 1) -> LossColumns:

@@ -8,8 +8,8 @@ from typing import get_args
 
 from chaos.jobs.kind import Command, Launch, Simulated
 from chaos.plan.traits import JobTraits
-from chaos.scenario.model import Scenario
-from chaos.scenario.terms import Phase
+from chaos.scenario.models.scenario import Scenario
+from chaos.scenario.models.terms import Phase
 
 _HERE = Path(__file__).parent
 

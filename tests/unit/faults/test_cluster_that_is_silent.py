@@ -25,7 +25,7 @@ from chaos.faults.kind import Victim
 from chaos.heal.undo import UNDO_ACTIONS, UndoContext
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.process import ProcessIdentity
-from chaos.platforms.kubernetes.api import ApiError
+from chaos.platforms.kubernetes.client.api import ApiError
 from chaos.platforms.kubernetes.facts import pod_state
 from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.resources import NODE
@@ -76,7 +76,7 @@ class Job:
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     made = Cluster()
     made.reached(monkeypatch)
-    monkeypatch.setattr("chaos.platforms.kubernetes.asking._AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr("chaos.platforms.kubernetes.client.asking._AGAIN_SECONDS", 0.01)
     Clusterd(made)
     return made
 
@@ -179,7 +179,7 @@ def test_an_api_that_stays_silent_is_told_with_the_deadline(
 ) -> None:
     victim = victim_of(job, kind)
     kind.inject(job, victim)
-    monkeypatch.setattr("chaos.platforms.kubernetes.asking.ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr("chaos.platforms.kubernetes.client.asking.ANSWER_SECONDS", 0.3)
     cluster.silences = [ApiError(503, "503 not ready")] * 1000
     for look in (kind.still, kind.ended):
         with pytest.raises(ApiError, match=r"deadline 'answer' of 0.3 s: 503 not ready"):

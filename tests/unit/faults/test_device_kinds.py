@@ -27,7 +27,7 @@ from chaos.machine.linux.commands import Done, NoSuchTool, SystemCommands
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.plan.schedule import EFFECTS
 from chaos.run.inject.injection import Injection
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 from tests.unit.recorded import FAULTY, HEALTHY, Recorded, recorded
 from tests.unit.run.fakes import FakeConnection, FakeJob, at_barrier, identity, planned
 

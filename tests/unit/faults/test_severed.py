@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chaos.evidence.triggers import demands
+from chaos.evidence.injection.triggers import demands
 from chaos.faults.device_errors.proof_link import severed_doubts
 from chaos.history.event import Event
 from chaos.history.reader import History

@@ -15,7 +15,7 @@ from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job, PlatformError
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.platforms.kubernetes import names
-from chaos.platforms.kubernetes.api import ApiError
+from chaos.platforms.kubernetes.client.api import ApiError
 from chaos.platforms.kubernetes.platform import KubernetesPlatform
 from chaos.platforms.kubernetes.resources import NODE, POD
 from tests.unit.conftest import FakeClock

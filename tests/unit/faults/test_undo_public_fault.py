@@ -12,7 +12,7 @@ from chaos.faults.kind import Victim
 from chaos.heal.undo import UNDO_ACTIONS, CannotUndo, UndoContext
 from chaos.history.ledger import UndoStep
 from chaos.machine.linux.process import ProcessIdentity
-from chaos.platforms.kubernetes.api import ApiError
+from chaos.platforms.kubernetes.client.api import ApiError
 from chaos.platforms.kubernetes.fault_message import (
     STATISTICS,
     STATISTICS_KEY,

@@ -16,7 +16,7 @@ from chaos.heal.undo import UNDO_ACTIONS
 from chaos.machine.linux.process import identify
 from chaos.platforms.nodes import END_NODES, NodePlatform
 from chaos.run.prepare.on_platform import platform_of
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 from tests.kit.killed_scenarios import ALWAYS, ELSEWHERE, IN_CONTAINERS, KILLED, Killed
 
 Start = Callable[..., "Popen[bytes]"]

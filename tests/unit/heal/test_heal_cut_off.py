@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.cli.heal import _print
+from chaos.cli.commands.heal import _print
 from chaos.faults.nodes.on_node import RESTORE as RESTORE_NODE
 from chaos.faults.storage.disk_full import SOURCE
 from chaos.faults.storage.storage import PROBE, unmount_step

@@ -18,7 +18,7 @@ from chaos.heal.undo import CannotUndo
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.machine.job.processes import find_run_processes
 from chaos.machine.job.protocol import PlatformError
-from chaos.platforms.kubernetes.kubeconfig import refuse_programs
+from chaos.platforms.kubernetes.client.kubeconfig import refuse_programs
 from chaos.store.directory import RunDirectory, make_private_directory, read_run, write_json
 
 HOST = {"name": "a", "address": "10.0.0.1", "port": 22}

@@ -6,7 +6,7 @@ import pytest
 
 from chaos.base.registry import registry
 from chaos.doctor import all_probes
-from chaos.scenario.job import DEFAULT_KIND, Job
+from chaos.scenario.models.job import DEFAULT_KIND, Job
 
 KINDS = registry("jobs").names()
 

@@ -15,7 +15,7 @@ from chaos.plan.build import build_plan
 from chaos.plan.model import Plan
 from chaos.platforms.kind import platform_kind
 from chaos.scenario.errors import ScenarioError
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 KILL = {"kind": "kill", "target": {"rank": 1}, "trigger": {"step": 7}}
 

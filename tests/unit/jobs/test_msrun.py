@@ -16,8 +16,8 @@ from chaos.jobs.msrun import msrun_argv, tft_switches
 from chaos.observe.checkpoints.norm_record import read_norm_record
 from chaos.rehearsal.job import KIND
 from chaos.rehearsal.jobs.mnist_files import write_mnist
-from chaos.scenario.model import Scenario
-from chaos.scenario.terms import Phase
+from chaos.scenario.models.scenario import Scenario
+from chaos.scenario.models.terms import Phase
 
 Make = Callable[..., Launch]
 

@@ -16,7 +16,7 @@ from chaos.base.wait import wait_for
 from chaos.jobs.kind import Launch
 from chaos.machine.job.processes import find_run_processes
 from chaos.rehearsal.plain.job import KIND
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 LAUNCHER = Path(KIND.__class__.__module__.replace(".", "/")).with_name("plainrun.py")
 ROOT = Path(__file__).parents[3]
@@ -144,7 +144,7 @@ def test_a_cluster_agent_is_handed_the_ranks_as_by_msrun(tmp_path: Path) -> None
     ],
 )
 def test_what_it_cannot_do_is_refused_by_name(job: dict[str, Any], said: str) -> None:
-    from chaos.plan.job_limits import job_violations
+    from chaos.plan.rules.job_limits import job_violations
     from chaos.plan.topology.layout import layout_of
 
     one = scenario(job)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from chaos.jobs.switches import mechanisms, misread
-from chaos.plan.constraints import never_registered
 from chaos.plan.model import Plan
+from chaos.plan.rules.constraints import never_registered
 from chaos.run.prepare.prepare import known_names, plan_cell
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario

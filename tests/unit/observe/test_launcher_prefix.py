@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from chaos.observe.logs.launcher_prefix import strip_launcher
 from chaos.observe.logs.log_event import LogEvent
-from chaos.observe.logs.loss_columns import LossScanner
+from chaos.observe.logs.losses.loss_columns import LossScanner
 from chaos.observe.logs.reader import LogScan, built_in_readers, read_log
 from chaos.observe.logs.tail import LogTail
 

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaos.observe.logs import loss_columns
 from chaos.observe.logs.lines import LINE_LIMIT
-from chaos.observe.logs.loss_columns import FAR, NO_TIME, LossColumns, LossScanner
+from chaos.observe.logs.losses import loss_columns
+from chaos.observe.logs.losses.loss_columns import FAR, NO_TIME, LossColumns, LossScanner
 from chaos.observe.logs.mindformers_log import STEP, MindFormersLogReader
 from chaos.observe.logs.reader import LogScan, read_log
 

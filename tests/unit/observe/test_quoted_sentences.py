@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chaos.observe.logs.log_event import LogEvent
-from chaos.observe.logs.loss_columns import LossScanner
+from chaos.observe.logs.losses.loss_columns import LossScanner
 from chaos.observe.logs.reader import LogScan, built_in_readers, read_log
 from chaos.observe.logs.tail import LogTail
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from chaos.plan.asks import Asks
 from chaos.plan.build import build_plan
 from chaos.plan.model import Plan
-from chaos.plan.moments import PHASE_ORDER
-from chaos.plan.parameters import Parameters
 from chaos.plan.platform_traits import SEVERAL_HOSTS, PlatformTraits
+from chaos.plan.points import PHASE_ORDER
+from chaos.plan.rules.asks import Asks
+from chaos.plan.rules.parameters import Parameters
 from chaos.plan.traits import JobTraits
 from chaos.scenario.errors import ScenarioError
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 EFFECTS = {
     "kill": "death",

@@ -8,8 +8,8 @@ import pytest
 
 from chaos.base.registry import registry
 from chaos.faults.kind import Asking, Parametrised
-from chaos.plan.mechanism import UNKNOWN_ERROR
-from chaos.plan.moments import PHASE_ORDER
+from chaos.plan.points import PHASE_ORDER
+from chaos.plan.recovery.mechanism import UNKNOWN_ERROR
 from chaos.plan.traits import JobTraits
 from tests.unit.plan.conftest import EFFECTS
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chaos.base.registry import registry
-from chaos.plan.moments import PHASE_ORDER
+from chaos.plan.points import PHASE_ORDER
 from chaos.plan.traits import JobTraits
 from chaos.run.inject.triggers import Known, Point, fires
 from tests.unit.plan.conftest import EFFECTS

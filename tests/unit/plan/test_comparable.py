@@ -9,7 +9,7 @@ import pytest
 
 from chaos.plan.io import dumps, loads
 from chaos.plan.model import Plan
-from chaos.plan.moments import PHASE_ORDER
+from chaos.plan.points import PHASE_ORDER
 from chaos.plan.traits import JobTraits
 from tests.unit.plan.conftest import EFFECTS, Planner
 

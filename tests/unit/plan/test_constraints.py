@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from chaos.plan.mechanism import DOCUMENT, NEEDS, need_message
+from chaos.plan.recovery.mechanism import DOCUMENT, NEEDS, need_message
 
 if TYPE_CHECKING:
     from tests.unit.plan.conftest import Planner

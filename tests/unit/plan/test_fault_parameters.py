@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from chaos.base.registry import registry
-from chaos.plan.parameters import Parameter, check_parameters
 from chaos.plan.problems import Problems
+from chaos.plan.rules.parameters import Parameter, check_parameters
 from tests.unit.plan.conftest import KnownLines
 
 KNOWN = {

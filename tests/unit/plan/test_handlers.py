@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaos.plan.handlers import sharing
+from chaos.plan.recovery.handlers import sharing
 from chaos.rehearsal.ttp.recover import Recover
 
 if TYPE_CHECKING:

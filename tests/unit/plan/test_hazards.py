@@ -9,9 +9,9 @@ import pytest
 
 from chaos.jobs.mindspore import KIND
 from chaos.plan.build import build_plan
-from chaos.plan.hazard import Hazard
 from chaos.plan.model import Plan
 from chaos.plan.render import render
+from chaos.plan.rules.hazard import Hazard
 from chaos.run.prepare.prepare import known_names, needs_of_scenario, plan_cell
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import Cell, LoadedScenario, load_scenario

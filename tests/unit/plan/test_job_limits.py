@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from chaos.plan.moments import PHASE_ORDER
+from chaos.plan.points import PHASE_ORDER
 from chaos.plan.traits import JobTraits
 
 if TYPE_CHECKING:

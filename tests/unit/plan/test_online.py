@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chaos.plan.budgets import AFTER_RESTART, PROFILES
-from chaos.plan.mechanism import DOCUMENT, acts_on_error
 from chaos.plan.model import PHASES, Plan
+from chaos.plan.recovery.mechanism import DOCUMENT, acts_on_error
 
 if TYPE_CHECKING:
     from tests.unit.plan.conftest import Planner

@@ -8,7 +8,7 @@ import pytest
 
 from chaos.faults.network import partition
 from chaos.plan.budgets import PROFILES
-from chaos.plan.parameters import Parameters
+from chaos.plan.rules.parameters import Parameters
 
 if TYPE_CHECKING:
     from tests.unit.plan.conftest import Planner

@@ -8,7 +8,7 @@ import pytest
 
 from chaos.plan.build import build_plan
 from chaos.plan.model import Plan
-from chaos.plan.moments import PHASE_ORDER
+from chaos.plan.points import PHASE_ORDER
 from chaos.plan.traits import JobTraits
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario

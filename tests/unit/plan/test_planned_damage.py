@@ -9,8 +9,8 @@ import pytest
 
 from chaos.plan.io import dumps, loads
 from chaos.plan.model import PlannedRestore
-from chaos.plan.moments import PHASE_ORDER
 from chaos.plan.platform_traits import PlatformTraits
+from chaos.plan.points import PHASE_ORDER
 from chaos.plan.traits import JobTraits
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from chaos.plan.topology.errors import TopologyError
 from chaos.plan.topology.layout import Position, layout_of, replica_groups
-from chaos.scenario.model import Cluster
+from chaos.scenario.models.scenario import Cluster
 
 
 def cluster(ranks: int, nodes: int = 1, **parallel: Any) -> Cluster:

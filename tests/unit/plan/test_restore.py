@@ -8,7 +8,7 @@ import pytest
 
 from chaos.plan.io import dumps, loads
 from chaos.plan.model import PlannedRestore
-from chaos.plan.moments import PHASE_ORDER
+from chaos.plan.points import PHASE_ORDER
 from chaos.plan.render import render
 from chaos.plan.traits import JobTraits
 

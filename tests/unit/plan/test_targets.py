@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from chaos.plan.topology.errors import TopologyError
 from chaos.plan.topology.layout import layout_of, replica_groups
 from chaos.plan.topology.targets import Resolved, resolve
-from chaos.scenario.fault import Target
-from chaos.scenario.model import Cluster
+from chaos.scenario.models.fault import Target
+from chaos.scenario.models.scenario import Cluster
 
 LAYOUT = layout_of(
     Cluster.model_validate(

@@ -18,7 +18,7 @@ from chaos.machine.job.protocol import Job
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.platforms.docker.death import how_it_ended
-from chaos.platforms.kubernetes.api import ApiError
+from chaos.platforms.kubernetes.client.api import ApiError
 from chaos.platforms.kubernetes.facts import PodState
 from chaos.platforms.kubernetes.own import Found
 from chaos.platforms.kubernetes.pod_node import PodNode

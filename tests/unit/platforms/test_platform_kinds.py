@@ -12,7 +12,7 @@ from chaos.doctor import all_probes
 from chaos.platforms.kind import PlatformKind, built_in_kind, platform_kind, platform_kinds, platform_names
 from chaos.platforms.means import MEANS, NETWORK
 from chaos.platforms.nodes import NodePlatform
-from chaos.scenario.model import Cluster
+from chaos.scenario.models.scenario import Cluster
 
 EVERY = pytest.mark.parametrize("name", platform_names())
 

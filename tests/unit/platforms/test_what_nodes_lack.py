@@ -18,9 +18,9 @@ from chaos.platforms.elsewhere import Asked, refuse_lacking
 from chaos.platforms.nodes import Site
 from chaos.run.prepare.on_platform import on_platform
 from chaos.run.prepare.prepare import chosen_sdk, known_names, needs_of_job, needs_of_scenario, unknown_releases
-from chaos.scenario.job import Job
 from chaos.scenario.load import load_scenario
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.job import Job
+from chaos.scenario.models.scenario import Scenario
 from tests.unit.machine.conftest import StartHand
 
 NEEDS = ("mindspore", "numpy", "msrun", "npu")

@@ -323,7 +323,7 @@ def test_without_a_setting_the_command_is_this_python(
     pytester.makeini("[pytest]\n")
     (item,) = pytester.inline_genitems("scenarios")[0]
     assert isinstance(item, ScenarioItem)
-    assert item.command()[:5] == [sys.executable, "-m", "chaos.cli.tied", str(os.getpid()), "run"]
+    assert item.command()[:5] == [sys.executable, "-m", "chaos.cli.with_parent", str(os.getpid()), "run"]
 
 
 PAIR = "matrix: {victim: [1, 2]}\ncompare: {axis: victim, at_most: {load: 0.5}}"

@@ -15,7 +15,7 @@ from chaos.rehearsal.plain.job import KIND
 from chaos.rehearsal.ttp.controller import Controller
 from chaos.rehearsal.ttp.log import TtpLog
 from chaos.rehearsal.ttp.timings import PROFILES
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 OPEN = {
     "node-1.example": "is a name, not a number",

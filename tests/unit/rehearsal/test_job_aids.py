@@ -14,7 +14,7 @@ import pytest
 from chaos.agent.configuration import Configuration
 from chaos.rehearsal.aids import aid_arguments, aid_environment, aid_path, simulated_aids
 from chaos.rehearsal.in_rank import storage
-from chaos.scenario.job import Job
+from chaos.scenario.models.job import Job
 
 PLAIN = Job(steps=8)
 

@@ -22,7 +22,7 @@ from chaos.run.launch.setup import AGENT_SITE, launch_spec
 from chaos.run.prepare.prepare import known_names, plan_cell
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 SCENARIO = """\
 chaos: 1

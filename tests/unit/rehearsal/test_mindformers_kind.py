@@ -19,7 +19,7 @@ from chaos.rehearsal.mindformers.strategy import strategy_of, write_strategies
 from chaos.run.prepare.prepare import known_names, plan_cell
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 OWN = Path(KIND.__class__.__module__.replace(".", "/")).parent
 SCENARIO = """\

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.plan.mechanism import NEEDS
+from chaos.plan.recovery.mechanism import NEEDS
 from chaos.rehearsal import job
 
 SCRIPTS = Path(job.__file__).parent / "jobs"

@@ -25,7 +25,7 @@ from chaos.plan.model import PlannedFault
 from chaos.run.inject.injection import Injection
 from chaos.run.launch.attempt import Attempt, JobFailed, Watch
 from chaos.run.launch.channel import Hello, Stranger
-from chaos.scenario.model import Deadlines
+from chaos.scenario.models.scenario import Deadlines
 from tests.unit.conftest import FakeClock
 from tests.unit.run.fakes import (
     LAUNCHER,

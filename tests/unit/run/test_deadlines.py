@@ -5,7 +5,7 @@ from __future__ import annotations
 from chaos.base.growth import in_words
 from chaos.base.wait import DeadlineExpired
 from chaos.run.deadlines import grown
-from chaos.scenario.model import Deadlines
+from chaos.scenario.models.scenario import Deadlines
 
 
 def test_few_ranks_have_the_deadlines_of_the_page() -> None:

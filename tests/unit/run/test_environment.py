@@ -12,7 +12,7 @@ from chaos.run.driver import _Runner
 from chaos.run.prepare.environment import deciding
 from chaos.run.prepare.inputs import InputChanged, Inputs
 from chaos.scenario.load import LoadedScenario
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 from tests.unit.fake_job.kind import FakeJobKind
 
 SHELL = {"HOME": "/root", "OMP_NUM_THREADS": "2", "MS_DEV_X": "1", "HCCL_DETERMINISTIC": "true", "MS_ENABLE_TFT": "{}"}

@@ -19,7 +19,7 @@ from chaos.platforms.nodes import END_NODES
 from chaos.run.prepare.prepare import known_names, needs_of_scenario, plan_cell
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import LoadedScenario, load_scenario
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 from chaos.soak.left_on_platform import left_on_platform
 
 SCENARIO = """chaos: 1

@@ -28,7 +28,7 @@ from chaos.machine.linux.process import identify, state
 from chaos.plan.model import Plan
 from chaos.run.session import Session, open_session, put_back_faults
 from chaos.run.watch.ports_left import left_of_port, listens
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 from chaos.store.directory import RunDirectory
 from tests.unit.conftest import MakeDeep
 from tests.unit.run.fakes import Watcher

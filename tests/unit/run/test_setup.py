@@ -14,7 +14,7 @@ from chaos.jobs.kind import Command
 from chaos.machine.job.protocol import LaunchSpec
 from chaos.machine.job.surroundings import whole
 from chaos.run.launch.setup import AGENT_SITE, launch_spec, write_agent_configuration, write_secret
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 PYTHON = Path("/venv/bin/python")
 

@@ -9,7 +9,7 @@ import pytest
 from chaos.plan.model import PlannedFault
 from chaos.plan.schedule import plain_trigger
 from chaos.run.inject.triggers import Known, armed_points, fires, log_texts, waiting_for
-from chaos.scenario.fault import Trigger
+from chaos.scenario.models.fault import Trigger
 
 
 def fault(trigger: dict[str, Any], *ranks: int) -> PlannedFault:

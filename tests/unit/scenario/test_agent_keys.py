@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from chaos.jobs.msrun import tft_switches
-from chaos.scenario.job import Job, allowed, injected
+from chaos.scenario.models.job import Job, allowed, injected
 
 FIVE = ("retry", "recover-in-place", "recover", "dump", "exit")
 

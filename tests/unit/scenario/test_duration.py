@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaos.scenario.duration import parse_duration, show_duration
+from chaos.scenario.models.duration import parse_duration, show_duration
 
 
 @pytest.mark.parametrize(

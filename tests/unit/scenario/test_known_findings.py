@@ -8,7 +8,7 @@ import pytest
 
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
-from chaos.scenario.model import Finding
+from chaos.scenario.models.scenario import Finding
 
 SCENARIO = """\
 chaos: 1

@@ -15,7 +15,7 @@ from jsonschema import Draft7Validator  # type: ignore[import-untyped]
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.find import is_scenario_file
 from chaos.scenario.load import LoadedScenario, load_scenario
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 from chaos.scenario.names import KnownNames
 from chaos.scenario.schema import scenario_schema
 from chaos.scenario.shape import homes_of_keys

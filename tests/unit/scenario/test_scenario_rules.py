@@ -9,10 +9,10 @@ from typing import get_args
 import pytest
 
 from chaos.scenario.errors import Problem, ScenarioError
-from chaos.scenario.ids import fault_ids
 from chaos.scenario.load import LoadedScenario, load_scenario
-from chaos.scenario.parallel import effective_parallel
-from chaos.scenario.terms import Phase
+from chaos.scenario.models.ids import fault_ids
+from chaos.scenario.models.parallel import effective_parallel
+from chaos.scenario.models.terms import Phase
 
 Problems = Callable[..., list[Problem]]
 Load = Callable[..., LoadedScenario]

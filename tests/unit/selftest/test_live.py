@@ -15,7 +15,7 @@ from chaos.agent.start import Agent
 from chaos.base.registry import registry
 from chaos.jobs.kind import Command, JobError, JobKind, Launch, Simulated
 from chaos.scenario.load import load_scenario
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 from chaos.selftest.catalogue import catalogue
 from chaos.selftest.defect import FILES, Defect
 from chaos.selftest.job import ARGUMENT, PLAIN, REHEARSAL, DefectiveJob

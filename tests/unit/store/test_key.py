@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaos.scenario.job import Job
-from chaos.scenario.model import Cluster, Parallel, Scenario
+from chaos.scenario.models.job import Job
+from chaos.scenario.models.scenario import Cluster, Parallel, Scenario
 from chaos.store.baseline_key import baseline_key, processor_model
 
 BASE: dict[str, Any] = {

@@ -16,7 +16,7 @@ from chaos.doctor import PROBES
 from chaos.jobs.kind import Command, JobError, Launch
 from chaos.jobs.mindformers.job import KIND
 from chaos.machine.job.protocol import Place
-from chaos.scenario.model import Scenario
+from chaos.scenario.models.scenario import Scenario
 
 CONFIGURATION = """\
 seed: 7

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from chaos.platforms.kubernetes import platform
-from chaos.platforms.kubernetes.api import Api, ApiError
+from chaos.platforms.kubernetes.client.api import Api, ApiError
 from chaos.platforms.kubernetes.fault_message import STATISTICS, STATISTICS_KEY, STATISTICS_NAMESPACE
 from chaos.platforms.kubernetes.names import PUBLIC_FAULT_KEY, PUBLIC_FAULT_LABEL
 from chaos.platforms.kubernetes.own import Own

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from chaos.platforms.kubernetes import credentials
-from chaos.platforms.kubernetes.api import NoKubernetes, connect
+from chaos.platforms.kubernetes.client import credentials
+from chaos.platforms.kubernetes.client.api import NoKubernetes, connect
 
 pytest.importorskip("kubernetes")
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from chaos.platforms.kubernetes import names
-from chaos.platforms.kubernetes.api import Api, ApiError
+from chaos.platforms.kubernetes.client.api import Api, ApiError
 from chaos.platforms.kubernetes.node_hold import UnreadableHold
 from chaos.platforms.kubernetes.own import NotOurs, Own
 

@@ -12,7 +12,7 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.heal.undo import UNDO_ACTIONS, CannotUndo, UndoContext
 from chaos.history.ledger import UndoStep
 from chaos.platforms.kubernetes import platform
-from chaos.platforms.kubernetes.api import Api, ApiError
+from chaos.platforms.kubernetes.client.api import Api, ApiError
 from chaos.platforms.kubernetes.identity import identity_of, refuse_another
 from chaos.platforms.kubernetes.own import NotOurs
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from chaos.platforms.kubernetes.check import Checked, Wanted, check_file
+from chaos.platforms.kubernetes.check.check import Checked, Wanted, check_file
 from chaos.platforms.kubernetes.workload import Named, manifests
 from chaos.scenario.errors import ScenarioError
-from chaos.scenario.job import Job
-from chaos.scenario.kubernetes import Kubernetes
+from chaos.scenario.models.job import Job
+from chaos.scenario.models.kubernetes import Kubernetes
 
 ASCENDJOB = """\
 apiVersion: mindxdl.gitee.com/v1

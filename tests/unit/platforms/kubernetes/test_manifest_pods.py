@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from chaos.platforms.kubernetes.check import check_file
-from chaos.platforms.kubernetes.check_commands import lost_exit_code
+from chaos.platforms.kubernetes.check.check import check_file
+from chaos.platforms.kubernetes.check.commands import lost_exit_code
 from tests.unit.platforms.kubernetes.test_manifest_check import ASCENDJOB, checked
 
 CONTAINER = "            - name: ascend\n"

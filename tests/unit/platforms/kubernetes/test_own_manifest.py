@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import yaml
 
-from chaos.platforms.kubernetes.check import Wanted
+from chaos.platforms.kubernetes.check.check import Wanted
 from chaos.platforms.kubernetes.own_manifest import own_objects, own_problems
 from chaos.platforms.kubernetes.workload import Named
 from chaos.run.prepare.prepare import known_names, plan_cell
 from chaos.scenario.errors import ScenarioError
-from chaos.scenario.kubernetes import Kubernetes
 from chaos.scenario.load import load_scenario
+from chaos.scenario.models.kubernetes import Kubernetes
 
 NAMED = Named("run-1", "chaos-1")
 

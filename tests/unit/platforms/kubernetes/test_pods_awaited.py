@@ -10,13 +10,13 @@ import pytest
 
 from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.kubernetes import platform
-from chaos.platforms.kubernetes.api import ApiError
+from chaos.platforms.kubernetes.client.api import ApiError
 from chaos.platforms.kubernetes.facts import pod_state
 from chaos.platforms.kubernetes.names import NODE_LABEL
 from chaos.platforms.kubernetes.platform import PodNodes
 from chaos.platforms.kubernetes.resources import POD
 from chaos.platforms.nodes import Site
-from chaos.scenario.kubernetes import Kubernetes
+from chaos.scenario.models.kubernetes import Kubernetes
 from tests.unit.conftest import FakeClock
 from tests.unit.platforms.kubernetes.standin_api import Cluster
 

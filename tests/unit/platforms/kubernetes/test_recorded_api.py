@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from chaos.platforms.kubernetes.api import Api, ApiError
+from chaos.platforms.kubernetes.client.api import Api, ApiError
+from chaos.platforms.kubernetes.client.watching import Change, Gap, watch
 from chaos.platforms.kubernetes.facts import FaultConfigMapFacts, PodFacts, PodGroupFacts
 from chaos.platforms.kubernetes.own import NotOurs, Own
 from chaos.platforms.kubernetes.resources import POD
-from chaos.platforms.kubernetes.watching import Change, Gap, watch
 from tests.unit.platforms.kubernetes.playback import Playback, playing, recording
 
 kubernetes = pytest.importorskip("kubernetes", reason="the kubernetes client is not installed")

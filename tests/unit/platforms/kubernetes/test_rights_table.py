@@ -6,7 +6,7 @@ import pytest
 
 from chaos.base.registry import registry
 from chaos.platforms.kubernetes import rbac
-from chaos.scenario.kubernetes import Kubernetes
+from chaos.scenario.models.kubernetes import Kubernetes
 
 ALWAYS = {
     ("jobs", "create"), ("jobs", "delete"), ("jobs", "list"),

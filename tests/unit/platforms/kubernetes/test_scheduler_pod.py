@@ -6,15 +6,15 @@ from typing import Any, cast
 
 import pytest
 
-from chaos.platforms.kubernetes.api import Api
+from chaos.platforms.kubernetes.client.api import Api
+from chaos.platforms.kubernetes.client.watching import Change
 from chaos.platforms.kubernetes.facts import PodFacts
 from chaos.platforms.kubernetes.names import REPLICA_TYPE
 from chaos.platforms.kubernetes.ranks import node_number
 from chaos.platforms.kubernetes.resources import POD
-from chaos.platforms.kubernetes.watching import Change
 from chaos.platforms.kubernetes.workload import Named, manifests
-from chaos.scenario.job import Job
-from chaos.scenario.kubernetes import Kubernetes
+from chaos.scenario.models.job import Job
+from chaos.scenario.models.kubernetes import Kubernetes
 from tests.cluster.standin_operator import Operator
 from tests.unit.platforms.kubernetes.standin_api import SETTINGS, Cluster
 

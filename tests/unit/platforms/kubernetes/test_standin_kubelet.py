@@ -11,9 +11,9 @@ from typing import Any, cast
 
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
-from chaos.platforms.kubernetes.api import Api
+from chaos.platforms.kubernetes.client.api import Api
+from chaos.platforms.kubernetes.client.watching import Change
 from chaos.platforms.kubernetes.facts import pod_state
-from chaos.platforms.kubernetes.watching import Change
 from tests.cluster.standin_kubelet import Kubelet, _Running
 
 POD: dict[str, Any] = {

@@ -12,10 +12,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from chaos.platforms.kubernetes import api as api_module
-from chaos.platforms.kubernetes import watching
-from chaos.platforms.kubernetes.api import Api, ApiError
-from chaos.platforms.kubernetes.watching import Change, Gap, Lost, Watcher, watch
+from chaos.platforms.kubernetes.client import api as api_module
+from chaos.platforms.kubernetes.client import watching
+from chaos.platforms.kubernetes.client.api import Api, ApiError
+from chaos.platforms.kubernetes.client.watching import Change, Gap, Lost, Watcher, watch
 
 kubernetes = pytest.importorskip("kubernetes", reason="the kubernetes client is not installed")
 

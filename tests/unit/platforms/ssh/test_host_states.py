@@ -19,7 +19,7 @@ from chaos.platforms.ssh import hand, reach
 from chaos.platforms.ssh.connection import HostUnreachable, LoginRefused
 from chaos.platforms.ssh.inventory import Host
 from chaos.platforms.ssh.platform import SshNode, _refuse_one_machine
-from chaos.scenario.ssh import Ssh
+from chaos.scenario.models.ssh import Ssh
 
 HOST = Host(
     name="first", address="192.0.2.1", port=22, user="u", key=None, known_hosts="", fingerprint=None,

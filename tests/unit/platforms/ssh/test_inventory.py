@@ -12,7 +12,7 @@ from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.ssh.inventory import Host, key_problem, read_inventory
 from chaos.platforms.ssh.platform import hosts_of
 from chaos.scenario.errors import ScenarioError
-from chaos.scenario.ssh import Ssh
+from chaos.scenario.models.ssh import Ssh
 
 PRINT = "SHA256:" + "a" * 43
 GOOD = f"""\

@@ -1,0 +1,59 @@
+"""``chaos analyze``: the verdict of a run, made again from its files."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from chaos.cli import codes
+from chaos.cli.debug import debug_option
+from chaos.cli.options import echo_json, json_option, reports_option
+from chaos.cli.paths import find_run
+
+
+@click.command("analyze", short_help="Judge a run again from its files.")
+@click.argument("run", default="latest", metavar="[RUN]")
+@click.option("--unbounded", is_flag=True, help="Read all of the run, however much it is and however long it takes.")
+@reports_option
+@json_option
+@debug_option
+def command(run: str, unbounded: bool, reports: Path, as_json: bool) -> int:
+    """Judge a run again from its files: plan, history, logs, checkpoints. Needs neither the job nor MindSpore.
+
+    RUN is a directory, or a name in the reports directory; by default the last run. Writes result.json and junit.xml
+    there. At most 32 GiB of it are read in all, 1 GiB of files that are mostly holes, and 500,000 files: a check that
+    would need more is unknown, and says so.
+
+    \b
+    Examples:
+      chaos analyze
+      chaos analyze /copied/from/elsewhere/reports/kill-rank-1 --json
+    """
+    directory = find_run(run, reports)
+    from chaos.store.directory import ADOPTED, INJECTED_FILE, RunDirectoryError, read_run
+
+    with suppress(RunDirectoryError):
+        if ADOPTED in read_run(directory):
+            raise click.UsageError(
+                f"{directory.name} is a fault in a job that was running already: nothing was planned, so there is no "
+                f"verdict; what came of it is in {directory / INJECTED_FILE}"
+            )
+    from chaos.checks.judge import RunUnreadable
+    from chaos.report.analyze import analyze
+
+    try:
+        result = analyze(directory, bounded=not unbounded)
+    except RunUnreadable as error:
+        raise click.UsageError(str(error)) from error
+    except OSError as error:
+        click.echo(f"chaos: the reports of {directory} cannot be written: {error}", err=True)
+        return codes.HARNESS
+    if as_json:
+        echo_json(result.to_json())
+    else:
+        from chaos.cli.show import show
+
+        show(result)
+    return codes.of_verdict(result.verdict)

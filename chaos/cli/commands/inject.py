@@ -1,0 +1,256 @@
+"""``chaos inject``: one fault in a job that runs already."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+from textwrap import indent
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from chaos.cli import codes
+from chaos.cli.debug import Settings, debug_option
+from chaos.cli.inject_view import of_ranks, report, show
+from chaos.cli.interrupt import ended_like_ctrl_c
+from chaos.cli.options import echo_json, job_option, json_option, reports_option, settings_option
+
+if TYPE_CHECKING:
+    from chaos.attach.inject import Injected
+    from chaos.faults.kind import FaultKind
+    from chaos.machine.running.adopted import AdoptedJob
+    from chaos.machine.running.running import JobProcess, RunningJob
+
+
+_SECONDS = "seconds"
+"""The parameter of kinds that last: how long. On the command line it is --for, with a unit."""
+
+
+@click.command("inject", short_help="Make one fault in a job that runs already.")
+@click.argument("kind", metavar="KIND")
+@job_option
+@click.option("--rank", "ranks", type=click.IntRange(min=0), multiple=True, required=True, help="Repeat it for more.")
+@click.option(
+    "--for", "duration", metavar="TIME", help="How long a fault that lasts does so: 10s, 2m. Default: until Ctrl-C."
+)
+@settings_option("A parameter of the fault: cores=0.5")
+@click.option("--dry-run", is_flag=True, help="Show what would be hit, and change nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask, where somebody could be asked.")
+@reports_option
+@json_option
+@debug_option
+def command(
+    kind: str,
+    name: str,
+    ranks: tuple[int, ...],
+    duration: str | None,
+    settings: dict[str, str],
+    dry_run: bool,
+    yes: bool,
+    reports: Path,
+    as_json: bool,
+) -> int:
+    """Make one fault in ranks of a job that runs already on this host, also in a container, and prove that it landed.
+
+    KIND is a fault that needs nothing from the job's start: kill, suspend, terminate, freeze, cpu-load, cpu-quota,
+    fd-limit, memory-load, connection-reset, or damage to a checkpoint (truncate-, flip-, partial-, stale-, remove- or
+    rename-checkpoint; the newest, or that of --set step=N); others say what they need. Only the ranks that are named
+    are hit, by PID and start time, and only files and connections of their own. The fault is undone at the end, and
+    the job goes on. What was done is recorded in the reports directory, how to undo it before it is done: `chaos heal`
+    does that if this command is killed. On a terminal it asks first.
+
+    \b
+    Examples:
+      chaos inject kill --rank 3 --job output/msrun_log --dry-run
+      chaos inject suspend --rank 0 --rank 1 --job 4711 --for 30s
+      chaos inject cpu-quota --rank 2 --job 4711 --set cores=0.5 --for 1m
+      chaos inject truncate-checkpoint --rank 0 --job output/msrun_log --dry-run
+
+    \b
+    Exit codes: 0 landed and undone, 2 not landed or unknown, 3 not undone or the
+    harness failed, 64 nothing was done (bad usage, no such job or rank),
+    130 interrupted.
+    """
+    from chaos.attach.choose import chosen_ranks, named_job
+    from chaos.base.registry import registry
+    from chaos.evidence.text import readable
+    from chaos.faults.kind import StillShown, in_running_job
+    from chaos.jobs.kind import JobError
+    from chaos.machine.running.running import survey
+
+    loaded: FaultKind = registry("faults").load(kind)
+    fault = in_running_job(loaded) or loaded
+    seconds = _seconds(duration, fault)
+    try:
+        found = survey()
+        job = named_job(found, name, here=Path.cwd())
+        chosen = chosen_ranks(job, ranks, name, here=Path.cwd(), all_jobs=found.jobs)
+    except JobError as error:
+        raise click.UsageError(readable(str(error))) from error
+    _refuse_what_needs_more(fault, job, chosen)
+    parameters = _parameters(fault, settings, seconds)
+    _refuse_what_this_machine_lacks(fault)
+    fault = _aimed(fault, chosen, parameters)
+    if dry_run:
+        show(job, chosen, fault, as_json=as_json)
+        return codes.PASS
+    with _held(chosen, hearing=not isinstance(fault, StillShown)) as held:
+        if sys.stdin.isatty() and sys.stderr.isatty() and not yes:
+            show(job, chosen, fault, as_json=False, to_errors=True)
+            click.confirm(f"{fault.name} {of_ranks(chosen)}?", abort=True, err=True)
+        result = _inject(fault, job, chosen, held, seconds, parameters, reports, as_json=as_json)
+    if as_json:
+        echo_json(result.to_json())
+    else:
+        report(result)
+    return _code(result)
+
+
+def _inject(
+    fault: FaultKind,
+    job: RunningJob,
+    chosen: list[JobProcess],
+    held: AdoptedJob,
+    seconds: float | None,
+    parameters: dict[str, Any],
+    reports: Path,
+    *,
+    as_json: bool,
+) -> Injected:
+    from chaos.attach.inject import inject
+    from chaos.cli.progress import open_progress
+
+    with ended_like_ctrl_c(), open_progress(to_errors=as_json) as progress:
+        return inject(
+            fault,
+            job,
+            chosen,
+            held,
+            seconds=seconds,
+            parameters=parameters,
+            reports=reports.absolute(),
+            progress=progress,
+            arguments=click.get_current_context().ensure_object(Settings).arguments,
+        )
+
+
+def _aimed(fault: FaultKind, chosen: list[JobProcess], parameters: dict[str, Any]) -> FaultKind:
+    """The kind with what it is to hit besides the ranks, found before anything is touched."""
+    from chaos.evidence.text import readable
+    from chaos.faults.kind import Aimed, FaultMissed
+
+    if not isinstance(fault, Aimed):
+        return fault
+    try:
+        return fault.aimed(chosen, parameters)
+    except (FaultMissed, OSError) as error:
+        raise click.UsageError(readable(f"{fault.name} would hit nothing: {error}")) from error
+
+
+def _seconds(duration: str | None, fault: FaultKind) -> float | None:
+    from chaos.faults.kind import StillShown
+    from chaos.scenario.models.duration import parse_duration
+
+    if duration is None:
+        return None
+    if not isinstance(fault, StillShown):
+        raise click.UsageError(f"--for: {fault.name} does not last, so it has no end")
+    try:
+        return parse_duration(duration)
+    except ValueError as error:
+        raise click.UsageError(f"--for {duration}: {error}") from error
+
+
+def _refuse_what_needs_more(fault: FaultKind, job: RunningJob, chosen: list[JobProcess]) -> None:
+    from chaos.base.registry import registry
+    from chaos.faults.example import example, needed_place, written
+    from chaos.faults.kind import AGENT, needed_from_start
+
+    why = needed_from_start(fault)
+    if why is None:
+        return
+    kinds = registry("faults")
+    scenario = example(fault, chosen[0].rank or 0, job.size or 0)
+    place = needed_place(scenario)
+    possible = [one for one in kinds.names() if needed_from_start(kinds.load(one)) is None]
+    text = (
+        f"{fault.name} cannot be made in a job that runs already: it {why}. "
+        f"In a job that runs: {', '.join(possible)}.\n"
+        "It belongs into a scenario, and the job is started by `chaos run SCENARIO`. A small one; cluster, job and "
+        f"values stand for your own{f', and it needs {place}' if place else ''}:\n\n{indent(written(scenario), '  ')}"
+    )
+    if why == AGENT:
+        from chaos.run.launch.setup import AGENT_SITE
+
+        text += (
+            f"\nThat adds PYTHONPATH={AGENT_SITE} and CHAOS_AGENT (what the agent is told, a file of the run) to the "
+            f"ranks' environment, from their first instruction on. PID {chosen[0].pid} was started without."
+        )
+    raise click.UsageError(text)
+
+
+def _parameters(fault: FaultKind, settings: dict[str, str], seconds: float | None) -> dict[str, Any]:
+    """What the fault is to be like. How long it lasts is told by --for; a kind that limits that has it here too."""
+    from chaos.plan.rules.parameters import Parameters
+    from chaos.scenario.errors import suggest
+
+    known: Parameters = getattr(fault, "parameters", {})
+    own = [name for name in known if name != _SECONDS]
+    if _SECONDS in settings and _SECONDS in known:
+        raise click.UsageError(f"--set {_SECONDS}: how long {fault.name} lasts is said by --for TIME")
+    given: dict[str, Any] = {}
+    for name, text in settings.items():
+        if name not in own:
+            raise click.UsageError(f"--set {name}: {fault.name} has no parameter {name!r}; {suggest(name, own)}")
+        given[name] = _value(text)
+        if not known[name].takes(given[name]):
+            one = known[name]
+            raise click.UsageError(f"--set {name}={text}: {name} of {fault.name} is {one.range} ({one.about})")
+    for name in own:
+        if known[name].required and name not in given:
+            one = known[name]
+            raise click.UsageError(f"{fault.name} needs --set {name}=…: {one.about}, {one.range}")
+    if (limited := known.get(_SECONDS)) is not None and limited.required:
+        if seconds is None or not limited.takes(seconds):
+            raise click.UsageError(f"{fault.name} needs --for {limited.least:g}s to {limited.most:g}s: {limited.about}")
+        given[_SECONDS] = seconds
+    return given
+
+
+def _value(text: str) -> object:
+    """A number where it is one, else the text."""
+    for number in (int, float):
+        with suppress(ValueError):
+            return number(text)
+    return text
+
+
+def _refuse_what_this_machine_lacks(fault: FaultKind) -> None:
+    from chaos.doctor import Machine, probe
+
+    missing = [one for one in probe(getattr(fault, "needs", ()), Machine()) if not one.ok]
+    if missing:
+        told = "; ".join(f"{one.need}: {one.seen}. {one.advice}" for one in missing)
+        raise click.UsageError(f"{fault.name} cannot be made on this machine: {told}")
+
+
+def _held(chosen: list[JobProcess], *, hearing: bool) -> AdoptedJob:
+    from chaos.machine.running.adopted import AdoptedJob
+
+    try:
+        return AdoptedJob([process.identity for process in chosen], hearing=hearing)
+    except PermissionError as error:
+        raise click.UsageError(
+            f"{of_ranks(chosen)}: this user may not signal it: call chaos as its user or as root"
+        ) from error
+    except (LookupError, ValueError, OSError) as error:
+        raise click.UsageError(f"{of_ranks(chosen)}: {error}") from error
+
+
+def _code(result: Injected) -> int:
+    if result.left:
+        return codes.HARNESS
+    if result.interrupted:
+        return codes.INTERRUPTED
+    return codes.PASS if result.outcome == "landed" else codes.UNKNOWN

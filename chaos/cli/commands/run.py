@@ -1,0 +1,212 @@
+"""``chaos run``: run scenarios and judge them."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from chaos.cli import codes
+from chaos.cli.debug import Settings, debug_option
+from chaos.cli.interrupt import ended_like_ctrl_c
+from chaos.cli.options import (
+    cell_option,
+    echo_json,
+    inventory_option,
+    json_option,
+    platform_option,
+    reports_option,
+    sdk_option,
+    set_option,
+)
+from chaos.cli.paths import find_run, make_reports
+from chaos.cli.scenarios import load, pick_cells, refuse_impossible
+from chaos.report.summary import Summary, write_summary
+from chaos.run.cells import run_cells
+from chaos.run.prepare.prepare import fresh_seed
+from chaos.scenario.pairs import pairs as compared
+
+if TYPE_CHECKING:
+    from chaos.run.driver import RunOutcome
+    from chaos.scenario.load import Cell, LoadedScenario
+
+
+@click.command("run", short_help="Run scenarios: start the job, inject the faults, judge.")
+@click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
+@set_option
+@platform_option
+@inventory_option
+@cell_option
+@click.option("--seed", type=click.IntRange(min=0), help="Seed for random targets, as an earlier run printed it.")
+@click.option("--baseline", metavar="auto|none|RUN", help="Fault-free run to compare with. Default: as the file says.")
+@reports_option
+@click.option("--keep-going", is_flag=True, help="Go on with the next cell after one that does not pass.")
+@sdk_option
+@click.option("--cores", type=click.IntRange(min=1), help="Cores this job may take. Default: all that are free.")
+@json_option
+@debug_option
+@click.pass_context
+def command(
+    context: click.Context,
+    scenarios: tuple[str, ...],
+    settings: dict[str, str],
+    platform: str | None,
+    inventory: Path | None,
+    cells: tuple[str, ...],
+    seed: int | None,
+    baseline: str | None,
+    reports: Path,
+    keep_going: bool,
+    sdk: str,
+    cores: int | None,
+    as_json: bool,
+) -> int:
+    """Start the job, inject the faults, watch the recovery and judge it.
+
+    SCENARIO is a file, a pipe, - for standard input, or a name in ./scenarios, in the nearest parent's scenarios/, or
+    in the repository's own. Every matrix cell gets a directory of its own in the reports directory; `latest` there
+    points at the last one, and summary.json tells about all cells of this call. Without --keep-going the first cell
+    that does not pass ends it.
+
+    \b
+    Examples:
+      chaos run kill-rank.yaml
+      chaos run kill-rank-phases.yaml --cell phase=forward --baseline none
+      chaos run scenarios/mechanisms --keep-going --json
+
+    \b
+    Exit codes: 0 pass, 1 fail, 2 unknown, 3 the harness failed,
+    64 bad usage or scenario, or this machine lacks what it needs,
+    130 interrupted. The worst cell decides.
+    """
+    loaded = [load(text, settings, platform, inventory) for text in scenarios]
+    pairs = pick_cells(loaded, cells)
+    draw_seed = fresh_seed() if seed is None else seed
+    refuse_impossible(pairs, sdk, draw_seed)
+    make_reports(reports)
+
+    from chaos.cli.failure import explain
+    from chaos.cli.progress import open_progress
+    from chaos.run.driver import RunOptions, run_cell
+
+    if baseline not in (None, "auto", "none"):
+        baseline = str(find_run(baseline, reports))
+    settled = context.ensure_object(Settings)
+    options = RunOptions(reports.resolve(), draw_seed, baseline, sdk, cores, settled.arguments)
+
+    def run_one(scenario: LoadedScenario, cell: Cell) -> RunOutcome:
+        with open_progress(to_errors=as_json) as progress:
+            outcome = run_cell(scenario, cell, options, progress)
+        if not as_json:
+            _print_result(outcome)
+        return outcome
+
+    def failed(error: Exception) -> str:
+        text = explain(error, ["run", *scenarios], debug=settled.debug)
+        click.echo(text, err=True)
+        return text
+
+    def save(so_far: Summary) -> None:
+        with suppress(OSError):  # told at the end
+            if so_far.cells:
+                write_summary(so_far, reports)
+
+    with ended_like_ctrl_c():
+        summary = run_cells(
+            pairs,
+            run_one,
+            started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            clock=time.monotonic,
+            keep_going=keep_going,
+            failed=failed,
+            done=save,
+        )
+    summary = _with_comparisons(summary, loaded)
+    saved = _save(summary, reports)
+    settled.kept = f"the verdict, {summary.verdict}, is in {reports / 'summary.json'}"
+    if as_json:
+        echo_json(_with_results(summary))
+    elif len(pairs) > 1:
+        _print_comparisons(summary)
+        _print_summary(summary, reports)
+    return _exit_code(summary) if saved else codes.HARNESS
+
+
+def _exit_code(summary: Summary) -> int:
+    if summary.interrupted:
+        return codes.INTERRUPTED
+    if without := [cell for cell in summary.cells if cell.verdict is None]:
+        return codes.USAGE if all(cell.refused for cell in without) else codes.HARNESS
+    return codes.of_verdict(summary.verdict)
+
+
+def _save(summary: Summary, reports: Path) -> bool:
+    """Write summary.json; False, and a line about it, where the disk does not take it."""
+    try:
+        if summary.cells:
+            write_summary(summary, reports)
+    except OSError as error:
+        click.echo(f"chaos: {reports / 'summary.json'} cannot be written: {error.strerror}", err=True)
+        return False
+    return True
+
+
+def _with_results(summary: Summary) -> dict[str, Any]:
+    """The summary with the result.json of each cell beside it."""
+    import json
+
+    plain = summary.to_json()
+    for entry in plain["cells"]:
+        path = Path(entry["directory"]) / "result.json" if entry["directory"] else None
+        entry["result"] = json.loads(path.read_text("utf-8")) if path and path.is_file() else None
+    return plain
+
+
+def _with_comparisons(summary: Summary, loaded: list[LoadedScenario]) -> Summary:
+    """The summary with every pair of cells compared that its scenario compares and that both were run."""
+    from chaos.report.compare import compare
+    from chaos.report.result import read_result
+
+    runs = {(cell.scenario, cell.cell): cell.directory for cell in summary.cells if cell.directory is not None}
+    found = []
+    for scenario in loaded:
+        for one, other in compared(scenario.cells):
+            first, second = (runs.get((cell.scenario.name, cell.name)) for cell in (one, other))
+            if first is not None and second is not None:
+                found.append(compare(read_result(Path(first)), read_result(Path(second))))
+    return replace(summary, comparisons=tuple(found))
+
+
+def _print_comparisons(summary: Summary) -> None:
+    from chaos.cli.show import show_comparison
+
+    for one in summary.comparisons:
+        click.echo("")
+        show_comparison(one)
+
+
+def _print_result(outcome: RunOutcome) -> None:
+    from chaos.cli.show import show, show_interrupted
+    from chaos.report.result import read_result
+
+    result = read_result(outcome.run_dir)
+    if outcome.interrupted and outcome.verdict != "fail":
+        show_interrupted(result, outcome.run_dir)
+    else:
+        show(result)
+
+
+def _print_summary(summary: Summary, reports: Path) -> None:
+    click.echo("")
+    for cell in summary.cells:
+        name = f"{cell.scenario}[{cell.cell}]" if cell.cell else cell.scenario
+        what = cell.verdict or ("refused" if cell.refused else "harness failed")
+        click.echo(f"{what:<14}  {cell.seconds:7.1f} s  {name}  {cell.run or ''}".rstrip())
+    for name in summary.not_run:
+        click.echo(f"{'not run':<14}  {'':9}  {name}")
+    click.echo(f"{summary.verdict}: {len(summary.cells)} cells run, see {reports / 'summary.json'}")

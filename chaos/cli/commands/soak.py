@@ -1,0 +1,335 @@
+"""``chaos soak``: run scenarios many times, on and on over interruptions."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from chaos.base.named_files import is_pipe
+from chaos.cli import codes
+from chaos.cli.debug import debug_option
+from chaos.cli.interrupt import ended_like_ctrl_c
+from chaos.cli.options import cell_option, echo_json, json_option, reports_option, sdk_option, set_option
+from chaos.cli.paths import make_reports
+from chaos.cli.random_soak import Drawn, draw_scenarios, print_summary, summarise
+from chaos.cli.scenarios import load, pick_cells, refuse_impossible
+from chaos.cli.with_parent import command_of
+from chaos.heal.heal import heal_all
+from chaos.run.prepare.known_failure import failing_checks, sdk_of
+from chaos.scenario.models.job import DEFAULT_KIND
+from chaos.scenario.pairs import pairs as compared
+from chaos.soak.recoveries import recipes
+from chaos.soak.soak import Keys, SoakRecord, SoakRun, Tally, keys_of_cells, still_to_run, tally_with_finding
+from chaos.soak.stoppable import StoppableRuns
+
+if TYPE_CHECKING:
+    from chaos.scenario.load import Cell, LoadedScenario
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+@click.command("soak", short_help="Run scenarios many times and add up the verdicts.")
+@click.argument("scenarios", nargs=-1, metavar="[SCENARIO...]")
+@click.option("--times", type=click.IntRange(min=1), help="Runs of each cell in all.  [default: 10; 1 with --random]")
+@click.option("--random", "number", type=click.IntRange(min=1), help="Draw so many good recoveries and run those.")
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    metavar="KIND",
+    help=f"Kind of the drawn jobs; may be repeated.  [default: {DEFAULT_KIND}]",
+)
+@click.option(
+    "--mechanism",
+    "mechanisms",
+    multiple=True,
+    type=click.Choice(tuple(recipes())),
+    help="Draw these only; may be repeated.",
+)
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Runs at the same time.")
+@click.option("--keep", type=click.Choice(["bad", "all"]), default="bad", show_default=True, help="Runs to keep.")
+@click.option("--kill", is_flag=True, help="Kill the harness of every run at a random moment, heal, look what is left.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="Seed of the moments of --kill, or of what --random draws (there: 1)."
+)
+@set_option
+@sdk_option
+@cell_option
+@reports_option
+@json_option
+@debug_option
+def command(
+    scenarios: tuple[str, ...],
+    times: int | None,
+    number: int | None,
+    kinds: tuple[str, ...],
+    mechanisms: tuple[str, ...],
+    jobs: int,
+    keep: str,
+    kill: bool,
+    seed: int | None,
+    settings: dict[str, str],
+    sdk: str,
+    cells: tuple[str, ...],
+    reports: Path,
+    as_json: bool,
+) -> int:
+    """Run every cell until it has run --times times in all, and say how often it passed.
+
+    Each finished run is a line of REPORTS/soak.jsonl. Started again after Ctrl-C, or after the machine went down, it
+    goes on with what is left; runs of other code, inputs or versions, or of a changed scenario, do not count. A cell
+    whose runs do not agree is flaky, and so is a known finding that does not always fail in the same checks; with
+    `always: false` its runs may pass too. One that fails in a check that its scenario does not name (key `failing`)
+    is bad. A finding of another SDK than the runs had does not count.
+
+    With --kill it is the harness that is tested: SIGKILL at a random moment, `chaos heal` (every fourth is killed too
+    and done again), then a search for processes, networks, mounts, directories, locks, containers where the run's
+    platform has some, and histories that cannot be read. A search that cannot be made counts as something left. Each
+    kill is a line of REPORTS/kills.jsonl, which is gone on with in the same way; runs that left something are kept.
+    It says which kinds of undo steps were open at no kill.
+
+    With --random the scenarios are drawn: recoveries that the plan says are good, so none of them may be blamed. The
+    seed gives the same ones again; each is kept in REPORTS/random/ and can be run by itself.
+
+    \b
+    Examples:
+      chaos soak scenarios/ --times 10 --jobs 2
+      chaos soak kill-rank.yaml --times 50 --reports soak/
+      chaos soak kill-rank.yaml disk-full.yaml --kill --times 100 --jobs 2
+      chaos soak --random 60 --seed 7 --reports soak/
+      chaos soak ttp-groups.yaml --sdk vendor --times 20
+
+    \b
+    Exit codes: 0 every run has passed (or failed as its finding says), 1 one
+    failed, 2 one is unknown or was not made, 3 the harness failed (with
+    --kill: something was left), 64 bad usage or scenario, 130 interrupted.
+    """
+    if (number is None) == (not scenarios):
+        raise click.UsageError("give scenarios, or --random for drawn ones")
+    make_reports(reports)
+    drawn: list[Drawn] = []
+    drawn_by = 1 if seed is None else seed
+    if number is None:
+        pairs = pick_cells([load(_not_piped(text), settings) for text in scenarios], cells)
+    else:
+        if settings or cells:
+            raise click.UsageError("a drawn scenario has neither variables nor cells: leave --set and --cell out")
+        draw = partial(draw_scenarios, kinds=kinds or (DEFAULT_KIND,), mechanisms=mechanisms, sdk=sdk)
+        drawn = draw(number, drawn_by, directory=reports / "random")
+        pairs = [(one.loaded, one.cell) for one in drawn]
+    refuse_impossible(pairs, sdk)
+    times = times or (10 if number is None else 1)
+    if kill:
+        from chaos.cli.soak_kills import soak_kills
+
+        with ended_like_ctrl_c():
+            return soak_kills(
+                pairs, reports, times=times, jobs=jobs, settings=settings, sdk=sdk, seed=seed, as_json=as_json
+            )
+    soak = _Soak(pairs, reports, times, jobs, keep == "all", settings, sdk)
+    with ended_like_ctrl_c():
+        interrupted = soak.run()
+    tallies = soak.tallies()
+    summary = summarise(drawn, soak.runs(), soak.other_runs(), reports) if drawn else None
+    if as_json:
+        told = {"times": times, "interrupted": interrupted, "cells": [one.to_json() for one in tallies]}
+        echo_json(told if summary is None else {**told, "random": {"seed": drawn_by, **summary}})
+    elif summary is not None:
+        print_summary(summary)
+    else:
+        _print(tallies, times, reports)
+    return codes.INTERRUPTED if interrupted else _exit_code(tallies, times)
+
+
+def _not_piped(text: str) -> str:
+    """A scenario that can be read again by every run, and by this command when it goes on after an interruption."""
+    if is_pipe(Path(text)):
+        raise click.UsageError(f"{text} is a pipe, which gives its content once, and every run reads it: give a file")
+    return text
+
+
+class _Soak:
+    """The runs that are left, and the processes that make them."""
+
+    def __init__(
+        self,
+        pairs: list[tuple[LoadedScenario, Cell]],
+        reports: Path,
+        times: int,
+        jobs: int,
+        keep_all: bool,
+        settings: dict[str, str],
+        sdk: str,
+    ) -> None:
+        groups = [*_groups(pairs)]
+        self._cells = {_name(cells): (loaded, cells) for loaded, cells in groups}
+        if len(self._cells) < len(groups):
+            raise click.UsageError("two of these scenarios have the same name; their runs could not be told apart")
+        self._settings = settings
+        self._sdk = sdk
+        self._keys = {name: self._key(name) for name in self._cells}
+        self._codes = {name: keys.of for name, keys in self._keys.items()}
+        self._reports = reports
+        self._times = times
+        self._jobs = jobs
+        self._keep_all = keep_all
+        self._record = SoakRecord(reports / "soak.jsonl")
+        self._started = StoppableRuns()
+
+    def runs(self) -> list[SoakRun]:
+        """The runs that count."""
+        return [run for run in self._record.runs() if self._codes.get(run.of) == run.code]
+
+    def other_runs(self) -> list[SoakRun]:
+        """The runs of these cells that do not count: other code, or another text of the scenario."""
+        return [run for run in self._record.runs() if self._codes.get(run.of, run.code) != run.code]
+
+    def tallies(self) -> list[Tally]:
+        """What each cell came to."""
+        runs = self.runs()
+        return [tally_with_finding(cells[0].scenario, name, runs) for name, (_, cells) in self._cells.items()]
+
+    def run(self) -> bool:
+        """Make the runs that are left; True when Ctrl-C has ended it."""
+        self._put_back()
+        left = list(still_to_run(list(self._cells), self.runs(), self._times))
+        click.echo(f"{len(left)} runs to make, {len(self.runs())} are recorded", err=True)
+        with ThreadPoolExecutor(self._jobs) as pool:
+            waiting: set[Future[SoakRun | None]] = set()
+            try:
+                for name in left:
+                    if len(waiting) == self._jobs:
+                        waiting = self._take(waiting)
+                    waiting.add(pool.submit(self._one, name))
+                while waiting:
+                    waiting = self._take(waiting)
+            except KeyboardInterrupt:
+                self._started.stop()
+                return True
+            except BaseException:
+                self._started.stop()
+                raise
+        return False
+
+    def _put_back(self) -> None:
+        """What was killed along with an earlier soak; its own runs end with a soak that is killed alone."""
+        for report in heal_all(self._reports):
+            for text in (*report.done, *report.failed):
+                click.echo(f"left by an earlier soak: {report.run}: {text}", err=True)
+
+    def _key(self, name: tuple[str, str]) -> Keys:
+        loaded, cells = self._cells[name]
+        return keys_of_cells(loaded, cells, self._settings, _PACKAGE, self._sdk)
+
+    def _take(self, waiting: set[Future[SoakRun | None]]) -> set[Future[SoakRun | None]]:
+        done, rest = wait(waiting, return_when=FIRST_COMPLETED)
+        for future in done:
+            if (run := future.result()) is not None:
+                self._record.append(run)
+                name = f"{run.scenario}[{run.cell}]" if run.cell else run.scenario
+                click.echo(f"{run.verdict or 'harness failed':<14}  {run.seconds:7.1f} s  {name}", err=True)
+        return rest
+
+    def _one(self, name: tuple[str, str]) -> SoakRun | None:
+        """Run a cell, or two that are compared, in a process of its own; None where it was interrupted."""
+        if self._started.stopped:
+            return None
+        loaded, cells = self._cells[name]
+        command = command_of(os.getpid(), ["run", str(loaded.path), "--json", "--sdk", self._sdk])
+        command += ["--reports", str(self._reports)]
+        command += [part for cell in cells if cell.name for part in ("--cell", cell.name)]
+        command += [part for key, value in self._settings.items() for part in ("--set", f"{key}={value}")]
+        if self._jobs > 1:
+            command += ["--cores", str(max(1, len(os.sched_getaffinity(0)) // self._jobs))]
+        started, since = time.time(), time.monotonic()
+        ended = self._started.finish(command)
+        if ended.code == codes.INTERRUPTED or self._started.stopped:
+            return None
+        if self._key(name).sources != self._keys[name].sources:
+            raise click.ClickException(
+                f"{loaded.path}: it, what its job is made of, a version, or the harness's own code, has changed since "
+                "the soak began: this run does not count; start the soak again"
+            )
+        verdict, runs, failing, sdk = _read(ended.output)
+        seconds = round(time.monotonic() - since, 1)
+        if verdict == "pass" and not self._keep_all:
+            for run in runs:
+                shutil.rmtree(self._reports / run, ignore_errors=True)
+            latest = self._reports / "latest"
+            if latest.is_symlink() and not latest.exists():
+                latest.unlink(missing_ok=True)
+        load = round(os.getloadavg()[0], 1)
+        code, made = self._codes[name], " ".join(runs) or None
+        return SoakRun(*name, code, verdict, made, round(started, 1), seconds, load, failing, sdk)
+
+
+def _groups(pairs: list[tuple[LoadedScenario, Cell]]) -> Iterator[tuple[LoadedScenario, tuple[Cell, ...]]]:
+    """What is run together: each cell by itself, or two that their scenario compares."""
+    for loaded in {id(loaded): loaded for loaded, _ in pairs}.values():
+        cells = [cell for other, cell in pairs if other is loaded]
+        together = [*compared(cells)]
+        paired = {id(cell) for pair in together for cell in pair}
+        alone = [(cell,) for cell in cells if id(cell) not in paired]
+        yield from ((loaded, group) for group in (*together, *alone))
+
+
+def _name(cells: tuple[Cell, ...]) -> tuple[str, str]:
+    return cells[0].scenario.name, " | ".join(cell.name for cell in cells)
+
+
+def _read(output: str) -> tuple[str | None, list[str], str, str]:
+    """Verdict and runs of what ``chaos run --json`` prints, comparisons included, the checks that fail, and the SDK.
+
+    None and none without a result.
+    """
+    try:
+        answer = json.loads(output)
+        runs = [cell["run"] for cell in answer["cells"] if cell["run"] is not None]
+        failed = any(cell["verdict"] is None for cell in answer["cells"])
+        results = [cell.get("result") or {} for cell in answer["cells"]]
+        failing = failing_checks(results, answer.get("comparisons", ()))
+        sdk = " ".join(sorted({sdk_of(one) for one in results if one}))
+        return None if failed or not answer["cells"] else answer["verdict"], runs, " ".join(failing), sdk
+    except (ValueError, KeyError, TypeError):
+        return None, [], "", ""
+
+
+def _print(tallies: list[Tally], times: int, reports: Path) -> None:
+    for one in tallies:
+        name = f"{one.scenario}[{one.cell}]" if one.cell else one.scenario
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in one.verdicts.items() if count)
+        counts += f" (differently: {'; '.join(one.failing)})" if len(one.failing) > 1 else ""
+        counts += f" (not by the finding: {', '.join(one.unexpected)})" if one.unexpected else ""
+        counts += f", {one.harness_failed} of the harness" if one.harness_failed else ""
+        mark = (
+            "flaky"
+            if one.flaky
+            else "good"
+            if one.good and one.runs >= times
+            else "open"
+            if one.good or not one.runs
+            else "bad"
+        )
+        click.echo(f"{mark:<6}  {one.runs:4} of {times}  {name}: {counts or 'no run'}")
+    good = sum(one.good and one.runs >= times for one in tallies)
+    click.echo(f"{good} of {len(tallies)} cells are good {times} times; the runs are in {reports / 'soak.jsonl'}")
+
+
+def _exit_code(tallies: list[Tally], times: int) -> int:
+    """Fewer runs than were asked for show nothing, whatever became of the others."""
+    if any(one.harness_failed for one in tallies):
+        return codes.HARNESS
+    bad = [one for one in tallies if one.runs and not one.good]
+    if any(one.verdicts["fail"] != 0 or one.wanted == "fail" for one in bad):
+        return codes.of_verdict("fail")
+    lacking = not tallies or any(one.runs < times for one in tallies)
+    return codes.of_verdict("unknown" if bad or lacking else "pass")

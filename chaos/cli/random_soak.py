@@ -1,0 +1,146 @@
+"""``chaos soak --random``: the drawn scenarios of a soak, and what their runs came to."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import click
+import yaml
+
+from chaos.base.registry import registry
+from chaos.plan.traits import JobTraits
+from chaos.run.prepare.prepare import chosen_sdk, known_names, plan_cell
+from chaos.run.prepare.versions import with_timings_of
+from chaos.scenario.errors import ScenarioError
+from chaos.scenario.load import load_scenario
+from chaos.scenario.models.mechanisms import mechanism_names
+from chaos.soak.recoveries import acting, counts_within_epoch, overwrites_names, propose, recipes, recovers
+from chaos.soak.soak import VERDICTS, SoakRun
+
+if TYPE_CHECKING:
+    from chaos.scenario.load import Cell, LoadedScenario
+
+_TRIES = 500
+"""Proposals for one scenario; so many impossible ones in a row mean that nothing like it is possible."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One scenario of a good recovery. ``kind`` is that of its job, ``acting`` the mechanisms that its plan has."""
+
+    loaded: LoadedScenario
+    cell: Cell
+    kind: str
+    acting: str
+
+
+def draw_scenarios(
+    number: int, seed: int, *, kinds: Sequence[str], mechanisms: Sequence[str], directory: Path, sdk: str = "auto"
+) -> list[Drawn]:
+    """Draw ``number`` scenarios and keep each as a file in ``directory``, to be run again by itself.
+
+    Kinds and mechanisms take turns; unless mechanisms are asked for, only those that a kind of job can have. A scenario
+    depends on the seed, its number, whose turn it is, and what the SDK that is asked for can do. Raises
+    click.UsageError where none can be drawn, and Refused where that SDK is not there.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    turns = [(kind, mechanism) for mechanism in mechanisms or recipes() for kind in kinds]
+    if not mechanisms:
+        turns = [turn for turn in turns if _can(*turn)]
+    return [_draw(seed, index, *turns[index % len(turns)], directory, sdk) for index in range(number)]
+
+
+def _can(kind: str, mechanism: str) -> bool:
+    """Whether a kind of job can take part in what a recipe is for; one of no single mechanism is for all kinds."""
+    able = registry("jobs").load(kind).traits.mechanisms
+    return able is None or mechanism not in mechanism_names() or mechanism in able
+
+
+def _draw(seed: int, index: int, kind: str, mechanism: str, directory: Path, sdk: str) -> Drawn:
+    traits: JobTraits = registry("jobs").load(kind).traits
+    draw = Random(f"{seed}/{index}/{kind}/{mechanism}")
+    name = f"random-{kind}-{seed}-{index}"
+    path = directory / f"{name}.yaml"
+    for _ in range(_TRIES):
+        proposal = propose(draw, kind=kind, mechanism=mechanism, variety=traits.starts_fast)
+        path.write_text(yaml.safe_dump({"chaos": 1, "name": name, **proposal}, sort_keys=False), "utf-8")
+        try:
+            loaded = load_scenario(path, names=known_names())
+            cell = loaded.cells[0]
+            plan = plan_cell(loaded, with_timings_of(chosen_sdk(sdk, cell.scenario), cell))
+        except ScenarioError:
+            continue
+        # What MindSpore is known to do wrong (docs/findings.md) is no good recovery.
+        if recovers(plan) and not (traits.mindspore and (counts_within_epoch(plan) or overwrites_names(plan))):
+            return Drawn(loaded, loaded.cells[0], kind, acting(plan))
+    path.unlink()
+    raise click.UsageError(f"no good recovery of {mechanism} could be drawn for jobs of kind {kind}")
+
+
+def summarise(
+    drawn: Sequence[Drawn], runs: Sequence[SoakRun], earlier: Sequence[SoakRun], reports: Path
+) -> dict[str, Any]:
+    """What the runs came to: by kind and mechanisms, the machine's load, and why those that did not pass did not.
+
+    ``earlier`` are runs of the same names by other code, which are only counted.
+    """
+    by_name = {one.loaded.cells[0].scenario.name: one for one in drawn}
+    own = [run for run in runs if run.scenario in by_name]
+    groups: dict[tuple[str, str], Counter[str]] = {}
+    for run in own:
+        one = by_name[run.scenario]
+        groups.setdefault((one.kind, one.acting), Counter())[run.verdict or "harness failed"] += 1
+    loads = [run.load for run in own]
+    return {
+        "drawn": len(drawn),
+        "runs": len(own),
+        "verdicts": _counts(own),
+        "by_mechanism": [
+            {"kind": kind, "acting": acting, "runs": counts.total(), **counts}
+            for (kind, acting), counts in sorted(groups.items())
+        ],
+        "load": {"mean": round(sum(loads) / len(loads), 1), "max": max(loads)} if loads else None,
+        "seconds": round(sum(run.seconds for run in own), 1),
+        "not_passed": [_why(run, reports) for run in own if run.verdict != "pass"],
+        "by_earlier_code": _counts(run for run in earlier if run.scenario in by_name),
+    }
+
+
+def print_summary(summary: dict[str, Any]) -> None:
+    """The summary for a terminal."""
+    for one in summary["by_mechanism"]:
+        counts = ", ".join(f"{one[name]} {name}" for name in (*VERDICTS, "harness failed") if name in one)
+        click.echo(f"{one['runs']:5}  {one['kind']:<10} {one['acting']:<24} {counts}")
+    for one in summary["not_passed"]:
+        click.echo(f"{one['verdict'] or 'harness failed'}: {one['scenario']} ({one['run']}, load {one['load']})")
+        for reason in one["reasons"]:
+            click.echo(f"    {reason}")
+    load = summary["load"]
+    told = f"; load average {load['mean']} in the mean, {load['max']} at most" if load else ""
+    counts = ", ".join(f"{count} {name}" for name, count in summary["verdicts"].items() if count) or "no run"
+    click.echo(f"{summary['runs']} of {summary['drawn']} drawn recoveries: {counts}{told}")
+    if summary["by_earlier_code"]:
+        counts = ", ".join(f"{count} {name}" for name, count in summary["by_earlier_code"].items())
+        click.echo(f"recorded by other code, and not counted: {counts}")
+
+
+def _counts(runs: Iterable[SoakRun]) -> dict[str, int]:
+    return dict(Counter(run.verdict or "harness failed" for run in runs))
+
+
+def _why(run: SoakRun, reports: Path) -> dict[str, Any]:
+    reasons = ["there is no result"]
+    for name in (run.run or "").split():
+        try:
+            result = json.loads((reports / name / "result.json").read_bytes())
+        except (OSError, ValueError):
+            continue
+        bad = [check for check in result["checks"] if check["verdict"] != "pass"]
+        reasons = [f"{one['verdict']} {one['name']}: {one['expected']} | {one['seen']}" for one in bad[:4]]
+    return {"scenario": run.scenario, "verdict": run.verdict, "run": run.run, "load": run.load, "reasons": reasons}

@@ -1,0 +1,1 @@
+"""What shows that a fault landed: deaths, silence, agreement of witnesses, conditions that held."""

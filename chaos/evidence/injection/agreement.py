@@ -1,0 +1,66 @@
+"""The evidence of a landing, held against what the rank recorded of the same act."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.injection.deaths import ACTING, wanted_end
+from chaos.evidence.proof import Case
+
+
+def agrees(event: str, *keys: str) -> Callable[[Case], Iterator[Doubt]]:
+    """The evidence tells under each key what the rank's first ``event`` of this fault tells there."""
+
+    def doubts(case: Case) -> Iterator[Doubt]:
+        rank = case.injection.rank
+        records = case.history.select(event, fault=case.fault.id, rank=rank)
+        own = next((one for one in records if one.pid == case.injection.pid), None)
+        if own is None:
+            return  # that it is missing is the doubt of the kind's own proof
+        for key in keys:
+            shown, recorded = case.evidence.get(key), own.data.get(key)
+            if shown != recorded:
+                text = f"the evidence for rank {rank} says {key} {shown!r}; its own record says {recorded!r}"
+                yield text, (case.landing.source, own.source)
+
+    return doubts
+
+
+def recorded(event: str, *keys: str) -> Callable[[Case], Iterator[Doubt]]:
+    """The same, and the rank has recorded ``event``: for kinds whose own proof looks at the evidence alone."""
+
+    def doubts(case: Case) -> Iterator[Doubt]:
+        rank, pid = case.injection.rank, case.injection.pid
+        records = case.history.select(event, fault=case.fault.id, rank=rank)
+        if all(record.pid != pid for record in records):
+            yield f"rank {rank} has not recorded that the fault acted in process {pid}", (case.landing.source,)
+        yield from agrees(event, *keys)(case)
+
+    return doubts
+
+
+def ends_as_shown(case: Case) -> Iterator[Doubt]:
+    """The evidence of a rank that ended itself names the act, and the code with which the rank must have ended."""
+    yield from agrees(ACTING, "act")(case)
+    wanted, code = wanted_end(case.fault), case.evidence.get("code")
+    if wanted is not None and code != wanted.code:
+        text = f"the evidence for rank {case.injection.rank} shows exit code {code}, not {wanted.code}"
+        yield text, (case.landing.source,)
+
+
+def hangs_as_shown(case: Case) -> Iterator[Doubt]:
+    """The evidence of a rank that hangs names the act, and the process lived then."""
+    yield from agrees(ACTING, "act")(case)
+    if (state := case.evidence.get("state")) != "alive":
+        text = f"the evidence for rank {case.injection.rank} shows its process as {state}, not alive"
+        yield text, (case.landing.source,)
+
+
+def severed_as_shown(case: Case) -> Iterator[Doubt]:
+    """The evidence of a link names what was done to the device."""
+    records = case.history.select("fault.device", fault=case.fault.id, rank=case.injection.rank)
+    shown = case.evidence.get("device")
+    if records and shown not in {one.data.get("action") for one in records}:
+        text = f"the evidence for rank {case.injection.rank} says {shown!r}, which its own record does not"
+        yield text, (case.landing.source, *(one.source for one in records))

@@ -1,0 +1,198 @@
+"""What proves a condition that was laid on ranks, and that it lasted as planned.
+
+A family says with :class:`Condition` what the evidence of a kind must show; :func:`condition` makes its proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.fields import Told, number
+from chaos.evidence.injection.unresponsive import silence_doubts
+from chaos.evidence.proof import Case, Part, Proof
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import PlannedFault
+from chaos.plan.sides import is_cut_off
+
+Judge = Callable[[Told, Told], "str | None"]
+"""From a fault's parameters and the evidence at one rank: what is missing in it, None where nothing."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """How evidence shows a condition.
+
+    Args:
+        shows: what the evidence must show when it lands.
+        still: what it must show just before the end, where that is looked at in another way.
+        unchanged: fields that must be then what they were when it landed.
+        taken: who may have taken it away, where it was to last until the launch has ended.
+        longest: seconds from the act until it is put back, at most. A slow harness or machine can make more of it than
+            the scenario says. With the stand-in's timings ``fast`` a rank is lost after 5 s of silence. TCP sends again
+            0.2, 0.6, 1.4, 3.0 and 6.2 s after what was lost, so a cut of more than 3 s is a silence of more than 6.
+        of_rank: it ends with the rank's own process, and by nothing else.
+    """
+
+    shows: Judge
+    still: Judge | None = None
+    unchanged: tuple[str, ...] = ()
+    taken: str = ""
+    longest: float | None = None
+    of_rank: bool = False
+
+
+def condition(shown: Condition, words: str, fields: tuple[str, ...], *parts: Part) -> Proof:
+    """The proof of a condition; ``parts`` are further doubts that its kind has."""
+
+    def doubts(case: Case) -> Iterator[Doubt]:
+        yield from condition_doubts(shown, case.history, case.fault, case.landing, case.evidence)
+        yield from silence_doubts(case.history, case.fault, case.landing, case.evidence, case.injection)
+        for part in parts:
+            yield from part(case)
+
+    return Proof(words, fields, doubts)
+
+
+def at_least(key: str, wanted: str, unit: str) -> Callable[[Told, Told], str | None]:
+    """The evidence has a number under ``key`` that reaches the parameter ``wanted``."""
+
+    def judge(parameters: Told, told: Told) -> str | None:
+        seen, limit = number(told, key), number(parameters, wanted)
+        if seen is None or limit is None or seen < limit:
+            return f"{key} is {told.get(key)}, and {wanted} {parameters.get(wanted)} {unit}"
+        return None
+
+    return judge
+
+
+def at_most(key: str, wanted: str, default: float) -> Callable[[Told, Told], str | None]:
+    """The evidence has a number under ``key`` that is within the parameter ``wanted``."""
+
+    def judge(parameters: Told, told: Told) -> str | None:
+        seen, limit = number(told, key), number({wanted: default, **parameters}, wanted)
+        if seen is None or limit is None or seen > limit:
+            return f"{key} is {told.get(key)}, and {wanted} {limit:g}"
+        return None
+
+    return judge
+
+
+def is_true(key: str) -> Callable[[Told, Told], str | None]:
+    def judge(parameters: Told, told: Told) -> str | None:
+        del parameters
+        return None if told.get(key) is True else f"{key} is {told.get(key)}"
+
+    return judge
+
+
+def is_text(key: str) -> Callable[[Told, Told], str | None]:
+    def judge(parameters: Told, told: Told) -> str | None:
+        del parameters
+        return None if isinstance(told.get(key), str) and told[key] else f"{key} is {told.get(key)}"
+
+    return judge
+
+
+_LOOK_SECONDS = 3.0
+"""How long before the last that its rank recorded a condition must have been seen. The harness looks all the time."""
+
+
+def condition_doubts(
+    shown: Condition, history: History, fault: PlannedFault, landing: Event, evidence: dict[str, object]
+) -> Iterator[Doubt]:
+    """Yield every reason to doubt that the condition was laid on one rank, and lasted as planned."""
+    if (doubt := shown.shows(fault.parameters, evidence)) is not None:
+        yield f"the evidence for rank {evidence.get('rank')} does not show it: {doubt}", (landing.source,)
+    seconds = number(fault.parameters, "seconds")
+    endings = history.select("fault.ending", fault=fault.id, attempt=landing.attempt)
+    if seconds is None:
+        if not shown.of_rank:
+            yield from _to_the_end(shown, history, fault, landing, evidence, endings)
+    elif not endings:
+        yield f"nothing tells when it ended, which was to be after {seconds:g} s", (landing.source,)
+    elif (lasted := (endings[0].mono - landing.mono) / 1e9) < seconds:
+        seen = f"it was to last {seconds:g} s, and ended with the launch after {lasted:.3f} s"
+        yield seen, (landing.source, endings[0].source)
+    elif (vanished := _vanished(shown, fault, evidence, endings[0])) is not None:
+        seen = f"nothing shows that rank {evidence.get('rank')} was under it up to its end: {vanished}"
+        yield seen, (landing.source, endings[0].source)
+    yield from _too_long(shown, history, fault, landing)
+
+
+def _too_long(shown: Condition, history: History, fault: PlannedFault, landing: Event) -> Iterator[Doubt]:
+    """What speaks against it that a silence nobody has to answer was put back before ranks may count as lost."""
+    longest = None if is_cut_off(fault) else shown.longest
+    made = history.select("fault.injecting", fault=fault.id, attempt=landing.attempt)
+    healed = history.select("fault.healed", fault=fault.id)
+    if longest is None or not made or not healed:
+        return
+    lasted = (healed[0].mono - made[0].mono) / 1e9
+    if lasted > longest:
+        seen = f"it was put back {lasted:.3f} s after it was made; after {longest:g} s ranks may count as lost"
+        yield seen, (made[0].source, healed[0].source)
+
+
+def _to_the_end(
+    shown: Condition, history: History, fault: PlannedFault, landing: Event, landed: Told, endings: list[Event]
+) -> Iterator[Doubt]:
+    """What speaks against it that a condition without an end of its own was there until the launch had ended."""
+    rank = landed.get("rank")
+    if not endings:
+        yield f"nobody looked whether rank {rank} was still under it when the launch ended", (landing.source,)
+        return
+    ending = endings[0]
+    if (vanished := _vanished(shown, fault, landed, ending)) is not None:
+        taken = f"; {shown.taken}" if shown.taken else ""
+        seen = f"nothing shows that rank {rank} was under it until the launch ended: {vanished}{taken}"
+        yield seen, (landing.source, ending.source)
+        return
+    own = _of_rank(landed, ending)
+    if own is None or own.get("ended") is not True:
+        return
+    looked = number(own, "looked")
+    until = _last_of(history, fault, landing, own, looked)
+    if looked is None or until is None or until - looked > _LOOK_SECONDS * 1e9:
+        late = "" if looked is None or until is None else f": the last look was {(until - looked) / 1e9:.3f} s before"
+        yield f"nothing shows that rank {rank} was under it until its process ended{late}", (ending.source,)
+    again = [
+        one
+        for one in history.select("agent.start", attempt=landing.attempt, rank=rank)
+        if one.pid != own.get("pid") and landing.maybe_before(one)
+    ]
+    if again:
+        seen = f"rank {rank} was started again as process {again[0].pid}, which was not under it: give it seconds"
+        yield seen, (again[0].source, landing.source)
+
+
+def _last_of(history: History, fault: PlannedFault, landing: Event, own: Told, looked: float | None) -> int | None:
+    """When the process last recorded anything, or another fault was made that hits it (ns); None: nothing tells."""
+    rank, pid = own.get("rank"), own.get("pid")
+    recorded = history.select(attempt=landing.attempt, rank=rank, pid=pid, writer="agent")
+    made = history.select("fault.injecting", attempt=landing.attempt, rank=rank, pid=pid)
+    others = [one for one in made if one.data.get("fault") != fault.id and one.mono >= (looked or 0)]
+    last = max((one.mono for one in recorded), default=None)
+    return None if last is None else min([last, *(one.mono for one in others)])
+
+
+def _of_rank(landed: Told, ending: Event) -> dict[str, Any] | None:
+    listed = ending.data.get("evidence")
+    told = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    return next((one for one in told if one.get("rank") == landed.get("rank")), None)
+
+
+def _vanished(shown: Condition, fault: PlannedFault, landed: Told, ending: Event) -> str | None:
+    """Why the evidence that was asked for just before the end does not show the condition; None where it does."""
+    own = _of_rank(landed, ending)
+    if own is None:
+        return "it was not looked at then"
+    if own.get("pid") != landed.get("pid"):
+        return f"process {own.get('pid')} was looked at, and it landed on process {landed.get('pid')}"
+    judge = shown.still or shown.shows
+    if (doubt := judge(fault.parameters, own)) is not None:
+        return doubt
+    other = next((key for key in shown.unchanged if own.get(key) != landed.get(key)), None)
+    return None if other is None else f"its {other} is {own.get(other)}, and was {landed.get(other)}"

@@ -1,0 +1,72 @@
+"""Ranks that are lost while they live, and when a node has ended that was given time to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timezone
+
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.injection.effect import effect_of
+from chaos.history.event import Event
+from chaos.plan.model import PlannedFault
+from chaos.plan.sides import is_cut_off
+
+
+def is_silenced(fault: PlannedFault) -> bool:
+    """Whether its ranks are lost to the job while they live."""
+    return effect_of(fault.kind).silenced is not None or is_cut_off(fault)
+
+
+_APART = 0.05
+"""Seconds by which the platform's time of day, which tells the end, and the history's own clock may be apart."""
+
+
+def ended_at(landing: Event) -> int | None:
+    """When the node of such a fault ended, on the clock of the history (ns); None where the landing does not tell.
+
+    The platform tells the time of day. It is placed by that of the landing, which was seen within moments of it.
+    """
+    return _end(landing, [one for one in landing.data.get("evidence") or [] if isinstance(one, Mapping)])
+
+
+def _end(landing: Event, evidence: Sequence[Mapping[str, object]]) -> int | None:
+    told = [one.get("node") for one in evidence]
+    times = [nanoseconds(one.get("finished")) for one in told if isinstance(one, Mapping)]
+    known = [one for one in times if one is not None]
+    return landing.mono - (landing.wall - max(known)) if known and len(known) == len(told) else None
+
+
+def early_doubts(
+    fault: PlannedFault, landing: Event, evidence: Sequence[Mapping[str, object]], injections: Sequence[Event]
+) -> Iterator[Doubt]:
+    """Whether a node that was told to stop has ended before its time was over, so by something else.
+
+    One order stops all ranks of a node; that it was given to the next of them is recorded when the node has ended.
+    """
+    default = effect_of(fault.kind).grace
+    if default is None:
+        return
+    grace = float(fault.parameters.get("grace", default))
+    nodes: dict[object, list[Mapping[str, object]]] = {}
+    for one in evidence:
+        shown = one.get("node")
+        nodes.setdefault(shown.get("container") if isinstance(shown, Mapping) else None, []).append(one)
+    for of_node in nodes.values():
+        ranks = {one.get("rank") for one in of_node}
+        orders = sorted((one for one in injections if one.rank in ranks), key=lambda one: one.mono)
+        end = _end(landing, of_node)
+        if orders and end is not None and (took := (end - orders[0].mono) / 1e9) < grace - _APART:
+            text = f"the node ended {took:.3f} s after the order to stop, and had {grace:g} s: something else ended it"
+            yield text, (landing.source, orders[0].source)
+
+
+def nanoseconds(told: object) -> int | None:
+    """A time in the words of RFC 3339, up to nanoseconds, in UTC; None where it is none."""
+    if not isinstance(told, str) or not told.endswith("Z"):
+        return None
+    whole, _, rest = told.removesuffix("Z").partition(".")
+    try:
+        seconds = datetime.fromisoformat(whole).replace(tzinfo=timezone.utc).timestamp()
+        return int(seconds) * 10**9 + int(rest.ljust(9, "0")[:9] or 0)
+    except ValueError:
+        return None

@@ -1,0 +1,88 @@
+"""Part of check ``injection``: proof that a rank stood still, or was cut off, until the harness let it go.
+
+What stops a process can be taken back by anybody: its parent, a debugger, an operator. So the proof at the landing is
+not enough. A process that stands still writes nothing; one that is off the network ends no step that needs the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.facts import signal_number, step_of
+from chaos.evidence.injection.effect import effect_of
+from chaos.evidence.injection.on_node import is_silenced
+from chaos.evidence.injection.triggers import HANDLER
+from chaos.evidence.proof import Case
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import PlannedFault
+from chaos.plan.points import point
+from chaos.plan.sides import is_cut_off
+
+_SIGKILL = 9
+_RELEASED = "barrier.released"
+
+
+def silence_doubts(
+    history: History, fault: PlannedFault, landing: Event, evidence: dict[str, object], injection: Event
+) -> Iterator[Doubt]:
+    """What speaks against it for the rank of ``injection``. Nothing for faults of another kind.
+
+    That a partition held until then is judged with the other conditions (:mod:`chaos.evidence.injection.conditions`).
+    The harness records ``fault.ending`` just before it lets go. Of a run without that event the heal is the end; there
+    a rank that is held at a barrier may have been let go from it a moment before that was recorded.
+    """
+    if not is_silenced(fault):
+        return
+    rank, pid = injection.rank, injection.pid
+    endings = history.select("fault.ending", fault=fault.id, attempt=landing.attempt)
+    ends = endings or history.select("fault.healed", fault=fault.id)
+    own = history.select(attempt=injection.attempt, rank=rank, pid=pid, writer="agent")
+    later = [one for one in own if landing.surely_before(one) and (not ends or one.surely_before(ends[0]))]
+    if not endings:
+        later = [one for one in later if one.event != _RELEASED]
+    if effect_of(fault.kind).cut_off or is_cut_off(fault):
+        later = [one for one in later if one.event == "step.end" and not may_end(one, own, landing, evidence)]
+    if later:
+        seen = f"rank {rank} went on after the landing: {later[0].event} (and {len(later) - 1} more events)"
+        yield seen, (later[0].source, landing.source)
+    elif endings and not is_cut_off(fault) and (why := _let_go(history, fault, evidence, endings[0])) is not None:
+        yield f"nothing shows that rank {rank} was under it up to its end: {why}", (endings[0].source, landing.source)
+
+
+def may_end(end: Event, own: list[Event], landing: Event, evidence: Mapping[str, object]) -> bool:
+    """Whether a rank without a network may still end this step: it was in it already, and past the all-reduce."""
+    step = step_of(end)
+    if not any(one.event == "step.begin" and step_of(one) == step and one.maybe_before(landing) for one in own):
+        return False
+    held = evidence.get("barrier")
+    at, phase = (held.get("step"), held.get("phase")) if isinstance(held, dict) else (None, None)
+    if at != step or not isinstance(at, int) or not isinstance(phase, str) or phase.startswith(HANDLER):
+        return True
+    return point(at, phase).contributed
+
+
+def _let_go(history: History, fault: PlannedFault, landed: Mapping[str, object], ending: Event) -> str | None:
+    """Why what was seen just before it was let go does not show that it was still so; None where it does."""
+    listed = ending.data.get("evidence")
+    told: list[dict[str, Any]] = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    own = next((one for one in told if one.get("rank") == landed.get("rank")), None)
+    if own is None or own.get("pid") != landed.get("pid"):
+        return "its process was not looked at then"
+    effect = effect_of(fault.kind)
+    if effect.silenced is not None and effect.silenced(own):
+        return None
+    if own.get("ended") is True:
+        exits = history.select("rank.exit", attempt=ending.attempt, rank=own.get("rank"), pid=own.get("pid"))
+        killed = [signal_number(one.data.get("signal")) == _SIGKILL for one in exits]
+        if not effect.stopped or killed == [True]:
+            return None
+        return "it had ended, and not by SIGKILL, which alone ends a process that is stopped"
+    return "somebody else may have let it go on before"
+
+
+def silence(case: Case) -> Iterator[Doubt]:
+    """The same as :func:`silence_doubts`, of a case."""
+    yield from silence_doubts(case.history, case.fault, case.landing, case.evidence, case.injection)

@@ -1,0 +1,72 @@
+"""Which mechanisms acted, by the calls into MindSpore's handlers, by the SDK's own log and by those of the ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from chaos.evidence.artifacts import Artifacts
+from chaos.history.reader import History
+from chaos.observe.logs.log_event import LogEvent
+from chaos.plan.recovery.registry import Signs, in_order
+
+REPAIR_BEGINS, STATE = "ttp.repair_begin", "ttp.state"
+
+
+@dataclass
+class Acted:
+    """Evidence by mechanism: what was seen, and where. ``listened`` says whether anybody was there to see."""
+
+    evidence: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    listened: bool = False
+
+    def add(self, mechanism: str, seen: str, where: str) -> None:
+        """Note a sign of a mechanism."""
+        self.evidence.setdefault(mechanism, []).append((seen, where))
+
+
+def mechanisms(history: History, artifacts: Artifacts, attempt: str) -> Acted:
+    """Every sign of a mechanism in one attempt."""
+    acted, signs = Acted(), all_signs()
+    acted.listened = history.first("agent.start", attempt=attempt) is not None
+    handlers = {handler: own.name for own in signs for handler in own.handlers}
+    for one in history.select("handler.enter", attempt=attempt):
+        name = str(one.data.get("name"))
+        if name in handlers:
+            acted.add(handlers[name], f"handler {name} on rank {one.rank}", one.source)
+    sign_of = _reader(signs)
+    for event in artifacts.sdk_events(attempt):
+        acted.listened = True
+        mechanism = sign_of(event)
+        if mechanism is not None:
+            acted.add(mechanism, f"the SDK's log: {event.kind.removeprefix('ttp.')}", event.source)
+    lines = {kind: (own.name, what) for own in signs for kind, what in own.ranks.items()}
+    for rank in sorted({one.rank for one in history.select("agent.start", attempt=attempt) if one.rank is not None}):
+        for event in artifacts.signs(attempt, rank):
+            if event.kind in lines:
+                mechanism, what = lines[event.kind]
+                acted.add(mechanism, f"the log of rank {rank}: {what}", event.source)
+    return acted
+
+
+def all_signs() -> tuple[Signs, ...]:
+    """The signs of all mechanisms, each once."""
+    found = {one.signs.name: one.signs for one in in_order() if one.signs is not None}
+    return tuple(found.values())
+
+
+def _reader(signs: tuple[Signs, ...]) -> Callable[[LogEvent], str | None]:
+    """Gives for a line of the SDK's log whose sign it is; a log may have very many."""
+    lines = {kind: own.name for own in signs for kind in own.lines}
+    states = {state: own.name for own in signs for state in own.states}
+    repairs = {word: own.name for own in signs for word in own.repairs}
+    other_repair = next((own.name for own in signs if own.any_repair), None)
+
+    def sign_of(event: LogEvent) -> str | None:
+        if event.kind == REPAIR_BEGINS:
+            return repairs.get(str(event.fields.get("repair")), other_repair)
+        if event.kind == STATE:
+            return states.get(str(event.fields.get("state")))
+        return lines.get(event.kind)
+
+    return sign_of

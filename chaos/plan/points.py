@@ -1,0 +1,80 @@
+"""When a trigger can fire: a point in the training, exact or as a lower bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple, get_args
+
+from chaos.scenario.models.terms import Phase
+
+PHASE_ORDER: tuple[str, ...] = get_args(Phase)
+"""Barrier names in the order in which one step passes them."""
+
+LAST_PHASE = PHASE_ORDER.index("checkpoint.end")
+"""The last barrier that an ordinary step passes; a checkpoint is loaded only in a rollback."""
+
+_ALL_REDUCE = PHASE_ORDER.index("allreduce.enter")
+
+
+class Point(NamedTuple):
+    """A barrier of a step, comparable: ``phase`` is the index in :data:`PHASE_ORDER`."""
+
+    step: int
+    phase: int
+
+    @property
+    def contributed(self) -> bool:
+        """Whether a rank at this point has already given its gradients to the all-reduce of the step."""
+        return self.phase > _ALL_REDUCE
+
+    @property
+    def splits(self) -> bool:
+        """Whether a rank at this point has left all other collectives of the step behind, but for the all-reduce."""
+        return self.phase == _ALL_REDUCE
+
+    @property
+    def last_complete(self) -> int:
+        """The last step that the others complete when a rank is lost here.
+
+        A rank that is lost up to the entry of the all-reduce leaves the others blocked in it, so the step before is
+        the last that all complete. Afterwards it has contributed: the others finish the step and block in the next one.
+        """
+        return self.step if self.contributed else self.step - 1
+
+    @property
+    def block(self) -> Point:
+        """The last point that the other ranks reach when a rank is lost here: the all-reduce that misses it."""
+        return Point(self.last_complete + 1, _ALL_REDUCE)
+
+    def __str__(self) -> str:
+        return f"{PHASE_ORDER[self.phase]} of step {self.step}"
+
+
+START = Point(1, 0)
+"""The first barrier of a job. Elapsed time is counted from here."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When a fault is injected: ``earliest`` is the exact point, or the earliest possible one where it is open."""
+
+    earliest: Point
+    exact: bool
+
+
+def point(step: int, phase: str | None) -> Point:
+    """The barrier of a trigger with a step; the default phase is the beginning of the step."""
+    return Point(step, PHASE_ORDER.index(phase or PHASE_ORDER[0]))
+
+
+def when_all(moments: Iterable[Moment]) -> Moment:
+    """All conditions must have come true: not before the latest of them."""
+    found = tuple(moments)
+    return Moment(max(moment.earliest for moment in found), all(moment.exact for moment in found))
+
+
+def when_any(moments: Iterable[Moment]) -> Moment:
+    """The first condition decides: not before the earliest of them."""
+    found = tuple(moments)
+    return Moment(min(moment.earliest for moment in found), all(moment.exact for moment in found))

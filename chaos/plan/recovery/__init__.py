@@ -1,0 +1,1 @@
+"""Which mechanism answers which faults, and what it must do."""

@@ -1,0 +1,86 @@
+"""Which ranks the SDK calls which of MindSpore's handlers on in a recovery, and the faults that are made there.
+
+``TrainFaultTolerance`` (MindSpore 2.10) registers no handler for ``rollback``; the new process of a lost rank registers
+its own only when the others have rebuilt their groups. Who gives a state is MindIO TFT's choice: the next rank of the
+replica group, in a circle. Source: what was seen of it (docs/conformance.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from chaos.plan.describe import ranks
+from chaos.plan.recovery.incident import Strike
+from chaos.plan.recovery.response import Context
+from chaos.plan.schedule import Scheduled
+
+_WHO: Mapping[str, str] = {
+    "stop": "those that live on",
+    "clean": "those that live on",
+    "rebuild_group": "those that live on",
+    "repair": "those that get a state, and the next of their replica groups that have one",
+    "save_ckpt": "the lowest that is left of each replica group",
+    "rename": "the last of those that save",
+}
+
+
+def sharing(groups: Sequence[tuple[int, ...]], broken: Collection[int]) -> tuple[int, ...]:
+    """The ranks that get a state and those that give one: for each broken rank the next sound one of its group."""
+    found: set[int] = set()
+    for members in groups:
+        for place, rank in enumerate(members):
+            if rank in broken:
+                others = (*members[place + 1 :], *members[:place])
+                found.update((rank, next((other for other in others if other not in broken), rank)))
+    return tuple(sorted(found))
+
+
+def spoilers(
+    context: Context,
+    strike: Strike,
+    mechanism: str,
+    entered: Mapping[str, tuple[int, ...]],
+    *,
+    apart_from: Collection[int] = (),
+) -> tuple[Scheduled, ...]:
+    """The faults because of which a recovery fails: those at the first handler at which one is made.
+
+    It comes to no later handler. Notes faults at that handler whose ranks do not enter it.
+
+    Args:
+        context: what is known of the scenario.
+        strike: what the recovery answers.
+        mechanism: the mechanism that acts.
+        entered: the ranks on which each handler is called, in the order in which they are; none where it is not.
+        apart_from: ranks that something else is noted of.
+    """
+    for handler, who in entered.items():
+        found = tuple(fault for fault in strike.inside if fault.handler == handler)
+        if not found or not who:
+            continue
+        for fault in found:
+            missing = [rank for rank in fault.fault.ranks if rank not in who and rank not in apart_from]
+            if missing:
+                _note(context, strike, mechanism, fault, who, missing)
+        return found
+    return ()
+
+
+def _note(
+    context: Context,
+    strike: Strike,
+    mechanism: str,
+    fault: Scheduled,
+    who: Sequence[int],
+    missing: Sequence[int],
+) -> None:
+    handler = fault.handler or ""
+    possible = [rank for rank in who if not (fault.lethal and rank in strike.hit)]
+    context.problems.add(
+        f"{fault.path}.target",
+        f"fault {fault.fault.id!r} is never reached on {ranks(missing)}: when {mechanism} answers fault "
+        f"{strike.first.fault.id!r} ({context.problems.where(strike.first.path)}), the SDK calls handler {handler} on "
+        f"{ranks(who)} only ({_WHO[handler]})",
+        text=f"rank {missing[0]}",
+        hint=f"target {ranks(possible)}" if possible else "use another handler",
+    )

@@ -1,0 +1,130 @@
+"""Strikes: the faults of a schedule, sorted by what has to answer them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from chaos.plan.pauses import during
+from chaos.plan.points import LAST_PHASE, PHASE_ORDER, Point
+from chaos.plan.problems import Problems
+from chaos.plan.recovery.steps import block_point
+from chaos.plan.schedule import ABNORMAL, PAUSE, Scheduled
+
+
+@dataclass(frozen=True)
+class Strike:
+    """Faults that one recovery has to answer: they land before the training stops because of the first of them.
+
+    ``inside`` are those that are made inside that recovery, at the entry of one of the SDK's handlers or while a
+    checkpoint is loaded, in the order of the scenario. ``failed`` names the mechanisms that have been tried on this
+    strike before, in order, and ``spoilt`` holds the faults because of which they failed. ``replaced`` are ranks that
+    got new processes meanwhile, and no state.
+    """
+
+    faults: tuple[Scheduled, ...]
+    inside: tuple[Scheduled, ...] = ()
+    failed: tuple[str, ...] = ()
+    spoilt: tuple[Scheduled, ...] = ()
+    replaced: tuple[int, ...] = ()
+
+    @property
+    def first(self) -> Scheduled:
+        """The fault that stops the training; where that is open, the first that can."""
+        exact = [fault for fault in self.faults if fault.moment.exact]
+        return min(exact or self.faults, key=lambda fault: fault.moment.earliest)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Ids of the faults that land before the recovery begins."""
+        return tuple(fault.fault.id for fault in self.faults)
+
+    @property
+    def hit(self) -> tuple[int, ...]:
+        """The ranks that they hit."""
+        return tuple(sorted({rank for fault in self.faults for rank in fault.fault.ranks}))
+
+    @property
+    def silent(self) -> frozenset[int]:
+        """Those whose process has ended or stopped."""
+        return frozenset(rank for fault in self.faults if fault.silences for rank in fault.fault.ranks)
+
+    def after(self, mechanism: str, consumed: Sequence[Scheduled]) -> Strike:
+        """What the next mechanism has to answer when this one has failed because of the faults ``consumed``."""
+        rest = tuple(fault for fault in self.inside if fault not in consumed)
+        return replace(self, inside=rest, failed=(*self.failed, mechanism), spoilt=(*self.spoilt, *consumed))
+
+
+def strikes(faults: Sequence[Scheduled]) -> tuple[Strike, ...]:
+    """The strikes of a schedule, in the order in which they come. Faults that nothing has to answer are in none."""
+    paused = during(faults)
+    waiting = [fault for inside in paused.values() for fault in inside]
+    rest = sorted(
+        (fault for fault in faults if fault.handler is None and _calls(fault) and fault not in waiting),
+        key=lambda fault: (fault.moment.earliest, not fault.moment.exact),
+    )
+    found: list[Strike] = []
+    while rest:
+        struck = _together(rest)
+        inside = (*paused.get(struck[0].fault.id, ()), *_in_rollback(struck[0], rest))
+        found.append(Strike(struck, inside))
+        rest = [fault for fault in rest if fault not in (*struck, *inside)]
+    for fault in faults:
+        if fault.handler is not None and found:
+            index = _which(found, fault)
+            found[index] = replace(found[index], inside=(*found[index].inside, fault))
+    return tuple(found)
+
+
+def _calls(fault: Scheduled) -> bool:
+    """Whether a mechanism has to answer the fault."""
+    return fault.lethal or fault.raised or fault.repaired_by is not None or fault.effect == PAUSE
+
+
+def _together(rest: Sequence[Scheduled]) -> tuple[Scheduled, ...]:
+    """The first fault, and with it every loss that comes before the training stops, or at a time that is open."""
+    if not rest[0].lethal:
+        return (rest[0],)
+    lethal = [fault for fault in rest if fault.lethal]
+    block = block_point([fault.moment for fault in lethal])
+    return tuple(fault for fault in lethal if not fault.moment.exact or block is None or fault.moment.earliest <= block)
+
+
+def _in_rollback(first: Scheduled, rest: Sequence[Scheduled]) -> tuple[Scheduled, ...]:
+    """The faults that are made in the rollback of an abnormal step, while the ranks load the checkpoint."""
+    if first.effect != ABNORMAL:
+        return ()
+    loading = Point(first.moment.earliest.step, PHASE_ORDER.index("checkpoint.load"))
+    return tuple(fault for fault in rest if fault.lethal and fault.moment.exact and fault.moment.earliest == loading)
+
+
+def _which(found: Sequence[Strike], fault: Scheduled) -> int:
+    """The strike whose recovery a fault at a handler comes in: that of the fault it waits for, else the first."""
+    waits = {part["after"] for part in (fault.fault.trigger, *fault.fault.trigger.get("all", ())) if "after" in part}
+    for index, strike in enumerate(found):
+        if waits & {*strike.ids, *(other.fault.id for other in strike.inside)}:
+            return index
+    return 0
+
+
+def check_apart(found: Sequence[Strike], problems: Problems) -> None:
+    """Two recoveries are two only if no rank can reach the second strike before it blocks because of the first."""
+    for earlier, later in pairwise(found):
+        one, other = earlier.first, later.first
+        first, second = one.moment.earliest, other.moment.earliest
+        if not one.raised and not other.raised:
+            continue  # the first one ends the job, or the mechanism that goes on says what it needs
+        if other.moment.exact and one.moment.exact and second > first.block and second.step > first.step:
+            continue
+        problems.add(
+            f"{other.path}.trigger",
+            f"fault {other.fault.id!r} at {second} is not apart from fault {one.fault.id!r} "
+            f"({problems.where(one.path)}) at {first}: a rank may reach it before all ranks have stopped for the "
+            "first repair, which is not yet supported by this version",
+            text=str(second),
+            hint=(
+                f"use a point behind {max(first.block, Point(first.step, LAST_PHASE))}, or hit the ranks of "
+                "both with one fault"
+            ),
+        )

@@ -1,0 +1,91 @@
+"""What a mechanism makes of a strike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from chaos.plan.model import Recovery
+from chaos.plan.problems import Problems
+from chaos.plan.recovery.incident import Strike
+from chaos.plan.recovery.steps import Loss, first_loss, may_be_ahead
+from chaos.plan.rules.constraints import Violation
+from chaos.plan.schedule import Scheduled
+from chaos.scenario.models.scenario import Scenario
+from chaos.scenario.models.terms import Mechanism
+
+PROVE_NONE = "write expect.checkpoint: none if that is what the scenario wants to prove"
+
+
+@dataclass(frozen=True)
+class Context:
+    """What every mechanism knows of the scenario. ``on`` are the mechanisms that are switched on, implied ones too.
+
+    ``before`` holds the recoveries that have let the training go on until now, ``faults`` the whole schedule.
+    """
+
+    scenario: Scenario
+    groups: Sequence[tuple[int, ...]]
+    on: tuple[Mechanism, ...]
+    problems: Problems
+    before: tuple[Recovery, ...] = ()
+    faults: Sequence[Scheduled] = ()
+
+    def loss(self, strike: Strike) -> Loss:
+        """How the training stops because of a strike."""
+        loss = first_loss([fault.moment for fault in strike.faults], self.scenario.job.steps)
+        loss = loss.within(self.steps_per_update, self.scenario.job.steps)
+        if loss.at is None:
+            return loss
+        hit = {rank for fault in strike.faults if fault.moment.earliest == loss.at for rank in fault.fault.ranks}
+        ahead = may_be_ahead(loss.at, hit, self.groups, self.on)
+        return replace(loss, highest=max(loss.highest, loss.at.step), ahead=ahead) if ahead else loss
+
+    @property
+    def steps_per_update(self) -> int:
+        """Steps that come to one update of the optimizer."""
+        return self.scenario.job.steps_per_update or 1
+
+    def last_update(self, step: int) -> int:
+        """The last step up to this one that made an update: to it the SDK goes back, since it counts no others."""
+        return step - step % self.steps_per_update
+
+    def goes_back(self, step: int) -> str:
+        """Why training goes on after an earlier step than ``step``, the last complete one; nothing where it does not.
+
+        MindSpore sets the accumulated gradients (``accu_grads``) to zero after a repair.
+        """
+        if self.last_update(step) == step:
+            return ""
+        return (
+            f"step {step} is the last that is sure to be complete, and the optimizer makes an update once in "
+            f"{self.steps_per_update} steps (job.steps_per_update): the SDK goes back to the last one, so training "
+            f"goes on after step {self.last_update(step)}, with nothing accumulated"
+        )
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a mechanism answers a strike.
+
+    ``recovery`` is None where it cannot act at all. The launch ends with it where ``ends`` is True; otherwise training
+    goes on after it, or, where the recovery is planned to fail, the next mechanism is asked about ``left``. ``why`` is
+    the reason for the mechanism, ``how`` that for the step, each without its full stop. ``cause`` is the path of the
+    scenario's key that it follows from. ``dead`` are the ranks that are lost to an end-of-life checkpoint, ``loss`` how
+    the training stops where it ends.
+    """
+
+    recovery: Recovery | None
+    why: str
+    cause: str
+    how: str = ""
+    ends: bool = False
+    left: Strike | None = None
+    loss: Loss | None = None
+    dead: tuple[int, ...] = ()
+
+
+def note(violation: Violation, problems: Problems, *more: str) -> None:
+    """Note a violated constraint as a problem, with more hints than its own."""
+    hint = "; ".join(part for part in (violation.hint, *more) if part)
+    problems.add(violation.path, violation.message, text=violation.text, hint=hint)

@@ -1,0 +1,1 @@
+"""What a plan refuses: one rule a module."""

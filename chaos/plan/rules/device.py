@@ -1,0 +1,63 @@
+"""What depends on the device that a job trains on: what MindSpore has there, and what a platform can carry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaos.plan.platform_traits import PlatformTraits
+from chaos.plan.rules.constraints import Violation
+from chaos.plan.traits import JobTraits
+from chaos.scenario.models.scenario import Scenario
+
+_ASCEND_ONLY = "MindIO adapter only support on Ascend device but got device CPU!"
+"""What MindSpore 2.10 raises where fault tolerance is switched on elsewhere (TrainFaultTolerance._check_init)."""
+
+
+def device_violations(scenario: Scenario, traits: JobTraits, platform: PlatformTraits) -> Iterator[Violation]:
+    """What the scenario asks for and the device, or the host that it is in, does not have."""
+    job, kind = scenario.job, f"job kind {scenario.job.kind!r}"
+    if job.device not in traits.devices:
+        yield Violation(
+            "job.device",
+            f"{kind} does not train on {job.device}",
+            text=job.device,
+            hint=f"use {' or '.join(sorted(traits.devices))}, or the job kind mindspore",
+        )
+        return
+    if job.timings == "hardware" and job.device != "Ascend":
+        yield Violation(
+            "job.timings",
+            f"the budgets of hardware are for jobs on Ascend, but the job trains on {job.device}",
+            text=job.timings,
+            hint="use fast or vendor, or set job.device: Ascend",
+        )
+    if job.resume_arguments and not traits.resumes_periodic:
+        yield Violation(
+            "job.resume_arguments",
+            f"{kind} tells its script by itself that the job is started again",
+            hint="leave it out, or use the job kind mindspore",
+        )
+    if not traits.genuine:
+        return
+    if job.protection and job.device == "CPU":
+        yield Violation(
+            "job.device",
+            f"on a CPU MindSpore has no fault tolerance ({_ASCEND_ONLY}), {kind} puts nothing in its place, and "
+            f"{', '.join(job.protection)} is on",
+            text=job.device,
+            hint="leave job.protection empty, set job.device: Ascend, or use the job kind rehearsal",
+        )
+    if job.controller != "rank 0":
+        yield Violation(
+            "job.controller",
+            f"{kind} hosts no controller outside the ranks: on a cluster MindCluster's agent does",
+            text=job.controller,
+            hint="leave it out, or use the job kind rehearsal",
+        )
+    if scenario.cluster.nodes > 1 and platform.one_launcher:
+        yield Violation(
+            "cluster.nodes",
+            f"{kind} starts every rank on this host, so there is one node",
+            text=str(scenario.cluster.nodes),
+            hint=platform.for_hosts,
+        )

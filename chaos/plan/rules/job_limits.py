@@ -1,0 +1,82 @@
+"""What a kind of job cannot do, refused by name before the start: sizes of parallelism, mechanisms, aids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+
+from chaos.plan.describe import count
+from chaos.plan.rules.constraints import Violation
+from chaos.plan.topology.layout import Layout
+from chaos.plan.traits import JobTraits
+from chaos.scenario.models.job import Job
+from chaos.scenario.models.mechanisms import mechanism_names
+from chaos.scenario.models.scenario import Scenario
+
+_BY_PATH = {"path": "", "callback": ", or let the agent come by PYTHONPATH (job.loading: path)"}
+
+
+def spoken_kind(job: Job) -> str:
+    """The kind of a job, and how its agent comes in where it makes a difference, in words."""
+    return f"job kind {job.kind!r}{'' if job.loading == 'path' else ', with its agent as a callback,'}"
+
+
+def job_violations(scenario: Scenario, layout: Layout, traits: JobTraits) -> Iterator[Violation]:
+    """What the scenario asks for and this kind of job does not support. A script of the scenario slices as it likes."""
+    kind = spoken_kind(scenario.job)
+    if traits.most_ranks is not None and layout.ranks > traits.most_ranks:
+        yield Violation(
+            "cluster.ranks",
+            f"{kind} trains on {count(traits.most_ranks, 'rank')} at most, and there are {layout.ranks}",
+            text=str(layout.ranks),
+            hint=f"use ranks: {traits.most_ranks}{_BY_PATH[scenario.job.loading]}",
+        )
+    if traits.most_stages is not None and layout.stages > traits.most_stages:
+        yield Violation(
+            "cluster.parallel.pipeline_stage",
+            f"{kind} does not train in pipeline stages, but pipeline_stage is {layout.stages}",
+            text=str(layout.stages),
+            hint=f"use pipeline_stage: {traits.most_stages}, or run the scenario on a job kind that has stages",
+        )
+    if scenario.job.loading not in traits.loading:
+        yield Violation(
+            "job.loading",
+            f"{kind} registers no callbacks of its own, so the agent comes by PYTHONPATH only",
+            text=scenario.job.loading,
+            hint="leave it out, or use the job kind mindformers",
+        )
+    yield from _not_done(scenario, traits, kind)
+    if scenario.job.script is None and not traits.own_script:
+        yield Violation("job.script", f"{kind} has no script of its own", hint="name yours: job.script")
+    if scenario.job.script is not None:
+        return
+    for key, size, known in (
+        ("model_parallel", layout.model, traits.slices),
+        ("optimizer_weight_shard_size", layout.shards, traits.shards),
+    ):
+        if known is not None and size not in known:
+            sizes = ", ".join(map(str, sorted(known)))
+            yield Violation(
+                f"cluster.parallel.{key}",
+                f"the script of {kind} cannot slice its weights by {key} {size}",
+                text=str(size),
+                hint=f"use one of {sizes}, or name a script of your own (job.script)",
+            )
+
+
+def _not_done(scenario: Scenario, traits: JobTraits, kind: str) -> Iterator[Violation]:
+    """Mechanisms and aids that the scenario asks for, and this kind of job does not have."""
+    for mechanism in scenario.job.protection:
+        if traits.mechanisms is not None and mechanism not in traits.mechanisms:
+            known = ", ".join(one for one in mechanism_names() if one in traits.mechanisms)
+            knows = f"it knows {known}; run the scenario on another job kind, such as rehearsal"
+            yield Violation(
+                "job.protection",
+                f"{kind} does not take part in {mechanism}",
+                text=mechanism,
+                hint=knows if known else f"leave job.protection empty{_BY_PATH[scenario.job.loading]}",
+            )
+    for key, why in traits.lacks.items():
+        value: object = reduce(getattr, key.split("."), scenario)
+        if value not in (None, False):
+            yield Violation(key, f"{kind} {why}", text=str(value), hint=f"leave {key} out, or use another job kind")

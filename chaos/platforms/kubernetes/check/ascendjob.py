@@ -1,0 +1,68 @@
+"""Part of the check of a manifest: what Ascend Operator asks of an AscendJob, besides the recovery.
+
+Source: ``ascend-operator/pkg/controllers/v1/ascendjob_validate.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaos.platforms.kubernetes import names
+from chaos.platforms.kubernetes.check.pods import templates
+from chaos.platforms.kubernetes.documents import Placed
+from chaos.scenario.errors import Problem, suggest
+
+_TYPES = ("Scheduler", "Worker")
+_MOST_REPLICAS = 20_000
+
+
+def ascendjob_problems(job: Placed) -> Iterator[Problem]:
+    """What Ascend Operator refuses, or does not do as meant."""
+    framework = job.at("metadata", "labels", names.FRAMEWORK)
+    if framework is None:
+        yield job.nearest("metadata", "labels").problem(
+            "there is no label framework, so Ascend Operator does not know what to set up", "framework: mindspore"
+        )
+    elif framework.data != names.MINDSPORE:
+        yield framework.problem(f"framework is {framework.data}: this harness drives jobs of MindSpore")
+    policy = job.at("spec", "successPolicy")
+    if policy is not None and policy.data not in ("", "AllWorkers"):
+        yield policy.problem(f"successPolicy is {policy.data!r}: AllWorkers or nothing is allowed")
+    replicas = job.at("spec", "replicaSpecs")
+    if replicas is None or not list(replicas.items()):
+        yield job.nearest("spec", "replicaSpecs").problem("spec.replicaSpecs is empty: the job has no pods")
+        return
+    for name, spec in replicas.items():
+        yield from _replica(name, spec)
+    pods = templates(job, "ascendjob")
+    if "Scheduler" not in dict(replicas.items()) and sum(one.replicas * one.npus for one in pods) > 1:
+        yield replicas.problem(
+            "there is no Scheduler: MindSpore's ranks find each other through it, and Ascend Operator refuses more "
+            "than one NPU without it"
+        )
+    least = job.at("spec", "runPolicy", "schedulingPolicy", "minAvailable")
+    total = sum(one.replicas for one in pods)
+    if least is not None and isinstance(least.data, int) and least.data > total:
+        yield least.problem(f"minAvailable is {least.data}, but the job has {total} pods: it would never start")
+
+
+def _replica(name: str, spec: Placed) -> Iterator[Problem]:
+    if name not in _TYPES:
+        yield spec.problem(f"replica type {name} is not of MindSpore", suggest(name, _TYPES, "types"))
+        return
+    count = spec.at("replicas")
+    if count is not None and (not isinstance(count.data, int) or not 0 <= count.data <= _MOST_REPLICAS):
+        yield count.problem(f"replicas is {count.data}: a number from 0 to {_MOST_REPLICAS} is wanted")
+    elif name == "Scheduler" and count is not None and count.data != 1:
+        yield count.problem(f"there must be exactly one Scheduler, not {count.data}")
+    containers = spec.at("template", "spec", "containers")
+    found = list(containers.each()) if containers is not None else []
+    named = [one for one in found if (own := one.at("name")) is not None and own.data == names.CONTAINER]
+    if not named:
+        yield spec.nearest("template", "spec", "containers").problem(
+            f"no container of {name} is called {names.CONTAINER}: Ascend Operator sets up no other"
+        )
+    for one in named:
+        image = one.at("image")
+        if image is None or not image.data:
+            yield one.problem(f"container {names.CONTAINER} of {name} has no image")

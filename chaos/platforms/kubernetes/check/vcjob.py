@@ -1,0 +1,64 @@
+"""Part of the check of a manifest: what a Volcano job says that MindCluster's rescheduling contradicts.
+
+Source: MindCluster, the page on a job's YAML, table of vcjob (``policies``, ``recover_policy_path``), August 2026.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaos.platforms.kubernetes import names
+from chaos.platforms.kubernetes.check.pods import Template
+from chaos.platforms.kubernetes.documents import Placed
+from chaos.scenario.errors import Problem
+
+_EVENT = "PodFailed"
+_DEFAULT_EVENT = "PodEvicted"
+_DEFAULT_ACTION = "RestartJob"
+
+
+def vcjob_problems(job: Placed, pods: list[Template]) -> Iterator[Problem]:
+    """Yield policies by which Volcano acts beside MindCluster."""
+    policies = job.at("spec", "policies")
+    found = [_policy(entry) for entry in policies.each()] if policies is not None else []
+    retries = job.at("metadata", "labels", names.FAULT_RETRY_TIMES)
+    wanted = _wanted_action(job, pods)
+    if (retries is not None and str(retries.data) != "0") or wanted != "Ignore":
+        if (_EVENT, wanted) not in found or len(found) > 1:
+            yield (policies or job.nearest("spec")).problem(
+                f"policies say {_said(found)}; with {_because(wanted)} Volcano must have {_EVENT} with {wanted} "
+                "alone, or it restarts the job by itself beside MindCluster",
+                f"policies: [{{event: {_EVENT}, action: {wanted}}}]",
+            )
+    elif policies is not None and found and _on(job.at("metadata", "labels", names.POD_RESCHEDULING)):
+        yield policies.problem(
+            f"policies say {_said(found)}; with pod-rescheduling and without fault-retry-times there must be none",
+            "leave policies out",
+        )
+
+
+def _wanted_action(job: Placed, pods: list[Template]) -> str:
+    """RestartTask where a pod alone is rescheduled (``recover_policy_path: pod``), else nothing of Volcano's own."""
+    places = [job, *(pod.place for pod in pods)]
+    paths = [place.at("metadata", "annotations", names.RECOVER_POLICY) for place in places]
+    return "RestartTask" if any(path is not None and path.data == "pod" for path in paths) else "Ignore"
+
+
+def _because(wanted: str) -> str:
+    return names.FAULT_RETRY_TIMES if wanted == "Ignore" else f"{names.RECOVER_POLICY}: pod"
+
+
+def _policy(entry: Placed) -> tuple[str, str]:
+    event, action = entry.at("event"), entry.at("action")
+    return (
+        _DEFAULT_EVENT if event is None else str(event.data),
+        _DEFAULT_ACTION if action is None else str(action.data),
+    )
+
+
+def _said(found: list[tuple[str, str]]) -> str:
+    return ", ".join(f"{event} with {action}" for event, action in found) or "nothing"
+
+
+def _on(label: Placed | None) -> bool:
+    return label is not None and label.data == "on"

@@ -1,0 +1,1 @@
+"""How the harness talks to an API server: credentials, transport, requests, watching."""

@@ -1,0 +1,72 @@
+"""Asking a cluster whose API cannot answer just now: its server starts again, or has too much to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from chaos.base.clock import SYSTEM_CLOCK, Clock
+from chaos.platforms.kubernetes.client.api import Api, ApiError
+
+T = TypeVar("T")
+
+ANSWER_SECONDS = 20.0
+"""How long the API may give no answer: an API server that is alone takes about 10 s to start again."""
+
+_AGAIN_SECONDS = 0.2
+
+
+def answered(ask: Callable[[], T]) -> T | None:
+    """What the cluster's API says; None where it cannot answer just now, which proves nothing. Raises ApiError.
+
+    For whoever looks again and again until a deadline of his own.
+    """
+    try:
+        return ask()
+    except ApiError as error:
+        if error.passing:
+            return None
+        raise
+
+
+def asked(ask: Callable[[], T], clock: Clock = SYSTEM_CLOCK) -> T:
+    """What the cluster's API says, asked again as long as it cannot answer just now. Only for what may be asked twice.
+
+    Raises ApiError: what it refuses at once, no answer when the deadline 'answer' of ANSWER_SECONDS is over.
+    """
+    deadline = clock.mono() + int(ANSWER_SECONDS * 1e9)
+    while True:
+        try:
+            return ask()
+        except ApiError as error:
+            if not error.passing:
+                raise
+            if clock.mono() >= deadline:
+                raise ApiError(error.status, f"deadline 'answer' of {ANSWER_SECONDS:g} s: {error}") from error
+        clock.sleep(_AGAIN_SECONDS)
+
+
+class Insistent(Api):
+    """A cluster that is asked again (:func:`asked`), for whoever puts something back and has no second look.
+
+    What is made (``post``) is asked for once: whether it was made is seen by its name.
+    """
+
+    def __init__(self, api: Api, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._api = api
+        self._clock = clock
+        self.client = api.client
+
+    def request(self, method: str, path: str, *body: Any, **given: Any) -> dict[str, Any]:
+        """The answer's object. Raises ApiError."""
+        if method == "post":
+            return self._api.request(method, path, *body, **given)
+        return asked(lambda: self._api.request(method, path, *body, **given), self._clock)
+
+    def lines(self, path: str, query: Mapping[str, str], **given: Any) -> Iterator[dict[str, Any]]:
+        """As it is: whoever watches goes on by himself."""
+        return self._api.lines(path, query, **given)
+
+    def attach(self, namespace: str, pod: str, container: str, argv: Sequence[str]) -> Any:
+        """As it is: a program is not run twice."""
+        return self._api.attach(namespace, pod, container, argv)

@@ -1,0 +1,1 @@
+"""The models of a scenario: what its keys are, and what each may hold."""

@@ -1,0 +1,30 @@
+"""What a scenario says about the containers that its job lives in (``cluster.docker``)."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from chaos.scenario.models.terms import Model
+
+SKELETON = "chaos-node:host"
+"""Name of the image that borrows this host's Python."""
+
+
+class Docker(Model):
+    """What the containers are made of, and by which engine."""
+
+    engine: str | None = Field(
+        None, min_length=1, description="Address of the Docker engine. Default: what DOCKER_HOST says."
+    )
+    image: str = Field(SKELETON, min_length=1, description="Image of the nodes. Default: one that borrows this Python.")
+    python: str | None = Field(
+        None, min_length=1, description="Python in the image. Default: at the path of the one that runs chaos."
+    )
+    readable: tuple[str, ...] = Field(
+        (), strict=False, description="Directories of this host that the job reads besides its scenario's."
+    )
+    subnets: tuple[str, ...] = Field(
+        (),
+        strict=False,
+        description="Subnets such as 10.99.1.0/24, of which the run takes the first free one. Default: the engine's.",
+    )

@@ -1,0 +1,82 @@
+"""The part of a scenario that says what is done to the job: fault, target and trigger."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from chaos.scenario.models.terms import NAME, Handler, Model, Phase, Ranks, Seconds
+
+MAX_FAULTS = 1000
+"""Most faults of one schedule."""
+
+
+class RandomTarget(Model):
+    """Ranks drawn by a seed. The seed is printed and recorded; give it back to draw the same ranks again."""
+
+    count: int = Field(1, ge=1, description="How many ranks are drawn.")
+    seed: int | None = Field(None, ge=0, description="Seed of the draw. Default: a fresh one, which the run prints.")
+    among: Ranks | None = Field(None, min_length=1, description="Ranks to draw from. Default: all of them.")
+
+
+class Target(Model):
+    """What a fault hits: exactly one of these."""
+
+    rank: int | None = Field(None, ge=0, description="One rank.")
+    ranks: Ranks | None = Field(None, min_length=1, description="Several ranks.")
+    node: int | None = Field(None, ge=0, description="All ranks of one node.")
+    replica_group: int | None = Field(None, ge=0, description="All ranks of the n-th replica group.")
+    role: Literal["controller", "last_stage", "launcher", "scheduler"] | None = Field(
+        None,
+        description=(
+            "The rank that hosts the controller, the ranks of the last pipeline stage, or a process beside the ranks: "
+            "the launcher (msrun, and the cluster's agent in it), or msrun's scheduler."
+        ),
+    )
+    random: RandomTarget | None = Field(None, description="Ranks drawn by a seed.")
+
+
+class LogLine(Model):
+    """A line that a rank (or any process of the job) logs."""
+
+    contains: str = Field(min_length=1, description="Text that the line contains.")
+    rank: int | None = Field(None, ge=0, description="Rank whose log it is. Default: any process of the job.")
+
+
+class Trigger(Model):
+    """When a fault is injected. Several keys in one trigger must all hold. A trigger fires once."""
+
+    step: int | None = Field(None, ge=1, description="Step, counted from 1 over the whole job.")
+    phase: Phase | None = Field(
+        None,
+        description=(
+            "Point in the step, by default step.begin; with handler: save_ckpt, a point checkpoint.* of that save."
+        ),
+    )
+    handler: Handler | None = Field(
+        None, description="The SDK calls this handler in the target ranks: a moment inside a recovery."
+    )
+    elapsed: Seconds | None = Field(None, description="Time since every rank has begun its first step.")
+    log: LogLine | None = Field(None, description="A log line.")
+    after: str | None = Field(None, description="Id of another fault that has landed.")
+    healed: str | None = Field(
+        None, description="Id of another fault, one that lasts for a time, that has ended while the job goes on."
+    )
+    all: tuple[Trigger, ...] | None = Field(None, strict=False, min_length=1, description="All of these.")
+    any: tuple[Trigger, ...] | None = Field(None, strict=False, min_length=1, description="The first of these.")
+
+
+class Fault(Model):
+    """One fault: what is done, to whom, when."""
+
+    id: str | None = Field(
+        None,
+        pattern=NAME,
+        max_length=100,
+        description="Name in reports. Default: the kind and the fault's place in the schedule, such as kill-1.",
+    )
+    kind: str = Field(description="A registered fault kind.")
+    target: Target = Field(description="What the fault hits.")
+    trigger: Trigger = Field(description="When it is injected.")
+    parameters: dict[str, Any] = Field({}, description="Parameters of the fault kind.")

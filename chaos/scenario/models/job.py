@@ -1,0 +1,201 @@
+"""The part of a scenario that says what is trained, and the protection that it runs under."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import Field, model_validator
+
+from chaos.scenario.models.mechanisms import registered
+from chaos.scenario.models.terms import Mechanism, Model, Seconds, Strategy
+
+_WORDS: tuple[Strategy, ...] = get_args(Strategy)
+
+DEFAULT_KIND = "rehearsal"
+"""The job kind of a scenario that names none."""
+
+MOST_STEPS_PER_UPDATE = 10_000
+"""More steps are not taken for one update of the optimizer."""
+
+
+def injected(strategies: Iterable[object]) -> tuple[Mechanism, ...]:
+    """The mechanisms that MindCluster switches on for a job with these strategies, each once, by setting MS_ENABLE_TFT.
+
+    Source: Ascend Operator, the table of the environment variables that it injects. Pod rescheduling adds its own.
+    """
+    wanted = set(strategies)
+    found = [one.name for word in _WORDS if word in wanted for one in registered() if word in one.switched_by]
+    return tuple(dict.fromkeys(found))
+
+
+def allowed(protection: Iterable[object]) -> tuple[Strategy, ...]:
+    """The strategies that a job with these mechanisms has use for: those that its SDK may offer."""
+    on = set(protection)
+    switched = [one for one in registered() if one.name in on]
+    if any(one.safeguarded for one in switched):
+        switched += [one for one in registered() if one.saves]
+    offered = {"exit", *(one.strategy for one in switched)}
+    return tuple(word for word in _WORDS if word in offered)
+
+
+class Hccl(Model):
+    """What a rank's collective communication does about a network fault. Times are the vendor's, scaled."""
+
+    watchdog: bool = Field(
+        True, description="Watch for communication errors in a thread, as MindSpore does by default."
+    )
+    exec_timeout: Seconds = Field(
+        1800.0, gt=0, description="Time after which a collective gives up (HCCL_EXEC_TIMEOUT), before it is scaled."
+    )
+    time_scale: float = Field(
+        0.01, gt=0, le=1, allow_inf_nan=False, description="Factor of this timeout and of the watchdog's 2 s poll."
+    )
+
+
+class Storage(Model):
+    """What checkpoints are written to and read from."""
+
+    mb_per_second: float | None = Field(
+        None,
+        gt=0,
+        allow_inf_nan=False,
+        description="Throughput that the storage is held to, in 10^6 bytes. Default: that of the disk.",
+    )
+    asynchronous_saving: bool = Field(
+        False, description="Write periodic checkpoints in the background (async_save of ModelCheckpoint)."
+    )
+    memory: bool = Field(
+        False, description="Keep the latest checkpoint in memory too (MindIO ACP), and load it from there."
+    )
+
+
+class AbnormalResult(Model):
+    """The watch over the global norm, and what MindFormers lets it be combined with."""
+
+    threshold: float = Field(
+        gt=0,
+        allow_inf_nan=False,
+        description="Global norm from which a step is abnormal (global_norm_spike_threshold).",
+    )
+    skip_data: bool = Field(
+        False, description="Skip the data of abnormal steps (use_skip_data_by_global_norm); excludes TRE."
+    )
+    recorded: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+        (), strict=False, description="Steps that an abnormal_global_norm.json of an earlier run lists already."
+    )
+
+
+class Job(Model):
+    """The training job and the protection that it runs under."""
+
+    kind: str = Field(
+        DEFAULT_KIND,
+        description="A registered job kind: rehearsal (MindSpore, with stand-ins for the device), plain (ranks in "
+        "plain Python, without a framework), mindspore (a script of your own under msrun, nothing put in its "
+        "place), mindformers (a job that a configuration of MindFormers describes).",
+    )
+    device: Literal["CPU", "Ascend"] = Field(
+        "CPU",
+        description="What the job trains on. It is told to nobody: what the script uses is in its own arguments. On "
+        "Ascend the mechanisms are the vendor's own, and so are the budgets.",
+    )
+    launcher: Literal["msrun"] = Field("msrun", description="What spawns the ranks of MindSpore.")
+    script: str | None = Field(
+        None, description="Training script, relative to the scenario file. Default: the job kind's own."
+    )
+    arguments: tuple[str, ...] = Field((), strict=False, description="Arguments for the script.")
+    resume_arguments: tuple[str, ...] = Field(
+        (), strict=False, description="Further arguments when the job is started again. Of the job kind mindspore only."
+    )
+    config: str | None = Field(
+        None,
+        description="Configuration of the job's framework, relative to the scenario file (kind mindformers: its YAML). "
+        "What it decides may be left out of the scenario.",
+    )
+    overrides: dict[str, Any] = Field(
+        {}, description="Values that replace those of the configuration: dotted keys or nested ones."
+    )
+    checkout: str | None = Field(
+        None,
+        description="Directory of the framework's sources to start the job from. Default: the installed package.",
+    )
+    loading: Literal["path", "callback"] = Field(
+        "path",
+        description="How the agent comes into a rank: by PYTHONPATH, or as a callback that MindFormers registers.",
+    )
+    steps: int = Field(ge=1, description="Steps that the job trains in all, on every rank.")
+    steps_per_epoch: int | None = Field(
+        None, ge=1, description="Batches in one epoch. Default: all steps in one epoch."
+    )
+    steps_per_update: int | None = Field(
+        None,
+        ge=1,
+        le=MOST_STEPS_PER_UPDATE,
+        description="Steps for each update of the optimizer: more than 1 where the job accumulates gradients over "
+        "several steps. Default: what the fault-free run shows.",
+    )
+    checkpoint_interval: int | None = Field(
+        None, ge=1, description="Steps between periodic checkpoints. Default: none are saved."
+    )
+    sink_size: int = Field(1, ge=1, description="Data sink size. End-of-life checkpoints need 1.")
+    seed: int = Field(1, ge=0, description="Seed of weights and data.")
+    digest_interval: int = Field(
+        1, ge=0, description="Steps between digests of losses, gradients and parameters; 0 for none."
+    )
+    environment: dict[str, str] = Field(
+        {},
+        description="Environment variables added for every process of the job. MS_ENABLE_TFT among them says what "
+        "protection says: the one that is left out is filled in, and both must agree.",
+    )
+    protection: tuple[Mechanism, ...] = Field(
+        (), strict=False, description="Mechanisms that are switched on; becomes MS_ENABLE_TFT."
+    )
+    tre: AbnormalResult | None = Field(None, description="Watch the global norm, as TRE needs. Default: nobody does.")
+    controller: Literal["rank 0", "outside"] = Field(
+        "rank 0", description="Where the MindIO TFT controller lives: in rank 0's process, or in an agent outside."
+    )
+    agent: bool = Field(
+        False,
+        description="msrun hands its processes over to the cluster agent (taskd), which starts lost ones again and "
+        "hosts the controller.",
+    )
+    strategies: tuple[Strategy, ...] = Field(
+        (),
+        strict=False,
+        description="What the cluster agent may do (MindCluster's recover-strategy). Default: what the mechanisms that "
+        "are on allow.",
+    )
+    restart_limit: int = Field(
+        3, ge=0, description="How often the cluster agent may start all ranks again (MindCluster's fault-retry-times)."
+    )
+    timings: Literal["fast", "vendor", "hardware"] = Field(
+        "fast",
+        description="Timing profile: fast and vendor are those of the SDK stand-in, hardware is the budgets that the "
+        "vendor states, and the default with device: Ascend.",
+    )
+    hccl: Hccl | None = Field(None, description="Timeout and watchdog of the collectives. Default: neither.")
+    storage: Storage = Field(Storage(), description="Where checkpoints go, and how fast.")
+    graph: bool = Field(False, description="Compile forward and backward into a graph. Default: PyNative.")
+    compile_cache: bool = Field(
+        False, description="Keep compiled graphs for the next launch (MS_COMPILER_CACHE_ENABLE); needs graph."
+    )
+    resume: bool = Field(
+        True, description="Start the job again after it ended with a checkpoint, and train to the end."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in_for_agent(cls, data: Any) -> Any:
+        """With an agent, the controller is in it, and of strategies and mechanisms one follows from the other."""
+        if isinstance(data, dict) and data.get("device") == "Ascend":
+            data = {"timings": "hardware", **data}
+        if not isinstance(data, dict) or data.get("agent") is not True:
+            return data
+        filled = {"controller": "outside", **data}
+        written, strategies = data.get("protection"), data.get("strategies")
+        if not written and isinstance(strategies, (list, tuple)):
+            filled["protection"] = injected(strategies)
+        elif not strategies and isinstance(written, (list, tuple)):
+            filled["strategies"] = allowed(written)
+        return filled

@@ -1,0 +1,70 @@
+"""What a scenario says about the cluster that its job lives in (``cluster.kubernetes``)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from chaos.scenario.models.terms import Model
+
+NAMESPACE = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
+NODE_NAME = r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$"
+
+
+class Volume(Model):
+    """Storage that the pods and this machine see at the same path; the run's directory must lie on it."""
+
+    path: str = Field(pattern=r"^/", description="Path at which both the pods and this machine see it.")
+    claim: str | None = Field(None, pattern=NODE_NAME, description="PersistentVolumeClaim of the namespace.")
+    host_path: str | None = Field(None, pattern=r"^/", description="Directory of every node.")
+    nfs: str | None = Field(None, pattern=r"^[^:\s]+:/", description="NFS export, as server:/path.")
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Volume:
+        if sum(one is not None for one in (self.claim, self.host_path, self.nfs)) != 1:
+            raise ValueError("give exactly one of claim, host_path and nfs")
+        return self
+
+
+class Kubernetes(Model):
+    """Where in which cluster the job's pods are made, and of what."""
+
+    namespace: str = Field(
+        pattern=NAMESPACE, description="Namespace; nothing outside it is touched but the nodes named below."
+    )
+    context: str | None = Field(None, description="Context of the kubeconfig. Default: its current one.")
+    workload: Literal["job", "vcjob", "ascendjob"] = Field(
+        "job",
+        description="What the job is submitted as: job (a plain Job for each node, for trial), vcjob (Volcano), "
+        "ascendjob (MindCluster's Ascend Operator).",
+    )
+    image: str | None = Field(
+        None, min_length=1, description="Image of the pods. It needs Python and what the job itself needs."
+    )
+    manifest: str | None = Field(
+        None,
+        min_length=1,
+        description="In place of image: a file with your own manifest of the job, from the scenario's directory. It is "
+        "checked, labels are added, and nothing else is changed.",
+    )
+    python: str = Field("/usr/bin/python3", pattern=r"^/", description="Python in the image, by its path.")
+    npus: int = Field(0, ge=0, le=64, description="NPUs that each pod asks for.")
+    npu_resource: str = Field("huawei.com/Ascend910", description="Name of the NPU resource that pods ask for.")
+    node_selector: dict[str, str] = Field({}, description="Labels of the nodes that pods may go to.")
+    spread: bool = Field(True, description="At most one pod of the run on a node of the cluster.")
+    volume: Volume | None = Field(None, description="Shared storage for the run's directory.")
+    nodes: tuple[str, ...] = Field(
+        (), strict=False, description="Nodes of the cluster that faults may cordon or make NotReady, by name."
+    )
+
+    @model_validator(mode="after")
+    def _one_description(self) -> Kubernetes:
+        if (self.image is None) == (self.manifest is None):
+            raise ValueError("give either image, or a manifest of your own")
+        if self.manifest is not None:
+            fields, own = type(self).model_fields, ("node_selector", "npu_resource", "npus", "spread")
+            said = [name for name in own if getattr(self, name) != fields[name].default]
+            if said:
+                raise ValueError(f"{', '.join(said)} is what the manifest says itself")
+        return self

@@ -1,0 +1,182 @@
+"""The scenario: which cluster, which job, which faults and when, what is expected.
+
+Pure data, filled by :mod:`chaos.scenario.load`. Field names are the field's own terms (MindFormers' YAML keys for
+parallel sizes, MS_ENABLE_TFT's names for the mechanisms). Cross-field rules that need no topology are here; the rest
+belongs to the plan.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from chaos.scenario.models.docker import Docker
+from chaos.scenario.models.fault import MAX_FAULTS, Fault
+from chaos.scenario.models.job import Job
+from chaos.scenario.models.kubernetes import Kubernetes
+from chaos.scenario.models.ssh import Ssh
+from chaos.scenario.models.terms import NAME, Mechanism, Model, Ranks, Seconds, Tag
+
+
+class Parallel(Model):
+    """Parallel sizes, named as in MindFormers' ``parallel_config``."""
+
+    data_parallel: int = Field(1, ge=1, description="Size of the data-parallel dimension.")
+    model_parallel: int = Field(1, ge=1, description="Size of the model-parallel (tensor-parallel) dimension.")
+    pipeline_stage: int = Field(1, ge=1, description="Number of pipeline stages.")
+    enable_parallel_optimizer: bool = Field(False, description="Optimizer parallelism: shard the optimizer state.")
+    optimizer_weight_shard_size: int | None = Field(
+        None,
+        ge=1,
+        description="Ranks one copy of the optimizer state is sharded over; needs enable_parallel_optimizer.",
+    )
+
+
+MAX_RANKS = 1_048_576
+"""Most ranks of a cluster; a plan holds all of them."""
+
+
+DEFAULT_PLATFORM = "local"
+"""The platform of a scenario that names none."""
+
+
+class Cluster(Model):
+    """Where the job lives and how its ranks are laid out."""
+
+    platform: str = Field(DEFAULT_PLATFORM, description="Platform that the job lives on.")
+    network: bool = Field(
+        False,
+        description="Start the job on nodes with a network between them that faults can act on (docs/platforms.md). A "
+        "fault that needs one asks for it by itself.",
+    )
+    nodes: int = Field(1, ge=1, description="Number of nodes; ranks are spread over them evenly, in order.")
+    ranks: int = Field(ge=1, le=MAX_RANKS, description="Number of ranks (worker processes).")
+    parallel: Parallel | None = Field(None, description="Parallel sizes. Default: pure data parallelism.")
+    docker: Docker | None = Field(None, description="What the platform docker needs to know.")
+    ssh: Ssh | None = Field(None, description="What the platform ssh needs to know.")
+    kubernetes: Kubernetes | None = Field(None, description="What the platform kubernetes needs to know.")
+
+
+class ExpectCheckpoint(Model):
+    """The end-of-life checkpoint that must exist."""
+
+    step: int | None = Field(None, ge=0, description="Step that the checkpoint holds.")
+    ranks: Ranks | None = Field(None, description="Ranks that saved, one of each replica group.")
+
+
+class ExpectResume(Model):
+    """Where training goes on."""
+
+    step: int = Field(ge=1, description="First step that is trained after the resume.")
+
+
+class ExpectLoss(Model):
+    """How losses are compared with the fault-free baseline."""
+
+    tolerance: float = Field(
+        0.0, ge=0, allow_inf_nan=False, description="Largest relative difference; 0 means bit for bit."
+    )
+
+
+class ExpectRecovery(Model):
+    """Budgets for the recovery time. A phase without one takes the profile's."""
+
+    total: Seconds | None = Field(None, description="Budget of the whole recovery.")
+    phases: dict[str, Seconds] = Field({}, description="Budget by phase, for example {detection: 1s}.")
+
+
+class Expect(Model):
+    """What must be seen. Everything left out is filled in from the plan."""
+
+    mechanism: Mechanism | Literal["none"] | None = Field(None, description="Mechanism that must act, and no other.")
+    checkpoint: ExpectCheckpoint | Literal["none"] | None = Field(None, description="End-of-life checkpoint, or none.")
+    resume: ExpectResume | Literal["none"] | None = Field(None, description="Where training goes on, or none.")
+    loss: ExpectLoss | None = Field(None, description="Comparison with the baseline.")
+    recovery: ExpectRecovery | None = Field(None, description="Budgets of the recovery time.")
+
+
+class Compare(Model):
+    """What is compared between two cells that differ in one axis: a recovery without an aid and with it."""
+
+    axis: str = Field(description="Axis of the matrix with two values; the second is compared with the first.")
+    at_most: dict[str, Annotated[float, Field(gt=0, le=1)]] = Field(
+        min_length=1,
+        description="Largest share of the first cell's measure that the second may have, for example {detection: 0.5}. "
+        "Measures: the phases, total, rollback (steps trained again), stalled (seconds that saving stopped training).",
+    )
+
+
+class Deadlines(Model):
+    """One deadline for the whole run and one for each wait."""
+
+    run: Seconds = Field(600.0, gt=0, description="The whole run, baseline included.")
+    start: Seconds = Field(180.0, gt=0, description="From launch until every rank has begun its first step.")
+    fault: Seconds = Field(120.0, gt=0, description="From the first step until a fault's trigger fires.")
+    land: Seconds = Field(30.0, gt=0, description="From the injection until its evidence.")
+    end: Seconds = Field(300.0, gt=0, description="From the last fault's landing until every rank has exited.")
+    stop: Seconds = Field(15.0, gt=0, description="From SIGTERM until SIGKILL during teardown.")
+
+
+FindingId = Annotated[str, Field(pattern=r"^F-[0-9]{2,}$")]
+
+
+class Finding(Model):
+    """A known defect that runs show differently: with one SDK only, now and then, or in more checks."""
+
+    id: FindingId = Field(description="Its id in docs/findings.md.")
+    sdk: Literal["standin", "vendor"] | None = Field(
+        None, description="The SDK with which it holds; with the other one the finding has no effect. Default: both."
+    )
+    always: bool = Field(
+        True, description="Whether every run shows it. Then one that passes is told: the finding holds no more."
+    )
+    with_vendor: tuple[str, ...] = Field(
+        (), strict=False, description="Checks in which the run may fail too with the vendor's SDK, besides failing."
+    )
+
+
+class Scenario(Model):
+    """A scenario file after variables and one matrix cell have been filled in."""
+
+    chaos: Literal[1] = Field(description="Version of the scenario language; the first key of the file.")
+    name: str = Field(pattern=NAME, max_length=100, description="Name of the scenario.")
+    description: str = Field("", description="What the scenario proves.")
+    tags: tuple[Tag, ...] = Field((), strict=False, description="Become pytest markers.")
+    variables: dict[str, Any] = Field({}, description="Values for ${name}; the command line can set them.")
+    matrix: dict[str, list[Any]] = Field({}, description="One cell for every combination; overrides variables.")
+    cluster: Cluster = Field(description="Platform, nodes, ranks and parallel sizes.")
+    job: Job = Field(description="What is trained, and the mechanisms that protect it.")
+    faults: tuple[Fault, ...] = Field((), strict=False, max_length=MAX_FAULTS, description="The fault schedule.")
+    allow: tuple[str, ...] = Field(
+        (),
+        strict=False,
+        description="Fault kinds that may disturb more than the job, allowed by name: device-reset, node-cordon, "
+        "node-drain, node-not-ready, node-reboot, npu-link-down, public-fault.",
+    )
+    expect: Expect = Field(Expect(), description="What is expected beyond the plan.")
+    compare: Compare | None = Field(None, description="What is compared between the cells of the matrix.")
+    baseline: str = Field("auto", description="auto, none, or the directory of an earlier run.")
+    keep_checkpoints_mb: int = Field(
+        1024, ge=0, description="Checkpoint files larger than this (MB) are kept as digests only."
+    )
+    deadlines: Deadlines = Field(
+        Deadlines(),
+        description="Deadlines of the run and of each wait. One that is not written grows with every rank beyond 16.",
+    )
+    finding: FindingId | Finding | None = Field(
+        None,
+        description="Known defect of the system under test (docs/findings.md), by its id: the run fails in the checks "
+        "of failing. A mapping where not every run shows it.",
+    )
+    failing: tuple[str, ...] = Field(
+        (),
+        strict=False,
+        description="The checks in which the run may fail by its finding, for example [loss, resume]; comparison is "
+        "that of compare. A run that fails in another one is not what the finding says. Needed beside finding.",
+    )
+
+    @property
+    def known(self) -> Finding | None:
+        """The finding with all that is said of it, also where only its id is written."""
+        return Finding(id=self.finding) if isinstance(self.finding, str) else self.finding

@@ -1,0 +1,15 @@
+"""What the platform ``ssh`` needs to know (``cluster.ssh``)."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from chaos.scenario.models.terms import Model
+
+
+class Ssh(Model):
+    """The hosts that the job lives on."""
+
+    inventory: str = Field(
+        min_length=1, description="File that says which hosts there are (docs/ssh.md), relative to the scenario file."
+    )

@@ -1,0 +1,1 @@
+"""Defects that are put into a running job."""
