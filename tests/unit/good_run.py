@@ -6,7 +6,6 @@ save, all exit, and the job is started again at step 6.
 
 from __future__ import annotations
 
-import copy
 import json
 import struct
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from chaos.agent.digest import tensor_digest
 from chaos.plan.io import dumps, fingerprint
 from chaos.plan.model import Budget, Plan, PlannedCheckpoint, PlannedFault, Recovery
+from tests.kit.fresh_copies import fresh_copies
 from tests.unit.observe.mindformers_files import safetensors_of
 
 RANKS = 4
@@ -499,6 +499,7 @@ def _baseline() -> dict[str, list[Record]]:
     return files
 
 
+@fresh_copies
 def good_run() -> GoodRun:
     """A run without a fault of its own."""
     run = GoodRun(baseline=_baseline())
@@ -519,7 +520,7 @@ def good_run() -> GoodRun:
         (11.6, "nextState: STATE_OP_EXIT"),
     ]
     run.others["undo.jsonl"] = ledger(UNDO, UNDONE)
-    return copy.deepcopy(run)
+    return run
 
 
 Spoil = Callable[[GoodRun], object]

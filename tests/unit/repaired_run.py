@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from chaos.plan.model import Budget, Plan, PlannedFault, Recovery
+from tests.kit.fresh_copies import fresh_copies
 from tests.unit.good_run import (
     GROUPS,
     LAST,
@@ -216,6 +217,7 @@ def _log(strikes: tuple[Strike, ...]) -> Iterator[tuple[float, str]]:
         yield at + 0.6, "nextState: STATE_OP_NORMAL"
 
 
+@fresh_copies
 def repaired_run(*strikes: Strike) -> GoodRun:
     """A run in which every strike is repaired."""
     run = GoodRun(plan=repaired_plan(strikes), baseline=good_run().baseline)

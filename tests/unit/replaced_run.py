@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from chaos.plan.model import Budget, Plan, PlannedFault, Recovery
+from tests.kit.fresh_copies import fresh_copies
 from tests.unit.good_run import (
     LAST,
     OWN_PLAN,
@@ -142,6 +143,7 @@ def _harness() -> list[Record]:
     ]
 
 
+@fresh_copies
 def replaced_run() -> GoodRun:
     """Rank 2 is killed and replaced; rank 0 gives its state."""
     run = GoodRun(plan=replaced_plan(), baseline=good_run().baseline)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from chaos.plan.model import Budget, PlannedFault, PlannedRestore
+from tests.kit.fresh_copies import fresh_copies
 from tests.unit.good_run import (
     FAULT,
     GROUPS,
@@ -56,6 +57,7 @@ def saves_again(run: GoodRun) -> None:
         _save(run, "resume", rank, 2 * SAVED)
 
 
+@fresh_copies
 def restored_run() -> GoodRun:
     """A run without a fault of its own."""
     run = good_run()

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from chaos.plan.model import Budget, Comparable, Plan, PlannedFault, Recovery, Watch
+from tests.kit.fresh_copies import fresh_copies
 from tests.unit.good_run import (
     LAST,
     OWN_PLAN,
@@ -194,6 +195,7 @@ def log_of(repeat: int = 0) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+@fresh_copies
 def rolled_back_run(repeat: int = 0) -> GoodRun:
     """A run in which TRE has answered the spike."""
     run = GoodRun(plan=rolled_back_plan(repeat), baseline=good_run().baseline)

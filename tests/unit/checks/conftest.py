@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
 from chaos.checks.judge import judge
+from chaos.checks.registry import Check, all_checks
 from tests.unit.checks.judging import Judge
 from tests.unit.good_run import GoodRun, good_run
+
+Checks = dict[str, Check | EntryPoint]
 
 
 @pytest.fixture
@@ -16,7 +20,13 @@ def run() -> GoodRun:
     return good_run()
 
 
+@pytest.fixture(scope="session")
+def checks() -> Checks:
+    """The registered checks. They are looked for once: to ask every installed package takes as long as two checks."""
+    return all_checks()
+
+
 @pytest.fixture
-def judged(tmp_path: Path) -> Judge:
+def judged(tmp_path: Path, checks: Checks) -> Judge:
     """Write a run and judge it."""
-    return lambda run: judge(run.write(tmp_path / "run"))
+    return lambda run: judge(run.write(tmp_path / "run"), checks)
