@@ -27,14 +27,19 @@ def processor_seconds(work: Callable[[_Input], object], given: _Input) -> float:
 
 
 def growth(work: Callable[[_Input], object], short: _Input, long: _Input) -> float:
-    """Say how many times as much ``work`` takes for ``long`` as for ``short``: by the least of several measurements.
+    """Say how many times as much ``work`` takes for ``long`` as for ``short``.
 
-    What disturbs a measurement (caches, a collection of garbage) makes it larger, never smaller. The long input is
-    tried again only where the first measurement of it says too much.
+    The short input is worked on as many times as the other one is longer, so that both take as long where the work is
+    in proportion to its input: what disturbs one for some time disturbs the other alike. Where that says too much both
+    are measured again: a disturbance of the long one alone makes the growth larger, never smaller.
     """
-    least = min(processor_seconds(work, short) for _ in range(5))
-    ratio = processor_seconds(work, long) / least
+    ratio = _growth(work, short, long)
     for _ in range(2):
         if ratio > MOST_GROWTH:
-            ratio = min(ratio, processor_seconds(work, long) / least)
+            ratio = min(ratio, _growth(work, short, long))
     return ratio
+
+
+def _growth(work: Callable[[_Input], object], short: _Input, long: _Input) -> float:
+    shorts = sum(processor_seconds(work, short) for _ in range(TIMES))
+    return TIMES * processor_seconds(work, long) / shorts
