@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from chaos.cli.main import entry
 from chaos.selftest.ckpt_file import CkptFile
-from tests.rehearsal.kit import Chaos, Run, checks_of, said
+from tests.rehearsal.kit import Done, Run, checks_of, said
 from tests.shipped import shipped
 
 Tamper = Callable[[Run], None]
+Analyzed = Callable[[Run], Done]
 Event = dict[str, Any]
 
 FILE = "ttp_rank_0-1_5.ckpt"
@@ -332,11 +334,24 @@ EVIDENCE: dict[str, tuple[Tamper, str, tuple[str, ...]]] = {
 }
 
 
+@pytest.fixture
+def analyzed(capsys: pytest.CaptureFixture[str]) -> Analyzed:
+    """``chaos analyze`` in this process: tests/rehearsal/test_kill_rank.py has it as a process of its own."""
+
+    def analyzed(run: Run) -> Done:
+        capsys.readouterr()
+        code = entry(["analyze", str(run.path), "--json"])
+        captured = capsys.readouterr()
+        return Done(code, captured.out, captured.err)
+
+    return analyzed
+
+
 @pytest.mark.parametrize("what", FAILURES)
-def test_what_is_changed_by_hand_fails(copy_of_run: Run, chaos: Chaos, what: str) -> None:
+def test_what_is_changed_by_hand_fails(copy_of_run: Run, analyzed: Analyzed, what: str) -> None:
     tamper, check, texts = FAILURES[what]
     tamper(copy_of_run)
-    done = chaos.analyze(copy_of_run)
+    done = analyzed(copy_of_run)
     failed = checks_of(done.json, "fail")
     assert (done.code, done.json["verdict"]) == (1, "fail"), said(checks_of(done.json, "unknown"))
     told = said([one for one in failed if one["name"] == check])
@@ -345,10 +360,10 @@ def test_what_is_changed_by_hand_fails(copy_of_run: Run, chaos: Chaos, what: str
 
 
 @pytest.mark.parametrize("what", EVIDENCE)
-def test_without_evidence_it_is_unknown_and_never_a_pass(copy_of_run: Run, chaos: Chaos, what: str) -> None:
+def test_without_evidence_it_is_unknown_and_never_a_pass(copy_of_run: Run, analyzed: Analyzed, what: str) -> None:
     tamper, check, texts = EVIDENCE[what]
     tamper(copy_of_run)
-    done = chaos.analyze(copy_of_run)
+    done = analyzed(copy_of_run)
     unknown = checks_of(done.json, "unknown")
     assert (done.code, done.json["verdict"]) == (2, "unknown"), said(checks_of(done.json, "fail"))
     told = said([one for one in unknown if one["name"] == check])
