@@ -25,7 +25,7 @@ from chaos.history.reader import read_history
 from chaos.machine.linux.process import state
 from chaos.store.directory import read_run
 from tests.contract.planning import plans_of, write_files
-from tests.unit.cli.forged_run import change_its_step, ledger_of, take_for_an_own_run
+from tests.unit.cli.forged_run import ledger_of, take_for_an_own_run, with_its_step_changed
 from tests.unit.cli.kit import CONDITIONS, Ended
 from tests.unit.running_jobs import OwnJob, own_job, untouched_job
 
@@ -179,22 +179,23 @@ def test_heal_ends_no_process_of_such_a_job_whatever_the_ledger_and_the_environm
     assert {state(identity) for identity in job.identities().values()} == {"alive"}
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"start_time": 7}, "has ended"),
-        ({"pid": os.getpid()}, "has ended"),
-        ({"rank": 5}, "is not seen to be rank 5; nothing was sent"),
-        ({"rank": "5"}, "does not say which process"),
-    ],
-)
+NOT_CONTINUED: list[tuple[dict[str, object], str]] = [
+    ({"start_time": 7}, "has ended"),
+    ({"pid": os.getpid()}, "has ended"),
+    ({"rank": 5}, "is not seen to be rank 5; nothing was sent"),
+    ({"rank": "5"}, "does not say which process"),
+]
+"""What is wrong with a step, and what heal says of it."""
+
+
 def test_heal_continues_no_other_process_than_the_one_that_was_stopped(
-    chaos: Call, job: OwnJob, reports: Path, killed_while_suspended: Path, change: dict[str, object], said: str
+    chaos: Call, job: OwnJob, reports: Path, killed_while_suspended: Path
 ) -> None:
-    change_its_step(killed_while_suspended, change)
-    (told,) = json.loads(chaos("heal", "--json").out)["runs"]
-    assert said in " ".join([*told["done"], *told["failed"]])
-    assert state(job.identities()[1]) == "stopped"
+    for change, said in NOT_CONTINUED:
+        with with_its_step_changed(killed_while_suspended, change):
+            (told,) = json.loads(chaos("heal", "--json").out)["runs"]
+            assert said in " ".join([*told["done"], *told["failed"]]), change
+            assert state(job.identities()[1]) == "stopped", change
 
 
 def test_a_step_for_a_running_job_is_nothing_for_a_run_that_started_its_own(
