@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.attach.happened import Happened
+from chaos.attach.event import JobEvent
 from chaos.base.clock import Clock
 from chaos.base.walking import MAX_LEVELS, TooDeep, Unseen, walk
 from chaos.machine.running.directories import FileKey, key_of
@@ -72,7 +72,7 @@ class WatchedCheckpoints:
         if key is not None and not self._places.setdefault(key, _Place(shown, reached)).reached.is_dir():
             self._places[key].reached = reached  # the process through which it was reached has ended
 
-    def look(self) -> Iterator[Happened]:
+    def look(self) -> Iterator[JobEvent]:
         """What has appeared, when it is time to search again."""
         if self._clock.mono() < self._scan_at:
             return
@@ -86,12 +86,12 @@ class WatchedCheckpoints:
             if _too_many(place.reached, too_deep.append):
                 place.given_up = True
                 told = {"directory": str(place.shown), "limit": MAX_FILES}
-                yield Happened("checkpoints.not_searched", self._clock.wall(), None, None, told)
+                yield JobEvent("checkpoints.not_searched", self._clock.wall(), None, None, told)
                 continue
             if not place.told and any(isinstance(one, TooDeep) for one in too_deep):
                 place.told = True
                 told = {"directory": str(place.shown), "levels": MAX_LEVELS}
-                yield Happened("checkpoints.not_searched", self._clock.wall(), None, None, told)
+                yield JobEvent("checkpoints.not_searched", self._clock.wall(), None, None, told)
             for path, (key, one) in place.files().items():
                 if path in before:
                     known.add(key)
@@ -103,7 +103,7 @@ class WatchedCheckpoints:
         new = {path: one for key, (path, one) in appeared.items() if key not in known}
         for path, one in sorted(new.items(), key=_order):
             about = {"path": str(path), "kind": one.kind, **_steps(one)}
-            yield Happened("checkpoint", self._clock.wall(), one.rank, None, about)
+            yield JobEvent("checkpoint", self._clock.wall(), one.rank, None, about)
 
 
 def _order(found: tuple[Path, FoundCheckpoint]) -> tuple[int, int, Path]:

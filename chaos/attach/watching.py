@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.attach.choose import jobs_in, watchable_job, without_leftovers
-from chaos.attach.happened import Happened
+from chaos.attach.event import JobEvent
 from chaos.attach.watched_checkpoints import WatchedCheckpoints
 from chaos.attach.watched_logs import WatchedLogs
 from chaos.base.clock import SYSTEM_CLOCK, Clock
@@ -68,9 +68,9 @@ class Watch:
         if checkpoints is None and self._key is not None:
             self._checkpoints.search(here / name)
 
-    def look(self) -> list[Happened]:
+    def look(self) -> list[JobEvent]:
         """Everything that has happened since the last look."""
-        happened: list[Happened] = []
+        happened: list[JobEvent] = []
         job = self.job if self._first else self._job_of(self._look())
         processes = [one for one in job.processes if self._takes(one)] if job is not None else []
         happened += self._take(processes)
@@ -109,7 +109,7 @@ class Watch:
             return False
         return not process.doubt or process.identity in self._known or str(process.pid) == self._name
 
-    def _take(self, processes: Sequence[JobProcess]) -> Iterator[Happened]:
+    def _take(self, processes: Sequence[JobProcess]) -> Iterator[JobEvent]:
         """New processes, and ranks that are stopped or go on."""
         for process in processes:
             new = process.identity not in self._known
@@ -149,7 +149,7 @@ class Watch:
             self._held[process.identity] = None
         return True
 
-    def _ended(self, alive: set[ProcessIdentity]) -> Iterator[Happened]:
+    def _ended(self, alive: set[ProcessIdentity]) -> Iterator[JobEvent]:
         for identity in [one for one in self._held if one not in alive]:
             if state(identity) in ("alive", "stopped"):
                 continue
@@ -163,12 +163,12 @@ class Watch:
             del self._held[identity]
             process = next((view.process for view in self.ranks.values() if view.process.identity == identity), None)
             if process is None or process.rank is None:  # its rank has been started again
-                yield Happened("rank.exit", self._clock.wall(), None, identity.pid, {"how": str(status)})
+                yield JobEvent("rank.exit", self._clock.wall(), None, identity.pid, {"how": str(status)})
                 continue
             self.ranks[process.rank].state = f"ended, {status}"
             yield self._now("rank.exit", process, signal=status.signal, code=status.code, told_by=told_by)
 
-    def _read(self) -> Iterator[Happened]:
+    def _read(self) -> Iterator[JobEvent]:
         for told in self._logs.read():
             event, process = told.event, told.process
             own = (None, None) if process is None else (process.rank, process.pid)
@@ -176,7 +176,7 @@ class Watch:
             rank = own[0] if event.rank is None else event.rank
             wall = self._clock.wall() if event.wall_ns is None else event.wall_ns
             data = {"kind": event.kind, "step": event.step, "fields": event.fields, "file": event.file}
-            yield Happened("log", wall, rank, event.pid or own[1], data, self._first)
+            yield JobEvent("log", wall, rank, event.pid or own[1], data, self._first)
 
     def _note(self, rank: int | None, event: LogEvent) -> None:
         """Step and loss of the rank whose log this is."""
@@ -186,7 +186,7 @@ class Watch:
         view.step = str(event.step) if event.step is not None else _in_epoch(event)
         view.loss = str(event.fields.get("loss_text") or "")
 
-    def _without_ranks(self) -> Iterator[Happened]:
+    def _without_ranks(self) -> Iterator[JobEvent]:
         """No rank lives. They may all be started again: by a launcher that lives, or by who has started the job."""
         beside = [one for one in self._beside if state(one.identity) in ("alive", "stopped")]
         launcher = next((one for one in beside if one.role == "launcher"), None)
@@ -206,11 +206,11 @@ class Watch:
             self._told_gone = True
             yield self._now("ranks.gone", launcher=None if launcher is None else launcher.pid, grace=GRACE_SECONDS)
 
-    def _now(self, event: str, process: JobProcess | None = None, **data: Any) -> Happened:
+    def _now(self, event: str, process: JobProcess | None = None, **data: Any) -> JobEvent:
         if process is None:
-            return Happened(event, self._clock.wall(), None, None, data)
+            return JobEvent(event, self._clock.wall(), None, None, data)
         told = {"start_time": process.identity.start_time, **data}
-        return Happened(event, self._clock.wall(), process.rank, process.pid, told)
+        return JobEvent(event, self._clock.wall(), process.rank, process.pid, told)
 
 
 def _unnumbered(process: JobProcess) -> bool:

@@ -12,7 +12,7 @@ from chaos.cli.options import echo_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from chaos.attach.inject import Hit, Injected
+    from chaos.attach.outcome import Hit, Injected
     from chaos.faults.kind import FaultKind
     from chaos.machine.running.running import JobProcess, RunningJob
 
@@ -29,7 +29,7 @@ def _targets(fault: FaultKind) -> list[dict[str, Any]]:
 def show(
     job: RunningJob, chosen: list[JobProcess], fault: FaultKind, *, as_json: bool, to_errors: bool = False
 ) -> None:
-    from chaos.attach.inject import plain
+    from chaos.attach.outcome import plain
     from chaos.cli.processes import show_processes
     from chaos.evidence.text import readable
 

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from chaos.attach.happened import Happened
+    from chaos.attach.event import JobEvent
 
 FIRST = 5
 """Errors of one log that get a line each: a program that has lost its way writes thousands."""
@@ -18,7 +18,7 @@ class FirstErrors:
     def __init__(self) -> None:
         self._of_log: Counter[str] = Counter()
 
-    def shows(self, one: Happened) -> bool:
+    def shows(self, one: JobEvent) -> bool:
         """Whether it gets a line: everything does but the later errors of a log."""
         if one.event != "log" or one.before or not str(one.data.get("kind")).endswith(".error"):
             return True

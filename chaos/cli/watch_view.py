@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.table import Table
 
-    from chaos.attach.happened import Happened
+    from chaos.attach.event import JobEvent
     from chaos.attach.watching import RankView, Watch
 
 _SUMMARY_LOOKS = 10
@@ -34,7 +34,7 @@ _LONGEST = 160
 class View(Protocol):
     """Shows what happens, one thing after the other."""
 
-    def show(self, one: Happened) -> None:
+    def show(self, one: JobEvent) -> None:
         """Something has happened."""
 
     def looked(self) -> None:
@@ -58,7 +58,7 @@ def open_view(watch: Watch, stream: TextIO, *, as_json: bool) -> Iterator[View]:
             yield table
 
 
-def headline(one: Happened) -> str | None:
+def headline(one: JobEvent) -> str | None:
     """One line about it, None for what a watcher does not want a line for."""
     data, who = one.data, f"rank {one.rank}"
     match one.event:
@@ -121,7 +121,7 @@ class JsonView:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
-    def show(self, one: Happened) -> None:
+    def show(self, one: JobEvent) -> None:
         """Print it."""
         about = {"event": one.event, "wall_ns": one.wall_ns, "rank": one.rank, "pid": one.pid, "before": one.before}
         print(json.dumps(about | finite(one.data)), file=self._stream, flush=True)
@@ -140,7 +140,7 @@ class PlainView:
         self._last = ""
         self._errors = FirstErrors()
 
-    def show(self, one: Happened) -> None:
+    def show(self, one: JobEvent) -> None:
         """Print it if it matters."""
         if one.event == "job.end":
             self._summary()
@@ -186,7 +186,7 @@ class TableView:
         """Show headlines above the table of this display."""
         self._live = live
 
-    def show(self, one: Happened) -> None:
+    def show(self, one: JobEvent) -> None:
         """Print it above the table if it matters."""
         if one.event == "job.end" and (left := self._errors.left()) is not None:
             self._print(left)

@@ -13,14 +13,15 @@ from chaos.base.clock import Clock
 from chaos.base.refusal import Refused
 from chaos.base.wait import Deadline
 from chaos.base.walking import entries_below
-from chaos.heal.undo import UNDO_ACTIONS, UndoContext, after_launches, after_processes, in_order, undo_step
+from chaos.heal.undo import UndoContext, Undone, after_launches, after_processes, in_order
 from chaos.heal.undo_nodes import NodesByUndoSteps
-from chaos.history.ledger import LedgerError, UndoStep
-from chaos.history.writer import HistoryWriteError, HistoryWriter
+from chaos.history.ledger import UndoStep
+from chaos.history.writer import HistoryWriter
 from chaos.machine.job.processes import find_run_processes
 from chaos.machine.job.protocol import Platform, PlatformError
 from chaos.plan.model import Plan
 from chaos.platforms.nodes import Node, NodePlatform, Nodes, Site
+from chaos.run.inject.put_back import put_back
 from chaos.run.interrupts import interruptible_once, uninterrupted
 from chaos.run.launch.channel import Channel
 from chaos.run.launch.setup import write_secret
@@ -200,25 +201,17 @@ def _undo(
     wanted: Callable[[UndoStep], bool],
     nodes: Sequence[Node] = (),
 ) -> None:
-    """Undo open steps of the ledger, the latest first, and record what belonged to a fault.
+    """Undo open steps of the ledger, the latest first, and record what belonged to a fault."""
 
-    One that cannot be recorded (a full disk) keeps none of the others from being undone; it is raised afterwards.
-    """
-    context = undo_context(owned, clock, nodes)
-    unrecorded: list[LedgerError | HistoryWriteError] = []
-    for step in filter(wanted, in_order(owned.ledger.read().open)):
-        undone = undo_step(owned.ledger, step, UNDO_ACTIONS, context)
-        if undone.unrecorded is not None:
-            unrecorded.append(undone.unrecorded)
-        try:
-            if not undone.ok:
-                history.record("undo.failed", fault=step.fault, step=step.id, why=undone.how)
-            elif step.fault is not None:
-                history.record("fault.healed", fault=step.fault, how=undone.how)
-        except HistoryWriteError as error:
-            unrecorded.append(error)
-    if unrecorded:
-        raise unrecorded[0]
+    def record(undone: Undone) -> None:
+        step = undone.step
+        if not undone.ok:
+            history.record("undo.failed", fault=step.fault, step=step.id, why=undone.how)
+        elif step.fault is not None:
+            history.record("fault.healed", fault=step.fault, how=undone.how)
+
+    steps = filter(wanted, in_order(owned.ledger.read().open))
+    put_back(owned.ledger, steps, undo_context(owned, clock, nodes), record)
 
 
 def _record_hygiene(

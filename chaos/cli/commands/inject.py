@@ -17,7 +17,7 @@ from chaos.cli.interrupt import ended_like_ctrl_c
 from chaos.cli.options import echo_json, job_option, json_option, reports_option, settings_option
 
 if TYPE_CHECKING:
-    from chaos.attach.inject import Injected
+    from chaos.attach.outcome import Injected
     from chaos.faults.kind import FaultKind
     from chaos.machine.running.adopted import AdoptedJob
     from chaos.machine.running.running import JobProcess, RunningJob

@@ -15,7 +15,7 @@ from chaos.cli.debug import debug_option
 from chaos.cli.options import job_option
 
 if TYPE_CHECKING:
-    from chaos.attach.happened import Happened
+    from chaos.attach.event import JobEvent
     from chaos.history.writer import HistoryWriter
 
 _LOOK_SECONDS = 1.0
@@ -91,7 +91,7 @@ def _recorded(directory: Path | None) -> Iterator[HistoryWriter | None]:
         yield history
 
 
-def _record(history: HistoryWriter | None, one: Happened) -> None:
+def _record(history: HistoryWriter | None, one: JobEvent) -> None:
     from chaos.cli.watch_view import finite
 
     if history is not None:

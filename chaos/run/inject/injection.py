@@ -11,8 +11,8 @@ from typing import Any
 from chaos.base.rank_sets import named
 from chaos.base.registry import package_of
 from chaos.base.wait import DeadlineExpired, Patience
-from chaos.faults.kind import FaultKind, FaultMissed, Lacking, Lasting, Victim, shows_when_let_go
-from chaos.heal.undo import CannotUndo, Undone, healable
+from chaos.faults.kind import FaultKind, FaultMissed, Lasting, Victim, shows_when_let_go
+from chaos.heal.undo import CannotUndo, Undone
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.machine.ascend.machine import ThisMachine
 from chaos.machine.job.protocol import Job, PlatformError
@@ -21,7 +21,9 @@ from chaos.plan.hangs import HANG
 from chaos.plan.model import PlannedFault
 from chaos.plan.sides import SUSPENSION, comes_back
 from chaos.platforms.nodes import NodesJob
+from chaos.run.inject.fault_record import FaultRecord, evidence_of
 from chaos.run.inject.lasting import LastingFaults
+from chaos.run.inject.sequence import FaultSequence
 from chaos.run.inject.triggers import HANDLER, Known, armed_points, fires, log_texts, too_early, waiting_for
 from chaos.run.launch.channel import AtBarrier, Connection
 from chaos.run.launch.desks import Desks
@@ -71,9 +73,7 @@ class Injection:
         for fault in faults:
             package = package_of("faults", fault.kind)  # whoever judges the run elsewhere may lack it
             origin: dict[str, Any] = {} if package is None else {"package": package}
-            history.record(
-                "fault.armed", attempt=attempt, fault=fault.id, kind=fault.kind, ranks=list(fault.ranks), **origin
-            )
+            self._record_of(fault).armed(fault.ranks, **origin)
 
     @property
     def waiting(self) -> str:
@@ -125,90 +125,62 @@ class Injection:
                 )
 
     def _fire(self, fault: PlannedFault, job: Job, ranks: Mapping[int, ProcessIdentity]) -> None:
-        kind = self._kinds[fault.kind]
-        missing = [rank for rank in fault.ranks if rank not in ranks]
-        if missing:
-            self._miss(fault, f"no process of {named(missing)} was found")
+        victims = self._victims(fault, job, ranks)
+        if isinstance(victims, str):
+            self._miss(fault, victims)
             return
-        victims = [self._victim(fault, rank, ranks[rank], job) for rank in fault.ranks]
-        if fault.role is not None:
-            beside = [one.identity for one in job.processes() if one.role == fault.role]
-            if len(beside) != 1:
-                self._miss(fault, f"there is not one {fault.role} to be hit, but {len(beside)}")
-                return
-            victims = [self._victim(fault, NO_RANK, beside[0], job)]
-        steps: list[UndoStep] = []
+        sequence = self._sequence(fault, job)
+        kind = sequence.kind
         seen: dict[int, tuple[int, dict[str, Any]]] = {}
         try:
-            for step in healable(kind.undo_steps(fault.id, victims)):
-                steps.append(self._ledger.record(step))
+            sequence.write_undo(fault.id, victims)
             self._made.append(fault)
             for victim in victims:
-                self._act(fault, kind, job, victim)
+                target = {"target_rank": victim.rank} if fault.role is None else {"target_role": fault.role}
+                sequence.act(victim, target, rank=None if fault.role is not None else victim.rank)
             if shows_when_let_go(kind):
                 self._answer_held(fault)
             for victim in victims:
-                seen[victim.rank] = self._await_evidence(fault, kind, job, victim)
+                # Faults that last are looked at meanwhile.
+                seen[victim.rank] = sequence.await_evidence(victim, functools.partial(self.lasting.look, job))
             evidence = [self._as_evidence(fault, victim, seen[victim.rank][1]) for victim in victims]
         except (FaultMissed, CannotUndo, PlatformError, LookupError, ValueError, OSError, DeadlineExpired) as error:
             if isinstance(kind, Lasting):
-                self.lasting.abandon(fault, kind, victims, steps)
+                self.lasting.abandon(fault, kind, victims, sequence.steps)
             self._miss(fault, str(error))
             return
         if (kind.effect == SUSPENSION or fault.effect == HANG) and not comes_back(fault):
             self.suspended.update(fault.ranks)
         self.known.landed.add(fault.id)
-        self._history.record(
-            "fault.landed",
-            attempt=self._attempt,
-            fault=fault.id,
-            kind=fault.kind,
-            ranks=list(fault.ranks),
-            step=evidence[0]["barrier"]["step"] if evidence[0]["barrier"] else None,
-            phase=evidence[0]["barrier"]["phase"] if evidence[0]["barrier"] else None,
-            evidence=evidence,
-        )
+        sequence.record.landed(fault.ranks, evidence)
         if isinstance(kind, Lasting):
-            self.lasting.add(fault, kind, victims, steps, seen)
+            self.lasting.add(fault, kind, victims, sequence.steps, seen)
         else:
             self.lasting.hold(fault, kind, victims)
         self._let_go(fault)
 
-    def _act(self, fault: PlannedFault, kind: FaultKind, job: Job, victim: Victim) -> None:
-        self._history.record(
-            "fault.injecting",
-            attempt=self._attempt,
-            rank=None if fault.role is not None else victim.rank,
-            pid=victim.identity.pid,
-            fault=fault.id,
-            kind=fault.kind,
-            signal=None if kind.signal is None else int(kind.signal),
-            **({"target_rank": victim.rank} if fault.role is None else {"target_role": fault.role}),
-            start_time=victim.identity.start_time,
-        )
-        kind.inject(job, victim)
+    def _sequence(self, fault: PlannedFault, job: Job) -> FaultSequence:
+        kind, called = self._kinds[fault.kind], f"fault {fault.id}"
+        return FaultSequence(kind, job, self._ledger, self._record_of(fault), self._patience, called)
 
-    def _await_evidence(
-        self, fault: PlannedFault, kind: FaultKind, job: Job, victim: Victim
-    ) -> tuple[int, dict[str, Any]]:
-        """When it was looked at (ns), and the evidence. Faults that last are looked at meanwhile."""
+    def _record_of(self, fault: PlannedFault) -> FaultRecord:
+        return FaultRecord(self._history, self._attempt, fault.id, fault.kind)
 
-        def look() -> tuple[int, dict[str, Any]] | None:
-            self.lasting.look(job)
-            now = self._patience.clock.mono()
-            shown = kind.evidence(job, victim)
-            return None if shown is None else (now, shown)
-
-        lacking = functools.partial(kind.lacking, victim) if isinstance(kind, Lacking) else ""
-        return self._patience(f"evidence of fault {fault.id}", look, lacking)
+    def _victims(self, fault: PlannedFault, job: Job, ranks: Mapping[int, ProcessIdentity]) -> list[Victim] | str:
+        """The targets of a fault, or why it has none."""
+        missing = [rank for rank in fault.ranks if rank not in ranks]
+        if missing:
+            return f"no process of {named(missing)} was found"
+        if fault.role is None:
+            return [self._victim(fault, rank, ranks[rank], job) for rank in fault.ranks]
+        beside = [process.identity for process in job.processes() if process.role == fault.role]
+        if len(beside) != 1:
+            return f"there is not one {fault.role} to be hit, but {len(beside)}"
+        return [self._victim(fault, NO_RANK, beside[0], job)]
 
     def _as_evidence(self, fault: PlannedFault, victim: Victim, shown: dict[str, Any]) -> dict[str, Any]:
-        return {
-            **({"rank": victim.rank} if fault.role is None else {"rank": None, "role": fault.role}),
-            "pid": victim.identity.pid,
-            **shown,
-            "barrier": self._barrier_of(fault, victim.rank),
-        }
+        target = {"rank": victim.rank} if fault.role is None else {"rank": None, "role": fault.role}
+        return evidence_of(target, victim.identity.pid, shown, self._barrier_of(fault, victim.rank))
 
     def _barrier_of(self, fault: PlannedFault, rank: int) -> dict[str, Any] | None:
         for (step, phase), ranks in self.known.held.get(fault.id, {}).items():
@@ -217,7 +189,7 @@ class Injection:
         return None
 
     def _miss(self, fault: PlannedFault, reason: str) -> None:
-        self._history.record("fault.missed", attempt=self._attempt, fault=fault.id, kind=fault.kind, reason=reason)
+        self._record_of(fault).missed(reason)
         self._let_go(fault)
 
     def _let_go(self, fault: PlannedFault) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from chaos.attach import watched_checkpoints
-from chaos.attach.happened import Happened
+from chaos.attach.event import JobEvent
 from chaos.attach.watched_checkpoints import WatchedCheckpoints
 from chaos.attach.watching import GRACE_SECONDS, Watch
 from chaos.base.clock import Clock
@@ -46,7 +46,7 @@ def watching_job(job: OwnJob, clock: Clock) -> Iterator[Watch]:
     watch.close()
 
 
-def told(happened: list[Happened], event: str) -> list[tuple[int | None, int | None]]:
+def told(happened: list[JobEvent], event: str) -> list[tuple[int | None, int | None]]:
     return [(one.rank, one.pid) for one in happened if one.event == event]
 
 
@@ -257,7 +257,7 @@ def test_the_end_of_the_job_comes_after_the_last_lines_of_its_logs(
     assert watching_job.look()[-1].event == "ranks.gone"
     clock.sleep(GRACE_SECONDS)
 
-    def last_line() -> list[Happened]:
+    def last_line() -> list[JobEvent]:
         """In the same look, but after the logs were read."""
         log(job, 0, "epoch: 1 step: 9, loss is 0.125\nwhat is this?\n\nand this?\n")
         return []

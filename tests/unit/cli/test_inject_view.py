@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.attach.inject import Hit, Injected
+from chaos.attach.outcome import Hit, Injected
 from chaos.cli.inject_view import MANY, of_ranks, report, show
 from chaos.faults.signals.kill import KIND
 from chaos.machine.job.processes import Role

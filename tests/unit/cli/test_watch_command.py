@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from rich.console import Console
 
-from chaos.attach.happened import Happened
+from chaos.attach.event import JobEvent
 from chaos.attach.watching import RankView
 from chaos.base.wait import wait_for
 from chaos.cli.watch_view import PlainView, TableView, headline
@@ -72,23 +72,23 @@ def test_lines_tell_ranks_steps_and_ends(job: OwnJob) -> None:
     ],
 )
 def test_that_no_rank_is_left_tells_what_is_waited_for(launcher: int | None, text: str) -> None:
-    assert headline(Happened("ranks.gone", 0, data={"launcher": launcher, "grace": 30.0})) == text
+    assert headline(JobEvent("ranks.gone", 0, data={"launcher": launcher, "grace": 30.0})) == text
 
 
 def test_a_line_of_no_known_rank_is_told_by_its_file() -> None:
     told: dict[str, Any] = {"kind": "error.reported", "step": None, "fields": {}, "file": "train.log"}
-    assert headline(Happened("log", 0, data=told)) == "train.log: error.reported"
+    assert headline(JobEvent("log", 0, data=told)) == "train.log: error.reported"
 
 
 @pytest.mark.parametrize(("rank", "whose"), [(3, "rank 3"), (None, "no rank in its name")])
 def test_a_checkpoint_without_a_rank_in_its_name_is_told_as_such(rank: int | None, whose: str) -> None:
     told = {"path": "/job/iteration_00000005/a.ckpt", "epoch": None, "step": 5, "step_in_epoch": None}
-    assert headline(Happened("checkpoint", 0, rank, data=told)) == f"{whose}: checkpoint of step 5, {told['path']}"
+    assert headline(JobEvent("checkpoint", 0, rank, data=told)) == f"{whose}: checkpoint of step 5, {told['path']}"
 
 
 def test_a_checkpoint_whose_name_tells_the_step_in_its_epoch_is_told_by_both() -> None:
     told = {"path": "/job/mlp-2_95.ckpt", "epoch": 2, "step": None, "step_in_epoch": 95}
-    shown = headline(Happened("checkpoint", 0, 1, data=told))
+    shown = headline(JobEvent("checkpoint", 0, 1, data=told))
     assert shown == "rank 1: checkpoint of epoch 2, step 95 in it, /job/mlp-2_95.ckpt"
 
 
@@ -150,9 +150,9 @@ def test_very_many_ranks_are_told_of_as_sets() -> None:
     ]
 
 
-def error(file: str, text: str, *, before: bool = False) -> Happened:
+def error(file: str, text: str, *, before: bool = False) -> JobEvent:
     fields = {"level": "ERROR", "text": text}
-    return Happened("log", 0, 3, 7, {"kind": "mindspore.error", "step": None, "fields": fields, "file": file}, before)
+    return JobEvent("log", 0, 3, 7, {"kind": "mindspore.error", "step": None, "fields": fields, "file": file}, before)
 
 
 def test_the_first_errors_of_each_log_are_shown_and_the_others_counted() -> None:
@@ -162,7 +162,7 @@ def test_the_first_errors_of_each_log_are_shown_and_the_others_counted() -> None
     for number in range(9):
         view.show(error("a.log", f"number {number}"))
     view.show(error("b.log", "another"))
-    view.show(Happened("job.end", 0, data={}))
+    view.show(JobEvent("job.end", 0, data={}))
     *shown, left, end = out.getvalue().splitlines()
     assert shown == [
         *(f"rank 3: mindspore.error level=ERROR text=number {number}" for number in range(5)),

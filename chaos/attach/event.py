@@ -1,4 +1,4 @@
-"""What is seen of a job that runs already."""
+"""What is seen of an attached job."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Happened:
+class JobEvent:
     """One thing that was seen. ``wall_ns`` is when: as the log says, else when it was noticed.
 
     ``before``: it had happened before the watching began.

@@ -1,0 +1,73 @@
+"""Holding a fault in an attached job: until its time is over, or it holds in no rank any more."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from chaos.attach.outcome import Hit
+from chaos.base.clock import Clock
+from chaos.faults.kind import FaultMissed, StillShown, Victim
+from chaos.machine.running.adopted import AdoptedJob
+from chaos.run.inject.fault_record import FaultRecord
+
+_LOOK_SECONDS = 0.1
+
+_AS_LANDED = ("group", "limit")
+"""What must be the same in the evidence as long as a fault holds: another one is somebody else's."""
+
+
+@dataclass(frozen=True)
+class Holding:
+    """Looks at a fault that has landed while it lasts. ``signal`` is its kind's, ``held`` holds the ranks."""
+
+    kind: StillShown
+    signal: int | None
+    held: AdoptedJob
+    record: FaultRecord
+    clock: Clock
+    outlives_ranks: bool
+
+    def wait(self, landed: Mapping[int, tuple[Hit, Victim]], seconds: float | None) -> dict[int, str]:
+        """Wait until the time is over, or the fault holds in no rank any more.
+
+        ``landed`` has the hits and their targets by PID. Returns by PID how the fault ended where it held less.
+        """
+        began = self.clock.mono()
+        early: dict[int, str] = {}
+        while len(early) < len(landed) and (left := self._left_of(seconds, began)) > 0:
+            for pid, (hit, victim) in landed.items():
+                if pid in early or (how := self._over(hit, victim)) is None:
+                    continue
+                since = "it had been stopped" if self._stops else "the fault had landed"
+                early[pid] = f"{how} {self._since(began):.1f} s after {since}"
+                self.record.event("fault.ending", rank=hit.process.rank, pid=pid, why=early[pid])
+            self.clock.sleep(min(_LOOK_SECONDS, left))
+        return early
+
+    def _left_of(self, seconds: float | None, began: int) -> float:
+        return _LOOK_SECONDS if seconds is None else seconds - self._since(began)
+
+    @property
+    def _stops(self) -> bool:
+        return self.signal == signal.SIGSTOP
+
+    def _over(self, hit: Hit, victim: Victim) -> str | None:
+        """How the fault has ended in a rank before it was undone; None while it holds."""
+        state = self.held.state(hit.process.identity)
+        if self._stops:
+            return None if state == "stopped" else f"{'continued' if state == 'alive' else 'ended'} by somebody else"
+        if state in ("gone", "zombie") and not self.outlives_ranks:
+            return "the rank has ended"
+        try:
+            shown = self.kind.still(self.held, victim)
+        except (FaultMissed, LookupError, OSError) as error:
+            return f"it did not show any more ({error})"
+        landed = hit.evidence or {}
+        if shown is None or any(shown[name] != landed.get(name) for name in _AS_LANDED if name in shown):
+            return "it did not show any more: somebody else has taken it back"
+        return None
+
+    def _since(self, began: int) -> float:
+        return (self.clock.mono() - began) / 1e9
