@@ -22,8 +22,8 @@ from chaos.base.wait import DeadlineExpired, Patience
 from chaos.checks.injection.proof_registry import why_unproven
 from chaos.faults.checkpoints.running_checkpoint import own_directories
 from chaos.faults.kind import FaultKind, FaultMissed, StillShown, Victim
-from chaos.heal.adopted import adopted_step
 from chaos.heal.undo import CannotUndo, UndoContext, Undone
+from chaos.heal.undo_of_families import attached_form
 from chaos.history.ledger import UndoStep
 from chaos.history.writer import HistoryWriter
 from chaos.machine.running.adopted import AdoptedJob
@@ -162,7 +162,7 @@ class _Injection:
         rank = victim.rank
 
         def form(step: UndoStep) -> UndoStep:
-            return adopted_step(replace(step, fault=self._fault), rank)
+            return attached_form(replace(step, fault=self._fault), rank)
 
         try:
             self._sequence.write_undo(victim.fault, [victim], form)

@@ -37,6 +37,19 @@ class Kind:
 
 
 @dataclass(frozen=True)
+class Attached:
+    """How an action is named in steps of an attached job, whose ranks do not carry the run's identity.
+
+    Args:
+        action: the action that goes by what the rank is.
+        by_hand: the command that does the same, with arguments of the step in braces.
+    """
+
+    action: str
+    by_hand: str
+
+
+@dataclass(frozen=True)
 class Undo:
     """An action that undo steps name.
 
@@ -44,11 +57,14 @@ class Undo:
         act: where the function is (:data:`chaos.faults.action.UndoAction`).
         after_processes: it changes what living processes of the job use, so it waits for their end.
         after_launches: the next launch of the job is to meet what it takes back, so it waits for the last one.
+        attached: the form for a rank of an attached job, where it acts on a process that carries the run's identity.
+            Without it the same action serves there: what it acts on is the run's own, whoever's ranks that disturbs.
     """
 
     act: str
     after_processes: bool = False
     after_launches: bool = False
+    attached: Attached | None = None
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """Putting things back: the actions that undo steps name. Teardown and ``heal`` use the same ones.
 
+Here are those that every run may need. A family of faults brings what puts its own faults back.
+
 Every action may run twice, and may have been cut off in the middle before: it looks at what is there and does the rest.
 """
 
@@ -7,7 +9,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,12 +17,8 @@ from pathlib import Path
 from chaos.base.growth import FEW
 from chaos.base.rank_sets import rank_set
 from chaos.base.registry import package_of
-from chaos.base.wait import DeadlineExpired, wait_for
-from chaos.faults.action import CannotUndo, UndoAction, UndoContext, see_continued
-from chaos.faults.nodes.on_node import RESTORE as RESTORE_NODE
-from chaos.faults.pause.paused import paused_at
-from chaos.heal.adopted import RESTORE_LIMIT_ADOPTED, RESUME_ADOPTED, restore_limit_adopted, resume_adopted
-from chaos.heal.undo_nodes import end_nodes, restore_node, resume_on_node
+from chaos.faults.action import CannotUndo, UndoAction, UndoContext
+from chaos.heal.undo_nodes import end_nodes
 from chaos.heal.undo_of_families import (
     GROUP,
     action_of_family,
@@ -31,13 +28,9 @@ from chaos.heal.undo_of_families import (
 )
 from chaos.history.ledger import Ledger, LedgerError, UndoStep
 from chaos.machine.job.ending import end_processes
-from chaos.machine.job.processes import RUN_VARIABLE, FoundProcess, find_run_processes
-from chaos.machine.linux.process import NoSuchProcess, ProcessIdentity, RefusedProcess, WrongProcess, send_signal, state
-from chaos.machine.linux.procfs import environment
+from chaos.machine.job.processes import FoundProcess, find_run_processes
 from chaos.platforms.nodes import END_NODES
 from chaos.store.directory import MARKER, private_name
-
-_CONTINUE_SECONDS = 10.0
 
 __all__ = ["UNDO_ACTIONS", "CannotUndo", "UndoAction", "UndoContext", "Undone", "undo_open_steps", "undo_step"]
 
@@ -118,59 +111,6 @@ def undo_step(ledger: Ledger, step: UndoStep, actions: Mapping[str, UndoAction],
     return Undone(step, True, how)
 
 
-def resume_process(step: UndoStep, context: UndoContext) -> str:
-    """Continue a process stopped by SIGSTOP. Arguments: pid, start_time (ticks), boot, and node where it has one."""
-    match step.arguments:
-        case {"pid": int(), "start_time": int(), "boot": str(), "node": int()}:
-            return resume_on_node(ProcessIdentity(**step.arguments), context)
-        case {"pid": int(pid), "start_time": int(start_time), "boot": str(boot)}:
-            identity = ProcessIdentity(pid, start_time, boot)
-        case _:
-            raise CannotUndo(f"step {step.id} does not say which process: {step.arguments}")
-    if state(identity) in ("gone", "zombie"):
-        return f"{identity} has ended"
-    # The identity is checked again when the signal is sent; this makes sure that the ledger names a process of the run.
-    if (environment(pid) or {}).get(RUN_VARIABLE) != context.token:
-        raise CannotUndo(f"{identity} does not carry this run's {RUN_VARIABLE}; nothing was sent")
-    try:
-        send_signal(identity, signal.SIGCONT)
-    except (NoSuchProcess, WrongProcess):
-        return f"{identity} has ended"
-    except RefusedProcess as error:
-        raise CannotUndo(str(error)) from error
-    see_continued(identity, lambda: state(identity), context)
-    return f"continued {identity}"
-
-
-def continue_training(step: UndoStep, context: UndoContext) -> str:
-    """See that no rank is paused any more. Arguments: ranks, each with its record and its process.
-
-    Who is asked to pause the ranks lets them go on when told to, and when the connection of the one who asked has
-    ended; so after a killed harness nothing has to be done, but it has to be seen.
-    """
-    left: list[str] = []
-
-    def all_go_on() -> bool:
-        left.clear()
-        for rank in step.arguments.get("ranks", []):
-            match rank:
-                case {"record": str(record), "pid": int(pid), "start_time": int(start_time), "boot": str(boot)}:
-                    identity = ProcessIdentity(pid, start_time, boot)
-                case _:
-                    raise CannotUndo(f"step {step.id} does not say which ranks: {step.arguments}")
-            if state(identity) in ("gone", "zombie"):
-                continue
-            if (paused := paused_at(Path(record))) is not None:
-                left.append(f"{identity} after step {paused}")
-        return not left
-
-    try:
-        wait_for("continue", all_go_on, seconds=_CONTINUE_SECONDS, clock=context.clock)
-    except DeadlineExpired as expired:
-        raise CannotUndo(f"still paused after {expired.seconds:g} s: {', '.join(left)}") from expired
-    return "no rank is paused"
-
-
 def end_job(step: UndoStep, context: UndoContext) -> str:
     """End every process of the run with SIGKILL. Arguments: run, its CHAOS_RUN."""
     if context.adopted:
@@ -221,29 +161,14 @@ def remove_directory(step: UndoStep, context: UndoContext) -> str:
     return f"removed {path}"
 
 
-def note_kept(step: UndoStep, context: UndoContext) -> str:
-    """Say where files are kept that a fault took from the job; they stay there. Arguments: path, absolute."""
-    del context
-    path = Path(str(step.arguments.get("path", "")))
-    if not path.is_absolute():
-        raise CannotUndo(f"step {step.id} does not give an absolute path: {step.arguments}")
-    return f"kept in {path}, to be moved back by hand" if path.is_dir() else f"nothing was taken: there is no {path}"
-
-
 REMOVE_DIRECTORY = "remove-directory"
 
 _ENGINE: Mapping[str, UndoAction] = {
-    "resume-process": resume_process,
-    RESUME_ADOPTED: resume_adopted,
-    RESTORE_LIMIT_ADOPTED: restore_limit_adopted,
-    "continue-training": continue_training,
     "end-job": end_job,
     END_NODES: end_nodes,
-    RESTORE_NODE: restore_node,
     REMOVE_DIRECTORY: remove_directory,
-    "note-kept": note_kept,
 }
-"""What every run may need, and what is done through the nodes of a run."""
+"""What every run may need, whatever its faults: an end of its job, its nodes and its private directories."""
 
 
 class _BuiltIn(Mapping[str, UndoAction]):

@@ -1,17 +1,15 @@
-"""Undo steps of a run that lives on nodes: what goes through the hand of a node, and taking the nodes away."""
+"""The nodes of a run: how undo steps reach them, and taking them away."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from chaos.base.registry import UnknownName
-from chaos.faults.action import CannotUndo, UndoContext, see_continued
+from chaos.faults.action import CannotUndo, UndoContext
 from chaos.history.ledger import UndoStep
 from chaos.machine.hand.client import HandClient
 from chaos.machine.job.protocol import PlatformError
-from chaos.machine.linux.process import NoSuchProcess, ProcessIdentity, WrongProcess
 from chaos.platforms.kind import PlatformKind, platform_kind
 from chaos.platforms.nodes import END_NODES, Node, NodePlatform, Restorable, RestoresNodes
 
@@ -22,36 +20,6 @@ def end_nodes(step: UndoStep, context: UndoContext) -> str:
         return platform_of_step(step).put_back(step.arguments, context.token, context.clock)
     except PlatformError as error:
         raise CannotUndo(str(error)) from error
-
-
-def resume_on_node(identity: ProcessIdentity, context: UndoContext) -> str:
-    """Continue a process of a node, through the hand there."""
-    assert identity.node is not None
-    if context.nodes is None:
-        raise CannotUndo(f"{identity}: nothing says how node {identity.node} is reached")
-    try:
-        with context.nodes.hand(identity.node) as hand:
-            if hand is None:
-                return f"{identity} has ended: its node is no more"
-            hand.resume(identity)
-            see_continued(identity, functools.partial(hand.state, identity), context)
-    except (NoSuchProcess, WrongProcess):
-        return f"{identity} has ended"
-    except PlatformError as error:
-        raise CannotUndo(str(error)) from error
-    return f"continued {identity}"
-
-
-def restore_node(step: UndoStep, context: UndoContext) -> str:
-    """Put back what a fault has done to a whole node. Arguments: node, what."""
-    match step.arguments:
-        case {"node": int(number), "what": str(what)} if context.nodes is not None:
-            try:
-                return context.nodes.restore(number, what)
-            except PlatformError as error:
-                raise CannotUndo(str(error)) from error
-        case _:
-            raise CannotUndo(f"step {step.id} does not say which node of the run: {step.arguments}")
 
 
 class NodesByUndoSteps:

@@ -7,12 +7,14 @@ was killed. A name of a built-in action cannot be taken.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import cast
 
 from chaos.base.families import Member
 from chaos.base.registry import Registry, RegistryError, UnknownName, registry
 from chaos.faults.action import CannotUndo, UndoAction
 from chaos.faults.family import Undo
+from chaos.history.ledger import UndoStep
 
 GROUP = "chaos.undo"
 """Registry of such actions, by the name that undo steps have for them. A package may also add to it directly."""
@@ -56,6 +58,23 @@ def waits_for_launches(name: str) -> bool:
     """Whether an action waits until the job is not launched any more."""
     found = _registered(name)
     return isinstance(found, Undo) and found.after_launches
+
+
+def attached_form(step: UndoStep, rank: int) -> UndoStep:
+    """The step of a fault kind, for a rank of an attached job. Its note says how to do it by hand.
+
+    Raises CannotUndo where the form is not known.
+    """
+    try:
+        found = registry(GROUP).load(step.action)
+    except UnknownName:
+        return step
+    except RegistryError as error:  # in the wrong form the rank could not be told from a stranger
+        raise CannotUndo(str(error)) from error
+    if not isinstance(found, Undo) or found.attached is None:
+        return step
+    note = f"{step.note} ({found.attached.by_hand.format_map(step.arguments)} does it by hand)"
+    return replace(step, action=found.attached.action, arguments={**step.arguments, "rank": rank}, note=note)
 
 
 def _registered(name: str) -> object:

@@ -14,8 +14,8 @@ import pytest
 from chaos.base.registry import registry
 from chaos.base.wait import wait_for
 from chaos.faults.kind import FaultMissed
-from chaos.heal.adopted import adopted_step
 from chaos.heal.undo import after_processes
+from chaos.heal.undo_of_families import attached_form
 from chaos.history.ledger import UndoStep
 from chaos.store.directory import RunDirectory, create_run
 from tests.contract.page import rows, sections
@@ -139,7 +139,7 @@ def test_its_undo_is_told_and_may_run_twice_whether_it_was_made_or_not(kind: str
 def test_in_a_job_that_was_running_its_undo_may_run_twice_too(kind: str, stage: Stage) -> None:
     """The rank carries nothing of the run there: actions of their own look for it by PID, start time and number."""
     stage.context = replace(stage.context, adopted=True)
-    steps = [adopted_step(one, RANK) for one in stage.noted()]
+    steps = [attached_form(one, RANK) for one in stage.noted()]
     before = stage.seen()
     undone_twice(stage, steps)
     make(stage, before)

@@ -21,5 +21,6 @@ FAMILY = Family(
             "chaos.faults.checkpoints.undo:restore_checkpoint", after_processes=True, after_launches=True
         ),
         "restore-checkpoint-adopted": Undo("chaos.faults.checkpoints.undo:restore_checkpoint_adopted"),
+        "note-kept": Undo("chaos.faults.checkpoints.undo:note_kept"),
     },
 )

@@ -1,4 +1,8 @@
-"""Undoing damage to a checkpoint: the original takes its place again, unless the job has saved another file there."""
+"""Undoing what was done to a checkpoint.
+
+A damaged file's original takes its place again, unless the job has saved another file there. What a fault took from the
+job stays where it is kept.
+"""
 
 from __future__ import annotations
 
@@ -53,6 +57,15 @@ def restore_checkpoint_adopted(step: UndoStep, context: UndoContext) -> str:
     if (there.st_dev, there.st_ino) != (device, inode):
         return f"{path.parent} is another directory than it was; the original is kept in {kept}"
     return _restore(path, kept, moved, before, after)
+
+
+def note_kept(step: UndoStep, context: UndoContext) -> str:
+    """Say where files are kept that a fault took from the job; they stay there. Arguments: path, absolute."""
+    del context
+    path = Path(str(step.arguments.get("path", "")))
+    if not path.is_absolute():
+        raise CannotUndo(f"step {step.id} does not give an absolute path: {step.arguments}")
+    return f"kept in {path}, to be moved back by hand" if path.is_dir() else f"nothing was taken: there is no {path}"
 
 
 def _read(step: UndoStep) -> tuple[Path, Path, Path | None, str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chaos.evidence.injection.refusal import refused
-from chaos.faults.family import Family, Kind
+from chaos.faults.family import Family, Kind, Undo
 from chaos.faults.nodes import proof
 from chaos.plan.effect import Effect
 
@@ -23,5 +23,8 @@ FAMILY = Family(
         "node-restart": Kind("chaos.faults.nodes.node_restart:KIND", proof.RESTART, Effect(signal=9)),
         "node-stop": Kind("chaos.faults.nodes.node_stop:KIND", proof.STOP, Effect(signal=9, grace=2.0)),
         "node-volume-gone": Kind("chaos.faults.nodes.node_volume_gone:KIND", refused("ENOENT")),
+    },
+    undo={
+        "restore-node": Undo("chaos.faults.nodes.undo:restore_node"),
     },
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaos.faults.family import Family, Kind, Undo
+from chaos.faults.family import Attached, Family, Kind, Undo
 from chaos.faults.resources import proof
 from chaos.plan.effect import Effect
 
@@ -15,6 +15,10 @@ FAMILY = Family(
     },
     undo={
         "leave-group": Undo("chaos.faults.resources.undo:leave_group"),
-        "restore-limit": Undo("chaos.faults.resources.undo:restore_limit"),
+        "restore-limit": Undo(
+            "chaos.faults.resources.undo:restore_limit",
+            attached=Attached("restore-limit-adopted", "prlimit --pid {pid} --nofile={soft}:"),
+        ),
+        "restore-limit-adopted": Undo("chaos.faults.resources.undo:restore_limit_adopted"),
     },
 )

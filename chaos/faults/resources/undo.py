@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from chaos.faults.action import CannotUndo, UndoContext
+from chaos.faults.attached_rank import lives_as_rank, process_of
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.processes import RUN_VARIABLE
 from chaos.machine.linux.cgroup import cpu_hierarchy, dissolve
-from chaos.machine.linux.limits import set_open_files_limit
+from chaos.machine.linux.limits import open_files_limit, set_open_files_limit
 from chaos.machine.linux.process import ProcessIdentity, state
-from chaos.machine.linux.procfs import environment
+from chaos.machine.linux.procfs import all_pids, environment, read_stat
 
 
 def restore_limit(step: UndoStep, context: UndoContext) -> str:
@@ -33,6 +36,33 @@ def restore_limit(step: UndoStep, context: UndoContext) -> str:
     return f"{identity} may open {soft} files again"
 
 
+def restore_limit_adopted(step: UndoStep, context: UndoContext) -> str:
+    """Give a rank its limit of open files back. Arguments: pid, start_time (ticks), boot, rank, soft.
+
+    What it has started meanwhile has the low limit too, and gets it back as well: before the rank itself, which tells
+    which limit that is, and again after it, since until then it may have started more. A limit that the rank has raised
+    itself meanwhile, beyond what it had, stays.
+    """
+    identity, soft = process_of(step, context), step.arguments.get("soft")
+    if not isinstance(soft, int):
+        raise CannotUndo(f"step {step.id} does not say which limit: {step.arguments}")
+    by_hand = f"As its own user or root: prlimit --pid {identity.pid} --nofile={soft}:"
+    if not lives_as_rank(step, identity, f"its limit was left alone. {by_hand}"):
+        return f"{identity} has ended"
+    try:
+        low = open_files_limit(identity)
+        if low >= soft:
+            return f"{identity} may open {low} files"
+        more = _raise_below(identity, low, soft)
+        set_open_files_limit(identity, soft)
+        more += _raise_below(identity, low, soft)
+    except LookupError:
+        return f"{identity} has ended"
+    except (ValueError, PermissionError) as error:
+        raise CannotUndo(f"{identity} cannot get its limit of {soft} open files back: {error}. {by_hand}") from error
+    return f"{identity} may open {soft} files again" + (f", and {more} that it has started" if more else "")
+
+
 def leave_group(step: UndoStep, context: UndoContext) -> str:
     """Move processes out of a control group of this run and remove it. Arguments: group, and back, where they were."""
     group, hierarchy = Path(str(step.arguments.get("group", ""))), cpu_hierarchy()
@@ -50,3 +80,24 @@ def leave_group(step: UndoStep, context: UndoContext) -> str:
         return f"removed {group}, {dissolve(group, back, hierarchy)} processes moved back"
     except OSError as error:
         raise CannotUndo(f"{group} may still hold processes of the run: {error}") from error
+
+
+def _raise_below(identity: ProcessIdentity, low: int, soft: int) -> int:
+    """Raise the limit of what descends from a process and has exactly its low one; how many these were."""
+    raised = 0
+    for one in _descendants(identity):
+        with contextlib.suppress(LookupError, ValueError, OSError):  # ended, or it has lowered its hard limit itself
+            if open_files_limit(one) == low:
+                set_open_files_limit(one, soft)
+                raised += 1
+    return raised
+
+
+def _descendants(identity: ProcessIdentity) -> Iterator[ProcessIdentity]:
+    stats = {stat.pid: stat for stat in map(read_stat, all_pids()) if stat is not None}
+    below, found = {identity.pid}, {identity.pid}
+    while found:
+        found = {pid for pid, stat in stats.items() if stat.ppid in found} - below
+        below |= found
+    for pid in below - {identity.pid}:
+        yield ProcessIdentity(pid, stats[pid].start_time, identity.boot)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaos.faults.family import Family, Kind
+from chaos.faults.family import Attached, Family, Kind, Undo
 from chaos.faults.signals import proof
 from chaos.plan.effect import Effect
 
@@ -16,5 +16,11 @@ FAMILY = Family(
             Effect(shows=19, silenced=proof.is_stopped, stopped=True),
         ),
         "terminate": Kind("chaos.faults.signals.terminate:KIND", proof.TERMINATE, Effect(shows=15)),
+    },
+    undo={
+        "resume-process": Undo(
+            "chaos.faults.signals.undo:resume_process", attached=Attached("resume-adopted", "kill -CONT {pid}")
+        ),
+        "resume-adopted": Undo("chaos.faults.signals.undo:resume_adopted"),
     },
 )

@@ -13,7 +13,8 @@ from chaos.faults.device_errors import ecc, uce
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.pause import pause
 from chaos.faults.pause.paused import paused_at
-from chaos.heal.undo import CannotUndo, UndoContext, continue_training
+from chaos.faults.pause.undo import continue_training
+from chaos.heal.undo import CannotUndo, UndoContext
 from chaos.machine.linux.process import ProcessIdentity
 from tests.unit.run.fakes import FakeJob, identity
 
@@ -107,13 +108,13 @@ def test_undoing_a_pause_sees_that_the_ranks_go_on(tmp_path: Path, monkeypatch: 
     record = write(tmp_path / "record", {"event": "pause.enter", "step": 5}, SYNC)
     (step,) = pause.KIND.undo_steps("pause", [victim(record, Told())])
     context = UndoContext("run-1", SYSTEM_CLOCK)
-    monkeypatch.setattr("chaos.heal.undo._CONTINUE_SECONDS", 0.05)
-    monkeypatch.setattr("chaos.heal.undo.state", lambda process: "alive")
+    monkeypatch.setattr("chaos.faults.pause.undo._CONTINUE_SECONDS", 0.05)
+    monkeypatch.setattr("chaos.faults.pause.undo.state", lambda process: "alive")
     with pytest.raises(CannotUndo, match=r"still paused after .*101.* after step 5"):
         continue_training(step, context)
-    monkeypatch.setattr("chaos.heal.undo.state", lambda process: "gone")
+    monkeypatch.setattr("chaos.faults.pause.undo.state", lambda process: "gone")
     assert continue_training(step, context) == "no rank is paused"
-    monkeypatch.setattr("chaos.heal.undo.state", lambda process: "alive")
+    monkeypatch.setattr("chaos.faults.pause.undo.state", lambda process: "alive")
     write(record, {"event": "pause.exit", "step": 5})
     assert continue_training(step, context) == "no rank is paused"
 

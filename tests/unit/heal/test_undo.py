@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from chaos.base.clock import SYSTEM_CLOCK, Clock
+from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
 from chaos.heal.undo import (
     UNDO_ACTIONS,
@@ -24,12 +21,10 @@ from chaos.heal.undo import (
     end_job,
     in_order,
     remove_directory,
-    resume_process,
     undo_open_steps,
 )
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.machine.job.processes import find_run_processes
-from chaos.machine.linux.process import identify, send_signal, state
 from chaos.store.directory import MARKER, private_name
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
@@ -81,63 +76,6 @@ def test_steps_are_undone_in_reverse_and_one_that_fails_stays_open(tmp_path: Pat
     assert undone[3].how.endswith("; by hand")
     assert [open_step.id for open_step in ledger.open_steps()] == ["f", "d", "c", "b"]
     assert ledger.read().closed == {"e": "did e", "a": "did a"}
-
-
-def test_a_stopped_process_of_the_run_goes_on(start: Start, token: str, context: UndoContext) -> None:
-    identity = identify(start("sleep", "1000", run=token).pid)
-    send_signal(identity, signal.SIGSTOP)
-    wait_for("stopped", lambda: state(identity) == "stopped", seconds=60)
-    undo = step("resume-process", **asdict(identity))
-    assert resume_process(undo, context) == f"continued {identity}"
-    wait_for("running", lambda: state(identity) == "alive", seconds=60)
-    assert resume_process(undo, context) == f"continued {identity}"
-
-
-def test_a_process_that_stays_stopped_was_not_continued(
-    start: Start, token: str, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    identity = identify(start("sleep", "1000", run=token).pid)
-    send_signal(identity, signal.SIGSTOP)
-    wait_for("stopped", lambda: state(identity) == "stopped", seconds=60)
-    monkeypatch.setattr("chaos.heal.undo.send_signal", lambda *_: None)  # as if another had stopped it again
-    with pytest.raises(CannotUndo, match="is stopped again or still"):
-        resume_process(step("resume-process", **asdict(identity)), UndoContext(token, clock))
-
-
-def test_a_process_of_a_node_that_stays_stopped_was_not_continued(token: str, clock: Clock) -> None:
-    hand = SimpleNamespace(resume=lambda _: None, state=lambda _: "stopped")
-    nodes = SimpleNamespace(hand=lambda number: nullcontext(hand))
-    context = UndoContext(token, clock, nodes=cast(Any, nodes))
-    with pytest.raises(CannotUndo, match="is stopped again or still"):
-        resume_process(step("resume-process", pid=5, start_time=1, boot="b", node=1), context)
-
-
-def test_a_process_that_has_ended_needs_no_undoing_and_the_next_with_its_pid_is_left_alone(
-    start: Start, token: str, context: UndoContext
-) -> None:
-    other = start("sleep", "1000", run=token)
-    now = identify(other.pid)
-    send_signal(now, signal.SIGSTOP)
-    wait_for("stopped", lambda: state(now) == "stopped", seconds=60)
-    for earlier in (replace(now, start_time=now.start_time - 1), replace(now, boot="earlier")):
-        assert "has ended" in resume_process(step("resume-process", **asdict(earlier)), context)
-    assert state(now) == "stopped"
-
-
-def test_a_process_of_another_run_is_not_signalled(start: Start, token: str, context: UndoContext) -> None:
-    for child in (start("sleep", "1000", run=token + "-other"), start("sleep", "1000")):
-        identity = identify(child.pid)
-        send_signal(identity, signal.SIGSTOP)
-        wait_for("stopped", lambda identity=identity: state(identity) == "stopped", seconds=60)  # type: ignore[misc]
-        with pytest.raises(CannotUndo, match="nothing was sent"):
-            resume_process(step("resume-process", **asdict(identity)), context)
-        assert state(identity) == "stopped"
-
-
-@pytest.mark.parametrize("arguments", [{}, {"pid": "5", "start_time": 1, "boot": "b"}, {"pid": 5}])
-def test_a_step_that_does_not_say_which_process_is_refused(context: UndoContext, arguments: dict[str, Any]) -> None:
-    with pytest.raises(CannotUndo, match="does not say which process"):
-        resume_process(step("resume-process", **arguments), context)
 
 
 def test_ending_a_job_ends_the_runs_processes_only(start: Start, token: str, context: UndoContext) -> None:

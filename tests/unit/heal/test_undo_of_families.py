@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
-from chaos.base.registry import NOUNS, Registry
+from chaos.base.registry import NOUNS, Registry, installed_points
 from chaos.faults.action import CannotUndo
 from chaos.heal.undo import UNDO_ACTIONS, UndoContext, in_order, undo_step
+from chaos.heal.undo_of_families import attached_form
 from chaos.history.ledger import Ledger, UndoStep
 
 CONTEXT = UndoContext("token", SYSTEM_CLOCK)
@@ -44,11 +45,19 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
         "last": "last",
         "gone": "not_there",
         "none": "nothing",
-        "note-kept": "put_back",
+        "end-job": "put_back",
     }
+    monkeypatch.setattr("chaos.heal.undo_of_families.registry", lambda group: registered(names))
+
+
+def registered(names: dict[str, str]) -> Registry:
+    """This project's families, and another package that registers these names."""
     points = [EntryPoint(name, f"{__name__}:{value}", "chaos.undo") for name, value in names.items()]
-    actions = Registry("chaos.undo", NOUNS["chaos.undo"], source=lambda group: points)
-    monkeypatch.setattr("chaos.heal.undo_of_families.registry", lambda group: actions)
+    return Registry(
+        "chaos.undo",
+        NOUNS["chaos.undo"],
+        source=lambda group: points if group == "chaos.undo" else installed_points(group),
+    )
 
 
 def undo(tmp_path: Path, action: str, **arguments: Any) -> tuple[bool, str, int]:
@@ -79,9 +88,26 @@ def test_one_that_cannot_undo_leaves_its_step_open(tmp_path: Path, action: str, 
     assert why in how
 
 
-def test_a_built_in_action_cannot_be_replaced(tmp_path: Path) -> None:
-    ok, how, _ = undo(tmp_path, "note-kept", path=str(tmp_path / "none"), what="mine")
-    assert ok and how.startswith("nothing was taken")
+@pytest.mark.parametrize(
+    ("action", "arguments", "how"),
+    [("end-job", {"run": "token"}, "no process of the run was left"), ("note-kept", {"path": "/none"}, "nothing was")],
+)
+def test_a_built_in_action_cannot_be_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, action: str, arguments: dict[str, Any], how: str
+) -> None:
+    taken = registered({"end-job": "put_back", "note-kept": "put_back"})
+    monkeypatch.setattr("chaos.heal.undo_of_families.registry", lambda group: taken)
+    ok, said, _ = undo(tmp_path, action, what="mine", **arguments)
+    assert ok and said.startswith(how)
+
+
+def test_a_step_has_another_form_for_an_attached_job_where_its_action_has_one() -> None:
+    step = UndoStep("s", "f", "restore-limit", {"pid": 7, "soft": 64}, "give it back")
+    formed = attached_form(step, 3)
+    assert (formed.action, formed.arguments) == ("restore-limit-adopted", {"pid": 7, "soft": 64, "rank": 3})
+    assert formed.note == "give it back (prlimit --pid 7 --nofile=64: does it by hand)"
+    for action in ("own", "end-job", "unknown", "switch-off"):
+        assert attached_form(UndoStep("s", "f", action), 3) == UndoStep("s", "f", action)
 
 
 def test_one_that_waits_for_the_end_of_the_processes_comes_behind_them() -> None:

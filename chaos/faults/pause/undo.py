@@ -1,0 +1,42 @@
+"""Undoing pauses: the training goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from chaos.base.wait import DeadlineExpired, wait_for
+from chaos.faults.action import CannotUndo, UndoContext
+from chaos.faults.pause.paused import paused_at
+from chaos.history.ledger import UndoStep
+from chaos.machine.linux.process import ProcessIdentity, state
+
+_CONTINUE_SECONDS = 10.0
+
+
+def continue_training(step: UndoStep, context: UndoContext) -> str:
+    """See that no rank is paused any more. Arguments: ranks, each with its record and its process.
+
+    Who is asked to pause the ranks lets them go on when told to, and when the connection of the one who asked has
+    ended; so after a killed harness nothing has to be done, but it has to be seen.
+    """
+    left: list[str] = []
+
+    def all_go_on() -> bool:
+        left.clear()
+        for rank in step.arguments.get("ranks", []):
+            match rank:
+                case {"record": str(record), "pid": int(pid), "start_time": int(start_time), "boot": str(boot)}:
+                    identity = ProcessIdentity(pid, start_time, boot)
+                case _:
+                    raise CannotUndo(f"step {step.id} does not say which ranks: {step.arguments}")
+            if state(identity) in ("gone", "zombie"):
+                continue
+            if (paused := paused_at(Path(record))) is not None:
+                left.append(f"{identity} after step {paused}")
+        return not left
+
+    try:
+        wait_for("continue", all_go_on, seconds=_CONTINUE_SECONDS, clock=context.clock)
+    except DeadlineExpired as expired:
+        raise CannotUndo(f"still paused after {expired.seconds:g} s: {', '.join(left)}") from expired
+    return "no rank is paused"
