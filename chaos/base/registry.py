@@ -8,12 +8,13 @@ faults, their proofs and undo actions come by families (:mod:`chaos.base.familie
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import metadata
 from importlib.metadata import Distribution, EntryPoint
-from typing import Any
+from typing import Any, TypeAlias
 
 from chaos.base.families import FAMILIES, Member, is_filled_by_families, members
 
@@ -36,18 +37,43 @@ def installed_points(group: str, distributions: Iterable[Distribution] | None = 
     directory, it may be stale, and :func:`importlib.metadata.entry_points` would prefer it to what pip has installed.
     Here it counts only where pip has installed nothing of that name. ``distributions`` stands in for the installed.
     """
-    found = list(metadata.distributions() if distributions is None else distributions)
+    found = _on_path(tuple(sys.path)) if distributions is None else _with_points(distributions)
     installed: dict[str, list[EntryPoint]] = {}
     beside: dict[str, list[EntryPoint]] = {}
-    for distribution in found:
-        points = [point for point in distribution.entry_points if point.group == group]
-        if points:
+    for distribution, groups in found:
+        if points := groups.get(group):
             listed = installed if _is_installed_by_pip(distribution) else beside
-            listed.setdefault(_plain(distribution.metadata["Name"]), points)
-    for distribution in found if beside else ():  # one that has no such group any more counts as well
+            listed.setdefault(_name_of(distribution), points)
+    for distribution, _ in found if beside else ():  # one that has no such group any more counts as well
         if _is_installed_by_pip(distribution):
-            beside.pop(_plain(distribution.metadata["Name"]), None)
+            beside.pop(_name_of(distribution), None)
     return [point for points in {**beside, **installed}.values() for point in points]
+
+
+Pointed: TypeAlias = tuple[Distribution, Mapping[str, list[EntryPoint]]]
+"""A distribution, and its entry points by their group."""
+
+
+@cache
+def _on_path(path: tuple[str, ...]) -> list[Pointed]:
+    """What is installed on the path of this process; looked up once for all groups."""
+    return _with_points(metadata.distributions(path=list(path)))
+
+
+def _with_points(distributions: Iterable[Distribution]) -> list[Pointed]:
+    found: list[Pointed] = []
+    for distribution in distributions:
+        groups: dict[str, list[EntryPoint]] = {}
+        for point in distribution.entry_points:
+            groups.setdefault(point.group, []).append(point)
+        found.append((distribution, groups))
+    return found
+
+
+@cache
+def _name_of(distribution: Distribution) -> str:
+    """Its name; its metadata is parsed once, and not again for each of its entry points."""
+    return _plain(distribution.metadata["Name"])
 
 
 def _is_installed_by_pip(distribution: Distribution) -> bool:
@@ -151,7 +177,7 @@ class Registry:
 
 
 def _is_own(point: EntryPoint | Member) -> bool:
-    return point.dist is not None and _plain(point.dist.name) == DISTRIBUTION
+    return point.dist is not None and _name_of(point.dist) == DISTRIBUTION
 
 
 NOUNS = {

@@ -6,14 +6,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.parameters import is_flag
 from chaos.evidence.facts import TRAIN, by_rank, digests, exit_status, ranks_text, step_of, steps
-from chaos.evidence.logged import Logged, logged
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
+
+if TYPE_CHECKING:
+    from chaos.evidence.artifacts import Artifacts
+    from chaos.evidence.logged import Logged
 
 NONE = "none"
 """The plan's ``baseline`` when the user has chosen to run without one."""
@@ -58,6 +61,8 @@ class Twin:
             return f"rank {broken[0].rank} of the baseline did not end well: {exit_status(broken[0])}", (
                 at_baseline(broken[0]),
             )
+        from chaos.evidence.logged import logged  # and numpy, which proofs that use this module do without
+
         logs = logged(self.plan, self.history, self.artifacts)
         ended = steps(baseline, "step.end", TRAIN)
         ended |= {rank: [log.twin_last] for rank, log in logs.ranks.items() if log.twin_last}

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.injection.triggers import Demands, demands
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan, PlannedFault
+
+if TYPE_CHECKING:
+    from chaos.evidence.artifacts import Artifacts
 
 OF_THE_HARNESS = frozenset({"rank", "role", "pid", "barrier"})
 """Fields that the harness adds to the evidence of every kind."""

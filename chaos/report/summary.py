@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chaos.evidence.finding import Verdict, worst
-from chaos.report.compare import Comparison
 from chaos.store.directory import write_json
+
+if TYPE_CHECKING:
+    from chaos.report.compare import Comparison
 
 SCHEMA_VERSION = 1
 

@@ -7,16 +7,15 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.base.rank_sets import named
 from chaos.base.refusal import Refused
 from chaos.base.registry import registry
 from chaos.base.wait import Deadline, DeadlineExpired, Patience
-from chaos.checks.run.check import CHANGED
+from chaos.checks.run.events import CHANGED
 from chaos.doctor import INTERFACE, OWN_AGENT, Machine, probe
-from chaos.evidence.checkpoints.saved import SavedKind
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
 from chaos.jobs.kind import JobError, JobKind, Simulated
@@ -32,13 +31,8 @@ from chaos.plan.corruption import SILENT
 from chaos.plan.model import Plan
 from chaos.plan.schedule import ABNORMAL
 from chaos.platforms.nodes import NamesNodes, NodePlatform, RecordsHosts
-from chaos.report.analyze import analyze
-from chaos.report.reason import BROKEN_OFF, became_of
-from chaos.run.accumulation import completed, first_drawn, is_misnumbered
-from chaos.run.before_resume import look_at_saves
 from chaos.run.deadlines import with_deadlines
 from chaos.run.interrupts import interruptible
-from chaos.run.keep import thin_out
 from chaos.run.launch.attempt import JobFailed
 from chaos.run.launch.launches import Launches, record_deadline
 from chaos.run.launch.ports_taken import PortTaken
@@ -57,6 +51,9 @@ from chaos.scenario.models.scenario import Expect, Scenario
 from chaos.store.baseline_key import baseline_key
 from chaos.store.baselines import BaselineError, copy_into, find_or_make, why_incomplete
 from chaos.store.directory import RunDirectory, create_run, point_latest, update_run
+
+if TYPE_CHECKING:
+    from chaos.evidence.checkpoints.saved import SavedKind
 
 _CORES_SECONDS = 4 * 3600.0
 _PORT_ATTEMPTS = 3
@@ -191,6 +188,9 @@ class _Runner:
             self._describe(owned, plan, self._scenario)
             point_latest(self._options.reports, owned.run)
             interrupted = self._record_run(owned, plan, self._scenario)
+            # What reads and judges a run is imported when there is something to read: the job starts sooner.
+            from chaos.report.analyze import analyze
+
             result = analyze(owned.path)
         return RunOutcome(owned.path, result.verdict, interrupted)
 
@@ -213,7 +213,7 @@ class _Runner:
                 self._take_baseline(owned, plan.baseline)
                 plan, scenario = self._completed(owned, plan, scenario, history)
                 self._drive(owned, plan, scenario, history)
-                thin_out(owned.path, scenario.keep_checkpoints_mb, history)
+                _thin_out(owned.path, scenario.keep_checkpoints_mb, history)
             except DeadlineExpired as expired:
                 record_deadline(history, expired)
             except BaselineError as failed:
@@ -231,6 +231,8 @@ class _Runner:
             except KeyboardInterrupt:
                 interrupted = True
                 if self._broken_off is not None:
+                    from chaos.report.reason import BROKEN_OFF, became_of
+
                     became = became_of(read_history(self._broken_off / "history"))
                     history.record(BROKEN_OFF, run=self._broken_off.name, became=became)
             except BaseException as failure:
@@ -303,7 +305,11 @@ class _Runner:
         self, owned: RunDirectory, plan: Plan, scenario: Scenario, history: HistoryWriter
     ) -> tuple[Plan, Scenario]:
         """Plan and scenario with what the baseline shows of the job: how many steps come to one update."""
-        cell = None if plan.baseline == "none" else completed(self._cell, owned.path)
+        if plan.baseline == "none":
+            return plan, scenario
+        from chaos.run.accumulation import completed, first_drawn, is_misnumbered
+
+        cell = completed(self._cell, owned.path)
         if cell is None:
             return plan, scenario
         every = cell.scenario.job.steps_per_update
@@ -412,6 +418,8 @@ class _Runner:
         return [node_name(os.environ)]
 
     def _resume(self, session: Session, launches: Launches) -> None:
+        from chaos.run.before_resume import look_at_saves
+
         kind: SavedKind = "end-of-life" if session.plan.restore is None else "periodic"
         if not look_at_saves(session.owned.path, kind, session.history):
             session.history.record(
@@ -426,6 +434,12 @@ class _Runner:
                 raise
             # The plan says that there is nothing to go on from: a job that says so too does what it should.
             session.history.record("resume.refused", attempt="resume", reason=str(failed))
+
+
+def _thin_out(run_dir: Path, limit_mb: int, history: HistoryWriter) -> None:
+    from chaos.run.keep import thin_out
+
+    thin_out(run_dir, limit_mb, history)
 
 
 def digest_steps(plan: Plan, interval: int) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 import platform
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,14 +54,21 @@ def code_key(scenario_text: str, package: Path, *, without: Collection[str] = ()
     ``without`` names rooms of the package that have no part in what is compared.
     """
     digest = hashlib.blake2b(scenario_text.encode(), digest_size=8)
-    for file in sorted(package.rglob("*")):
-        within = file.relative_to(package)
-        compiled = file.suffix == ".pyc" or "__pycache__" in within.parts
-        if compiled or within.parts[0] in without or not file.is_file():
-            continue
-        content = file.read_bytes()
-        digest.update(str(within).encode() + b"\0%d\0" % len(content) + content)
+    for parts in sorted(_sources(str(package))):
+        if parts[0] not in without:
+            content = package.joinpath(*parts).read_bytes()
+            digest.update("/".join(parts).encode() + b"\0%d\0" % len(content) + content)
     return digest.hexdigest()
+
+
+def _sources(package: str) -> Iterator[tuple[str, ...]]:
+    """The files below a directory, each as the parts of its path, but for compiled ones."""
+    for directory, names, files in os.walk(package):
+        names[:] = [name for name in names if name != "__pycache__"]
+        above = tuple(directory[len(package) :].strip("/").split("/")) if directory != package else ()
+        for name in files:
+            if not name.endswith(".pyc") and Path(directory, name).is_file():
+                yield (*above, name)
 
 
 def _masked(name: str, value: Any) -> Any:

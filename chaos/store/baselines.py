@@ -14,9 +14,6 @@ from chaos.base.plain_files import open_plain, read_plain
 from chaos.base.rank_sets import rank_set
 from chaos.base.wait import Patience
 from chaos.history.reader import History, read_history
-from chaos.observe.logs.losses.other_losses import read_losses
-from chaos.observe.logs.losses.training_line import MARK
-from chaos.observe.logs.registered import other_readers
 from chaos.plan import io
 from chaos.store.directory import RUN_NAME, write_json
 from chaos.store.ownership import FileLock
@@ -136,12 +133,18 @@ def _what_ended(history: History) -> str:
 
 def _tells_losses(log: Path) -> bool:
     """Whether a rank's log has lines by which its losses can be compared, readers of other packages included."""
+    # Readers are imported when there is a log to read: the job starts sooner.
+    from chaos.observe.logs.losses.training_line import MARK
+
     mark, held = MARK.encode(), b""
     with open_plain(log) as file:
         while block := file.read(_BLOCK):
             if mark in held + block:
                 return True
             held = block[-len(mark) :]
+    from chaos.observe.logs.losses.other_losses import read_losses
+    from chaos.observe.logs.registered import other_readers
+
     try:
         others = other_readers(timezone.utc)
         return bool(others) and len(read_losses(log, None, others).step) > 0

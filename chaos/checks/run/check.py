@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from chaos.checks.run.busy_machine import MOST, STARVED, KeptWaiting, kept_waiting
+from chaos.checks.run.events import CHANGED, PORT_TAKEN
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME
@@ -22,12 +23,6 @@ _PATIENCE = 10.0
 
 LOW = "disk.low"
 """Recorded when hardly any room was left on the disk of the run."""
-
-CHANGED = "input.changed"
-"""Recorded when what the job is made of is not what it was when the run began."""
-
-PORT_TAKEN = "port.taken"
-"""Recorded when a job could not start and somebody else had a port that the harness had chosen for it."""
 
 TEARDOWN = "stop"
 """The wait between SIGTERM and SIGKILL. Ranks under the SDK ignore SIGTERM, so that it runs out says nothing."""

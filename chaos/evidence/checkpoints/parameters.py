@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from chaos.observe.checkpoints.checkpoint import APPENDED
+from chaos.observe.checkpoints.appended import APPENDED
 
 FLAG = "tft_g_one_flag"
 """Name (or its end) of the flag by which MindSpore's fault tolerance marks a consistent state: 1 when it is one."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.baseline import at_baseline, differing, loss_of
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.facts import TRAIN, digests, places
@@ -21,6 +21,9 @@ from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.corruption import BATCH, BY_ITSELF, FLIP, LOSS, SILENT, what_of
 from chaos.plan.model import Plan, PlannedFault
+
+if TYPE_CHECKING:
+    from chaos.evidence.artifacts import Artifacts
 
 KINDS = (FLIP, BATCH, LOSS)
 ALTERED = "fault.altered"

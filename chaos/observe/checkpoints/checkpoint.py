@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chaos.base.plain_files import UnreadableFile, open_plain
+from chaos.observe.checkpoints.appended import APPENDED
 from chaos.observe.checkpoints.blocks import Span
 from chaos.observe.checkpoints.checkpoint_error import CheckpointError, CheckpointNotSupported
 from chaos.observe.checkpoints.ckpt_format import RECORD, parse_ckpt
@@ -24,20 +25,6 @@ __all__ = ["Checkpoint", "CheckpointError", "CheckpointNotSupported", "Tensor", 
 
 DEFAULT_LIMIT = 16 << 30
 
-# Written beside the parameters through append_dict (MindSpore 2.10: TFT save handler, ModelCheckpoint, OnRequestExit;
-# MindFormers: CheckpointMonitor). The file does not mark them, so they are known by name.
-APPENDED = frozenset(
-    {
-        "epoch_num",
-        "step_num",
-        "batch_num",
-        "cur_rank",
-        "global_step",
-        "loss_scale",
-        "global_batch_size",
-        "__exception_save__",
-    }
-)
 # Also a parameter of every optimizer; the appended value takes its place in the file.
 _ALSO_PARAMETER = frozenset({"global_step"})
 

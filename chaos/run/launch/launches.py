@@ -11,7 +11,7 @@ from chaos.base.clock import Clock
 from chaos.base.growth import in_words
 from chaos.base.registry import registry
 from chaos.base.wait import DeadlineExpired, Patience
-from chaos.checks.run.check import PORT_TAKEN
+from chaos.checks.run.events import PORT_TAKEN
 from chaos.faults.kind import FaultKind
 from chaos.heal.undo import UNDO_ACTIONS, undo_step
 from chaos.history.writer import HistoryWriter

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from chaos.checks.registry import all_checks
 from chaos.jobs.kind import Simulated
 from chaos.run.prepare.versions import sdk_named
 from chaos.scenario.errors import Problem, printable, quote, suggest
@@ -59,6 +58,8 @@ def unknown_checks(cell: Cell, source: str) -> Iterator[Problem]:
     scenario = cell.scenario
     if not scenario.failing:
         return
+    from chaos.checks.registry import all_checks  # all checks, and numpy, which few scenarios need before a run
+
     known = [*all_checks(), *([] if scenario.compare is None else [COMPARISON])]
     named = [(f"failing.{number}", name) for number, name in enumerate(scenario.failing)]
     if scenario.known is not None:
