@@ -42,18 +42,18 @@ import sys
 from chaos.plan.build import build_plan
 from chaos.plan.io import dumps
 from chaos.plan.points import PHASE_ORDER
+from chaos.plan.planned_kind import PlannedKind
 from chaos.plan.render import render
+from chaos.plan.source import Source
 from chaos.plan.traits import JobTraits
 from chaos.scenario.load import load_scenario
 
 (cell,) = load_scenario(sys.argv[1]).cells
 plan = build_plan(
     cell.scenario,
-    cell.lines,
-    source=sys.argv[1],
-    cell=cell.name,
+    Source(sys.argv[1], cell.lines, cell.name),
     traits=JobTraits(frozenset(PHASE_ORDER), "mindspore"),
-    effects={"kill": "death"},
+    kinds={"kill": PlannedKind("death")},
     draw_seed=lambda: 1,
 )
 sys.stdout.write(render(plan) + dumps(plan))

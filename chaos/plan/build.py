@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from types import MappingProxyType
 
 from chaos.plan.aids import plan_aids, plan_comparison
 from chaos.plan.beside_ranks import beside_reasons, check_beside
@@ -21,75 +20,53 @@ from chaos.plan.model import Plan, Watch
 from chaos.plan.op_retry import check_op_retry
 from chaos.plan.own_ends import check_own_ends
 from chaos.plan.partitions import check_partitions, partition_reasons, waits_for_the_end
+from chaos.plan.planned_kind import Kinds, asks_of, effects_of, hazards_of, lasting_of, parameters_of
 from chaos.plan.platform_traits import SEVERAL_HOSTS, PlatformTraits
 from chaos.plan.ports import check_ports
-from chaos.plan.problems import Lines, Problems
+from chaos.plan.problems import Problems
 from chaos.plan.reasons import expectation_lines, reasons
 from chaos.plan.recovery.mechanism import SAVING, switched_on
 from chaos.plan.recovery.outcome import check_reachable, derive
 from chaos.plan.recovery.registry import in_order
 from chaos.plan.restore import plan_restore, writes_group_info
 from chaos.plan.rules.accumulation import check_accumulation
-from chaos.plan.rules.asks import Asks, check_asks
+from chaos.plan.rules.asks import check_asks
 from chaos.plan.rules.constraints import layout_violations
 from chaos.plan.rules.device import device_violations
-from chaos.plan.rules.hazard import Hazard, check_allowed, hazard_reasons
+from chaos.plan.rules.hazard import check_allowed, hazard_reasons
 from chaos.plan.rules.healed import check_healed
 from chaos.plan.rules.job_limits import job_violations
-from chaos.plan.rules.parameters import Parameters, check_parameters
+from chaos.plan.rules.parameters import check_parameters
 from chaos.plan.rules.sinking import check_sinking
 from chaos.plan.schedule import ABNORMAL, plan_faults
+from chaos.plan.source import Source
 from chaos.plan.spikes import spike_reasons
 from chaos.plan.storage import check_storage
 from chaos.plan.topology.errors import TopologyError
 from chaos.plan.topology.layout import Layout, layout_of, replica_groups
 from chaos.plan.topology.survive import survive
 from chaos.plan.traits import JobTraits
-from chaos.scenario.completion import Origin
-from chaos.scenario.errors import Problem
 from chaos.scenario.models.scenario import Scenario
-
-NO_HAZARDS: Mapping[str, Hazard] = MappingProxyType({})
-NO_PARAMETERS: Mapping[str, Parameters] = MappingProxyType({})
-NO_ASKS: Mapping[str, Asks] = MappingProxyType({})
 
 
 def build_plan(
     scenario: Scenario,
-    lines: Lines,
+    source: Source,
     *,
-    source: str,
-    cell: str,
     traits: JobTraits,
-    effects: Mapping[str, str],
+    kinds: Kinds,
     draw_seed: Callable[[], int],
     platform: PlatformTraits = SEVERAL_HOSTS,
-    hazards: Mapping[str, Hazard] = NO_HAZARDS,
-    parameters: Mapping[str, Parameters] = NO_PARAMETERS,
-    asks: Mapping[str, Asks] = NO_ASKS,
-    lasting: frozenset[str] = frozenset(),
-    origins: Mapping[str, Origin] | None = None,
-    facts: Mapping[str, Origin] | None = None,
-    found: Iterable[Problem] = (),
 ) -> Plan:
     """Work out what should happen.
 
     Args:
         scenario: the scenario, variables and matrix cell filled in.
-        lines: positions of its keys.
-        source: name of its file, for errors and the plan.
-        cell: name of the matrix cell.
+        source: where it stands, and what the job's own files say.
         traits: what this kind of job can observe and how it saves.
-        platform: what its platform is like.
-        effects: effect of every known fault kind, one of ``chaos.plan.schedule.EFFECTS``.
-        hazards: hazard of every fault kind that has one.
-        parameters: those of every fault kind that says which it has.
-        asks: where the ranks must be, of every fault kind that says so.
-        lasting: the fault kinds that end by the harness's word while the job goes on.
+        kinds: every fault kind that is known; a kind that is missing is unknown.
         draw_seed: gives a fresh seed; called for each random target that has none.
-        origins: where in the job's own files the values stand that the scenario leaves out, by dotted path.
-        facts: what else these files say, by the names that the plan gives it.
-        found: problems that these files have already.
+        platform: what its platform is like.
 
     Raises:
         ScenarioError: with every problem found: a layout that does not add up, a target or trigger that the job does
@@ -97,14 +74,14 @@ def build_plan(
 
     Time and memory are linear in the number of ranks.
     """
-    problems = Problems(source, lines, origins, found)
+    problems = Problems(source.file, source.lines, source.origins, source.found)
     layout = replace(_layout(scenario, problems), replica_stride=traits.replica_stride)
     groups = replica_groups(layout)
     faults = plan_faults(
         scenario,
         layout,
         groups,
-        effects=effects,
+        effects=effects_of(kinds),
         observable=traits.observable,
         draw_seed=draw_seed,
         problems=problems,
@@ -116,14 +93,14 @@ def build_plan(
     )
     for violation in violations:
         problems.add(violation.path, violation.message, text=violation.text, hint=violation.hint)
-    check_allowed(scenario, faults, hazards, platform, problems)
-    check_parameters(faults, parameters, problems)
-    check_ports(scenario, layout, faults, parameters, traits, problems)
-    check_asks(faults, asks, problems)
+    check_allowed(scenario, faults, hazards_of(kinds), platform, problems)
+    check_parameters(faults, parameters_of(kinds), problems)
+    check_ports(scenario, layout, faults, parameters_of(kinds), traits, problems)
+    check_asks(faults, asks_of(kinds), problems)
     check_errors(scenario, faults, problems)
     check_corruption(scenario, faults, traits, problems)
     check_slowness(scenario, faults, problems)
-    check_healed(scenario, lasting, problems)
+    check_healed(scenario, lasting_of(kinds), problems)
     check_beside(scenario, faults, problems)
     check_own_ends(scenario, faults, problems)
     check_hangs(scenario, faults, traits, problems)
@@ -177,8 +154,8 @@ def build_plan(
     spikes = [fault for fault in faults if fault.effect == ABNORMAL]
     return Plan(
         scenario=scenario.name,
-        source=source,
-        cell=cell,
+        source=source.file,
+        cell=source.cell,
         seed=scenario.job.seed,
         ranks=layout.ranks,
         nodes=layout.nodes,
@@ -213,7 +190,7 @@ def build_plan(
         watch=None if scenario.job.tre is None else Watch(scenario.job.tre.threshold, scenario.job.tre.recorded),
         sink_size=scenario.job.sink_size,
         steps_per_update=scenario.job.steps_per_update or 1,
-        configured={name: str(origin) for name, origin in {**(origins or {}), **(facts or {})}.items()},
+        configured={name: str(origin) for name, origin in {**source.origins, **source.facts}.items()},
         reasons=(
             *reasons(scenario, layout, faults, outcome, checkpoint, expected.resume_step, expected.resumes),
             *map(
@@ -225,7 +202,7 @@ def build_plan(
                     *beside_reasons(faults),
                 ),
             ),
-            *hazard_reasons(faults, hazards),
+            *hazard_reasons(faults, hazards_of(kinds)),
         ),
         lines=expectation_lines(scenario, faults, outcome, checkpoint, budget, expected.resumes, problems),
     )

@@ -30,6 +30,7 @@ from chaos.plan.build import build_plan
 from chaos.plan.corruption import SILENT
 from chaos.plan.model import Plan
 from chaos.plan.schedule import ABNORMAL
+from chaos.plan.source import Source
 from chaos.platforms.nodes import NamesNodes, NodePlatform, RecordsHosts
 from chaos.run.deadlines import with_deadlines
 from chaos.run.interrupts import interruptible
@@ -360,15 +361,11 @@ class _Runner:
         )
         plan = build_plan(
             scenario,
-            self._cell.lines,
-            source=str(self._loaded.path),
-            cell="",
+            Source(str(self._loaded.path), self._cell.lines, "", self._cell.origins, self._cell.facts),
             traits=self._traits,
-            platform=named_platform(scenario).traits,
-            effects={},
+            kinds={},
             draw_seed=lambda: 0,
-            origins=self._cell.origins,
-            facts=self._cell.facts,
+            platform=named_platform(scenario).traits,
         )
         owned = create_run(self._options.reports, "baseline", key[:12], clock=self._clock)
         with owned.lock:

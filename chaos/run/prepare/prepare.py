@@ -15,7 +15,9 @@ from chaos.jobs.kind import Configured, Examined, NamesFiles, NeedsByScenario
 from chaos.jobs.switches import switch_problems, switch_remarks, switched_by_environment
 from chaos.plan.build import build_plan
 from chaos.plan.model import Plan
+from chaos.plan.planned_kind import PlannedKind
 from chaos.plan.recovery.mechanism import NEEDS, REPLACING, switched_on
+from chaos.plan.source import Source
 from chaos.platforms.elsewhere import MODULES
 from chaos.run.prepare.known_failure import unknown_checks
 from chaos.run.prepare.on_platform import named_platform, platform_of, platform_problems
@@ -82,30 +84,20 @@ def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None, 
     the plan shows the scenario to be impossible, and RegistryError when a job or fault kind cannot be loaded.
     """
     scenario = cell.scenario
-    faults = registry("faults")
     examined = examine(loaded, cell)
-    kinds = sorted({fault.kind for fault in scenario.faults})
+    found = (
+        *examined.problems,
+        *_missing_files(loaded, cell),
+        *platform_problems(loaded, cell),
+        *unknown_checks(cell, str(loaded.path)),
+    )
     plan = build_plan(
         scenario,
-        cell.lines,
-        source=str(loaded.path),
-        cell=cell.name,
+        Source(str(loaded.path), cell.lines, cell.name, cell.origins, cell.facts, found),
         traits=examined.traits,
-        effects={kind: _effect(faults.load(kind), scenario) for kind in kinds},
-        asks={kind: one.asks for kind in kinds if isinstance(one := faults.load(kind), Asking)},
-        hazards={kind: one.hazard for kind in kinds if isinstance(one := faults.load(kind), Hazardous)},
-        parameters={kind: one.parameters for kind in kinds if isinstance(one := faults.load(kind), Parametrised)},
-        lasting=frozenset(kind for kind in kinds if isinstance(faults.load(kind), Lasting)),
-        platform=named_platform(scenario).traits,
+        kinds={name: planned_kind(kind, scenario) for name, kind in kinds_of(scenario).items()},
         draw_seed=count(fresh_seed() if draw_seed is None else draw_seed).__next__,
-        origins=cell.origins,
-        facts=cell.facts,
-        found=(
-            *examined.problems,
-            *_missing_files(loaded, cell),
-            *platform_problems(loaded, cell),
-            *unknown_checks(cell, str(loaded.path)),
-        ),
+        platform=named_platform(scenario).traits,
     )
     chosen = _chosen(plan, scenario, machine or Machine())
     return replace(plan, reasons=(*plan.reasons, *examined.remarks, *switch_remarks(cell), *chosen))
@@ -141,8 +133,21 @@ def _chosen(plan: Plan, scenario: Scenario, machine: Machine) -> Iterator[str]:
             yield f"Fault {fault.id} is made by {found.seen if found.ok else f'nothing here: {found.seen}'}."
 
 
-def _effect(kind: FaultKind, scenario: Scenario) -> str:
-    return kind.effect_in(scenario) if isinstance(kind, Placed) else kind.effect
+def kinds_of(scenario: Scenario) -> Mapping[str, FaultKind]:
+    """The kinds of the scenario's faults by their names; the registry is asked once for each."""
+    faults = registry("faults")
+    return {name: faults.load(name) for name in sorted({fault.kind for fault in scenario.faults})}
+
+
+def planned_kind(kind: FaultKind, scenario: Scenario) -> PlannedKind:
+    """What the plan of this scenario has to know of a kind."""
+    return PlannedKind(
+        kind.effect_in(scenario) if isinstance(kind, Placed) else kind.effect,
+        hazard=kind.hazard if isinstance(kind, Hazardous) else None,
+        parameters=kind.parameters if isinstance(kind, Parametrised) else None,
+        asks=kind.asks if isinstance(kind, Asking) else None,
+        lasting=isinstance(kind, Lasting),
+    )
 
 
 def fresh_seed() -> int:
@@ -193,7 +198,7 @@ def needs_of_scenario(scenario: Scenario) -> tuple[str, ...]:
         *needs_of_job(scenario),
         *_needs_of_platform(scenario),
         *needs_of(
-            *(registry("faults").load(kind) for kind in sorted({fault.kind for fault in scenario.faults})),
+            *kinds_of(scenario).values(),
         ),
         *device,
     )

@@ -13,6 +13,8 @@ from chaos.jobs.kind import JobError, Launch
 from chaos.jobs.mindspore import KIND
 from chaos.plan.build import build_plan
 from chaos.plan.model import Plan
+from chaos.plan.planned_kind import PlannedKind
+from chaos.plan.source import Source
 from chaos.platforms.kind import platform_kind
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.models.scenario import Scenario
@@ -36,10 +38,10 @@ class NoLines:
 
 
 def planned(one: Scenario) -> Plan:
-    kinds = {"kill": "death", "lose-checkpoint": "lost files"}
+    kinds = {"kill": PlannedKind("death"), "lose-checkpoint": PlannedKind("lost files")}
     platform = platform_kind(one.cluster.platform).traits
     return build_plan(
-        one, NoLines(), source="x", cell="", traits=KIND.traits, effects=kinds, draw_seed=lambda: 0, platform=platform
+        one, Source("x", NoLines()), traits=KIND.traits, kinds=kinds, draw_seed=lambda: 0, platform=platform
     )
 
 
@@ -154,11 +156,9 @@ def test_a_rehearsal_does_not_train_on_ascend(kind: str) -> None:
     with pytest.raises(ScenarioError, match="does not train on Ascend"):
         build_plan(
             one,
-            NoLines(),
-            source="x",
-            cell="",
+            Source("x", NoLines()),
             traits=registry("jobs").load(kind).traits,
-            effects={},
+            kinds={},
             draw_seed=lambda: 0,
         )
 

@@ -10,10 +10,12 @@ import pytest
 
 from chaos.plan.build import build_plan
 from chaos.plan.model import Plan
+from chaos.plan.planned_kind import PlannedKind
 from chaos.plan.platform_traits import SEVERAL_HOSTS, PlatformTraits
 from chaos.plan.points import PHASE_ORDER
 from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.parameters import Parameters
+from chaos.plan.source import Source
 from chaos.plan.traits import JobTraits
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.models.scenario import Scenario
@@ -99,16 +101,19 @@ class Planner:
         )
         return build_plan(
             scenario,
-            KnownLines(self.lines),
-            source="example.yaml",
-            cell="",
+            Source("example.yaml", KnownLines(self.lines)),
             traits=self.traits,
-            effects=self.effects,
-            parameters=self.parameters,
-            asks=self.asks,
-            lasting=self.lasting,
-            platform=self.platform,
+            kinds={name: self._kind(name) for name in self.effects},
             draw_seed=self._draw_seed,
+            platform=self.platform,
+        )
+
+    def _kind(self, name: str) -> PlannedKind:
+        return PlannedKind(
+            self.effects[name],
+            parameters=self.parameters.get(name),
+            asks=self.asks.get(name),
+            lasting=name in self.lasting,
         )
 
     def refused(self, *faults: Mapping[str, Any], **rest: Any) -> str:

@@ -10,8 +10,10 @@ import pytest
 from chaos.jobs.mindspore import KIND
 from chaos.plan.build import build_plan
 from chaos.plan.model import Plan
+from chaos.plan.planned_kind import PlannedKind
 from chaos.plan.render import render
 from chaos.plan.rules.hazard import Hazard
+from chaos.plan.source import Source
 from chaos.run.prepare.prepare import known_names, needs_of_scenario, plan_cell
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import Cell, LoadedScenario, load_scenario
@@ -136,18 +138,15 @@ def test_on_hardware_the_budgets_are_what_the_vendor_states(tmp_path: Path, kind
 
 
 def test_a_hazard_that_is_none_of_a_device_needs_leave_but_no_device(tmp_path: Path) -> None:
-    hazards = {"kill": Hazard("high", "stops a service of the machine", "started again", device=False)}
+    hazard = Hazard("high", "stops a service of the machine", "started again", device=False)
 
     def planned(text: str) -> Plan:
         _, cell = loaded(tmp_path, text.replace("device: Ascend, ", "").replace("npu-link-down", "kill"))
         return build_plan(
             cell.scenario,
-            cell.lines,
-            source="x.yaml",
-            cell="",
+            Source("x.yaml", cell.lines),
             traits=KIND.traits,
-            effects={"kill": "death"},
-            hazards=hazards,
+            kinds={"kill": PlannedKind("death", hazard)},
             draw_seed=lambda: 0,
         )
 

@@ -8,7 +8,9 @@ import pytest
 
 from chaos.plan.build import build_plan
 from chaos.plan.model import Plan
+from chaos.plan.planned_kind import PlannedKind
 from chaos.plan.points import PHASE_ORDER
+from chaos.plan.source import Source
 from chaos.plan.traits import JobTraits
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
@@ -46,11 +48,9 @@ def plan_of(text: str, directory: Path) -> Plan:
     (cell,) = load_scenario(path).cells
     return build_plan(
         cell.scenario,
-        cell.lines,
-        source="example.yaml",
-        cell=cell.name,
+        Source("example.yaml", cell.lines, cell.name),
         traits=JobTraits(frozenset(PHASE_ORDER), "mindspore"),
-        effects={"kill": "death"},
+        kinds={"kill": PlannedKind("death")},
         draw_seed=lambda: 1,
     )
 

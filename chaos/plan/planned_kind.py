@@ -1,0 +1,58 @@
+"""What a plan has to know of a kind of fault: one object for each kind that the scenario names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from chaos.plan.rules.asks import Asks
+from chaos.plan.rules.hazard import Hazard
+from chaos.plan.rules.parameters import Parameters
+
+
+@dataclass(frozen=True)
+class PlannedKind:
+    """One kind of fault, as the plan reckons with it.
+
+    Args:
+        effect: what it does to the job of this scenario, one of ``chaos.plan.schedule.EFFECTS``.
+        hazard: what it may disturb beside the job.
+        parameters: those that it has; None where it looks at its own.
+        asks: where its ranks must be.
+        lasting: whether it ends by the harness's word while the job goes on.
+    """
+
+    effect: str
+    hazard: Hazard | None = None
+    parameters: Parameters | None = None
+    asks: Asks | None = None
+    lasting: bool = False
+
+
+Kinds = Mapping[str, PlannedKind]
+"""The kinds of a scenario by their names."""
+
+
+def effects_of(kinds: Kinds) -> Mapping[str, str]:
+    """The effect of each kind."""
+    return {name: kind.effect for name, kind in kinds.items()}
+
+
+def hazards_of(kinds: Kinds) -> Mapping[str, Hazard]:
+    """The hazard of each kind that has one."""
+    return {name: kind.hazard for name, kind in kinds.items() if kind.hazard is not None}
+
+
+def parameters_of(kinds: Kinds) -> Mapping[str, Parameters]:
+    """The parameters of each kind that says which it has."""
+    return {name: kind.parameters for name, kind in kinds.items() if kind.parameters is not None}
+
+
+def asks_of(kinds: Kinds) -> Mapping[str, Asks]:
+    """Where the ranks must be, of each kind that says so."""
+    return {name: kind.asks for name, kind in kinds.items() if kind.asks is not None}
+
+
+def lasting_of(kinds: Kinds) -> frozenset[str]:
+    """The kinds that end by the harness's word while the job goes on."""
+    return frozenset(name for name, kind in kinds.items() if kind.lasting)
