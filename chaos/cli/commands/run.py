@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -32,7 +33,7 @@ from chaos.run.prepare.prepare import fresh_seed
 from chaos.scenario.pairs import pairs as compared
 
 if TYPE_CHECKING:
-    from chaos.run.driver import RunOutcome
+    from chaos.run.driver import RunOptions, RunOutcome
     from chaos.scenario.load import Cell, LoadedScenario
 
 
@@ -90,42 +91,13 @@ def command(
     refuse_impossible(pairs, sdk, draw_seed)
     make_reports(reports)
 
-    from chaos.cli.failure import explain
-    from chaos.cli.progress import open_progress
-    from chaos.run.driver import RunOptions, run_cell
+    from chaos.run.driver import RunOptions
 
     if baseline not in (None, "auto", "none"):
         baseline = str(find_run(baseline, reports))
     settled = context.ensure_object(Settings)
     options = RunOptions(reports.resolve(), draw_seed, baseline, sdk, cores, settled.arguments)
-
-    def run_one(scenario: LoadedScenario, cell: Cell) -> RunOutcome:
-        with open_progress(to_errors=as_json) as progress:
-            outcome = run_cell(scenario, cell, options, progress)
-        if not as_json:
-            _print_result(outcome)
-        return outcome
-
-    def failed(error: Exception) -> str:
-        text = explain(error, ["run", *scenarios], debug=settled.debug)
-        click.echo(text, err=True)
-        return text
-
-    def save(so_far: Summary) -> None:
-        with suppress(OSError):  # told at the end
-            if so_far.cells:
-                write_summary(so_far, reports)
-
-    with ended_like_ctrl_c():
-        summary = run_cells(
-            pairs,
-            run_one,
-            started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-            clock=time.monotonic,
-            keep_going=keep_going,
-            failed=failed,
-            done=save,
-        )
+    summary = _run(pairs, options, scenarios, keep_going=keep_going, as_json=as_json, debug=settled.debug)
     summary = _with_comparisons(summary, loaded)
     saved = _save(summary, reports)
     settled.kept = f"the verdict, {summary.verdict}, is in {reports / 'summary.json'}"
@@ -135,6 +107,49 @@ def command(
         _print_comparisons(summary)
         _print_summary(summary, reports)
     return _exit_code(summary) if saved else codes.HARNESS
+
+
+def _run(
+    pairs: Sequence[tuple[LoadedScenario, Cell]],
+    options: RunOptions,
+    scenarios: Sequence[str],
+    *,
+    keep_going: bool,
+    as_json: bool,
+    debug: bool,
+) -> Summary:
+    """Run the cells, show each result, and keep summary.json up to date. ``scenarios`` are named as the user did."""
+    from chaos.cli.failure import explain
+    from chaos.cli.progress import open_progress
+    from chaos.run.driver import run_cell
+
+    def run_one(scenario: LoadedScenario, cell: Cell) -> RunOutcome:
+        with open_progress(to_errors=as_json) as progress:
+            outcome = run_cell(scenario, cell, options, progress)
+        if not as_json:
+            _print_result(outcome)
+        return outcome
+
+    def failed(error: Exception) -> str:
+        text = explain(error, ["run", *scenarios], debug=debug)
+        click.echo(text, err=True)
+        return text
+
+    def save(so_far: Summary) -> None:
+        with suppress(OSError):  # told at the end
+            if so_far.cells:
+                write_summary(so_far, options.reports)
+
+    with ended_like_ctrl_c():
+        return run_cells(
+            pairs,
+            run_one,
+            started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            clock=time.monotonic,
+            keep_going=keep_going,
+            failed=failed,
+            done=save,
+        )
 
 
 def _exit_code(summary: Summary) -> int:
