@@ -28,7 +28,7 @@ from chaos.observe.logs.registered import other_readers
 from chaos.observe.logs.ttp.log import TtpLogReader
 
 if TYPE_CHECKING:
-    from chaos.evidence.checkpoints.owner import Whose
+    from chaos.evidence.checkpoints.owner import Owners
     from chaos.evidence.logged import Logged
 
 _T = TypeVar("_T")
@@ -52,7 +52,7 @@ class Artifacts:
         self.baseline = baseline
         self.steps_per_update = steps_per_update
         self.logged: Logged | None = None
-        self.whose: tuple[History, Whose] | None = None
+        self.whose: tuple[History, Owners] | None = None
         self._scanner = LossScanner(others=tuple(SIGNS), times=False)
         self._signs: dict[tuple[str, int], list[LogEvent]] = {}
         self._states: dict[Path, SavedState] = {}

@@ -23,7 +23,7 @@ NONE = "none"
 
 
 @dataclass(frozen=True)
-class Twin:
+class Baseline:
     """The run beside its baseline."""
 
     plan: Plan
@@ -199,7 +199,7 @@ def differing(ours: object, theirs: object) -> list[str]:
     return sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name) and not is_flag(name))
 
 
-def origin(twin: Twin, own: int, name: str, ours: Mapping[str, str], step: int) -> str:
+def origin(twin: Baseline, own: int, name: str, ours: Mapping[str, str], step: int) -> str:
     """Where a wrong value comes from, if the fault-free run has it elsewhere: another step, or another rank.
 
     A text that begins with a space, or nothing.

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-Told = Mapping[str, Any]
+Fields = Mapping[str, Any]
 
 
-def number(told: Told, key: str) -> float | None:
+def number(told: Fields, key: str) -> float | None:
     """The number under a key; None where there is none."""
     value = told.get(key)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def some(key: str) -> Callable[[Told, Told], str | None]:
+def some(key: str) -> Callable[[Fields, Fields], str | None]:
     """The evidence has a number above 0 under ``key``."""
 
-    def judge(parameters: Told, told: Told) -> str | None:
+    def judge(parameters: Fields, told: Fields) -> str | None:
         del parameters
         return None if (number(told, key) or 0) > 0 else f"{key} is {told.get(key)}"
 

@@ -17,7 +17,7 @@ from chaos.plan.model import PlannedRestore
 from chaos.plan.platform_traits import PlatformTraits
 from chaos.plan.points import PHASE_ORDER, Point
 from chaos.plan.problems import Problems
-from chaos.plan.records import check_records, check_shared, of_records, recorded
+from chaos.plan.records import Recorded, check_records, check_shared, of_records, recorded
 from chaos.plan.recovery.outcome import Outcome
 from chaos.plan.schedule import LOST_FILES, RENAMED, Scheduled
 from chaos.plan.traits import JobTraits
@@ -53,13 +53,7 @@ def plan_restore(
     Asked for: a fault takes files away or damages them, or ``expect.resume`` names a step although no mechanism saves
     one.
     """
-    losing = [fault for fault in faults if fault.effect == LOST_FILES]
-    for fault in losing:
-        _check_losing(scenario, fault, traits, problems)
-    check_damage(scenario, faults, outcome, traits, problems)
-    check_records(faults, traits, problems)
-    check_shared(scenario, faults, traits, platform, problems)
-    losing = [*losing, *damaging(faults), *of_records(faults)]
+    losing = _losing(scenario, faults, outcome, traits, platform, problems)
     written = isinstance(scenario.expect.resume, ExpectResume)
     if outcome.mechanism != "none" or outcome.loss is None or not (losing or written):
         return None, ""
@@ -78,36 +72,72 @@ def plan_restore(
         )
         return None, ""
     _check_in_save(faults, outcome, interval, problems)
-    if traits.restarts:
-        _check_recorded(scenario, lethal, interval, problems)
+    everyone = range(sum(map(len, groups)))
     gone = [fault for fault in losing if fault.effect == LOST_FILES]
     lost = tuple(sorted({rank for fault in gone for rank in fault.fault.ranks}))
-    if traits.restarts and len(lost) == sum(map(len, groups)):
-        problems.add(
-            f"{gone[0].path}.target",
-            f"fault {gone[0].fault.id!r} leaves no file of any rank, and in an empty directory MindFormers begins to "
-            f"train anew without a word ({_RESTART}), which no check tells from a job that has lost its way",
-            text="target",
-            hint="leave one rank its files",
-        )
-    last = _last_saved(range(sum(map(len, groups))), lethal, step)
-    spoilt_steps = spoilt(faults, last, interval, traits, problems)
-    left = _Left(lost, last, spoilt_steps, _any_replica(scenario, groups, traits, faults))
+    if traits.restarts:
+        _check_recorded(scenario, lethal, interval, problems)
+        if len(lost) == len(everyone):
+            _refuse_empty(gone[0], problems)
+    last = _last_saved(everyone, lethal, step)
+    left = _Left(
+        lost, last, spoilt(faults, last, interval, traits, problems), _any_replica(scenario, groups, traits, faults)
+    )
     records = recorded(faults, last, interval, traits, problems)
-    own = traits.restarts or traits.resumes_periodic
     if traits.resumes_periodic and (told := _told_step(scenario, interval)) is not None:
         holders = _holders(groups, told, left)
         if holders is not None:
             return PlannedRestore(told, lost, holders, left.damaged), f"step {told} has been saved, {_SCRIPT}"
     newest = step - step % interval + interval
+    return _newest_complete(groups, left, newest, interval, traits, records)
+
+
+def _losing(
+    scenario: Scenario,
+    faults: Sequence[Scheduled],
+    outcome: Outcome,
+    traits: JobTraits,
+    platform: PlatformTraits,
+    problems: Problems,
+) -> list[Scheduled]:
+    """The faults that take away or damage what has been saved; notes those that cannot be planned."""
+    losing = [fault for fault in faults if fault.effect == LOST_FILES]
+    for fault in losing:
+        _check_losing(scenario, fault, traits, problems)
+    check_damage(scenario, faults, outcome, traits, problems)
+    check_records(faults, traits, problems)
+    check_shared(scenario, faults, traits, platform, problems)
+    return [*losing, *damaging(faults), *of_records(faults)]
+
+
+def _refuse_empty(fault: Scheduled, problems: Problems) -> None:
+    problems.add(
+        f"{fault.path}.target",
+        f"fault {fault.fault.id!r} leaves no file of any rank, and in an empty directory MindFormers begins to "
+        f"train anew without a word ({_RESTART}), which no check tells from a job that has lost its way",
+        text="target",
+        hint="leave one rank its files",
+    )
+
+
+def _newest_complete(
+    groups: Sequence[tuple[int, ...]],
+    left: _Left,
+    newest: int,
+    interval: int,
+    traits: JobTraits,
+    records: Recorded,
+) -> tuple[PlannedRestore, str]:
+    """The newest step, up to ``newest`` and to what the records name, from which every rank can go on; and why."""
+    own = traits.restarts or traits.resumes_periodic
     for candidate in range(newest if records.newest is None else min(records.newest, newest), 0, -interval):
         holders = _holders(groups, candidate, left)
         if holders is not None and not (own and left.lacking(candidate)):
             source = _SCRIPT if traits.resumes_periodic else f"({_RESTART if traits.restarts else SOURCE})"
             why = _why(candidate, left, holders, source, own)
             why += f"; {records.why}" if records.why else ""
-            return PlannedRestore(candidate, lost, holders, left.damaged, own=own), why
-    hopeless = PlannedRestore(None, lost, {}, left.damaged, own=own)
+            return PlannedRestore(candidate, left.lost, holders, left.damaged, own=own), why
+    hopeless = PlannedRestore(None, left.lost, {}, left.damaged, own=own)
     return hopeless, _why_not(groups, left, interval, traits)
 
 

@@ -28,10 +28,10 @@ from chaos.plan.recovery.mechanism import (
 from chaos.plan.sides import partition_effect
 from chaos.plan.topology.errors import TopologyError
 from chaos.plan.topology.layout import Layout
-from chaos.plan.topology.targets import resolve
+from chaos.plan.topology.targets import Resolved, resolve
 from chaos.plan.triggers import read_moments
 from chaos.scenario.errors import suggest
-from chaos.scenario.models.fault import Trigger
+from chaos.scenario.models.fault import Fault, Trigger
 from chaos.scenario.models.ids import fault_ids
 from chaos.scenario.models.scenario import MAX_RANKS, Scenario
 from chaos.scenario.models.terms import Mechanism
@@ -136,7 +136,7 @@ def plan_faults(
     on = switched_on(scenario.job.protection)
     if scenario.job.agent and "retry" not in scenario.job.strategies:
         on = tuple(mechanism for mechanism in on if mechanism not in ONLINE)  # the agent chooses another strategy
-    scheduled = []
+    scheduled: list[Scheduled] = []
     hit = 0
     for index, (name, fault) in enumerate(zip(ids, scenario.faults, strict=True)):
         path = f"faults.{index}"
@@ -156,12 +156,6 @@ def plan_faults(
         parameters = _plain(fault.parameters, f"{path}.parameters", problems)
         if effect is None or moment is None or parameters is None:
             continue
-        effect = _on_process(effect, on)
-        effect = memory_effect(effect, fault, moment, path, problems)
-        effect = hang_effect(effect, fault)
-        effect = partition_effect(effect, fault.kind, fault.parameters)
-        if target.role is not None:
-            effect = "none"  # what chaos.plan.beside_ranks does not refuse touches no rank
         planned = PlannedFault(
             id=name,
             kind=fault.kind,
@@ -170,11 +164,29 @@ def plan_faults(
             parameters=parameters,
             seed=target.seed,
             line=problems.line(path),
-            effect=effect,
+            effect=_effect_here(effect, fault, target, moment, path, on, problems),
             role=target.role,
         )
-        scheduled.append(Scheduled(planned, effect, moment, path, answers_online(scenario, planned, on)))
+        scheduled.append(Scheduled(planned, planned.effect, moment, path, answers_online(scenario, planned, on)))
     return tuple(scheduled)
+
+
+def _effect_here(
+    effect: str,
+    fault: Fault,
+    target: Resolved,
+    moment: Moment,
+    path: str,
+    on: Sequence[Mechanism],
+    problems: Problems,
+) -> str:
+    """The effect of the kind on this target, with these parameters, at this moment; ``on`` are the mechanisms."""
+    effect = _on_process(effect, on)
+    effect = memory_effect(effect, fault, moment, path, problems)
+    effect = hang_effect(effect, fault)
+    effect = partition_effect(effect, fault.kind, fault.parameters)
+    # What chaos.plan.beside_ranks does not refuse touches no rank.
+    return effect if target.role is None else "none"
 
 
 def plain_trigger(trigger: Trigger) -> dict[str, Any]:

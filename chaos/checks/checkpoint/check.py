@@ -18,7 +18,7 @@ from chaos.checks.checkpoint.saving_goes_on import judge_saving_goes_on
 from chaos.checks.checkpoint.unfinished import judge_left, judge_unfinished
 from chaos.checks.checkpoint.values import judge_values
 from chaos.evidence.artifacts import Artifacts
-from chaos.evidence.baseline import Twin
+from chaos.evidence.baseline import Baseline
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint
 from chaos.evidence.checkpoints.periodic import outside_text
 from chaos.evidence.checkpoints.saved import end_of_life, outside, step_in, unowned
@@ -45,7 +45,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     judge_unfinished(history, artifacts, found)
     judge_left(plan, history, artifacts, found)
     judge_records(history, artifacts, found)
-    judge_periodic_values(plan, history, artifacts, Twin(plan, history, artifacts), found)
+    judge_periodic_values(plan, history, artifacts, Baseline(plan, history, artifacts), found)
     judge_overwritten(history, artifacts, found)
     judge_saving_goes_on(plan, history, found)
     judge_newest(plan, history, artifacts, found)

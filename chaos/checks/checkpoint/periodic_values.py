@@ -12,9 +12,9 @@ from chaos.checks.checkpoint.exported import is_exported
 from chaos.checks.checkpoint.saved_numbers import HOST_GONE, judge_numbers, steps_of, steps_text
 from chaos.checks.history.torn_tails import GONE
 from chaos.evidence.artifacts import Artifacts
-from chaos.evidence.baseline import Twin, origin
+from chaos.evidence.baseline import Baseline, origin
 from chaos.evidence.checkpoints.damage import is_damaged
-from chaos.evidence.checkpoints.owner import OwnedCheckpoint, Unowned
+from chaos.evidence.checkpoints.owner import OwnedCheckpoint, OwnerUnknown
 from chaos.evidence.checkpoints.parameters import is_optimizer_state
 from chaos.evidence.checkpoints.periodic import outside_text, periodic
 from chaos.evidence.checkpoints.saved import outside, unowned
@@ -34,7 +34,7 @@ from chaos.plan.model import Plan
 EXPECTED = "every periodic checkpoint holds what its rank held after the step at which it was saved"
 
 
-def judge_periodic_values(plan: Plan, history: History, artifacts: Artifacts, twin: Twin, found: Collector) -> None:
+def judge_periodic_values(plan: Plan, history: History, artifacts: Artifacts, twin: Baseline, found: Collector) -> None:
     """Compare the periodic files that are left with the digests of their ranks.
 
     A step may have been trained more than once: any of its states will do that may have been the rank's when it saved.
@@ -83,7 +83,7 @@ def judge_periodic_values(plan: Plan, history: History, artifacts: Artifacts, tw
 
 
 def _judge_stray(
-    stray: Unowned, unfinished: set[str], history: History, artifacts: Artifacts, found: Collector
+    stray: OwnerUnknown, unfinished: set[str], history: History, artifacts: Artifacts, found: Collector
 ) -> None:
     """A file of which nobody can say whose it is has to be sound; what it holds can be compared with nothing."""
     where = artifacts.relative(stray.path)
@@ -119,7 +119,7 @@ def _with_parameters(events: list[Event]) -> list[Event]:
 
 
 def _judge_unreadable(
-    file: OwnedCheckpoint | Unowned,
+    file: OwnedCheckpoint | OwnerUnknown,
     what: str,
     error: CheckpointError,
     unfinished: set[str],
@@ -180,7 +180,7 @@ def _lacks(file: OwnedCheckpoint, state: SavedState, missing: list[str], every: 
 
 
 def _judge(
-    file: OwnedCheckpoint, state: SavedState, step: str, recorded: list[Event], twin: Twin, found: Collector
+    file: OwnedCheckpoint, state: SavedState, step: str, recorded: list[Event], twin: Baseline, found: Collector
 ) -> None:
     missing: list[str] = []
     different: list[str] = []

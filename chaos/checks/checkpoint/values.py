@@ -7,7 +7,7 @@ difference, unequal digests decide nothing.
 from __future__ import annotations
 
 from chaos.evidence.artifacts import Artifacts
-from chaos.evidence.baseline import Twin, at_baseline, origin
+from chaos.evidence.baseline import Baseline, at_baseline, origin
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint
 from chaos.evidence.checkpoints.parameters import MAY_BE_ADDED, is_accumulated, is_appended, is_flag, is_optimizer_state
 from chaos.evidence.checkpoints.periodic import resumed_from
@@ -28,7 +28,7 @@ def judge_values(
     plan: Plan, history: History, artifacts: Artifacts, states: dict[OwnedCheckpoint, SavedState], found: Collector
 ) -> None:
     """Judge the parameters of every file that loads."""
-    twin = Twin(plan, history, artifacts)
+    twin = Baseline(plan, history, artifacts)
     own = digests(history, TRAIN)
     saved = resumed_from(plan, history, artifacts) if plan.resumes else None
     for file, state in states.items():
@@ -50,7 +50,7 @@ def judge_values(
         _judge_against_twin(plan, artifacts, twin, states, saved, found)
 
 
-def _step(twin: Twin, file: OwnedCheckpoint, state: SavedState) -> int:
+def _step(twin: Baseline, file: OwnedCheckpoint, state: SavedState) -> int:
     """The saved step; -1, of which nobody has recorded anything, where nothing tells it."""
     step = step_in(twin.history, twin.artifacts, file, state)
     return -1 if step is None else step
@@ -59,7 +59,7 @@ def _step(twin: Twin, file: OwnedCheckpoint, state: SavedState) -> int:
 def _judge_against_twin(
     plan: Plan,
     artifacts: Artifacts,
-    twin: Twin,
+    twin: Baseline,
     states: dict[OwnedCheckpoint, SavedState],
     saved: int | None,
     found: Collector,
@@ -90,7 +90,7 @@ def _parameters(event: Event | None) -> dict[str, str]:
 
 def _judge_whole(
     history: History,
-    twin: Twin,
+    twin: Baseline,
     own: dict[int, dict[int, Event]],
     artifacts: Artifacts,
     file: OwnedCheckpoint,
@@ -140,7 +140,7 @@ def _handed_over(history: History, file: OwnedCheckpoint) -> set[str]:
 
 def _judge_equal(
     expected: str,
-    twin: Twin,
+    twin: Baseline,
     file: OwnedCheckpoint,
     state: SavedState,
     event: Event,

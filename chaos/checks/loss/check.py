@@ -8,7 +8,7 @@ from chaos.checks.loss import by_log
 from chaos.checks.resume.batches import kept
 from chaos.checks.scope import trains_nothing
 from chaos.evidence.artifacts import Artifacts
-from chaos.evidence.baseline import Twin, at_baseline, close, differing, loss_of
+from chaos.evidence.baseline import Baseline, at_baseline, close, differing, loss_of
 from chaos.evidence.checkpoints.parameters import is_weight
 from chaos.evidence.checkpoints.periodic import resumed_from
 from chaos.evidence.collect import Collector
@@ -32,7 +32,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     if trains_nothing(plan) and not history.select("step.end"):
         return []
     saved = resumed_from(plan, history, artifacts) if plan.resumes else None
-    twin = Twin(plan, history, artifacts)
+    twin = Baseline(plan, history, artifacts)
     events = {(rank, step): event for rank, step, event in kept(history, saved)}
     logs = logged(plan, history, artifacts)
     _judge_finite(plan, history, events, logs, found)
@@ -75,7 +75,7 @@ def _judge_finite(
 def _judge_twin(
     plan: Plan,
     history: History,
-    twin: Twin,
+    twin: Baseline,
     events: dict[tuple[int, int], Event],
     saved: int | None,
     logs: Logged,
@@ -102,7 +102,7 @@ def _judge_twin(
 def _judge_losses(
     plan: Plan,
     history: History,
-    twin: Twin,
+    twin: Baseline,
     events: dict[tuple[int, int], Event],
     saved: int | None,
     found: Collector,
@@ -162,7 +162,7 @@ def _compared(ours: float, theirs: float) -> str:
     return f"loss {ours!r} ({ours.hex()}), baseline {theirs!r} ({theirs.hex()}){relative}"
 
 
-def _judge_parameters(plan: Plan, twin: Twin, events: dict[tuple[int, int], Event], found: Collector) -> None:
+def _judge_parameters(plan: Plan, twin: Baseline, events: dict[tuple[int, int], Event], found: Collector) -> None:
     compared: dict[int, list[int]] = {rank: [] for rank in range(plan.ranks)}
     wrong: set[int] = set()
     for (rank, step), ours in sorted(events.items()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from chaos.evidence.baseline import Twin, at_baseline
+from chaos.evidence.baseline import Baseline, at_baseline
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, digests
 from chaos.faults.values.proof import other_batches
@@ -27,7 +27,7 @@ def kept(history: History, saved: int | None) -> Iterator[tuple[int, int, Event]
                     yield rank, step, event
 
 
-def judge_batches(plan: Plan, history: History, twin: Twin, saved: int | None, found: Collector) -> None:
+def judge_batches(plan: Plan, history: History, twin: Baseline, saved: int | None, found: Collector) -> None:
     """Judge the batch of every step that counts."""
     if not twin.wanted:
         return
@@ -62,20 +62,20 @@ def judge_batches(plan: Plan, history: History, twin: Twin, saved: int | None, f
     found.settle(EXPECTED, f"{sum(compared.values())} batches{after}{before} are equal")
 
 
-def _asked(plan: Plan, twin: Twin, rank: int, saved: int | None) -> set[int]:
+def _asked(plan: Plan, twin: Baseline, rank: int, saved: int | None) -> set[int]:
     """Steps of the launch that reaches the last one, of which the fault-free run has a batch."""
     first = 0 if not plan.resumes else plan.last_step if saved is None else saved
     return {step for step, one in twin.digests.get(rank, {}).items() if step > first and one.data.get("batch")}
 
 
-def doubt_baseline(twin: Twin, rank: int, other: Event | None, expected: str, found: Collector) -> None:
+def doubt_baseline(twin: Baseline, rank: int, other: Event | None, expected: str, found: Collector) -> None:
     """Say that the baseline lacks the batch of a step, in a job of which it has recorded others of the rank."""
     if other is not None and any(one.data.get("batch") for one in twin.digests.get(rank, {}).values()):
         seen = f"the baseline has recorded no batch of rank {rank} at step {other.data.get('step')}"
         found.unknown(expected, seen, at_baseline(other))
 
 
-def shift(twin: Twin, rank: int, step: int, ours: Event) -> str:
+def shift(twin: Baseline, rank: int, step: int, ours: Event) -> str:
     """The first wrong batch of a rank, and which one it was in the fault-free run."""
     seen = f"rank {rank} trained another batch at step {step}"
     others = sorted(twin.digests.get(rank, {}).items(), key=lambda item: abs(item[0] - step))

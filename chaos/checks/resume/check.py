@@ -8,7 +8,7 @@ from chaos.checks.resume.replay import judge_replay
 from chaos.checks.resume.restored import judge_loads
 from chaos.checks.resume.sequences import judge_sequences
 from chaos.evidence.artifacts import Artifacts
-from chaos.evidence.baseline import Twin
+from chaos.evidence.baseline import Baseline
 from chaos.evidence.checkpoints.periodic import judge_hopeless, judge_refusal, resumed_from, why_unknown
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, by_rank, processes, ranks_text, step_of
@@ -26,7 +26,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     found = Collector(NAME)
     logs = logged(plan, history, artifacts)
     if goes_on(plan):
-        judge_replay(plan, history, Twin(plan, history, artifacts), logs, found)
+        judge_replay(plan, history, Baseline(plan, history, artifacts), logs, found)
     if trains_to_the_end(plan):
         return found.findings()
     if not plan.resumes:
@@ -38,7 +38,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
             found.unknown("the job is not started again", "it was", start.source)
         found.settle("the job is not started again", "it was not")
         if not goes_on(plan):
-            _judge_unbroken(plan, history, Twin(plan, history, artifacts), logs, found)
+            _judge_unbroken(plan, history, Baseline(plan, history, artifacts), logs, found)
         return found.findings()
     if history.first("attempt.start", attempt=RESUME) is None:
         skipped = history.first("resume.skipped")
@@ -57,7 +57,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
         judge_loads(plan, history, artifacts, saved, found)
     # Where a recovery replays steps within the faulted launch, its own part has judged them.
     judge_sequences(plan, history, logs, (RESUME,) if goes_on(plan) else (TRAIN, RESUME), found)
-    judge_batches(plan, history, Twin(plan, history, artifacts), saved, found)
+    judge_batches(plan, history, Baseline(plan, history, artifacts), saved, found)
     return found.findings()
 
 
@@ -109,7 +109,7 @@ def _by_log(logs: Logged) -> str:
     return f", {len(logs.ranks)} of them by their logs" if logs.ranks else ""
 
 
-def _judge_unbroken(plan: Plan, history: History, twin: Twin, logs: Logged, found: Collector) -> None:
+def _judge_unbroken(plan: Plan, history: History, twin: Baseline, logs: Logged, found: Collector) -> None:
     """A launch that nothing answers: one that nothing ends trains all steps, of one that ends only logs are judged."""
     if reaches_the_end(plan):
         judge_sequences(plan, history, logs, (TRAIN,), found)

@@ -12,7 +12,7 @@ from chaos.checks.loss import by_log
 from chaos.checks.resume.batches import EXPECTED as BATCHES
 from chaos.checks.resume.batches import doubt_baseline, kept, shift
 from chaos.checks.resume.replayed import judge_states
-from chaos.evidence.baseline import Twin, at_baseline
+from chaos.evidence.baseline import Baseline, at_baseline
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, by_rank, digests, places, step_of
 from chaos.evidence.logged import Logged
@@ -25,7 +25,7 @@ from chaos.plan.model import Plan
 ONCE = "every rank trains each step once and in order, but for those after the common step of a recovery"
 
 
-def judge_replay(plan: Plan, history: History, twin: Twin, logs: Logged, found: Collector) -> None:
+def judge_replay(plan: Plan, history: History, twin: Baseline, logs: Logged, found: Collector) -> None:
     """Judge steps, states and batches of every rank from the first recovery on."""
     try:
         everything, planned = spans(plan, history), replayed_spans(plan, history)
@@ -215,7 +215,7 @@ def _judge_loads(history: History, planned: list[Span], found: Collector) -> Non
     found.settle(expected, f"{allowed} were, where the plan says so" if allowed else "none was")
 
 
-def _judge_batches(plan: Plan, history: History, twin: Twin, planned: list[Span], found: Collector) -> None:
+def _judge_batches(plan: Plan, history: History, twin: Baseline, planned: list[Span], found: Collector) -> None:
     """Every kept training of a step had the batch of the fault-free run."""
     if not twin.wanted:
         return
@@ -250,7 +250,7 @@ def _judge_batches(plan: Plan, history: History, twin: Twin, planned: list[Span]
     found.settle(BATCHES, f"{sum(compared.values())} batches after the recovery, and those before it, are equal")
 
 
-def _reached(plan: Plan, history: History, twin: Twin, rank: int) -> set[int]:
+def _reached(plan: Plan, history: History, twin: Baseline, rank: int) -> set[int]:
     """Steps whose batch the rank must have recorded: all, unless a later fault has ended the job."""
     all_steps = set(twin.digests.get(rank, {}))
     if trains_to_the_end(plan):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from chaos.evidence.baseline import Twin, at_baseline, differing, origin
+from chaos.evidence.baseline import Baseline, at_baseline, differing, origin
 from chaos.evidence.checkpoints.parameters import is_replicated
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, text_list
@@ -19,7 +19,7 @@ RESTORED = "each rank goes on with the weights and optimizer state of the common
 def judge_states(
     plan: Plan,
     history: History,
-    twin: Twin,
+    twin: Baseline,
     planned: list[Span],
     parts: dict[int, list[list[Event]]],
     found: Collector,
@@ -48,7 +48,7 @@ def judge_states(
 
 
 def _judge_state(
-    plan: Plan, history: History, twin: Twin, span: Span, rank: int, initial: Event, found: Collector
+    plan: Plan, history: History, twin: Baseline, span: Span, rank: int, initial: Event, found: Collector
 ) -> int:
     ours = initial.data.get("parameters")
     good = plan.comparable is None or span.step <= plan.comparable.until
@@ -75,7 +75,7 @@ def _judge_state(
     return 1
 
 
-def _of_twin(twin: Twin, rank: int, step: int) -> Iterator[tuple[dict[str, str], str]]:
+def _of_twin(twin: Baseline, rank: int, step: int) -> Iterator[tuple[dict[str, str], str]]:
     """The fault-free run's state after ``step``; its initial one for step 0."""
     baseline = twin.artifacts.baseline
     other = twin.digests.get(rank, {}).get(step)

@@ -53,7 +53,7 @@ class OwnedCheckpoint(FoundCheckpoint):
 
 
 @dataclass(frozen=True)
-class Unowned:
+class OwnerUnknown:
     """A finished file of which nobody can say whose it is, and why."""
 
     path: Path
@@ -62,7 +62,7 @@ class Unowned:
 
 
 @dataclass(frozen=True)
-class Whose:
+class Owners:
     """The finished checkpoint files of a run, ordered by path.
 
     ``outside`` are saves that ranks have recorded of files that do not lie in the run's directory, so that nobody can
@@ -70,7 +70,7 @@ class Whose:
     """
 
     owned: tuple[OwnedCheckpoint, ...]
-    unowned: tuple[Unowned, ...]
+    unowned: tuple[OwnerUnknown, ...]
     outside: tuple[Event, ...]
 
 
@@ -82,7 +82,7 @@ class _Saves:
     outside: list[Event] = field(default_factory=list)
 
 
-def whose(history: History, artifacts: Artifacts) -> Whose:
+def whose(history: History, artifacts: Artifacts) -> Owners:
     """Every finished checkpoint file that the job left, whatever its name and wherever it lies, and whose it is."""
     _ = artifacts.checkpoints  # whoever asks hears what could not be searched, also where the answer is known
     if artifacts.whose is None or artifacts.whose[0] is not history:
@@ -90,7 +90,7 @@ def whose(history: History, artifacts: Artifacts) -> Whose:
     return artifacts.whose[1]
 
 
-def _sort(history: History, artifacts: Artifacts) -> Whose:
+def _sort(history: History, artifacts: Artifacts) -> Owners:
     saves = _recorded(history, artifacts)
     named = {file.path: file for file in artifacts.checkpoints}
     storages = _storages(named)
@@ -98,7 +98,7 @@ def _sort(history: History, artifacts: Artifacts) -> Whose:
     beside = set(optimizers.values())
     others = [_other(path) for path in saves.of if path not in named and path not in beside]
     owned: list[OwnedCheckpoint] = []
-    unowned: list[Unowned] = []
+    unowned: list[OwnerUnknown] = []
     for file in sorted([*named.values(), *others], key=lambda one: one.path):
         if file.temporary:
             continue
@@ -114,8 +114,8 @@ def _sort(history: History, artifacts: Artifacts) -> Whose:
             values["made"] = last[0] if len(last) == 1 and not is_background(last[0]) else None
             owned.append(OwnedCheckpoint(**values))
         else:
-            unowned.append(Unowned(file.path, file.kind, owner or _NOTHING))
-    return Whose(tuple(owned), tuple(unowned), tuple(saves.outside))
+            unowned.append(OwnerUnknown(file.path, file.kind, owner or _NOTHING))
+    return Owners(tuple(owned), tuple(unowned), tuple(saves.outside))
 
 
 def _recorded(history: History, artifacts: Artifacts) -> _Saves:

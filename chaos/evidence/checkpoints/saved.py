@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from chaos.evidence.artifacts import Artifacts
-from chaos.evidence.checkpoints.owner import OwnedCheckpoint, Unowned, whose
+from chaos.evidence.checkpoints.owner import OwnedCheckpoint, OwnerUnknown, whose
 from chaos.evidence.checkpoints.stored import COUNTER, one_step, steps_by_name
 from chaos.evidence.checkpoints.whole import holds
 from chaos.evidence.facts import TRAIN, step_of
@@ -38,7 +38,7 @@ def may_be_end_of_life(history: History, artifacts: Artifacts) -> bool:
     return not kinds.isdisjoint({"end-of-life", "either"})
 
 
-def unowned(history: History, artifacts: Artifacts, kind: SavedKind) -> list[Unowned]:
+def unowned(history: History, artifacts: Artifacts, kind: SavedKind) -> list[OwnerUnknown]:
     """The finished files of a kind of which nobody can say whose they are."""
     recorded = _recorded(history, artifacts)
     return [

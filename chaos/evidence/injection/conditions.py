@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chaos.evidence.doubt import Doubt
-from chaos.evidence.fields import Told, number
+from chaos.evidence.fields import Fields, number
 from chaos.evidence.injection.unresponsive import silence_doubts
 from chaos.evidence.proof import Case, Part, Proof
 from chaos.history.event import Event
@@ -18,7 +18,7 @@ from chaos.history.reader import History
 from chaos.plan.model import PlannedFault
 from chaos.plan.sides import is_cut_off
 
-Judge = Callable[[Told, Told], "str | None"]
+Judge = Callable[[Fields, Fields], "str | None"]
 """From a fault's parameters and the evidence at one rank: what is missing in it, None where nothing."""
 
 
@@ -57,10 +57,10 @@ def condition(shown: Condition, words: str, fields: tuple[str, ...], *parts: Par
     return Proof(words, fields, doubts)
 
 
-def at_least(key: str, wanted: str, unit: str) -> Callable[[Told, Told], str | None]:
+def at_least(key: str, wanted: str, unit: str) -> Callable[[Fields, Fields], str | None]:
     """The evidence has a number under ``key`` that reaches the parameter ``wanted``."""
 
-    def judge(parameters: Told, told: Told) -> str | None:
+    def judge(parameters: Fields, told: Fields) -> str | None:
         seen, limit = number(told, key), number(parameters, wanted)
         if seen is None or limit is None or seen < limit:
             return f"{key} is {told.get(key)}, and {wanted} {parameters.get(wanted)} {unit}"
@@ -69,10 +69,10 @@ def at_least(key: str, wanted: str, unit: str) -> Callable[[Told, Told], str | N
     return judge
 
 
-def at_most(key: str, wanted: str, default: float) -> Callable[[Told, Told], str | None]:
+def at_most(key: str, wanted: str, default: float) -> Callable[[Fields, Fields], str | None]:
     """The evidence has a number under ``key`` that is within the parameter ``wanted``."""
 
-    def judge(parameters: Told, told: Told) -> str | None:
+    def judge(parameters: Fields, told: Fields) -> str | None:
         seen, limit = number(told, key), number({wanted: default, **parameters}, wanted)
         if seen is None or limit is None or seen > limit:
             return f"{key} is {told.get(key)}, and {wanted} {limit:g}"
@@ -81,16 +81,16 @@ def at_most(key: str, wanted: str, default: float) -> Callable[[Told, Told], str
     return judge
 
 
-def is_true(key: str) -> Callable[[Told, Told], str | None]:
-    def judge(parameters: Told, told: Told) -> str | None:
+def is_true(key: str) -> Callable[[Fields, Fields], str | None]:
+    def judge(parameters: Fields, told: Fields) -> str | None:
         del parameters
         return None if told.get(key) is True else f"{key} is {told.get(key)}"
 
     return judge
 
 
-def is_text(key: str) -> Callable[[Told, Told], str | None]:
-    def judge(parameters: Told, told: Told) -> str | None:
+def is_text(key: str) -> Callable[[Fields, Fields], str | None]:
+    def judge(parameters: Fields, told: Fields) -> str | None:
         del parameters
         return None if isinstance(told.get(key), str) and told[key] else f"{key} is {told.get(key)}"
 
@@ -137,7 +137,7 @@ def _too_long(shown: Condition, history: History, fault: PlannedFault, landing: 
 
 
 def _to_the_end(
-    shown: Condition, history: History, fault: PlannedFault, landing: Event, landed: Told, endings: list[Event]
+    shown: Condition, history: History, fault: PlannedFault, landing: Event, landed: Fields, endings: list[Event]
 ) -> Iterator[Doubt]:
     """What speaks against it that a condition without an end of its own was there until the launch had ended."""
     rank = landed.get("rank")
@@ -168,7 +168,7 @@ def _to_the_end(
         yield seen, (again[0].source, landing.source)
 
 
-def _last_of(history: History, fault: PlannedFault, landing: Event, own: Told, looked: float | None) -> int | None:
+def _last_of(history: History, fault: PlannedFault, landing: Event, own: Fields, looked: float | None) -> int | None:
     """When the process last recorded anything, or another fault was made that hits it (ns); None: nothing tells."""
     rank, pid = own.get("rank"), own.get("pid")
     recorded = history.select(attempt=landing.attempt, rank=rank, pid=pid, writer="agent")
@@ -178,13 +178,13 @@ def _last_of(history: History, fault: PlannedFault, landing: Event, own: Told, l
     return None if last is None else min([last, *(one.mono for one in others)])
 
 
-def _of_rank(landed: Told, ending: Event) -> dict[str, Any] | None:
+def _of_rank(landed: Fields, ending: Event) -> dict[str, Any] | None:
     listed = ending.data.get("evidence")
     told = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     return next((one for one in told if one.get("rank") == landed.get("rank")), None)
 
 
-def _vanished(shown: Condition, fault: PlannedFault, landed: Told, ending: Event) -> str | None:
+def _vanished(shown: Condition, fault: PlannedFault, landed: Fields, ending: Event) -> str | None:
     """Why the evidence that was asked for just before the end does not show the condition; None where it does."""
     own = _of_rank(landed, ending)
     if own is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from chaos.evidence.doubt import Doubt
-from chaos.evidence.fields import Told
+from chaos.evidence.fields import Fields
 from chaos.evidence.injection.conditions import Condition, condition, is_text, is_true
 from chaos.evidence.injection.deaths import death
 from chaos.evidence.injection.fault_nodes import first_act, nodes_of
@@ -74,7 +74,7 @@ def _of_cluster(case: Case) -> Iterator[Doubt]:
     yield from cluster_doubts(case.history, case.fault, case.landing, case.evidence, case.injection)
 
 
-def _is_injected(parameters: Told, told: Told) -> str | None:
+def _is_injected(parameters: Fields, told: Fields) -> str | None:
     """The object, the pod that was meant by its UID, and the records of that pod."""
     del parameters
     pod, records = told.get("pod"), told.get("injected")

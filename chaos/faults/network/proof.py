@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from chaos.evidence.doubt import Doubt
-from chaos.evidence.fields import Told, number, some
+from chaos.evidence.fields import Fields, number, some
 from chaos.evidence.injection.conditions import Condition, condition
 from chaos.evidence.proof import Case, Proof
 
@@ -14,14 +14,14 @@ _DEVIATIONS = 5.0
 """How far, in standard deviations of chance, a share may be off."""
 
 
-def network_rate(parameters: Told, told: Told) -> str | None:
+def network_rate(parameters: Fields, told: Fields) -> str | None:
     """The rate, and that something was sent at it."""
     if told.get("kbit") != parameters.get("kbit"):
         return f"the rate is {told.get('kbit')} kbit, not {parameters.get('kbit')}"
     return some("bytes")(parameters, told)
 
 
-def delayed(parameters: Told, told: Told) -> str | None:
+def delayed(parameters: Fields, told: Fields) -> str | None:
     """A round trip as long as it was to be, and packets that were held up."""
     seen, wanted = number(told, "round_trip"), number(parameters, "milliseconds")
     jitter = number({"jitter": 0, **parameters}, "jitter")
@@ -30,7 +30,7 @@ def delayed(parameters: Told, told: Told) -> str | None:
     return some("passed")(parameters, told)
 
 
-def partly_lost(parameters: Told, told: Told) -> str | None:
+def partly_lost(parameters: Fields, told: Fields) -> str | None:
     """As many echoes lost as were to be, but for chance."""
     sent, lost, wanted = number(told, "sent") or 0, number(told, "lost") or 0, number(parameters, "percent")
     if not 0 < lost <= sent or wanted is None:
@@ -41,7 +41,7 @@ def partly_lost(parameters: Told, told: Told) -> str | None:
     return some("passed")(parameters, told)
 
 
-def all_ways_lost(parameters: Told, told: Told) -> str | None:
+def all_ways_lost(parameters: Fields, told: Fields) -> str | None:
     """Every packet on every way."""
     lost, ways = told.get("lost"), number(told, "ways")
     wanted = 2 if parameters.get("direction", "both") == "both" else 1
@@ -68,7 +68,7 @@ def _is_way(way: object) -> bool:
     return all(type(node) is int and node >= 0 for node in way) and here != there
 
 
-def all_lost(parameters: Told, told: Told) -> str | None:
+def all_lost(parameters: Fields, told: Fields) -> str | None:
     """The same, of connections of the job, and no echo that has come back."""
     if (doubt := all_ways_lost(parameters, told)) is not None:
         return doubt
@@ -78,7 +78,7 @@ def all_lost(parameters: Told, told: Told) -> str | None:
     return some("connections")(parameters, told)
 
 
-def port_lost(parameters: Told, told: Told) -> str | None:
+def port_lost(parameters: Fields, told: Fields) -> str | None:
     """The port, and on the way to it, or both ways, every packet of it."""
     port, wanted = told.get("port"), parameters.get("port")
     if not isinstance(port, int) or isinstance(port, bool) or (isinstance(wanted, int) and port != wanted):
@@ -86,7 +86,7 @@ def port_lost(parameters: Told, told: Told) -> str | None:
     return all_ways_lost({"direction": "in", **parameters}, told)
 
 
-def port_alone_lost(parameters: Told, told: Told) -> str | None:
+def port_alone_lost(parameters: Fields, told: Fields) -> str | None:
     """The same, of connections of the job, and other packets pass: another port answers, and this one does not."""
     if (doubt := port_lost(parameters, told)) is not None:
         return doubt

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from chaos.evidence.doubt import Doubt
-from chaos.evidence.fields import Told, number, some
+from chaos.evidence.fields import Fields, number, some
 from chaos.evidence.injection.conditions import Condition, condition
 from chaos.evidence.injection.deaths import death
 from chaos.evidence.injection.fault_nodes import first_act, nodes_of
@@ -90,14 +90,14 @@ def _on_node(words: str) -> Proof:
     return Proof(words, ("node",), all_of(death, doubts, silence))
 
 
-def _node_quota(parameters: Told, told: Told) -> str | None:
+def _node_quota(parameters: Fields, told: Fields) -> str | None:
     quota, cores = number(told, "quota"), number(parameters, "cores")
     if quota is None or cores is None or not 0 < quota <= max(_LEAST_QUOTA, cores * _PERIOD):
         return f"its quota is {told.get('quota')} us in each {_PERIOD}, and it was to get {cores} cores"
     return some("throttled")(parameters, told)
 
 
-def names_gone(parameters: Told, told: Told) -> str | None:
+def names_gone(parameters: Fields, told: Fields) -> str | None:
     """A name that was resolved before is not, and its address is reached."""
     if not told.get("before") or not told.get("error"):
         return f"{told.get('name')} was {told.get('before')} before, and then: {told.get('error')}"
@@ -106,7 +106,7 @@ def names_gone(parameters: Told, told: Told) -> str | None:
     return resolvers_cut(parameters, told)
 
 
-def resolvers_cut(parameters: Told, told: Told) -> str | None:
+def resolvers_cut(parameters: Fields, told: Fields) -> str | None:
     """The kernel has a route that keeps the node from a resolver."""
     del parameters
     return None if told.get("cut") else f"the resolvers that it is kept from are {told.get('cut')}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from chaos.evidence.doubt import Doubt
-from chaos.evidence.fields import Told, number
+from chaos.evidence.fields import Fields, number
 from chaos.evidence.injection.agreement import agrees, ends_as_shown, hangs_as_shown, recorded
 from chaos.evidence.injection.conditions import Condition, condition
 from chaos.evidence.injection.deaths import ACTING, death, own_act_doubts
@@ -36,7 +36,7 @@ def _slowed(case: Case) -> Iterator[Doubt]:
     yield from slowed_doubts(case.history, case.fault, case.wanted, case.landing, case.injection)
 
 
-def _is_off(parameters: Told, told: Told) -> str | None:
+def _is_off(parameters: Fields, told: Fields) -> str | None:
     seen, wanted = number(told, "seen"), number(parameters, "offset")
     if seen is None or wanted is None or abs(seen - wanted) > _NEAR_SECONDS:
         return f"its clock was off by {told.get('seen')} s, not by {parameters.get('offset')}"

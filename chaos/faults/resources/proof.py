@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from chaos.evidence.fields import Told, number, some
+from chaos.evidence.fields import Fields, number, some
 from chaos.evidence.injection.conditions import Condition, at_least, at_most, condition
 
 _PROCESSES = 2
 """How many processes a load has where the scenario says nothing (chaos/faults/resources/cpu_load.py)."""
 
 
-def _loads_cores(parameters: Told, told: Told) -> str | None:
+def _loads_cores(parameters: Fields, told: Fields) -> str | None:
     """As many processes as were to be, on cores of the rank, each of which has got processor time."""
     wanted = number({"processes": _PROCESSES, **parameters}, "processes")
     if number(told, "beside") != wanted or not told.get("cores"):
@@ -17,7 +17,7 @@ def _loads_cores(parameters: Told, told: Told) -> str | None:
     return some("consumed")(parameters, told)
 
 
-def _has_limit(parameters: Told, told: Told) -> str | None:
+def _has_limit(parameters: Fields, told: Fields) -> str | None:
     del parameters
     return None if number(told, "limit") is not None else f"limit is {told.get('limit')}"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.facts import exit_status, signal_name, signal_number
-from chaos.evidence.fields import Told
+from chaos.evidence.fields import Fields
 from chaos.evidence.injection.conditions import Condition, condition
 from chaos.evidence.injection.deaths import death
 from chaos.evidence.injection.unresponsive import silence
@@ -20,7 +20,7 @@ def is_stopped(evidence: Mapping[str, object]) -> bool:
     return evidence.get("signal") == SIGSTOP
 
 
-def _is_stopped(parameters: Told, told: Told) -> str | None:
+def _is_stopped(parameters: Fields, told: Fields) -> str | None:
     del parameters
     return None if told.get("state") == "stopped" else f"its state is {told.get('state')}"
 

@@ -9,7 +9,7 @@ from chaos.plan.describe import are_lost, ranks
 from chaos.plan.model import Recovery
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.handlers import sharing, spoilers
-from chaos.plan.recovery.incident import Strike
+from chaos.plan.recovery.incident import Incident
 from chaos.plan.recovery.mechanism import DOCUMENT, IN_UPDATE, LOW_LEVEL, MEMORY, UNKNOWN_ERROR
 from chaos.plan.recovery.response import PROVE_NONE, Answer, Context
 from chaos.plan.recovery.steps import Loss
@@ -23,35 +23,60 @@ STRATEGIES = frozenset({"recover", "recover-in-place"})
 """The strategies by which the cluster's agent starts lost ranks again."""
 
 
-def answer(context: Context, strike: Strike) -> Answer | None:
+def answer(context: Context, incident: Incident) -> Answer | None:
     """A rescheduling of the lost ranks; None where ARF is off or the SDK does not offer it."""
     scenario = context.scenario
     if "ARF" not in context.on:
         return None
-    loss = context.loss(strike)
-    lost = _lost(strike)
-    if strike.failed and not _only_unclean(strike):
-        return _too_late(context, strike, lost, loss)
-    if not lost or _not_offered(context, strike, lost, loss):
+    loss = context.loss(incident)
+    lost = _lost(incident)
+    if incident.failed and not _only_unclean(incident):
+        return _too_late(context, incident, lost, loss)
+    if not lost or _not_offered(context, incident, lost, loss):
         return None
-    moved = _moved_along(context, strike, lost)
+    moved = _moved_along(context, incident, lost)
     lost = tuple(sorted((*lost, *moved)))
-    if scenario.job.agent and not STRATEGIES.intersection(scenario.job.strategies):
-        return None  # the agent chooses another one
-    if scenario.job.agent and "recover" not in scenario.job.strategies and _nodes(context, lost) > 1:
-        return None  # in place, processes of one node only are started again
-    if not scenario.job.agent and scenario.job.controller == "outside":
-        return None  # without an agent the controller asks nobody, and saves
-    cause, step = strike.first.path, None if loss.at is None else context.last_update(loss.at.last_complete)
-    copied = lost
+    if not _is_chosen(context, lost):
+        return None
+    cause, step = incident.first.path, None if loss.at is None else context.last_update(loss.at.last_complete)
     if not scenario.job.agent:
         why = (
             f"{are_lost(lost)} and ARF is tried, but without job.agent nobody starts a lost rank again: when the SDK "
             "has waited in vain for new processes, the next mechanism acts"
         )
-        recovery = Recovery("ARF", strike.ids, step, succeeds=False, copied=copied)
-        return Answer(recovery, why, cause, left=strike.after("ARF", ()))
-    spoilt = spoilers(context, strike, "ARF", _entered(context, strike, lost), apart_from=moved)
+        recovery = Recovery("ARF", incident.ids, step, succeeds=False, copied=lost)
+        return Answer(recovery, why, cause, left=incident.after("ARF", ()))
+    spoilt = spoilers(context, incident, "ARF", _entered(context, incident, lost), apart_from=moved)
+    _check_spoilers(context, spoilt, moved)
+    if spoilt:
+        why = f"{are_lost(lost)} and ARF starts {ranks(lost)} again, but fails: {_spoils(spoilt)}"
+        recovery = Recovery("ARF", incident.ids, step, succeeds=False, restarted=lost, copied=lost)
+        return Answer(recovery, why, spoilt[0].path, left=replace(incident.after("ARF", spoilt), replaced=lost))
+    _check_replaced(context, incident, lost, loss)
+    why = (
+        f"{are_lost(lost)}, and ARF starts only {ranks(lost)} again ({DOCUMENT}): the others keep their processes, the "
+        "groups are rebuilt, and the new processes get the state of their replicas"
+    )
+    if incident.failed:
+        why = f"{incident.failed[-1]} has failed; {why}"
+    recovery = Recovery("ARF", incident.ids, step, restarted=lost, copied=lost)
+    back = "" if loss.at is None else context.goes_back(loss.at.last_complete)
+    return Answer(recovery, why, cause, how=back or _how(incident, lost, loss))
+
+
+def _is_chosen(context: Context, lost: Sequence[int]) -> bool:
+    """Whether whoever chooses takes a rescheduling: the cluster's agent, or the controller where there is none."""
+    job = context.scenario.job
+    if not job.agent:
+        return job.controller != "outside"  # without an agent the controller asks nobody, and saves
+    if not STRATEGIES.intersection(job.strategies):
+        return False  # the agent chooses another one
+    # In place, processes of one node only are started again.
+    return "recover" in job.strategies or _nodes(context, lost) <= 1
+
+
+def _check_spoilers(context: Context, spoilt: Sequence[Scheduled], moved: Sequence[int]) -> None:
+    """Note faults that are meant for a process which may be gone, since its node is moved."""
     for fault in spoilt:
         if hit := set(moved).intersection(fault.fault.ranks):
             context.problems.add(
@@ -61,10 +86,10 @@ def answer(context: Context, strike: Strike) -> Answer | None:
                 text=fault.handler or "",
                 hint="target a rank of a node that loses none, or write job.strategies without recover",
             )
-    if spoilt:
-        why = f"{are_lost(lost)} and ARF starts {ranks(lost)} again, but fails: {_spoils(spoilt)}"
-        recovery = Recovery("ARF", strike.ids, step, succeeds=False, restarted=lost, copied=copied)
-        return Answer(recovery, why, spoilt[0].path, left=replace(strike.after("ARF", spoilt), replaced=lost))
+
+
+def _check_replaced(context: Context, incident: Incident, lost: Sequence[int], loss: Loss) -> None:
+    """Note a rescheduling that leaves no replica of some state, and one of which nobody knows the step."""
     if survive(context.groups, lost).lost:
         context.problems.add(
             "cluster.nodes",
@@ -74,19 +99,10 @@ def answer(context: Context, strike: Strike) -> Answer | None:
         )
     if loss.at is None:
         context.problems.add(
-            f"{strike.first.path}.trigger",
+            f"{incident.first.path}.trigger",
             "the trigger leaves the step open, so it is not known after which step ARF lets the training go on",
             hint="give the step and the phase",
         )
-    why = (
-        f"{are_lost(lost)}, and ARF starts only {ranks(lost)} again ({DOCUMENT}): the others keep their processes, the "
-        "groups are rebuilt, and the new processes get the state of their replicas"
-    )
-    if strike.failed:
-        why = f"{strike.failed[-1]} has failed; {why}"
-    recovery = Recovery("ARF", strike.ids, step, restarted=lost, copied=copied)
-    back = "" if loss.at is None else context.goes_back(loss.at.last_complete)
-    return Answer(recovery, why, cause, how=back or _how(strike, lost, loss))
 
 
 def check_chooser(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, problems: Problems) -> None:
@@ -107,26 +123,26 @@ def check_chooser(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTr
             )
 
 
-def _entered(context: Context, strike: Strike, lost: Sequence[int]) -> dict[str, tuple[int, ...]]:
+def _entered(context: Context, incident: Incident, lost: Sequence[int]) -> dict[str, tuple[int, ...]]:
     """The ranks on which the SDK calls each handler. An online repair that was tried before has stopped all ranks."""
     left = tuple(rank for rank in range(context.scenario.cluster.ranks) if rank not in lost)
-    stopped = () if strike.failed else left
+    stopped = () if incident.failed else left
     return {"stop": stopped, "clean": stopped, "rebuild_group": left, "repair": sharing(context.groups, lost)}
 
 
-def _lost(strike: Strike) -> tuple[int, ...]:
+def _lost(incident: Incident) -> tuple[int, ...]:
     """Ranks whose processes are replaced: lost ones, those of an error that nothing repaired, and unclean ones."""
-    return tuple(sorted({*strike.hit, *(rank for fault in strike.spoilt for rank in fault.fault.ranks)}))
+    return tuple(sorted({*incident.hit, *(rank for fault in incident.spoilt for rank in fault.fault.ranks)}))
 
 
-def _moved_along(context: Context, strike: Strike, lost: Sequence[int]) -> tuple[int, ...]:
+def _moved_along(context: Context, incident: Incident, lost: Sequence[int]) -> tuple[int, ...]:
     """Healthy ranks that get a new process too: with recover the cluster moves a node's container as a whole.
 
     With recover-in-place it leaves the container where it is, unless processes of several nodes are lost.
     """
     job, cluster = context.scenario.job, context.scenario.cluster
     # A process fault: its process is gone, or its state is not known, which no repair of a memory error mends.
-    lost_process = strike.silent or any(fault.effect in (IN_UPDATE, UNKNOWN_ERROR) for fault in strike.faults)
+    lost_process = incident.silent or any(fault.effect in (IN_UPDATE, UNKNOWN_ERROR) for fault in incident.faults)
     if not job.agent or cluster.nodes == 1 or "recover" not in job.strategies or not lost_process:
         return ()
     size = cluster.ranks // cluster.nodes
@@ -142,23 +158,23 @@ def _nodes(context: Context, lost: Sequence[int]) -> int:
     return len({rank * cluster.nodes // cluster.ranks for rank in lost})
 
 
-def _only_unclean(strike: Strike) -> bool:
+def _only_unclean(incident: Incident) -> bool:
     """Whether the online repair has failed for nothing but devices that say they could not be cleaned (code 405).
 
     MindSpore's handler asks the device only of a rank that has a memory error; whatever else goes wrong in it is an
     exception, after which the SDK lets the job exit (code 499).
     """
-    asked = {rank for fault in strike.faults if fault.effect in (MEMORY, LOW_LEVEL) for rank in fault.fault.ranks}
+    asked = {rank for fault in incident.faults if fault.effect in (MEMORY, LOW_LEVEL) for rank in fault.fault.ranks}
     return all(
         fault.handler == "clean" and fault.effect in (MEMORY, LOW_LEVEL) and asked.issuperset(fault.fault.ranks)
-        for fault in strike.spoilt
+        for fault in incident.spoilt
     )
 
 
-def _too_late(context: Context, strike: Strike, lost: tuple[int, ...], loss: Loss) -> Answer:
+def _too_late(context: Context, incident: Incident, lost: tuple[int, ...], loss: Loss) -> Answer:
     """After any other failure of an online repair the ranks may have changed their state (code 499)."""
-    spoilt = strike.spoilt[0]
-    failure = f"{strike.failed[-1]} has failed because of fault {spoilt.fault.id} at handler {spoilt.handler}"
+    spoilt = incident.spoilt[0]
+    failure = f"{incident.failed[-1]} has failed because of fault {spoilt.fault.id} at handler {spoilt.handler}"
     why = (
         f"{failure}. After a repair that fails ARF replaces only ranks with a memory error whose device says that it "
         "cannot be cleaned; else the SDK lets the job exit and saves nothing, since ranks may have changed their state"
@@ -168,7 +184,7 @@ def _too_late(context: Context, strike: Strike, lost: tuple[int, ...], loss: Los
     return Answer(None, why, spoilt.path, ends=True, loss=loss, dead=lost)
 
 
-def _not_offered(context: Context, strike: Strike, lost: Sequence[int], loss: Loss) -> bool:
+def _not_offered(context: Context, incident: Incident, lost: Sequence[int], loss: Loss) -> bool:
     """Whether nothing can be rebuilt: no copy of some state, nothing trained yet, nothing left, or no controller."""
     scenario = context.scenario
     hosted = scenario.job.controller == "rank 0" and not scenario.job.agent
@@ -176,7 +192,7 @@ def _not_offered(context: Context, strike: Strike, lost: Sequence[int], loss: Lo
         bool(survive(context.groups, lost).lost)
         or context.last_update(loss.highest) < 1
         or (loss.at is not None and loss.at.last_complete >= scenario.job.steps)
-        or (hosted and CONTROLLER_RANK in strike.silent)
+        or (hosted and CONTROLLER_RANK in incident.silent)
     )
 
 
@@ -188,7 +204,7 @@ def _spoils(spoilt: Sequence[Scheduled]) -> str:
     )
 
 
-def _how(strike: Strike, lost: Sequence[int], loss: Loss) -> str:
+def _how(incident: Incident, lost: Sequence[int], loss: Loss) -> str:
     """Why training goes on after this step."""
     if loss.at is None:
         return (

@@ -213,7 +213,7 @@ def _judge_reads(case: Case) -> None:
 
 
 def _judge_starts(case: Case) -> None:
-    """Each lost rank is started again once for this strike, and no other rank is."""
+    """Each lost rank is started again once for this incident, and no other rank is."""
     starts: dict[int | None, list[Event]] = {}
     for one in case.span.of(case.history.select("agent.start", attempt=TRAIN)):
         starts.setdefault(one.rank, []).append(one)

@@ -13,7 +13,7 @@ from chaos.plan.describe import group, ranks
 from chaos.plan.model import Recovery
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.handlers import sharing, spoilers
-from chaos.plan.recovery.incident import Strike
+from chaos.plan.recovery.incident import Incident
 from chaos.plan.recovery.mechanism import DOCUMENT, LOW_LEVEL, MEMORY, RESTARTING, switched_on
 from chaos.plan.recovery.registry import Names
 from chaos.plan.recovery.response import PROVE_NONE, Answer, Context, note
@@ -27,10 +27,10 @@ _FOLLOWING = Names(lambda mechanism: mechanism.starts_ranks)
 """Mechanisms that may follow a repair that has failed: they start ranks anew. An end-of-life checkpoint may not."""
 
 
-def answer(mechanism: str, context: Context, strike: Strike) -> Answer | None:
-    """A repair by ``mechanism``; None for a strike that it does not repair online."""
-    fault = strike.first
-    if fault.repaired_by != mechanism or strike.failed:
+def answer(mechanism: str, context: Context, incident: Incident) -> Answer | None:
+    """A repair by ``mechanism``; None for an incident that it does not repair online."""
+    fault = incident.first
+    if fault.repaired_by != mechanism or incident.failed:
         return None
     hopeless = _no_replica_left(context.groups, fault)
     if hopeless is not None:
@@ -48,15 +48,15 @@ def answer(mechanism: str, context: Context, strike: Strike) -> Answer | None:
     everyone = tuple(range(context.scenario.cluster.ranks))
     copying = sharing(context.groups, copied)  # nothing is copied where no state was lost
     entered = {"stop": everyone, "clean": everyone, "repair": copying}
-    spoilt = spoilers(context, strike, mechanism, entered)
+    spoilt = spoilers(context, incident, mechanism, entered)
     if spoilt:
         why = f"{mechanism} is tried on the {fault.effect} of {ranks(fault.fault.ranks)} and fails: {_spoils(spoilt)}"
-        recovery = Recovery(mechanism, strike.ids, step, succeeds=False, copied=copied)
-        left = strike.after(mechanism, spoilt)
+        recovery = Recovery(mechanism, incident.ids, step, succeeds=False, copied=copied)
+        left = incident.after(mechanism, spoilt)
         if _FOLLOWING & set(context.on):
             return Answer(recovery, why, spoilt[0].path, left=left)
-        return _ends(context, strike, Answer(recovery, why, spoilt[0].path, left=left))
-    recovery = Recovery(mechanism, strike.ids, step, copied=copied)
+        return _ends(context, incident, Answer(recovery, why, spoilt[0].path, left=left))
+    recovery = Recovery(mechanism, incident.ids, step, copied=copied)
     return Answer(recovery, _why(context.scenario, fault), fault.path, how=context.goes_back(complete) or _how(fault))
 
 
@@ -91,7 +91,7 @@ def _note_promise(scenario: Scenario, fault: Scheduled, problems: Problems) -> N
     )
 
 
-def _ends(context: Context, strike: Strike, failed: Answer) -> Answer:
+def _ends(context: Context, incident: Incident, failed: Answer) -> Answer:
     """Unless ranks are started anew nothing may follow a repair that has failed (MindIO TFT 7.3, observed): they exit.
 
     It saves nothing, since the ranks may have changed their state.
@@ -99,8 +99,8 @@ def _ends(context: Context, strike: Strike, failed: Answer) -> Answer:
     why = f"{failed.why}. The ranks may have changed their state by then, so the SDK saves nothing, and the job exits"
     if context.scenario.expect.checkpoint != "none":
         context.problems.add(f"{failed.cause}.trigger", why, text=failed.cause, hint=PROVE_NONE)
-    loss = context.loss(strike)
-    return replace(failed, why=why, ends=True, loss=loss, dead=strike.hit)
+    loss = context.loss(incident)
+    return replace(failed, why=why, ends=True, loss=loss, dead=incident.hit)
 
 
 def _spoils(spoilt: Sequence[Scheduled]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from chaos.plan.describe import are_lost, count, ranks
 from chaos.plan.model import Recovery
 from chaos.plan.points import PHASE_ORDER, Point
-from chaos.plan.recovery.incident import Strike
+from chaos.plan.recovery.incident import Incident
 from chaos.plan.recovery.mechanism import DOCUMENT
 from chaos.plan.recovery.response import Answer, Context, note
 from chaos.plan.recovery.steps import Loss
@@ -20,13 +20,13 @@ _STEP_END = PHASE_ORDER.index("step.end")
 _SAVED = PHASE_ORDER.index("checkpoint.end")
 
 
-def answer(context: Context, strike: Strike) -> Answer | None:
+def answer(context: Context, incident: Incident) -> Answer | None:
     """A restart of all ranks; None where RSC is off. Past the limit of restarts, the agent ends the job."""
     scenario, problems = context.scenario, context.problems
     if "RSC" not in context.on:
         return None
-    cause, dead = strike.first.path, strike.hit
-    loss, lost = context.loss(strike), are_lost(dead)
+    cause, dead = incident.first.path, incident.hit
+    loss, lost = context.loss(incident), are_lost(dead)
     alone = _no_agent(scenario)
     if alone is not None:
         note(alone, problems)
@@ -39,21 +39,21 @@ def answer(context: Context, strike: Strike) -> Answer | None:
             text="RSC",
             hint="switch RSC on alone",
         )
-    if any(fault.effect == "suspension" for fault in strike.faults):
+    if any(fault.effect == "suspension" for fault in incident.faults):
         problems.add(
             f"{cause}.kind",
             "a suspended process still runs for the cluster's agent, so RSC alone never notices it and the job hangs",
             hint="kill the rank, or switch on a mechanism that watches heartbeats",
         )
-    apart = [fault for fault in strike.faults if fault.moment != strike.first.moment]
+    apart = [fault for fault in incident.faults if fault.moment != incident.first.moment]
     if apart:
         problems.add(
             f"{apart[0].path}.trigger",
-            f"fault {apart[0].fault.id!r} may never be reached: after fault {strike.first.fault.id!r} "
+            f"fault {apart[0].fault.id!r} may never be reached: after fault {incident.first.fault.id!r} "
             f"({problems.where(cause)}) the agent kills all ranks at once",
             hint="hit all ranks with one fault, or use a later step",
         )
-    _check_early(context, strike, loss)
+    _check_early(context, incident, loss)
     restarts = sum(recovery.mechanism == "RSC" for recovery in context.before)
     if restarts >= scenario.job.restart_limit:
         why = (
@@ -71,7 +71,7 @@ def answer(context: Context, strike: Strike) -> Answer | None:
             hint="give the step and the phase",
         )
         return Answer(None, "", cause, ends=True, loss=loss, dead=dead)
-    return _restart(context, strike, loss, loss.at, lost)
+    return _restart(context, incident, loss, loss.at, lost)
 
 
 def _no_agent(scenario: Scenario) -> Violation | None:
@@ -87,14 +87,14 @@ def _no_agent(scenario: Scenario) -> Violation | None:
     )
 
 
-def _check_early(context: Context, strike: Strike, loss: Loss) -> None:
+def _check_early(context: Context, incident: Incident, loss: Loss) -> None:
     """Note later faults that ranks of other replica groups may reach before they are killed, or only when they run
     again."""
     if loss.at is None:
         return
     for fault in context.faults:
         at = fault.moment.earliest
-        waiting = fault in strike.faults or fault.handler is not None or not fault.moment.exact
+        waiting = fault in incident.faults or fault.handler is not None or not fault.moment.exact
         if waiting or not loss.at < at < Point(loss.at.step + 1, loss.at.phase):
             continue
         early = sorted(set(loss.ahead).intersection(fault.fault.ranks))
@@ -102,27 +102,27 @@ def _check_early(context: Context, strike: Strike, loss: Loss) -> None:
             context.problems.add(
                 f"{fault.path}.trigger",
                 f"fault {fault.fault.id!r} may hit {ranks(early)} before the agent kills all ranks because of fault "
-                f"{strike.first.fault.id!r} ({context.problems.where(strike.first.path)}) or after it has started them "
-                "again: they are of another replica group, which may finish the step without the lost ranks",
+                f"{incident.first.fault.id!r} ({context.problems.where(incident.first.path)}) or after it has started "
+                "them again: they are of another replica group, which may finish the step without the lost ranks",
                 text=str(at),
                 hint=f"use a point behind step {loss.at.step + 1}",
             )
 
 
-def _restart(context: Context, strike: Strike, loss: Loss, at: Point, lost: str) -> Answer:
-    scenario, cause = context.scenario, strike.first.path
+def _restart(context: Context, incident: Incident, loss: Loss, at: Point, lost: str) -> Answer:
+    scenario, cause = context.scenario, incident.first.path
     interval = scenario.job.checkpoint_interval
     begin = max((one.step for one in context.before if one.step is not None), default=0)
     done = at.step if at.phase >= _SAVED else at.step - 1
     step = begin if interval is None else max(begin, done - done % interval)
     if interval is not None:
-        _check_saving(context, strike, loss, at, interval, begin)
+        _check_saving(context, incident, loss, at, interval, begin)
     # Behind the all-reduce and before the end of the step nobody may have ended it when the agent kills the others.
     ended = at.step if at.phase >= _STEP_END else at.step - 1
     everyone = range(scenario.cluster.ranks)
     one_more = loss.ahead
     if at.last_complete > ended or loss.accumulating:
-        one_more = tuple(rank for rank in everyone if rank not in strike.hit)
+        one_more = tuple(rank for rank in everyone if rank not in incident.hit)
     more = max(1, loss.highest - ended)
     why = (
         f"{lost}, and with RSC the cluster's agent kills all ranks and starts them again ({DOCUMENT}); the launcher "
@@ -130,7 +130,7 @@ def _restart(context: Context, strike: Strike, loss: Loss, at: Point, lost: str)
     )
     recovery = Recovery(
         "RSC",
-        strike.ids,
+        incident.ids,
         step,
         restarted=tuple(everyone),
         reads_checkpoint=step > 0,
@@ -142,9 +142,9 @@ def _restart(context: Context, strike: Strike, loss: Loss, at: Point, lost: str)
     return Answer(recovery, why, cause, how=f"{_origin(step, interval)}; {cost}")
 
 
-def _check_saving(context: Context, strike: Strike, loss: Loss, at: Point, interval: int, begin: int) -> None:
+def _check_saving(context: Context, incident: Incident, loss: Loss, at: Point, interval: int, begin: int) -> None:
     """Note a restart that may come while ranks save a periodic checkpoint that nobody is sure to have finished."""
-    others = [members for members in context.groups if not set(strike.hit).intersection(members)]
+    others = [members for members in context.groups if not set(incident.hit).intersection(members)]
     due = at.step % interval == 0
     saving = None
     if due and at.contributed and at.phase < _SAVED:
@@ -156,11 +156,11 @@ def _check_saving(context: Context, strike: Strike, loss: Loss, at: Point, inter
     elif loss.accumulating and (later := loss.highest - loss.highest % interval) > max(begin, loss.lowest):
         saving, who = later, "the others, within an accumulation of gradients (job.steps_per_update),"
     if saving is None:
-        _check_background(context, strike, at, interval)
+        _check_background(context, incident, at, interval)
         return
     context.problems.add(
-        f"{strike.first.path}.trigger",
-        f"{are_lost(strike.hit)} at {at}, and {who} may still have to save the periodic checkpoint of step {saving} "
+        f"{incident.first.path}.trigger",
+        f"{are_lost(incident.hit)} at {at}, and {who} may still have to save the periodic checkpoint of step {saving} "
         "when the agent kills them: whether it is finished is a matter of time",
         text=str(at),
         hint=f"use a step that is neither a multiple of job.checkpoint_interval ({interval}) nor the one after it"
@@ -168,15 +168,15 @@ def _check_saving(context: Context, strike: Strike, loss: Loss, at: Point, inter
     )
 
 
-def _check_background(context: Context, strike: Strike, at: Point, interval: int) -> None:
+def _check_background(context: Context, incident: Incident, at: Point, interval: int) -> None:
     """Note a restart so near to a save in the background that it is hardly finished. Later, the run is asked."""
     done = at.step if at.phase >= _SAVED else at.step - 1
     saved = done - done % interval
     if not context.scenario.job.storage.asynchronous_saving or not saved or at.step > saved + 1:
         return
     context.problems.add(
-        f"{strike.first.path}.trigger",
-        f"{are_lost(strike.hit)} at {at}, when the periodic checkpoint of step {saved} is just being written in the "
+        f"{incident.first.path}.trigger",
+        f"{are_lost(incident.hit)} at {at}, when the periodic checkpoint of step {saved} is just being written in the "
         "background (job.storage.asynchronous_saving): whether it is finished is a matter of time",
         text=str(at),
         hint="use a later step, so that it has been written; that it was is asked of the run",

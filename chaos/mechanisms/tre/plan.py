@@ -13,7 +13,7 @@ from chaos.plan.describe import are_lost, ranks
 from chaos.plan.model import PlannedFault, Recovery
 from chaos.plan.points import PHASE_ORDER, Point
 from chaos.plan.problems import Problems
-from chaos.plan.recovery.incident import Strike
+from chaos.plan.recovery.incident import Incident
 from chaos.plan.recovery.mechanism import DOCUMENT, NEEDS
 from chaos.plan.recovery.response import PROVE_NONE, Answer, Context
 from chaos.plan.schedule import ABNORMAL, PAUSE, Scheduled
@@ -35,31 +35,31 @@ _MARGIN = 0.01
 """A norm nearer to the threshold than this part of it may fall on either side, by rounding."""
 
 
-def answer(context: Context, strike: Strike) -> Answer | None:
-    """A rollback; None for a strike that is no abnormal result."""
-    spike = strike.first
+def answer(context: Context, incident: Incident) -> Answer | None:
+    """A rollback; None for an incident that is no abnormal result."""
+    spike = incident.first
     if spike.repaired_by != "TRE":
         return None
     step = spike.moment.earliest.step
     saved = last_saved_before(step, context.scenario.job.checkpoint_interval)
     who = f"the gradients of {ranks(spike.fault.ranks)} spike in step {step}"
-    if any(fault.handler is None for fault in strike.inside):
-        return _broken_off(context, strike, saved)
+    if any(fault.handler is None for fault in incident.inside):
+        return _broken_off(context, incident, saved)
     why = (
         f"{who}, so its global norm reaches the threshold on every rank: TRE takes all of them back to the newest "
         f"periodic checkpoint in their own processes ({DOCUMENT}, TRE)"
     )
     how = f"checkpoints are saved every {context.scenario.job.checkpoint_interval} steps, and the norm is looked at "
     how += f"before step {step} is saved, so the newest one holds step {saved}"
-    recovery = Recovery("TRE", strike.ids, saved, reads_checkpoint=True)
+    recovery = Recovery("TRE", incident.ids, saved, reads_checkpoint=True)
     return Answer(recovery, why, spike.path, how=how)
 
 
-def _broken_off(context: Context, strike: Strike, saved: int) -> Answer:
+def _broken_off(context: Context, incident: Incident, saved: int) -> Answer:
     """Ranks are lost while they load the checkpoint; the others go back, and wait for them in the next all-reduce."""
-    dead = tuple(sorted({rank for fault in strike.inside for rank in fault.fault.ranks}))
-    step = strike.first.moment.earliest.step
-    cause = strike.inside[0].path
+    dead = tuple(sorted({rank for fault in incident.inside for rank in fault.fault.ranks}))
+    step = incident.first.moment.earliest.step
+    cause = incident.inside[0].path
     why = (
         f"{are_lost(dead)} in the rollback from step {step} to step {saved}: the others go back and wait for the lost "
         f"in the all-reduce of step {saved + 1}. The error was thrown before the end of step {step} was reported, so "
@@ -68,9 +68,9 @@ def _broken_off(context: Context, strike: Strike, saved: int) -> Answer:
     )
     if context.scenario.expect.checkpoint != "none":
         context.problems.add(f"{cause}.trigger", why, text=LOADING, hint=PROVE_NONE)
-    struck = (*strike.ids, *(fault.fault.id for fault in strike.inside))
+    struck = (*incident.ids, *(fault.fault.id for fault in incident.inside))
     recovery = Recovery("TRE", struck, saved, succeeds=False, reads_checkpoint=True)
-    left, loss = strike.after("TRE", strike.inside), context.loss(strike)
+    left, loss = incident.after("TRE", incident.inside), context.loss(incident)
     return Answer(recovery, why, cause, ends=True, left=left, loss=loss, dead=dead)
 
 

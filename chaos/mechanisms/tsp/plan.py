@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from chaos.plan.describe import ranks
 from chaos.plan.model import Recovery
-from chaos.plan.recovery.incident import Strike
+from chaos.plan.recovery.incident import Incident
 from chaos.plan.recovery.mechanism import DOCUMENT
 from chaos.plan.recovery.response import Answer, Context
 from chaos.plan.schedule import PAUSE
 
 
-def answer(context: Context, strike: Strike) -> Answer | None:
+def answer(context: Context, incident: Incident) -> Answer | None:
     """A pause; None for anything else. A rank that is lost meanwhile ends it, and another mechanism answers that."""
     del context
-    pause = strike.first
+    pause = incident.first
     if pause.effect != PAUSE:
         return None
     seconds = float(pause.fault.parameters["seconds"])
-    if strike.inside:
-        lost = ", ".join(f"{ranks(fault.fault.ranks)} by fault {fault.fault.id}" for fault in strike.inside)
+    if incident.inside:
+        lost = ", ".join(f"{ranks(fault.fault.ranks)} by fault {fault.fault.id}" for fault in incident.inside)
         why = f"TSP pauses all ranks after the same step ({DOCUMENT}), and ranks are lost before they go on: {lost}"
-        recovery = Recovery("TSP", strike.ids, None, succeeds=False)
-        return Answer(recovery, why, pause.path, left=Strike(strike.inside))
+        recovery = Recovery("TSP", incident.ids, None, succeeds=False)
+        return Answer(recovery, why, pause.path, left=Incident(incident.inside))
     switched = ", in which they switch to the backup network" if pause.fault.parameters.get("switch") else ""
     why = (
         f"TSP pauses all ranks after the same step for {seconds:g} s{switched}, and they go on ({DOCUMENT}): nothing "
@@ -31,4 +31,4 @@ def answer(context: Context, strike: Strike) -> Answer | None:
         f"the pause is asked for at {pause.moment.earliest}: the SDK lets the ranks stop after the first step that all "
         "of them can still stop at"
     )
-    return Answer(Recovery("TSP", strike.ids, None), why, pause.path, how=how)
+    return Answer(Recovery("TSP", incident.ids, None), why, pause.path, how=how)

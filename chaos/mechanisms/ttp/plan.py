@@ -16,7 +16,7 @@ from chaos.plan.model import (
     Recovery,
 )
 from chaos.plan.recovery.handlers import spoilers
-from chaos.plan.recovery.incident import Strike
+from chaos.plan.recovery.incident import Incident
 from chaos.plan.recovery.mechanism import DOCUMENT, IN_UPDATE, MEMORY, UNKNOWN_ERROR
 from chaos.plan.recovery.response import PROVE_NONE, Answer, Context, note
 from chaos.plan.recovery.steps import Loss
@@ -35,20 +35,20 @@ _STORAGE_WORDS = {
 }
 
 
-def answer(context: Context, strike: Strike) -> Answer:
+def answer(context: Context, incident: Incident) -> Answer:
     """The end-of-life checkpoint, or why there is none. The launch ends either way."""
     scenario = context.scenario
-    loss = context.loss(strike)
-    lethal = [*strike.faults, *(fault for fault in strike.spoilt if fault.lethal or fault.effect == MEMORY)]
-    dead = _dead(strike, lethal)
-    cause = strike.first.path
+    loss = context.loss(incident)
+    lethal = [*incident.faults, *(fault for fault in incident.spoilt if fault.lethal or fault.effect == MEMORY)]
+    dead = _dead(incident, lethal)
+    cause = incident.first.path
     lost = are_lost(dead)
     late = nothing_left(loss, scenario.job.steps, cause)
     if late is not None:
         note(late, context.problems)
     if "TTP" not in context.on:
         has = f"job.protection has only {', '.join(context.on)}" if context.on else "job.protection is empty"
-        why = f"{lost} and {has}, so no mechanism can act and the job just ends{_counted(strike)}"
+        why = f"{lost} and {has}, so no mechanism can act and the job just ends{_counted(incident)}"
         return Answer(None, why, cause, ends=True, loss=loss, dead=dead)
     if scenario.job.agent and "dump" not in scenario.job.strategies:
         why = (
@@ -65,21 +65,23 @@ def answer(context: Context, strike: Strike) -> Answer:
             note(violation, context.problems, PROVE_NONE)
     if violations:
         why = "; ".join(violation.message for violation in violations)
-        return Answer(None, f"{why}{_counted(strike)}", cause, ends=True, loss=loss, dead=dead)
+        return Answer(None, f"{why}{_counted(incident)}", cause, ends=True, loss=loss, dead=dead)
     entitled = survive(context.groups, dead).entitled
-    full = spoils_save(context.faults, strike.first, entitled, context.problems)
+    full = spoils_save(context.faults, incident.first, entitled, context.problems)
     savers = tuple(sorted(members[0] for members in entitled))
     entered = {"save_ckpt": savers, "rename": () if full else savers[-1:]}  # a save that fails is not renamed
-    spoilt = (*full, *spoilers(context, strike, "TTP", entered))
+    spoilt = (*full, *spoilers(context, incident, "TTP", entered))
     if spoilt:
-        return _spoilt(context, strike, spoilt, loss, dead)
+        return _spoilt(context, incident, spoilt, loss, dead)
     why = f"{lost}, and TTP acts when a rank is lost ({DOCUMENT}): every replica group saves the last complete step"
-    recovery = Recovery("TTP", strike.ids, loss.step)
-    how = _stop(strike, loss)
-    return Answer(recovery, f"{why}{_counted(strike)}", cause, how=how, ends=True, loss=loss, dead=dead)
+    recovery = Recovery("TTP", incident.ids, loss.step)
+    how = _stop(incident, loss)
+    return Answer(recovery, f"{why}{_counted(incident)}", cause, how=how, ends=True, loss=loss, dead=dead)
 
 
-def _spoilt(context: Context, strike: Strike, spoilt: Sequence[Scheduled], loss: Loss, dead: tuple[int, ...]) -> Answer:
+def _spoilt(
+    context: Context, incident: Incident, spoilt: Sequence[Scheduled], loss: Loss, dead: tuple[int, ...]
+) -> Answer:
     """A save that is broken off: what is there keeps its temporary name."""
     how = "; ".join(_breaks_off(fault) for fault in spoilt)
     why = (
@@ -88,8 +90,8 @@ def _spoilt(context: Context, strike: Strike, spoilt: Sequence[Scheduled], loss:
     )
     if context.scenario.expect.checkpoint != "none":
         context.problems.add(f"{spoilt[0].path}.trigger", why, text=spoilt[0].handler or "", hint=PROVE_NONE)
-    recovery = Recovery("TTP", strike.ids, loss.step, succeeds=False)
-    left = strike.after("TTP", spoilt)
+    recovery = Recovery("TTP", incident.ids, loss.step, succeeds=False)
+    left = incident.after("TTP", spoilt)
     return Answer(recovery, why, spoilt[0].path, ends=True, left=left, loss=loss, dead=dead)
 
 
@@ -102,15 +104,15 @@ def _breaks_off(fault: Scheduled) -> str:
     return f"fault {fault.fault.id} strikes {ranks(fault.fault.ranks)} {where}"
 
 
-def _dead(strike: Strike, lethal: Sequence[Scheduled]) -> tuple[int, ...]:
+def _dead(incident: Incident, lethal: Sequence[Scheduled]) -> tuple[int, ...]:
     """Ranks whose state is lost: those of errors that nothing repaired too, and those with new processes."""
-    return tuple(sorted({*strike.hit, *strike.replaced, *(rank for fault in lethal for rank in fault.fault.ranks)}))
+    return tuple(sorted({*incident.hit, *incident.replaced, *(rank for fault in lethal for rank in fault.fault.ranks)}))
 
 
-def _counted(strike: Strike) -> str:
+def _counted(incident: Incident) -> str:
     """Why ranks with an error count as lost, to be put behind a reason."""
-    effects = sorted({fault.effect for fault in strike.faults if fault.raised})
-    if not effects or strike.failed:
+    effects = sorted({fault.effect for fault in incident.faults if fault.raised})
+    if not effects or incident.failed:
         return ""
     if effects == [IN_UPDATE]:
         return (
@@ -130,14 +132,14 @@ def _controller_cause(lethal: Sequence[Scheduled], otherwise: str) -> str:
     return next((fault.path for fault in lethal if fault.silences and CONTROLLER_RANK in fault.fault.ranks), otherwise)
 
 
-def _stop(strike: Strike, loss: Loss) -> str:
+def _stop(incident: Incident, loss: Loss) -> str:
     """Why this is the last complete step."""
     if loss.at is None:
         return (
             "the trigger leaves the step open: the checkpoint holds the last step that the saving rank trained, "
             f"one of {max(1, loss.lowest)} to {loss.highest}"
         )
-    lost, point = are_lost(strike.first.fault.ranks), loss.at
+    lost, point = are_lost(incident.first.fault.ranks), loss.at
     if loss.accumulating:
         return (
             f"{lost} at {point}, within an accumulation of gradients (job.steps_per_update): the others train on until "

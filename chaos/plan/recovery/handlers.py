@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from chaos.plan.describe import ranks
-from chaos.plan.recovery.incident import Strike
+from chaos.plan.recovery.incident import Incident
 from chaos.plan.recovery.response import Context
 from chaos.plan.schedule import Scheduled
 
@@ -37,7 +37,7 @@ def sharing(groups: Sequence[tuple[int, ...]], broken: Collection[int]) -> tuple
 
 def spoilers(
     context: Context,
-    strike: Strike,
+    incident: Incident,
     mechanism: str,
     entered: Mapping[str, tuple[int, ...]],
     *,
@@ -49,38 +49,38 @@ def spoilers(
 
     Args:
         context: what is known of the scenario.
-        strike: what the recovery answers.
+        incident: what the recovery answers.
         mechanism: the mechanism that acts.
         entered: the ranks on which each handler is called, in the order in which they are; none where it is not.
         apart_from: ranks that something else is noted of.
     """
     for handler, who in entered.items():
-        found = tuple(fault for fault in strike.inside if fault.handler == handler)
+        found = tuple(fault for fault in incident.inside if fault.handler == handler)
         if not found or not who:
             continue
         for fault in found:
             missing = [rank for rank in fault.fault.ranks if rank not in who and rank not in apart_from]
             if missing:
-                _note(context, strike, mechanism, fault, who, missing)
+                _note(context, incident, mechanism, fault, who, missing)
         return found
     return ()
 
 
 def _note(
     context: Context,
-    strike: Strike,
+    incident: Incident,
     mechanism: str,
     fault: Scheduled,
     who: Sequence[int],
     missing: Sequence[int],
 ) -> None:
     handler = fault.handler or ""
-    possible = [rank for rank in who if not (fault.lethal and rank in strike.hit)]
+    possible = [rank for rank in who if not (fault.lethal and rank in incident.hit)]
     context.problems.add(
         f"{fault.path}.target",
         f"fault {fault.fault.id!r} is never reached on {ranks(missing)}: when {mechanism} answers fault "
-        f"{strike.first.fault.id!r} ({context.problems.where(strike.first.path)}), the SDK calls handler {handler} on "
-        f"{ranks(who)} only ({_WHO[handler]})",
+        f"{incident.first.fault.id!r} ({context.problems.where(incident.first.path)}), the SDK calls handler {handler} "
+        f"on {ranks(who)} only ({_WHO[handler]})",
         text=f"rank {missing[0]}",
         hint=f"target {ranks(possible)}" if possible else "use another handler",
     )

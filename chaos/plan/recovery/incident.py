@@ -1,4 +1,4 @@
-"""Strikes: the faults of a schedule, sorted by what has to answer them."""
+"""Incidents: the faults of a schedule, sorted by what has to answer them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from chaos.plan.schedule import ABNORMAL, PAUSE, Scheduled
 
 
 @dataclass(frozen=True)
-class Strike:
+class Incident:
     """Faults that one recovery has to answer: they land before the training stops because of the first of them.
 
     ``inside`` are those that are made inside that recovery, at the entry of one of the SDK's handlers or while a
     checkpoint is loaded, in the order of the scenario. ``failed`` names the mechanisms that have been tried on this
-    strike before, in order, and ``spoilt`` holds the faults because of which they failed. ``replaced`` are ranks that
+    incident before, in order, and ``spoilt`` holds the faults because of which they failed. ``replaced`` are ranks that
     got new processes meanwhile, and no state.
     """
 
@@ -50,25 +50,25 @@ class Strike:
         """Those whose process has ended or stopped."""
         return frozenset(rank for fault in self.faults if fault.silences for rank in fault.fault.ranks)
 
-    def after(self, mechanism: str, consumed: Sequence[Scheduled]) -> Strike:
+    def after(self, mechanism: str, consumed: Sequence[Scheduled]) -> Incident:
         """What the next mechanism has to answer when this one has failed because of the faults ``consumed``."""
         rest = tuple(fault for fault in self.inside if fault not in consumed)
         return replace(self, inside=rest, failed=(*self.failed, mechanism), spoilt=(*self.spoilt, *consumed))
 
 
-def strikes(faults: Sequence[Scheduled]) -> tuple[Strike, ...]:
-    """The strikes of a schedule, in the order in which they come. Faults that nothing has to answer are in none."""
+def incidents(faults: Sequence[Scheduled]) -> tuple[Incident, ...]:
+    """The incidents of a schedule, in the order in which they come. Faults that nothing has to answer are in none."""
     paused = during(faults)
     waiting = [fault for inside in paused.values() for fault in inside]
     rest = sorted(
         (fault for fault in faults if fault.handler is None and _calls(fault) and fault not in waiting),
         key=lambda fault: (fault.moment.earliest, not fault.moment.exact),
     )
-    found: list[Strike] = []
+    found: list[Incident] = []
     while rest:
         struck = _together(rest)
         inside = (*paused.get(struck[0].fault.id, ()), *_in_rollback(struck[0], rest))
-        found.append(Strike(struck, inside))
+        found.append(Incident(struck, inside))
         rest = [fault for fault in rest if fault not in (*struck, *inside)]
     for fault in faults:
         if fault.handler is not None and found:
@@ -99,17 +99,17 @@ def _in_rollback(first: Scheduled, rest: Sequence[Scheduled]) -> tuple[Scheduled
     return tuple(fault for fault in rest if fault.lethal and fault.moment.exact and fault.moment.earliest == loading)
 
 
-def _which(found: Sequence[Strike], fault: Scheduled) -> int:
-    """The strike whose recovery a fault at a handler comes in: that of the fault it waits for, else the first."""
+def _which(found: Sequence[Incident], fault: Scheduled) -> int:
+    """The incident whose recovery a fault at a handler comes in: that of the fault it waits for, else the first."""
     waits = {part["after"] for part in (fault.fault.trigger, *fault.fault.trigger.get("all", ())) if "after" in part}
-    for index, strike in enumerate(found):
-        if waits & {*strike.ids, *(other.fault.id for other in strike.inside)}:
+    for index, incident in enumerate(found):
+        if waits & {*incident.ids, *(other.fault.id for other in incident.inside)}:
             return index
     return 0
 
 
-def check_apart(found: Sequence[Strike], problems: Problems) -> None:
-    """Two recoveries are two only if no rank can reach the second strike before it blocks because of the first."""
+def check_apart(found: Sequence[Incident], problems: Problems) -> None:
+    """Two recoveries are two only if no rank can reach the second incident before it blocks because of the first."""
     for earlier, later in pairwise(found):
         one, other = earlier.first, later.first
         first, second = one.moment.earliest, other.moment.earliest

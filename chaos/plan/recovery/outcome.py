@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from chaos.plan.model import STORAGE, Recovery
 from chaos.plan.problems import Problems
-from chaos.plan.recovery.incident import Strike, check_apart, strikes
+from chaos.plan.recovery.incident import Incident, check_apart, incidents
 from chaos.plan.recovery.mechanism import switched_on
 from chaos.plan.recovery.registry import in_order
 from chaos.plan.recovery.response import Answer, Context
@@ -45,7 +45,7 @@ def derive(
     scenario: Scenario, groups: Sequence[tuple[int, ...]], faults: Sequence[Scheduled], problems: Problems
 ) -> Outcome:
     """Derive the outcome of a schedule; what the vendor's constraints forbid is noted as a problem."""
-    found = strikes(faults)
+    found = incidents(faults)
     check_apart(found, problems)
     _check_inside(faults, found, problems)
     problems.raise_found()
@@ -55,26 +55,26 @@ def derive(
         return Outcome(None, None, (), "faults", why, reasons=(why,))
     context = Context(scenario, groups, switched_on(scenario.job.protection), problems, faults=faults)
     answers: list[Answer] = []
-    for index, strike in enumerate(found):
+    for index, incident in enumerate(found):
         done = tuple(one.recovery for one in answers if one.recovery is not None and one.recovery.succeeds)
-        left = _answer(replace(context, before=done), strike, answers)
+        left = _answer(replace(context, before=done), incident, answers)
         _check_used(left, problems)
         if answers[-1].ends:
-            _check_reached(strike, [*found[index + 1 :], *_harmless(faults, strike)], problems)
+            _check_reached(incident, [*found[index + 1 :], *_harmless(faults, incident)], problems)
             break
     return _outcome(answers)
 
 
-def _answer(context: Context, strike: Strike, answers: list[Answer]) -> Strike:
-    """Ask the mechanisms in their order, until one succeeds or none is left; returns what was left of the strike."""
+def _answer(context: Context, incident: Incident, answers: list[Answer]) -> Incident:
+    """Ask the mechanisms in their order, until one succeeds or none is left; returns what was left of the incident."""
     for mechanism in in_order():
-        answer = mechanism.answer(context, strike)
+        answer = mechanism.answer(context, incident)
         if answer is None:
             continue
         answers.append(answer)
-        strike = answer.left or strike
+        incident = answer.left or incident
         if answer.ends or (answer.recovery is not None and answer.recovery.succeeds):
-            return strike
+            return incident
     raise AssertionError("the last mechanism always answers")
 
 
@@ -95,7 +95,7 @@ def _outcome(answers: Sequence[Answer]) -> Outcome:
     )
 
 
-def _check_inside(faults: Sequence[Scheduled], found: Sequence[Strike], problems: Problems) -> None:
+def _check_inside(faults: Sequence[Scheduled], found: Sequence[Incident], problems: Problems) -> None:
     """A handler is called only in a recovery, and only for a fault that is made at exactly that handler."""
     for fault in faults:
         if fault.handler is not None and not (fault.lethal or fault.raised or _spoils_save(fault)):
@@ -126,7 +126,7 @@ def _spoils_save(fault: Scheduled) -> bool:
     return fault.effect in STORAGE and fault.handler in ("save_ckpt", "rename")
 
 
-def _check_used(left: Strike, problems: Problems) -> None:
+def _check_used(left: Incident, problems: Problems) -> None:
     """Note faults at handlers that no mechanism calls, or only behind one at which the recovery has failed."""
     broke = next((fault.handler for fault in reversed(left.spoilt) if fault.handler is not None), None)
     failed = "" if broke is None else f", once {left.failed[-1]} has failed at handler {broke},"
@@ -140,11 +140,11 @@ def _check_used(left: Strike, problems: Problems) -> None:
         )
 
 
-def _check_reached(ending: Strike, rest: Sequence[Strike], problems: Problems) -> None:
+def _check_reached(ending: Incident, rest: Sequence[Incident], problems: Problems) -> None:
     """Note faults that can never be injected, because the job has ended or every rank is blocked."""
     first = ending.first
     block = first.moment.earliest.block
-    for fault in (fault for strike in rest for fault in strike.faults):
+    for fault in (fault for incident in rest for fault in incident.faults):
         problems.add(
             f"{fault.path}.trigger",
             f"fault {fault.fault.id!r} is never reached: after {first.fault.id!r} ({problems.where(first.path)}) at "
@@ -154,22 +154,22 @@ def _check_reached(ending: Strike, rest: Sequence[Strike], problems: Problems) -
         )
 
 
-def _harmless(faults: Sequence[Scheduled], ending: Strike) -> list[Strike]:
-    """Faults that nothing has to answer, and that would come after the strike that ends the job."""
+def _harmless(faults: Sequence[Scheduled], ending: Incident) -> list[Incident]:
+    """Faults that nothing has to answer, and that would come after the incident that ends the job."""
     if not ending.first.moment.exact:
         return []
     block = ending.first.moment.earliest.block
     return [
-        Strike((fault,))
+        Incident((fault,))
         for fault in faults
         if not (fault.lethal or fault.raised) and fault.handler is None and fault.moment.earliest > block
     ]
 
 
 def check_reachable(faults: Sequence[Scheduled], problems: Problems) -> None:
-    """Note faults that can never hit their rank, because an earlier one of the same strike has taken it."""
-    for strike in strikes(faults):
-        _check_ranks_left([fault for fault in (*strike.faults, *strike.inside) if fault.lethal], problems)
+    """Note faults that can never hit their rank, because an earlier one of the same incident has taken it."""
+    for incident in incidents(faults):
+        _check_ranks_left([fault for fault in (*incident.faults, *incident.inside) if fault.lethal], problems)
 
 
 def _check_ranks_left(lethal: Sequence[Scheduled], problems: Problems) -> None:

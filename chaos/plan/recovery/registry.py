@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from chaos.plan.budgets import Profile
     from chaos.plan.model import PlannedFault
     from chaos.plan.problems import Problems
-    from chaos.plan.recovery.incident import Strike
+    from chaos.plan.recovery.incident import Incident
     from chaos.plan.recovery.response import Answer, Context
     from chaos.plan.schedule import Scheduled
     from chaos.plan.traits import JobTraits
@@ -59,7 +59,7 @@ class Mechanism:
         name: its name in MS_ENABLE_TFT.
         listed: its place in lists for a reader.
         order: its place in the order in which mechanisms are asked; the last one always answers.
-        answer: what it makes of a strike; None where the next mechanism is to be asked.
+        answer: what it makes of an incident; None where the next mechanism is to be asked.
         phases: the phases of its recovery, in order.
         budgets: its budgets by timing profile.
         needs: why it has a need of the vendor's table of constraints and dependencies, by need.
@@ -93,7 +93,7 @@ class Mechanism:
     name: str
     listed: int
     order: int
-    answer: Callable[[Context, Strike], Answer | None]
+    answer: Callable[[Context, Incident], Answer | None]
     phases: tuple[str, ...]
     budgets: Mapping[str, Profile]
     needs: Mapping[str, str] = field(default_factory=dict)

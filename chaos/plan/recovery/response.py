@@ -1,4 +1,4 @@
-"""What a mechanism makes of a strike."""
+"""What a mechanism makes of an incident."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from chaos.plan.model import Recovery
 from chaos.plan.problems import Problems
-from chaos.plan.recovery.incident import Strike
+from chaos.plan.recovery.incident import Incident
 from chaos.plan.recovery.steps import Loss, first_loss, may_be_ahead
 from chaos.plan.rules.constraints import Violation
 from chaos.plan.schedule import Scheduled
@@ -31,13 +31,13 @@ class Context:
     before: tuple[Recovery, ...] = ()
     faults: Sequence[Scheduled] = ()
 
-    def loss(self, strike: Strike) -> Loss:
-        """How the training stops because of a strike."""
-        loss = first_loss([fault.moment for fault in strike.faults], self.scenario.job.steps)
+    def loss(self, incident: Incident) -> Loss:
+        """How the training stops because of an incident."""
+        loss = first_loss([fault.moment for fault in incident.faults], self.scenario.job.steps)
         loss = loss.within(self.steps_per_update, self.scenario.job.steps)
         if loss.at is None:
             return loss
-        hit = {rank for fault in strike.faults if fault.moment.earliest == loss.at for rank in fault.fault.ranks}
+        hit = {rank for fault in incident.faults if fault.moment.earliest == loss.at for rank in fault.fault.ranks}
         ahead = may_be_ahead(loss.at, hit, self.groups, self.on)
         return replace(loss, highest=max(loss.highest, loss.at.step), ahead=ahead) if ahead else loss
 
@@ -66,7 +66,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Answer:
-    """How a mechanism answers a strike.
+    """How a mechanism answers an incident.
 
     ``recovery`` is None where it cannot act at all. The launch ends with it where ``ends`` is True; otherwise training
     goes on after it, or, where the recovery is planned to fail, the next mechanism is asked about ``left``. ``why`` is
@@ -80,7 +80,7 @@ class Answer:
     cause: str
     how: str = ""
     ends: bool = False
-    left: Strike | None = None
+    left: Incident | None = None
     loss: Loss | None = None
     dead: tuple[int, ...] = ()
 

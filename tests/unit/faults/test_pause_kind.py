@@ -19,7 +19,7 @@ from chaos.machine.linux.process import ProcessIdentity
 from tests.unit.run.fakes import FakeJob, identity
 
 
-class Told:
+class Fields:
     """Whoever is told something: keeps it."""
 
     def __init__(self, there: bool = True) -> None:
@@ -44,7 +44,7 @@ def passed(step: int) -> list[dict[str, Any]]:
 SYNC = {"event": "handler.exit", "name": "stream_sync", "ok": True}
 
 
-def victim(record: Path, controller: Told, worker: Told | None = None, **parameters: Any) -> Victim:
+def victim(record: Path, controller: Fields, worker: Fields | None = None, **parameters: Any) -> Victim:
     return Victim(
         1,
         identity(1),
@@ -52,7 +52,7 @@ def victim(record: Path, controller: Told, worker: Told | None = None, **paramet
         fault="pause",
         parameters=parameters,
         tell_controller=controller,
-        tell_worker=worker or Told(),
+        tell_worker=worker or Fields(),
     )
 
 
@@ -71,7 +71,7 @@ def test_a_rank_is_paused_once_the_sdk_has_noticed_that_it_is(tmp_path: Path) ->
 
 def test_the_pause_is_asked_of_the_controller_and_proven_by_the_rank(tmp_path: Path) -> None:
     record = write(tmp_path / "record", {"event": "pause.enter", "step": 5})
-    controller, job = Told(), FakeJob()
+    controller, job = Fields(), FakeJob()
     one = victim(record, controller, seconds=2)
     pause.KIND.inject(job, one)
     assert controller.messages == [{"message": "pause", "fault": "pause", "limit": 62}]
@@ -88,12 +88,12 @@ def test_the_pause_is_asked_of_the_controller_and_proven_by_the_rank(tmp_path: P
 
 def test_without_a_controller_that_takes_orders_there_is_no_pause(tmp_path: Path) -> None:
     with pytest.raises(FaultMissed, match="is TSP on, and the controller started"):
-        pause.KIND.inject(FakeJob(), victim(tmp_path / "record", Told(there=False)))
+        pause.KIND.inject(FakeJob(), victim(tmp_path / "record", Fields(there=False)))
 
 
 def test_the_network_is_switched_once_all_are_paused_and_before_they_go_on(tmp_path: Path) -> None:
-    record, worker = write(tmp_path / "record", {"event": "pause.enter", "step": 5}, SYNC), Told()
-    plain, switching = victim(record, Told(), worker), victim(record, Told(), worker, switch=True)
+    record, worker = write(tmp_path / "record", {"event": "pause.enter", "step": 5}, SYNC), Fields()
+    plain, switching = victim(record, Fields(), worker), victim(record, Fields(), worker, switch=True)
     pause.KIND.landed(plain)
     assert worker.messages == []
     assert pause.KIND.may_end(FakeJob(), plain)
@@ -106,7 +106,7 @@ def test_the_network_is_switched_once_all_are_paused_and_before_they_go_on(tmp_p
 
 def test_undoing_a_pause_sees_that_the_ranks_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record = write(tmp_path / "record", {"event": "pause.enter", "step": 5}, SYNC)
-    (step,) = pause.KIND.undo_steps("pause", [victim(record, Told())])
+    (step,) = pause.KIND.undo_steps("pause", [victim(record, Fields())])
     context = UndoContext("run-1", SYSTEM_CLOCK)
     monkeypatch.setattr("chaos.faults.pause.undo._CONTINUE_SECONDS", 0.05)
     monkeypatch.setattr("chaos.faults.pause.undo.state", lambda process: "alive")

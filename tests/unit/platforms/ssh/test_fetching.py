@@ -152,10 +152,10 @@ def run_here(tmp_path: Path) -> Path:
     return run
 
 
-Told = list[tuple[str, dict[str, Any]]]
+Fields = list[tuple[str, dict[str, Any]]]
 
 
-def hand_of(connection: Connection, token: str, run_here: Path, told: Told) -> HostHand:
+def hand_of(connection: Connection, token: str, run_here: Path, told: Fields) -> HostHand:
     return HostHand(
         connection,
         0,
@@ -173,7 +173,7 @@ def hand_of(connection: Connection, token: str, run_here: Path, told: Told) -> H
 def test_what_a_launch_has_left_and_cannot_be_fetched_is_told(
     connection: Connection, host: Host, run_here: Path, token: str, spec: Spec
 ) -> None:
-    told: Told = []
+    told: Fields = []
     hand = hand_of(connection, token, run_here, told)
     try:
         (run_here / "job" / "bad").mkdir()
@@ -193,7 +193,7 @@ def test_what_a_launch_has_left_and_cannot_be_fetched_is_told(
 def test_a_connection_that_is_lost_is_no_list_of_files(
     connection: Connection, run_here: Path, token: str, spec: Spec, host: Host
 ) -> None:
-    told: Told = []
+    told: Fields = []
     hand = hand_of(connection, token, run_here, told)
     hand.start(replace(spec("true"), cwd=run_here / "job", log=run_here / "logs" / "train" / "msrun.log"))
     connection.close()
