@@ -15,7 +15,7 @@ from chaos.agent.channel import Channel
 from chaos.agent.configuration import Configuration, Place, place_of, read_configuration
 from chaos.agent.digests import Digests
 from chaos.agent.errors import record_uncaught
-from chaos.agent.reaped import Reaped
+from chaos.agent.exit_statuses import Reaped
 from chaos.agent.record import Record
 from chaos.agent.training import Training
 

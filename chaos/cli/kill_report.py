@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from chaos.heal.heal import heal_all
-from chaos.soak.kills import KillTally
+from chaos.soak.kill_soak import KillTally
 
 
 def heal_and_remove(place: Path) -> None:

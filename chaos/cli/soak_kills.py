@@ -22,8 +22,8 @@ from chaos.cli import codes
 from chaos.cli.kill_report import heal_and_remove, print_tallies
 from chaos.cli.options import echo_json
 from chaos.cli.with_parent import command_of
-from chaos.soak.killed import acts_of_faults, kinds_of_undo, open_undo, reached, recorded_lines
-from chaos.soak.kills import Kill, KillRecord, KillTally, Moment, Whole, draw, tally
+from chaos.soak.harness_progress import acts_of_faults, kinds_of_undo, open_undo, reached, recorded_lines
+from chaos.soak.kill_soak import Kill, KillRecord, KillTally, Moment, Whole, draw, tally
 from chaos.soak.leftovers import leftovers
 from chaos.soak.soak import Cell as CellName
 from chaos.soak.soak import Keys, keys_of_cells

@@ -13,10 +13,10 @@ from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.base.wait import DeadlineExpired
 from chaos.faults.storage.undo import take_away
 from chaos.heal import orphans
-from chaos.heal.cut_off import find_cut_off, remove_cut_off
 from chaos.heal.heal_record import HealRecord
 from chaos.heal.heal_report import HealReport, as_proposed, private_left, would_do
-from chaos.heal.moved import why_not_here
+from chaos.heal.interrupted_acts import find_cut_off, remove_cut_off
+from chaos.heal.relocated import why_not_here
 from chaos.heal.tidying import no_creation, tidy_reports
 from chaos.heal.trust import seal_in, trust_in
 from chaos.heal.undo import (

@@ -14,8 +14,8 @@ from chaos.faults.action import CannotUndo, UndoContext
 from chaos.faults.storage.undo import take_away
 from chaos.heal.heal_record import HealRecord
 from chaos.heal.heal_report import HealReport, as_proposed, private_left
-from chaos.heal.moved import why_not_here
 from chaos.heal.own_ways import by_own_ways
+from chaos.heal.relocated import why_not_here
 from chaos.heal.trust import trust_in
 from chaos.heal.undo import UNDO_ACTIONS, in_order, undo_step
 from chaos.history.ledger import Ledger, UndoStep

@@ -9,7 +9,7 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, last_trained, text_list
 from chaos.history.reader import History
-from chaos.mechanisms.ended import ends_by_sdk
+from chaos.mechanisms.clean_exit import ends_by_sdk
 from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.model import ENDING, Plan
 from chaos.plan.recovery.mechanism import ROLLING_BACK
@@ -23,7 +23,7 @@ def judge_strategies(plan: Plan, history: History, artifacts: Artifacts, found: 
     """Judge the SDK's own log of its talk with the agent. Mechanisms that the SDK has no part in are not in it.
 
     That the agent chooses ``exit`` has no result that is reported: that the SDK goes on to that is judged by
-    :mod:`chaos.mechanisms.ended`.
+    :mod:`chaos.mechanisms.clean_exit`.
     """
     planned = [one for one in plan.recoveries if one.mechanism in WORDS]
     exits = ends_by_sdk(plan)

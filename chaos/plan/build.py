@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from chaos.plan.aids import plan_aids, plan_comparison
 from chaos.plan.beside_ranks import beside_reasons, check_beside
 from chaos.plan.budgets import plan_budget
 from chaos.plan.checkpoint import plan_checkpoint
@@ -28,6 +27,7 @@ from chaos.plan.reasons import expectation_lines, reasons
 from chaos.plan.recovery.mechanism import SAVING, switched_on
 from chaos.plan.recovery.outcome import check_reachable, derive
 from chaos.plan.recovery.registry import in_order
+from chaos.plan.recovery_options import plan_aids, plan_comparison
 from chaos.plan.restore import plan_restore, writes_group_info
 from chaos.plan.rules.accumulation import check_accumulation
 from chaos.plan.rules.asks import check_asks

@@ -13,11 +13,11 @@ from types import MappingProxyType
 
 from chaos.plan.budgets import profile_of
 from chaos.plan.describe import ranks
+from chaos.plan.partition_effect import PARTITION, UNNOTICED, ends_by_itself, is_cut_off
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.mechanism import SAVING, switched_on
 from chaos.plan.recovery.registry import Facts
 from chaos.plan.schedule import PAUSE, Scheduled
-from chaos.plan.sides import PARTITION, UNNOTICED, ends_by_itself, is_cut_off
 from chaos.plan.topology.layout import Layout
 from chaos.plan.triggers import parts
 from chaos.scenario.models.ids import fault_ids

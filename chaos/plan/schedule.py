@@ -11,6 +11,7 @@ from chaos.plan.corruption import SILENT
 from chaos.plan.hangs import HANG, hang_effect
 from chaos.plan.memory import memory_effect
 from chaos.plan.model import STORAGE, PlannedFault
+from chaos.plan.partition_effect import partition_effect
 from chaos.plan.points import Moment
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.mechanism import (
@@ -25,7 +26,6 @@ from chaos.plan.recovery.mechanism import (
     answers_online,
     switched_on,
 )
-from chaos.plan.sides import partition_effect
 from chaos.plan.topology.errors import TopologyError
 from chaos.plan.topology.layout import Layout
 from chaos.plan.topology.targets import Resolved, resolve

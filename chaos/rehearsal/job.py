@@ -58,7 +58,7 @@ class RehearsalJob:
     extensions: tuple[str, ...] = (
         "chaos.rehearsal.device.device",
         "chaos.rehearsal.in_rank.storage",
-        "chaos.rehearsal.desk",
+        "chaos.rehearsal.control_endpoint",
     )
 
     def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:

@@ -44,8 +44,9 @@ from chaos.run.prepare.on_platform import named_platform, platform_of, settings_
 from chaos.run.prepare.prepare import chosen_sdk, examine, needs_of_scenario, plan_cell, unknown_releases
 from chaos.run.prepare.versions import sdk_named, versions, with_timings_of
 from chaos.run.progress import Progress
+from chaos.run.retention import thin_out
 from chaos.run.session import Session, open_session
-from chaos.run.watch.mishaps import noticing_mishaps
+from chaos.run.watch.host_incidents import noticing_mishaps
 from chaos.run.watch.quarantine import watching_quarantine
 from chaos.scenario.load import Cell, LoadedScenario
 from chaos.scenario.models.scenario import Expect, Scenario
@@ -434,7 +435,6 @@ class _Runner:
 
 
 def _thin_out(run_dir: Path, limit_mb: int, history: HistoryWriter) -> None:
-    from chaos.run.keep import thin_out
 
     thin_out(run_dir, limit_mb, history)
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from chaos.selftest.base import BaseUnusable
 from chaos.selftest.defect import FILES, Defect, Row
-from chaos.selftest.spoilt import judge_spoilt
+from chaos.selftest.mutant import judge_spoilt
 
 
 class Watcher(Protocol):

@@ -24,8 +24,8 @@ from chaos.plan.io import loads
 from chaos.plan.model import Plan
 from chaos.plan.recovery.mechanism import IN_STEP
 from chaos.plan.recovery.registry import Names
+from chaos.selftest.allowed_gaps import EXCUSED, Excuses, excuse_for, kind_of, stale_excuses
 from chaos.selftest.defect import Spoil
-from chaos.selftest.excuses import EXCUSED, Excuses, excuse_for, kind_of, stale_excuses
 from chaos.selftest.files import buried
 from chaos.selftest.records import Records, recorded
 

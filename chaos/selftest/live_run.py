@@ -17,7 +17,7 @@ from chaos.selftest.base import SCENARIOS, BaseUnusable
 from chaos.selftest.defect import Defect, Row, outcome_of
 from chaos.selftest.job import ARGUMENT, defective
 from chaos.selftest.launcher import Launcher, RunFailed
-from chaos.selftest.making import LIVE
+from chaos.selftest.workdirs import LIVE
 
 TakeBase = Callable[[str, Path], Path]
 """Copies the good run of a scenario to a place and returns that. Raises BaseUnusable."""

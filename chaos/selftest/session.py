@@ -16,7 +16,7 @@ from chaos.selftest.engine import Engine, Watcher
 from chaos.selftest.evidence import Removal, stale, sweep
 from chaos.selftest.launcher import Launcher
 from chaos.selftest.live_run import LiveRuns
-from chaos.selftest.making import place_to_make
+from chaos.selftest.workdirs import place_to_make
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from chaos.machine.job.protocol import PlatformError
 from chaos.machine.linux.net.namespace import Namespace
 from chaos.machine.linux.process import identify
 from chaos.machine.linux.procfs import PROC, all_pids, command_line, read_stat
-from chaos.platforms.network.here import shown_in
+from chaos.platforms.network.leftovers import shown_in
 
 _END_SECONDS = 10.0
 """For what ends with its harness: a starved machine may not have let it run since."""

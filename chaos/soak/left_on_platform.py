@@ -13,7 +13,7 @@ from chaos.heal.undo_nodes import kind_of_step, platform_of_step
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.kind import PlatformKind
-from chaos.platforms.network.here import found_here
+from chaos.platforms.network.leftovers import found_here
 from chaos.platforms.nodes import END_NODES, TellsLeft
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from chaos.base.refusal import Refused
 from chaos.history.seal import Seal
-from chaos.machine.job.surroundings import KEY_FILE_VARIABLE, KEY_VARIABLE
+from chaos.machine.job.launcher_environment import KEY_FILE_VARIABLE, KEY_VARIABLE
 
 _TEXT = re.compile(rb"[0-9a-f]{64}\n?")
 _FORM = "it must hold 64 hexadecimal digits, as `openssl rand -hex 32` prints them"

@@ -9,8 +9,8 @@ from pathlib import Path
 from chaos.history.reader import read_history
 from chaos.selftest.base import SCENARIOS as SCENARIOS
 from chaos.selftest.catalogue import catalogue
+from chaos.selftest.mutant import judge_spoilt
 from chaos.selftest.recorded import archive_of, unpack
-from chaos.selftest.spoilt import judge_spoilt
 
 
 def hold_against(base: str, run: Path, place: Path) -> None:

@@ -18,7 +18,7 @@ from chaos.base.wait import wait_for
 from chaos.checks.run.check import STOPPED
 from chaos.history.event import Event
 from chaos.machine.linux.mounts import may_mount, mount_memory, mount_read_only, mounts_at, unmount
-from chaos.run.watch.mishaps import STOPPED_SECONDS
+from chaos.run.watch.host_incidents import STOPPED_SECONDS
 from chaos.soak.leftovers import leftovers
 from tests.rehearsal.kit import SCENARIOS, Chaos, Done, Harness, Run, checks_of, said
 

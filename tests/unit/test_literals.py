@@ -90,7 +90,7 @@ THINGS = (
             "chaos/observe/logs/mindspore_log.py": PROGRAM,
             "chaos/plan/checkpoint.py": FORM,
             "chaos/plan/traits.py": FORM,
-            "chaos/platforms/elsewhere.py": PACKAGE_OF_PYTHON,
+            "chaos/platforms/remote_requirements.py": PACKAGE_OF_PYTHON,
             "chaos/platforms/kubernetes/names.py": "a framework, as Ascend Operator calls it",
             "chaos/run/prepare/prepare.py": PACKAGE_OF_PYTHON,
             "chaos/run/prepare/versions.py": PACKAGE_OF_PYTHON,

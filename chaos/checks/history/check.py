@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chaos.base.plain_files import read_plain
-from chaos.checks.history.strangers import judge_strangers
+from chaos.checks.history.refused_callers import judge_strangers
 from chaos.checks.history.torn_tails import torn_by_its_end
 from chaos.checks.history.updates import judge_updates
 from chaos.evidence.artifacts import Artifacts

@@ -22,8 +22,8 @@ from chaos.history.ledger import Ledger
 from chaos.history.reader import History
 from chaos.plan.hangs import HANG
 from chaos.plan.model import Plan, PlannedFault
+from chaos.plan.partition_effect import is_cut_off
 from chaos.plan.recovery.mechanism import SAVING
-from chaos.plan.sides import is_cut_off
 
 NAME = "hygiene"
 

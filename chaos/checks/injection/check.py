@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from chaos.checks.injection.beside_ranks import beside_doubts
-from chaos.checks.injection.fired import trigger_doubts
-from chaos.checks.injection.one_act import acted_again, injected_again, other_act_doubts
+from chaos.checks.injection.contradictions import acted_again, injected_again, other_act_doubts
 from chaos.checks.injection.proof_registry import NoProof, effect_doubts, is_built_in, proof_of
+from chaos.checks.injection.trigger_proof import trigger_doubts
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.background import WRITTEN, background_doubts
 from chaos.evidence.collect import Collector

@@ -17,11 +17,11 @@ from chaos.faults.cluster.rule import judge_kept_pods
 from chaos.faults.network.rule import judge_cut_off
 from chaos.history.reader import History
 from chaos.mechanisms.case import Case
-from chaos.mechanisms.ended import judge_ended
+from chaos.mechanisms.clean_exit import judge_ended
+from chaos.mechanisms.heartbeat import judge_watched
 from chaos.mechanisms.processes import judge_processes
 from chaos.mechanisms.registry import RULES
 from chaos.mechanisms.strategies import judge_strategies
-from chaos.mechanisms.watched import judge_watched
 from chaos.plan.model import Plan
 from chaos.plan.recovery.registry import mechanisms as registered
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from chaos.checks.recovery.aids import judge_aids
 from chaos.checks.recovery.measured import Phase
 from chaos.checks.recovery.pace import judge_pace
 from chaos.checks.recovery.phases import measure
+from chaos.checks.recovery.recovery_options import judge_aids
 from chaos.checks.run.busy_machine import kept_waiting
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector

@@ -16,7 +16,7 @@ from chaos.evidence.proof import Case, Part, Proof
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault
-from chaos.plan.sides import is_cut_off
+from chaos.plan.partition_effect import is_cut_off
 
 Judge = Callable[[Fields, Fields], "str | None"]
 """From a fault's parameters and the evidence at one rank: what is missing in it, None where nothing."""

@@ -9,7 +9,7 @@ from chaos.evidence.doubt import Doubt
 from chaos.evidence.injection.effect import effect_of
 from chaos.history.event import Event
 from chaos.plan.model import PlannedFault
-from chaos.plan.sides import is_cut_off
+from chaos.plan.partition_effect import is_cut_off
 
 
 def is_silenced(fault: PlannedFault) -> bool:

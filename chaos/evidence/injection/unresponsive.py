@@ -18,8 +18,8 @@ from chaos.evidence.proof import Case
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault
+from chaos.plan.partition_effect import is_cut_off
 from chaos.plan.points import point
-from chaos.plan.sides import is_cut_off
 
 _SIGKILL = 9
 _RELEASED = "barrier.released"

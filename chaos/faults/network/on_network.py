@@ -12,7 +12,7 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job, PlatformError
 from chaos.plan.rules.parameters import Parameter
-from chaos.platforms.network.between import Between
+from chaos.platforms.network.links import Between
 from chaos.platforms.nodes import NodesJob
 
 MEND = "mend-network"

@@ -20,9 +20,9 @@ from typing import Any
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.network.on_network import OnNetwork, between, missed, sides
 from chaos.machine.job.protocol import Job, PlatformError
+from chaos.plan.partition_effect import PARTITION, SUSPENSION, UNNOTICED
 from chaos.plan.rules.parameters import Parameter, value_of
-from chaos.plan.sides import PARTITION, SUSPENSION, UNNOTICED
-from chaos.platforms.network.between import Way
+from chaos.platforms.network.links import Way
 
 
 class Partition(OnNetwork):

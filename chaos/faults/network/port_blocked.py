@@ -19,7 +19,7 @@ from chaos.machine.job.protocol import Job, PlatformError
 from chaos.machine.linux.net.ports import Ports
 from chaos.plan.ports import PORT
 from chaos.plan.rules.parameters import Parameter, value_of
-from chaos.platforms.network.between import Way
+from chaos.platforms.network.links import Way
 
 
 class PortBlocked(OnNetwork):

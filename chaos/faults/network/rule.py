@@ -14,7 +14,7 @@ from chaos.evidence.injection.unresponsive import may_end
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan, PlannedFault
-from chaos.plan.sides import ends_by_itself, is_cut_off
+from chaos.plan.partition_effect import ends_by_itself, is_cut_off
 
 _SAVES = ("save_ckpt", "rename")
 

@@ -16,7 +16,8 @@ UNMOUNT = "unmount-storage"
 """The undo action (chaos.faults.storage.undo)."""
 
 PROBE = ".chaos-probe"
-"""Name of the file by which it is tried out whether one can be made; ``heal`` knows it (chaos.heal.cut_off)."""
+"""Name of the file by which it is tried out whether a file can be made; ``heal`` knows it
+(chaos.heal.interrupted_acts)."""
 
 FROM_START = "works on the directory that the job saves its checkpoints in, which the job of a scenario tells"
 """Why such a fault cannot be made in a job that runs already."""

@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 from chaos.base.clock import Clock
 from chaos.history.host_clock import Offset, measure_offset
-from chaos.machine.hand import answers
-from chaos.machine.hand.answers import Errors, each, fields, optional, text, whole, yes
+from chaos.machine.hand import replies
 from chaos.machine.hand.network_calls import NetworkCalls
 from chaos.machine.hand.package_calls import PackageCalls
+from chaos.machine.hand.replies import Errors, each, fields, optional, text, whole, yes
 from chaos.machine.hand.tool_calls import ToolCalls
 from chaos.machine.hand.transport import Transport
 from chaos.machine.hand.wire import PROTOCOL, NotTheProtocol, Writer, messages
@@ -128,11 +128,11 @@ class HandClient(NetworkCalls, PackageCalls, ToolCalls):
 
     def files(self, path: str) -> dict[str, tuple[int, int]]:
         """The plain files below a directory, each with its size (bytes) and time of change (ns)."""
-        return dict(self._ask(each(answers.file), "files", path=path))
+        return dict(self._ask(each(replies.file), "files", path=path))
 
     def read(self, path: str, offset: int = 0, size: int = 1 << 20) -> bytes:
         """A piece of a file, of at most 1 MiB; empty at its end."""
-        return self._ask(answers.piece, "read", path=path, offset=offset, size=size)
+        return self._ask(replies.piece, "read", path=path, offset=offset, size=size)
 
     # Agents.
 
@@ -170,11 +170,11 @@ class HandClient(NetworkCalls, PackageCalls, ToolCalls):
 
     def state(self, identity: ProcessIdentity) -> State:
         """Whether a process runs, is stopped, is a zombie, or is gone."""
-        return self._ask(answers.state, "state", identity=asdict(identity))
+        return self._ask(replies.state, "state", identity=asdict(identity))
 
     def exit_status(self, attempt: str, identity: ProcessIdentity) -> ExitStatus | None:
         """How a process of an attempt ended; None while it runs."""
-        return self._ask(answers.exit_statuses, "exit_statuses", attempt=attempt, identities=[asdict(identity)])
+        return self._ask(replies.exit_statuses, "exit_statuses", attempt=attempt, identities=[asdict(identity)])
 
     def signal(self, attempt: str, identity: ProcessIdentity, signum: int) -> None:
         """Send a signal to a process of an attempt. Raises NoSuchProcess and WrongProcess, too."""
@@ -182,7 +182,7 @@ class HandClient(NetworkCalls, PackageCalls, ToolCalls):
 
     def signals(self, identity: ProcessIdentity) -> Signals | None:
         """What a process does with signals, and which ones it has not taken yet; None when it has ended."""
-        return self._ask(optional(answers.signals), "signals", identity=asdict(identity))
+        return self._ask(optional(replies.signals), "signals", identity=asdict(identity))
 
     def stop(self, attempt: str, grace_seconds: float) -> Ended:
         """End all processes of an attempt."""
@@ -206,7 +206,7 @@ class HandClient(NetworkCalls, PackageCalls, ToolCalls):
     def leftovers(self, directories: Sequence[str]) -> dict[str, list[str]]:
         """What is left of the run on that node, in words: ``processes``, and ``mounts`` below these directories that
         were not there when the hand began."""
-        return self._ask(answers.left_over, "leftovers", directories=list(directories))
+        return self._ask(replies.left_over, "leftovers", directories=list(directories))
 
     def standing(self, place: str) -> list[str]:
         """Processes that work below a directory there, or write to a file of it, in words, whatever they carry."""
@@ -346,13 +346,13 @@ class HandClient(NetworkCalls, PackageCalls, ToolCalls):
             self._visits.pop(caller).end()
 
     def _identity(self, value: Any) -> ProcessIdentity:
-        return answers.identity(value, self.node)
+        return replies.identity(value, self.node)
 
     def _found(self, value: Any) -> FoundProcess:
-        return answers.found(value, self.node)
+        return replies.found(value, self.node)
 
     def _ended(self, value: Any) -> Ended:
-        return answers.ended(value, self.node)
+        return replies.ended(value, self.node)
 
 
 Open = Callable[[int], HandClient]

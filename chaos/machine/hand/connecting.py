@@ -11,9 +11,9 @@ from dataclasses import asdict
 from typing import Any
 
 from chaos.machine.job.processes import find_run_processes
-from chaos.machine.linux.net.attempts import answered
 from chaos.machine.linux.net.connections import Connection, established, reset
 from chaos.machine.linux.net.echo import ask
+from chaos.machine.linux.net.port_probe import answered
 from chaos.machine.linux.procfs import PROC
 
 _SEGMENT = struct.Struct(">HHIIBBHHH")

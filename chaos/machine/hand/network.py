@@ -17,7 +17,7 @@ from typing import Any
 from chaos.machine.hand.connecting import ConnectionRequests
 from chaos.machine.linux.net.connected import connections
 from chaos.machine.linux.net.connections import refusal
-from chaos.machine.linux.net.holding import device_of, devices, held, hold, release, too_old
+from chaos.machine.linux.net.ifb_delay import device_of, devices, held, hold, release, too_old
 from chaos.machine.linux.net.netfilter import DEVICE, IPV4, Counted, Rule, add, listed, make, remove, tables, turn_over
 from chaos.machine.linux.net.ports import Ports
 

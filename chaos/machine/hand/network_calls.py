@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from chaos.machine.hand.answers import Asking, connection, counted, each, echoes, fields, text, whole, yes
+from chaos.machine.hand.replies import Asking, connection, counted, each, echoes, fields, text, whole, yes
 from chaos.machine.linux.net.connections import Connection
 from chaos.machine.linux.net.echo import Echoes
 from chaos.machine.linux.net.netfilter import Counted, Rule

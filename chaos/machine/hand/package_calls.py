@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chaos.machine.hand.answers import Asking, each, text
 from chaos.machine.hand.packages import SECONDS
+from chaos.machine.hand.replies import Asking, each, text
 
 _MORE_SECONDS = 15.0
 """For the way there and back."""

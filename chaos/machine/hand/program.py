@@ -27,7 +27,7 @@ from chaos.base.walking import entries_below, raise_too_deep
 from chaos.machine.hand.listening import Listening
 from chaos.machine.hand.network import NetworkRequests
 from chaos.machine.hand.packages import PackageRequests
-from chaos.machine.hand.standing import standing_in
+from chaos.machine.hand.processes_in_directory import standing_in
 from chaos.machine.hand.tools import ToolRequests
 from chaos.machine.hand.wire import PROTOCOL, Writer, messages
 from chaos.machine.job.ending import Ended, end_processes

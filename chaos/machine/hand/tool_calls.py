@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from chaos.machine.hand.answers import Asking, by_name, each, fields, optional, text, whole
+from chaos.machine.hand.replies import Asking, by_name, each, fields, optional, text, whole
 from chaos.machine.linux.commands import SECONDS, CommandError, Done, NoSuchTool
 from chaos.machine.linux.process import ProcessIdentity
 

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.machine.job.ending import Ended, end_processes
+from chaos.machine.job.launcher_environment import whole
 from chaos.machine.job.processes import ATTEMPT_VARIABLE, NODE_VARIABLE, RUN_VARIABLE, FoundProcess, find_run_processes
 from chaos.machine.job.protocol import LaunchSpec, PlatformError
-from chaos.machine.job.surroundings import whole
 from chaos.machine.linux.children import ExitStatus, collect, from_return_code, orphans_of
 from chaos.machine.linux.process import ProcessIdentity, State, identify, send_signal, state
 from chaos.machine.linux.procfs import all_pids, command_line, environment, read_stat

@@ -22,7 +22,8 @@ CAP_SYS_ADMIN = 21
 """The capability that mounting needs (capabilities(7))."""
 
 REMOVED = ".{}.removed"
-"""Name of the directory that is removed and mounted in place of another one; ``heal`` knows it (chaos.heal.cut_off)."""
+"""Name of the directory that is removed and mounted in place of another one; ``heal`` knows it
+(chaos.heal.interrupted_acts)."""
 
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 _LEAST_FIELDS = 6

@@ -22,7 +22,7 @@ from chaos.machine.linux.procfs import PROC, Stat, command_line, environment, li
 from chaos.machine.running.directories import Directories, directories_of
 from chaos.machine.running.launches import Claimed, is_python, launcher_of, launches_of, size_of, without_starters
 from chaos.machine.running.owners import Doubt, background_ranks, doubts, owners_of
-from chaos.machine.running.told_rank import told_rank
+from chaos.machine.running.rank_from_log import told_rank
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from chaos.evidence.facts import TRAIN, error_text, places, ranks_text
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.mechanisms.case import Case
+from chaos.mechanisms.failed_attempt import judge_tried
 from chaos.mechanisms.order import UNTOLD, suspicious
 from chaos.mechanisms.registry import Rule
 from chaos.mechanisms.repair_phases import phase_ends
-from chaos.mechanisms.tried import judge_tried
 from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.model import PlannedFault
 from chaos.plan.op_retry import SUSPECT_REMOTE

@@ -9,10 +9,10 @@ from chaos.evidence.facts import TRAIN, error_text, places, ranks_text, text_lis
 from chaos.evidence.mechanisms_seen import mechanisms
 from chaos.history.event import Event
 from chaos.mechanisms.case import Case
+from chaos.mechanisms.failed_attempt import judge_tried
+from chaos.mechanisms.failed_save import judge_refused
 from chaos.mechanisms.order import UNTOLD, suspicious
-from chaos.mechanisms.refused import judge_refused
 from chaos.mechanisms.registry import Rule
-from chaos.mechanisms.tried import judge_tried
 from chaos.mechanisms.ttp.phases import phase_ends
 
 HANDLERS = ("stop", "save_ckpt", "rename", "exit")

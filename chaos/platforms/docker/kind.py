@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.docker.probe import docker
-from chaos.platforms.elsewhere import MET_THERE
 from chaos.platforms.kind import Complaint, PlatformKind
 from chaos.platforms.means import NAMES, NETWORK
 from chaos.platforms.no_names import no_names
+from chaos.platforms.remote_requirements import MET_THERE
 from chaos.scenario.local_files import directory_problem
 from chaos.scenario.models.scenario import Scenario
 

@@ -13,8 +13,8 @@ from chaos.platforms.docker.kind import NETWORKS_NAME
 from chaos.platforms.docker.node import DockerNode
 from chaos.platforms.docker.platform import DockerNodes, DockerPlatform
 from chaos.platforms.docker.processes import first_process
+from chaos.platforms.network.addressing import address_of
 from chaos.platforms.network.holder import HeldRouter, own_namespace
-from chaos.platforms.network.numbers import address_of
 from chaos.platforms.network.router import Router
 from chaos.platforms.nodes import Site
 from chaos.scenario.models.docker import Docker

@@ -33,9 +33,9 @@ from chaos.platforms.docker.limits import CGROUPS
 from chaos.platforms.docker.node import DockerNode, restore
 from chaos.platforms.docker.subnets import make_network
 from chaos.platforms.docker.transport import ExecTransport
-from chaos.platforms.elsewhere import Asked, refuse_lacking
 from chaos.platforms.held import HeldNodes
 from chaos.platforms.nodes import END_NODES, Site
+from chaos.platforms.remote_requirements import Asked, refuse_lacking
 from chaos.scenario.models.docker import Docker
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaos.machine.job.protocol import PlatformError
-from chaos.platforms.elsewhere import MET_THERE, ONE_MACHINE
 from chaos.platforms.kind import Complaint, PlatformKind
 from chaos.platforms.kubernetes.own_ways import of_own_cluster
 from chaos.platforms.kubernetes.probe import chaos_mesh, kubernetes
 from chaos.platforms.means import CLUSTER
 from chaos.platforms.no_names import no_names
+from chaos.platforms.remote_requirements import MET_THERE, ONE_MACHINE
 from chaos.scenario.models.scenario import Scenario
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from chaos.history.ledger import UndoStep
 from chaos.machine.hand.bundle import hand_argv
 from chaos.machine.hand.client import HandClient
 from chaos.machine.job.protocol import PlatformError
-from chaos.platforms.elsewhere import Asked, refuse_lacking
 from chaos.platforms.held import HeldNodes
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.client.api import ApiError, connect
@@ -33,6 +32,7 @@ from chaos.platforms.kubernetes.pods import Pods, why_not
 from chaos.platforms.kubernetes.resources import CONFIGMAP, POD, WORKLOADS
 from chaos.platforms.kubernetes.workload import Manifest, Named, manifests
 from chaos.platforms.nodes import END_NODES, Site
+from chaos.platforms.remote_requirements import Asked, refuse_lacking
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.models.job import Job
 from chaos.scenario.models.kubernetes import Kubernetes

@@ -15,27 +15,16 @@ from pathlib import Path
 from chaos.base.plain_files import read_plain
 from chaos.base.strict_json import parse
 from chaos.machine.job.protocol import PlatformError
-from chaos.machine.linux.net.attempts import answered
 from chaos.machine.linux.net.connected import connections
 from chaos.machine.linux.net.connections import Connection, established, reset
 from chaos.machine.linux.net.echo import Echoes, added, ask
 from chaos.machine.linux.net.namespace import Namespace
+from chaos.machine.linux.net.port_probe import answered
 from chaos.machine.linux.net.ports import ANY, Ports
 from chaos.machine.linux.net.rules import Rule, Rules
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.machine.linux.procfs import environment
-from chaos.platforms.network.between import (
-    ANSWER_SECONDS,
-    ECHO_SECONDS,
-    ECHOES,
-    SILENCE_SECONDS,
-    Blocked,
-    Parted,
-    Way,
-    another_port,
-)
-from chaos.platforms.network.impairment import Impairment
-from chaos.platforms.network.numbers import (
+from chaos.platforms.network.addressing import (
     MOST_NODES,
     address_of,
     gateway_of,
@@ -44,6 +33,17 @@ from chaos.platforms.network.numbers import (
     node_at,
     preference_of,
     protocol_of,
+)
+from chaos.platforms.network.impairment import Impairment
+from chaos.platforms.network.links import (
+    ANSWER_SECONDS,
+    ECHO_SECONDS,
+    ECHOES,
+    SILENCE_SECONDS,
+    Blocked,
+    Parted,
+    Way,
+    another_port,
 )
 from chaos.platforms.network.relays import Relays, netem
 

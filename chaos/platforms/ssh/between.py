@@ -18,7 +18,8 @@ from chaos.machine.linux.net.connections import Connection
 from chaos.machine.linux.net.echo import Echoes, added
 from chaos.machine.linux.net.netfilter import Counted, Rule
 from chaos.machine.linux.net.ports import ANY, Ports
-from chaos.platforms.network.between import (
+from chaos.platforms.network.impairment import Impairment
+from chaos.platforms.network.links import (
     ANSWER_SECONDS,
     ECHO_SECONDS,
     ECHOES,
@@ -28,7 +29,6 @@ from chaos.platforms.network.between import (
     Way,
     another_port,
 )
-from chaos.platforms.network.impairment import Impairment
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from chaos.base.clock import Clock
 from chaos.machine.job.protocol import PlatformError
-from chaos.platforms.network.between import DISCARD
+from chaos.platforms.network.links import DISCARD
 from chaos.platforms.nodes import Site
 from chaos.platforms.ssh.between import BetweenHosts, left_on
 from chaos.platforms.ssh.inventory import Host

@@ -16,9 +16,9 @@ from chaos.history.ledger import UndoStep
 from chaos.machine.hand.client import HandClient, HandLost
 from chaos.machine.job.protocol import PlatformError
 from chaos.machine.linux.children import ExitStatus
-from chaos.platforms.elsewhere import Asked, refuse_lacking
 from chaos.platforms.held import HeldNodes
 from chaos.platforms.nodes import END_NODES, NodeState, Site
+from chaos.platforms.remote_requirements import Asked, refuse_lacking
 from chaos.platforms.ssh.hosts import hosts_in, path_of
 from chaos.platforms.ssh.inventory import Host, read_inventory
 from chaos.platforms.ssh.kind import KIND

@@ -13,9 +13,9 @@ from typing import Any, Callable
 
 from chaos.agent.leaving import leave
 from chaos.agent.start import Agent
-from chaos.rehearsal import ends
-from chaos.rehearsal.device.fabric import Fabric
+from chaos.rehearsal import finished_ranks
 from chaos.rehearsal.device.groups import Groups
+from chaos.rehearsal.device.interconnect import Fabric
 from chaos.rehearsal.device.memory import Memory
 from chaos.rehearsal.in_rank.alterations import Alterations
 
@@ -118,7 +118,7 @@ class Device(Fabric):
         end = module.TrainFaultTolerance.end
 
         def noted(callback: Any, run_context: Any) -> None:
-            ends.note(ends.TRAINED, self._rank)
+            finished_ranks.note(finished_ranks.TRAINED, self._rank)
             end(callback, run_context)
 
         module.TrainFaultTolerance.end = noted
@@ -134,7 +134,7 @@ class Device(Fabric):
         module.CollectiveManager = _Collectives(self)  # type: ignore[attr-defined]
         module.send_recv = self._send_recv  # type: ignore[attr-defined]
         module.reset_params = _reset  # type: ignore[attr-defined]
-        module._tft_sem_post = lambda: ends.note(ends.EXITING, self._rank)  # type: ignore[attr-defined]
+        module._tft_sem_post = lambda: finished_ranks.note(finished_ranks.EXITING, self._rank)  # type: ignore[attr-defined]
         module._finalize_comm = self.leave  # type: ignore[attr-defined]
         module._rebuild_group = self.rebuild  # type: ignore[attr-defined]
         module._pre_launch_send_recv = lambda device_id: None  # type: ignore[attr-defined]

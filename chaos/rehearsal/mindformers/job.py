@@ -80,7 +80,7 @@ class MindFormersRehearsal(MindFormersJob):
     extensions: tuple[str, ...] = (
         "chaos.rehearsal.mindformers.device",
         "chaos.rehearsal.in_rank.storage",
-        "chaos.rehearsal.desk",
+        "chaos.rehearsal.control_endpoint",
     )
 
     def completed(self, cell: Unfinished) -> Completion:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy
 
 from chaos.agent.start import Agent
-from chaos.rehearsal import ends
-from chaos.rehearsal.device.fabric import Fabric
+from chaos.rehearsal import finished_ranks
+from chaos.rehearsal.device.interconnect import Fabric
 from chaos.rehearsal.device.memory import Memory
 from chaos.rehearsal.in_rank import storage
 from chaos.rehearsal.in_rank.alterations import Alterations
@@ -99,8 +99,8 @@ class PlainDevice(Fabric):
 
     def tell_trained(self) -> None:
         """This rank has trained to its end; whoever hosts a controller outside waits for that."""
-        ends.note(ends.TRAINED, self.rank)
+        finished_ranks.note(finished_ranks.TRAINED, self.rank)
 
     def tell_exiting(self) -> None:
         """This rank was told to exit."""
-        ends.note(ends.EXITING, self.rank)
+        finished_ranks.note(finished_ranks.EXITING, self.rank)

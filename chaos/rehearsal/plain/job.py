@@ -57,7 +57,7 @@ class PlainJob:
     needs: tuple[str, ...] = ()
     examples: Mapping[str, Mapping[str, Any]] = {"any": {}}
     ports = 1
-    extensions: tuple[str, ...] = ("chaos.rehearsal.plain.device", "chaos.rehearsal.desk")
+    extensions: tuple[str, ...] = ("chaos.rehearsal.plain.device", "chaos.rehearsal.control_endpoint")
 
     def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
         """The framework always; the SDK where it is the stand-in."""

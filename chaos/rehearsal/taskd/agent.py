@@ -9,7 +9,7 @@ from typing import Any, Callable
 
 from chaos.base.growth import FEW
 from chaos.base.rank_sets import rank_set
-from chaos.rehearsal import ends
+from chaos.rehearsal import finished_ranks
 from chaos.rehearsal.taskd.dialogue import Dialogue
 from chaos.rehearsal.taskd.settings import Settings
 from chaos.rehearsal.taskd.workers import Worker, WorkerError, Workers
@@ -61,7 +61,7 @@ class ClusterAgent:
     def _talk(self) -> Dialogue | None:
         if self._settings.controller is None:
             return None
-        ends.forget()
+        finished_ranks.forget()
         dialogue = Dialogue(self._settings, say)
         dialogue.start()
         return dialogue
@@ -81,7 +81,11 @@ class ClusterAgent:
 
     def _step(self) -> int | None:
         """Look at all ranks once. The exit code when the job is over."""
-        if self._dialogue is not None and ends.noted(ends.TRAINED) == self._settings.ranks and self._settled():
+        if (
+            self._dialogue is not None
+            and finished_ranks.noted(finished_ranks.TRAINED) == self._settings.ranks
+            and self._settled()
+        ):
             self._dialogue.end()
         workers = self._workers.look()
         dead = [worker for worker in workers if worker.dead]

@@ -11,7 +11,7 @@ import sys
 import time
 
 from chaos.agent.leaving import leave
-from chaos.rehearsal import ends
+from chaos.rehearsal import finished_ranks
 
 _POLL_SECONDS = 0.1
 _EXIT_SECONDS = 3.0
@@ -49,8 +49,8 @@ def main(arguments: list[str]) -> None:
 def _wait_for_end(ranks: int) -> str:
     """Wait until every rank has trained to its end, or all that live have been told to exit. Returns which it is."""
     exiting, since = 0, time.monotonic()
-    while ends.noted(ends.TRAINED) < ranks:
-        if (now := ends.noted(ends.EXITING)) != exiting:
+    while finished_ranks.noted(finished_ranks.TRAINED) < ranks:
+        if (now := finished_ranks.noted(finished_ranks.EXITING)) != exiting:
             exiting, since = now, time.monotonic()
         if exiting and time.monotonic() - since > _EXIT_SECONDS:
             return f"{exiting} of {ranks} ranks were told to exit, the last {_EXIT_SECONDS:g} s ago"

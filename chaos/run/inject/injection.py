@@ -19,14 +19,14 @@ from chaos.machine.job.protocol import Job, PlatformError
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.plan.hangs import HANG
 from chaos.plan.model import PlannedFault
-from chaos.plan.sides import SUSPENSION, comes_back
+from chaos.plan.partition_effect import SUSPENSION, comes_back
 from chaos.platforms.nodes import NodesJob
 from chaos.run.inject.fault_record import FaultRecord, evidence_of
 from chaos.run.inject.lasting import LastingFaults
 from chaos.run.inject.sequence import FaultSequence
 from chaos.run.inject.triggers import HANDLER, Known, armed_points, fires, log_texts, too_early, waiting_for
 from chaos.run.launch.channel import AtBarrier, Connection
-from chaos.run.launch.desks import Desks
+from chaos.run.launch.control_endpoints import Desks
 from chaos.run.progress import Recorder
 
 NO_RANK = -1

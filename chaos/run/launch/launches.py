@@ -26,9 +26,9 @@ from chaos.run.inject.injection import Injection
 from chaos.run.inject.storage import prepare_faults, storage_of
 from chaos.run.interrupts import uninterrupted
 from chaos.run.launch.attempt import STARTING, Attempt, JobFailed, Watch
+from chaos.run.launch.exit_statuses import ReapedByLauncher
 from chaos.run.launch.node_clocks import NodeClocks
 from chaos.run.launch.ports_taken import PortTaken, taken_by_others
-from chaos.run.launch.reaped import ReapedByLauncher
 from chaos.run.launch.setup import (
     AGENTS,
     SECRET,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from chaos.machine.job.surroundings import handed_on
+from chaos.machine.job.launcher_environment import handed_on
 
 _DECIDING = ("MS_", "HCCL_", "ASCEND_", "ACL_", "LCCL_", "OMP_", "MKL_", "OPENBLAS_", "PYTHONPATH", "PYTHONHASHSEED")
 _LIBRARIES = ("LD_LIBRARY_PATH", "LD_PRELOAD")

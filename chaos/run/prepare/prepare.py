@@ -18,7 +18,7 @@ from chaos.plan.model import Plan
 from chaos.plan.planned_kind import PlannedKind
 from chaos.plan.recovery.mechanism import NEEDS, REPLACING, switched_on
 from chaos.plan.source import Source
-from chaos.platforms.elsewhere import MODULES
+from chaos.platforms.remote_requirements import MODULES
 from chaos.run.prepare.known_failure import unknown_checks
 from chaos.run.prepare.on_platform import named_platform, platform_of, platform_problems
 from chaos.run.prepare.versions import choose_sdk

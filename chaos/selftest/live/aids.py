@@ -24,6 +24,6 @@ def watchdog_asleep(agent: Agent) -> None:
     """The watchdog of collective communication is not started: the error is found by the collective's timeout."""
 
     # The function, not the method that calls it: the device layer has bound that before a defect is put in.
-    @replaces(agent, "chaos.rehearsal.device.fabric", "start_watchdog")
+    @replaces(agent, "chaos.rehearsal.device.interconnect", "start_watchdog")
     def start_watchdog(original: Any, *args: Any) -> None:
         acted(agent, "the watchdog is not started")

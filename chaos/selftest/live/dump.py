@@ -144,7 +144,7 @@ def state_of_step_before(agent: Agent) -> None:
 def exits_with_zero(agent: Agent) -> None:
     """A rank that is told to exit because of a failure ends with code 0."""
 
-    @replaces(agent, "chaos.rehearsal.ends", "note")
+    @replaces(agent, "chaos.rehearsal.finished_ranks", "note")
     def note(original: Any, end: str, rank: int) -> None:
         original(end, rank)
         if end == "exiting":

@@ -17,7 +17,7 @@ _EXITING = "exiting"
 def orphan(agent: Agent) -> None:
     """A rank that exits leaves a process behind, in a session of its own."""
 
-    @replaces(agent, "chaos.rehearsal.ends", "note")
+    @replaces(agent, "chaos.rehearsal.finished_ranks", "note")
     def note(original: Any, end: str, rank: int) -> None:
         original(end, rank)
         if end == _EXITING:
@@ -28,7 +28,7 @@ def orphan(agent: Agent) -> None:
 def hidden_orphan(agent: Agent) -> None:
     """A rank that exits leaves a process behind that has nothing of the run in its environment."""
 
-    @replaces(agent, "chaos.rehearsal.ends", "note")
+    @replaces(agent, "chaos.rehearsal.finished_ranks", "note")
     def note(original: Any, end: str, rank: int) -> None:
         original(end, rank)
         if end == _EXITING:
@@ -39,7 +39,7 @@ def hidden_orphan(agent: Agent) -> None:
 def hangs_at_exit(agent: Agent) -> None:
     """A rank that is told to exit stays for ever."""
 
-    @replaces(agent, "chaos.rehearsal.ends", "note")
+    @replaces(agent, "chaos.rehearsal.finished_ranks", "note")
     def note(original: Any, end: str, rank: int) -> None:
         original(end, rank)
         if end == _EXITING:
@@ -52,7 +52,7 @@ def hangs_after_training(agent: Agent) -> None:
     if agent.configuration.attempt != RESUME:
         return
 
-    @replaces(agent, "chaos.rehearsal.ends", "note")
+    @replaces(agent, "chaos.rehearsal.finished_ranks", "note")
     def note(original: Any, end: str, rank: int) -> None:
         original(end, rank)
         if end == "trained" and rank == 1:

@@ -234,7 +234,7 @@ def _without_fault(agent: Agent, step: int) -> None:
         if ended == step:
             waiting.append(self)
 
-    @replaces(agent, "chaos.rehearsal.device.fabric", "Fabric.reduce")
+    @replaces(agent, "chaos.rehearsal.device.interconnect", "Fabric.reduce")
     def reduce(original: Any, self: Any, *args: Any) -> Any:
         if waiting:  # or the step would be over before the controller looks
             processor = waiting.pop()

@@ -123,4 +123,4 @@ def unprotected(agent: Agent) -> None:
     if agent.configuration.attempt == RESUME and agent.place.rank is not None:
         acted(agent, f"MS_ENABLE_TFT is {{TTP:0}}, not {os.environ.get('MS_ENABLE_TFT')}")
         os.environ["MS_ENABLE_TFT"] = "{TTP:0}"
-        replaces(agent, "chaos.rehearsal.ends", "note")(lambda original, *args: original(*args))
+        replaces(agent, "chaos.rehearsal.finished_ranks", "note")(lambda original, *args: original(*args))

@@ -15,7 +15,7 @@ from chaos.base.clock import boot_id
 from chaos.history.reader import read_history
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.process import ProcessIdentity
-from chaos.run.launch.reaped import ReapedByLauncher
+from chaos.run.launch.exit_statuses import ReapedByLauncher
 
 LAUNCHER = """
 import json, os, subprocess, sys

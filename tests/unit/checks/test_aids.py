@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.recovery.aids import judge_aids
+from chaos.checks.recovery.recovery_options import judge_aids
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.history.reader import read_history

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from chaos.mechanisms.ended import EXPECTED
+from chaos.mechanisms.clean_exit import EXPECTED
 from tests.unit.checks.judging import Judge, not_passed, said
 from tests.unit.checks.limits import ended_run
 from tests.unit.good_run import VICTIM, GoodRun, Record, pid_of, record

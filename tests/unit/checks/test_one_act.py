@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaos.checks.injection.one_act import acted_again, other_act_doubts
+from chaos.checks.injection.contradictions import acted_again, other_act_doubts
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault

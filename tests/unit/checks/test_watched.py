@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chaos.evidence.finding import Finding
-from chaos.mechanisms.watched import EXPECTED
+from chaos.mechanisms.heartbeat import EXPECTED
 from tests.unit.checks.judging import Judge
 from tests.unit.good_run import RANKS, GoodRun, good_run
 

@@ -12,7 +12,7 @@ import pytest
 from chaos.cli import codes, soak_kills
 from chaos.cli.scenarios import load, pick_cells
 from chaos.soak import left_by_harness
-from chaos.soak.kills import KillRecord, Moment
+from chaos.soak.kill_soak import KillRecord, Moment
 
 FAKE = """
 import os, subprocess, sys, time

@@ -13,7 +13,7 @@ from chaos.faults.kind import FaultMissed
 from chaos.faults.network import partition, port_blocked
 from chaos.faults.network.named_port import port_of
 from chaos.faults.network.on_network import between
-from chaos.platforms.network.between import Blocked
+from chaos.platforms.network.links import Blocked
 from chaos.platforms.nodes import NodesJob
 from chaos.store.directory import RunDirectory
 from tests.namespace_hosts import NETWORK

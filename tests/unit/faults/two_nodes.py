@@ -20,7 +20,7 @@ from chaos.heal.undo_nodes import NodesByUndoSteps
 from chaos.machine.job.processes import find_run_processes
 from chaos.machine.job.protocol import LaunchSpec
 from chaos.platforms.local.networks import LocalNetworks, LocalNetworksPlatform
-from chaos.platforms.network.numbers import address_of
+from chaos.platforms.network.addressing import address_of
 from chaos.platforms.network.router import Router
 from chaos.platforms.nodes import Node, NodesJob, Site, TellsRules
 from chaos.store.directory import RunDirectory, make_private_directory

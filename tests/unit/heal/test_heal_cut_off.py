@@ -21,9 +21,9 @@ from chaos.faults.nodes.on_node import RESTORE as RESTORE_NODE
 from chaos.faults.storage.disk_full import SOURCE
 from chaos.faults.storage.storage import PROBE, unmount_step
 from chaos.heal import heal
-from chaos.heal.cut_off import find_cut_off
 from chaos.heal.heal import heal_all, heal_run
 from chaos.heal.heal_report import HealReport
+from chaos.heal.interrupted_acts import find_cut_off
 from chaos.history.ledger import UndoStep
 from chaos.machine.linux.mounts import REMOVED, may_mount, mount_memory, mount_read_only, mounts_in, unmount
 from chaos.observe.checkpoints.layout import UNFINISHED_DIGESTS

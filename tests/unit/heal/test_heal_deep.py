@@ -9,8 +9,8 @@ import pytest
 
 from chaos.faults.storage.disk_full import SOURCE
 from chaos.faults.storage.storage import PROBE, unmount_step
-from chaos.heal.cut_off import find_cut_off, remove_cut_off
 from chaos.heal.heal import heal_all, heal_run
+from chaos.heal.interrupted_acts import find_cut_off, remove_cut_off
 from chaos.machine.linux.mounts import may_mount, mount_memory, mounts_at, unmount
 from chaos.store.directory import RunDirectory, make_private_directory
 from tests.unit.conftest import MakeDeep, Start

@@ -113,7 +113,7 @@ def test_an_owner_that_cannot_be_looked_for_here_is_not_taken_for_dead(
         record = {"pid": child.pid, "start_time": 1, "boot": identify(child.pid).boot, **owner}
         (tmp_path / "copy" / LOCK_NAME).write_text(json.dumps(record))
         if not owner:
-            monkeypatch.setattr("chaos.heal.moved._share_our_pids", lambda _: False)
+            monkeypatch.setattr("chaos.heal.relocated._share_our_pids", lambda _: False)
         assert heal_run(tmp_path / "copy").outcome == "failed" and child.poll() is None
         harness.kill()
 

@@ -18,13 +18,13 @@ from chaos.faults.network.undo import mend_network
 from chaos.heal.undo import UNDO_ACTIONS, CannotUndo, UndoContext
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import PlatformError
-from chaos.machine.linux.net.attempts import answered
 from chaos.machine.linux.net.echo import ask
 from chaos.machine.linux.net.namespace import Namespace
+from chaos.machine.linux.net.port_probe import answered
 from chaos.machine.linux.net.ports import Ports
 from chaos.machine.linux.process import identify
+from chaos.platforms.network.addressing import address_of, handle_of, preference_of
 from chaos.platforms.network.impairment import Impairment
-from chaos.platforms.network.numbers import address_of, handle_of, preference_of
 from chaos.platforms.network.router import HOLDS_FOR, RECORD, Router
 from chaos.store.directory import RunDirectory, create_run
 

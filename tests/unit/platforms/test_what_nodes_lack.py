@@ -14,8 +14,8 @@ from chaos.doctor import has_module
 from chaos.history.ledger import Ledger
 from chaos.machine.hand.client import HandClient, Visitors
 from chaos.machine.job.protocol import PlatformError
-from chaos.platforms.elsewhere import Asked, refuse_lacking
 from chaos.platforms.nodes import Site
+from chaos.platforms.remote_requirements import Asked, refuse_lacking
 from chaos.run.prepare.on_platform import on_platform
 from chaos.run.prepare.prepare import chosen_sdk, known_names, needs_of_job, needs_of_scenario, unknown_releases
 from chaos.scenario.load import load_scenario

@@ -13,7 +13,7 @@ import pytest
 
 from chaos.agent.configuration import Configuration, Place
 from chaos.base.wait import wait_for
-from chaos.rehearsal import desk
+from chaos.rehearsal import control_endpoint
 from chaos.run.launch.channel import Channel, DeskHello
 
 SECONDS = 60.0
@@ -74,7 +74,8 @@ def started(tmp_path: Path, channel: Channel, monkeypatch: pytest.MonkeyPatch) -
         secret=str(tmp_path / "secret"),
     )
     imports = Imports()
-    desk.install(SimpleNamespace(configuration=configuration, place=Place("other", None, 4), imports=imports))  # type: ignore[arg-type]
+    agent = SimpleNamespace(configuration=configuration, place=Place("other", None, 4), imports=imports)
+    control_endpoint.install(agent)  # type: ignore[arg-type]
     module = SimpleNamespace(tft_start_controller=lambda *arguments: "started")
     for hook in imports.hooks.values():
         hook(module)
@@ -109,5 +110,5 @@ def test_a_pause_ends_when_the_one_who_asked_for_it_is_gone(started: DeskHello, 
 def test_without_tsp_there_is_no_desk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MS_ENABLE_TFT", "{TTP:1}")
     imports = Imports()
-    desk.install(SimpleNamespace(place=Place("rank", 0, 4), imports=imports))  # type: ignore[arg-type]
+    control_endpoint.install(SimpleNamespace(place=Place("rank", 0, 4), imports=imports))  # type: ignore[arg-type]
     assert imports.hooks == {}

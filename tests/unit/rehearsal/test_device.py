@@ -21,8 +21,8 @@ from chaos.agent.digests import Digests
 from chaos.agent.record import Record
 from chaos.agent.start import Agent
 from chaos.history.reader import read_history
-from chaos.rehearsal import ends
-from chaos.rehearsal.device import device, fabric
+from chaos.rehearsal import finished_ranks
+from chaos.rehearsal.device import device, interconnect
 from chaos.rehearsal.device.communicator import CommunicationTimeout
 from chaos.rehearsal.device.generations import Generations
 
@@ -139,11 +139,11 @@ def test_the_jobs_own_all_reduce_sums_over_its_group(make: Make) -> None:
 
 
 def test_a_join_that_failed_is_tried_again(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fabric, "_JOIN_LIMIT_SECONDS", 0.1)
+    monkeypatch.setattr(interconnect, "_JOIN_LIMIT_SECONDS", 0.1)
     first = device.Device(make(0))
     with pytest.raises(CommunicationTimeout, match="for rank 1 to join"):
         first.join()
-    monkeypatch.setattr(fabric, "_JOIN_LIMIT_SECONDS", float(SECONDS))
+    monkeypatch.setattr(interconnect, "_JOIN_LIMIT_SECONDS", float(SECONDS))
     with ThreadPoolExecutor(2) as pool:
         ranks = list(pool.map(lambda one: one.join().rank, [first, device.Device(make(1))]))
     assert ranks == [0, 1]
@@ -180,7 +180,7 @@ def test_the_end_of_training_is_noted_also_where_the_processor_never_leaves(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     noted: list[tuple[str, int]] = []
-    monkeypatch.setattr(ends, "note", lambda end, rank: noted.append((end, rank)))
+    monkeypatch.setattr(finished_ranks, "note", lambda end, rank: noted.append((end, rank)))
     module = fault_tolerance()
     device.Device(make(1)).replace_fault_tolerance(module)
     module.TrainFaultTolerance().end(None)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.rehearsal import ends
+from chaos.rehearsal import finished_ranks
 
 
 @pytest.fixture(autouse=True)
@@ -18,18 +18,18 @@ def private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_ends_are_counted_by_kind_and_a_rank_that_says_it_twice_counts_once() -> None:
-    assert ends.noted(ends.TRAINED) == 0
+    assert finished_ranks.noted(finished_ranks.TRAINED) == 0
     for rank in (0, 11, 11):
-        ends.note(ends.TRAINED, rank)
-    ends.note(ends.EXITING, 1)
-    assert (ends.noted(ends.TRAINED), ends.noted(ends.EXITING)) == (2, 1)
+        finished_ranks.note(finished_ranks.TRAINED, rank)
+    finished_ranks.note(finished_ranks.EXITING, 1)
+    assert (finished_ranks.noted(finished_ranks.TRAINED), finished_ranks.noted(finished_ranks.EXITING)) == (2, 1)
 
 
 def test_what_ranks_said_before_they_were_started_again_is_forgotten() -> None:
-    ends.forget()
-    ends.note(ends.EXITING, 1)
-    ends.forget()
-    assert ends.noted(ends.EXITING) == 0
+    finished_ranks.forget()
+    finished_ranks.note(finished_ranks.EXITING, 1)
+    finished_ranks.forget()
+    assert finished_ranks.noted(finished_ranks.EXITING) == 0
 
 
 def test_nothing_is_made_anew_where_the_runs_directory_is_gone(tmp_path: Path) -> None:
@@ -37,5 +37,5 @@ def test_nothing_is_made_anew_where_the_runs_directory_is_gone(tmp_path: Path) -
     configuration = {"run": "run-1", "attempt": "train", "history": str(tmp_path), "secret": str(gone / "secret")}
     (tmp_path / "agent.json").write_text(json.dumps(configuration))
     with pytest.raises(FileNotFoundError):
-        ends.note(ends.TRAINED, 1)
+        finished_ranks.note(finished_ranks.TRAINED, 1)
     assert not gone.exists()

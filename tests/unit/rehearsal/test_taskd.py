@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import pytest
 
-from chaos.rehearsal import ends
+from chaos.rehearsal import finished_ranks
 from chaos.rehearsal.taskd.agent import ClusterAgent
 from chaos.rehearsal.taskd.dialogue import Dialogue
 from chaos.rehearsal.taskd.settings import PROFILES, Settings, SettingsError, Timings, read_settings
@@ -110,11 +110,11 @@ def test_a_job_that_trains_to_its_end_is_only_watched() -> None:
 def test_all_ranks_are_killed_and_started_again_when_one_is_lost(tmp_path: Path, capsys: Any) -> None:
     launcher = Launcher(tmp_path)
     launcher.script = [lambda: None, launcher.end(2, status=300)]
-    ends = launcher.end()
+    end = launcher.end()
 
     def end_the_second_round() -> None:
         if launcher.started == 8:
-            ends()
+            end()
 
     launcher.script += [end_the_second_round] * 20
     assert run(launcher) == 0
@@ -461,14 +461,14 @@ def test_the_controller_is_ended_once_when_all_ranks_have_trained_and_not_before
 ) -> None:
     """With the vendor's SDK no rank's process ends before that."""
     controller, launcher = Controller(monkeypatch), Launcher()
-    ends.note(ends.TRAINED, 3)  # of an attempt before: forgotten
+    finished_ranks.note(finished_ranks.TRAINED, 3)  # of an attempt before: forgotten
     ended: list[int] = []
 
     def train(*ranks: int) -> Callable[[], None]:
         def do() -> None:
             ended.append(controller.told.count(("destroy", ())))
             for rank in ranks:
-                ends.note(ends.TRAINED, rank)
+                finished_ranks.note(finished_ranks.TRAINED, rank)
 
         return do
 

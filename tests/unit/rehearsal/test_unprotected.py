@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from chaos.agent.start import Agent
-from chaos.rehearsal.device.fabric import Fabric
+from chaos.rehearsal.device.interconnect import Fabric
 
 
 def fabric(tmp_path: Path, **settings: Any) -> Fabric:

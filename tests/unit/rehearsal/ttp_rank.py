@@ -22,7 +22,7 @@ from typing import Any
 import numpy
 from mindio_ttp import framework_ttp as tft
 
-from chaos.rehearsal import ends
+from chaos.rehearsal import finished_ranks
 from chaos.rehearsal.device.communicator import CommunicationAborted, Communicator
 from chaos.rehearsal.ttp.timings import PROFILES
 
@@ -54,7 +54,7 @@ def renaming(step: int, context: Any) -> None:
 
 def exiting(context: Any) -> None:
     Path(f"exited-{RANK}").touch()
-    ends.note(ends.EXITING, RANK)
+    finished_ranks.note(finished_ranks.EXITING, RANK)
     os._exit(1)
 
 
@@ -97,7 +97,7 @@ def hold_interpreter(seconds: float) -> None:
 
 def leave() -> None:
     """The end of training, in the order in which MindSpore does it."""
-    ends.note(ends.TRAINED, RANK)
+    finished_ranks.note(finished_ranks.TRAINED, RANK)
     if JOB["controller"] == RANK:
         tft.tft_destroy_controller()
     tft.tft_destroy_processor()

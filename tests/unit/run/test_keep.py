@@ -9,7 +9,7 @@ from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
 from chaos.observe.checkpoints.layout import find_checkpoints
 from chaos.observe.checkpoints.saved_state import read_saved_state
-from chaos.run.keep import thin_out
+from chaos.run.retention import thin_out
 from tests.unit.conftest import MakeDeep
 from tests.unit.observe.mindformers_files import write_iteration
 

@@ -13,7 +13,7 @@ import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
-from chaos.run.watch.kept_waiting import Waited, WaitingTimes
+from chaos.run.watch.cpu_starvation import Waited, WaitingTimes
 
 TOKEN = "a-run"
 HALF = 500_000_000

@@ -11,8 +11,15 @@ import pytest
 from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriteError, HistoryWriter
-from chaos.run.watch.kept_waiting import Waited
-from chaos.run.watch.mishaps import LOOK_SECONDS, LOW_BYTES, STOPPED_SECONDS, WAITED_LOOKS, Mishaps, noticing_mishaps
+from chaos.run.watch.cpu_starvation import Waited
+from chaos.run.watch.host_incidents import (
+    LOOK_SECONDS,
+    LOW_BYTES,
+    STOPPED_SECONDS,
+    WAITED_LOOKS,
+    Mishaps,
+    noticing_mishaps,
+)
 from chaos.run.watch.own_times import Spent
 
 PLENTY = 1 << 40

@@ -23,7 +23,7 @@ import os, sys
 from pathlib import Path
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.history.writer import HistoryWriter
-from chaos.run.watch.mishaps import noticing_mishaps
+from chaos.run.watch.host_incidents import noticing_mishaps
 
 os.sched_setaffinity(0, {int(sys.argv[2])})
 if sys.argv[3] == "idle":

@@ -11,8 +11,8 @@ import pytest
 
 from chaos.agent.configuration import read_configuration
 from chaos.jobs.kind import Command
+from chaos.machine.job.launcher_environment import whole
 from chaos.machine.job.protocol import LaunchSpec
-from chaos.machine.job.surroundings import whole
 from chaos.run.launch.setup import AGENT_SITE, launch_spec, write_agent_configuration, write_secret
 from chaos.scenario.models.scenario import Scenario
 

@@ -13,10 +13,10 @@ from chaos.evidence.finding import Finding
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 from chaos.selftest import evidence
+from chaos.selftest.allowed_gaps import EXCUSED, OF_BASELINE, excuse_for
 from chaos.selftest.catalogue import catalogue
 from chaos.selftest.defect import FILES
 from chaos.selftest.evidence import Removal, stale, sweep
-from chaos.selftest.excuses import EXCUSED, OF_BASELINE, excuse_for
 from chaos.selftest.session import Result
 from chaos.selftest.table import print_selftest
 from tests.kit.two_hosts import Host, on_hosts

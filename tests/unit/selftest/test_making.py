@@ -14,7 +14,7 @@ from chaos.base.wait import wait_for
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.processes import find_run_processes
 from chaos.selftest.base import cache_directory
-from chaos.selftest.making import LIVE, place_to_make
+from chaos.selftest.workdirs import LIVE, place_to_make
 from chaos.store.directory import create_run, make_private_directory
 from chaos.store.ownership import FileLock
 

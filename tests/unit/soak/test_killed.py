@@ -7,7 +7,7 @@ from pathlib import Path
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.history.ledger import UndoStep
 from chaos.history.writer import HistoryWriter
-from chaos.soak.killed import acts_of_faults, kinds_of_undo, open_undo, reached, recorded_lines
+from chaos.soak.harness_progress import acts_of_faults, kinds_of_undo, open_undo, reached, recorded_lines
 from chaos.store.directory import create_run, point_latest
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from chaos.soak.kills import Kill, KillRecord, Whole, draw, tally
+from chaos.soak.kill_soak import Kill, KillRecord, Whole, draw, tally
 
 WHOLE = Whole("kill-rank", "", "c0de", 20.0, 40)
 KILL = Kill(

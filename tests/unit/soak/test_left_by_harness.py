@@ -17,8 +17,8 @@ from chaos.base.wait import wait_for
 from chaos.doctor import Machine, probe
 from chaos.machine.linux.net.namespace import Namespace
 from chaos.machine.linux.process import identify, state
-from chaos.platforms.network.here import LINK
-from chaos.platforms.network.numbers import link_of
+from chaos.platforms.network.addressing import link_of
+from chaos.platforms.network.leftovers import LINK
 from chaos.platforms.network.relays import _device
 from chaos.platforms.network.router import Router
 from chaos.soak import left_by_harness as module

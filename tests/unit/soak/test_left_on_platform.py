@@ -134,8 +134,8 @@ IN_A_NETWORK_OF_ITS_OWN = """
 import json, os, socket, subprocess, sys
 from chaos.machine.linux.net.netfilter import Rule as Filter, make, turn_over
 from chaos.machine.hand.network import devices_of, tables_of
-from chaos.platforms.network.here import _Here, found_here
-from chaos.platforms.network.numbers import address_of
+from chaos.platforms.network.leftovers import _Here, found_here
+from chaos.platforms.network.addressing import address_of
 from chaos.machine.linux.net.rules import Rule, Rules
 token = sys.argv[1]
 before = found_here(token)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.machine.job.surroundings import handed_on
+from chaos.machine.job.launcher_environment import handed_on
 from chaos.store.directory import RunDirectoryError, create_run, read_run, update_run, write_json
 from chaos.store.key import KeyUnusable, key_file, known_seal, seal_of, source_of_key
 

@@ -2,8 +2,8 @@
 
 Each fault has a table of its own; nobody else's is used or changed. A rule looks at what comes in from one address for
 another. What it drops vanishes as in a broken network: nobody is told. What is to wait is turned over to a device
-(:mod:`chaos.machine.linux.net.holding`), by a table for the device that it comes in at. A table is made and removed in
-one act. Constants: linux/netfilter/nf_tables.h, nfnetlink.h.
+(:mod:`chaos.machine.linux.net.ifb_delay`), by a table for the device that it comes in at. A table is made and removed
+in one act. Constants: linux/netfilter/nf_tables.h, nfnetlink.h.
 """
 
 from __future__ import annotations

@@ -22,11 +22,11 @@ from chaos.doctor import Machine, probe
 from chaos.machine.job.processes import RUN_VARIABLE
 from chaos.machine.job.protocol import PlatformError
 from chaos.machine.linux.net.echo import ask
-from chaos.machine.linux.net.holding import too_old
+from chaos.machine.linux.net.ifb_delay import too_old
 from chaos.machine.linux.net.netfilter import Rule
 from chaos.machine.linux.net.ports import Ports
-from chaos.platforms.network.between import DISCARD, Between, Parted
 from chaos.platforms.network.impairment import Impairment
+from chaos.platforms.network.links import DISCARD, Between, Parted
 from chaos.platforms.ssh.between import BetweenHosts
 from tests.namespace_hosts import NETWORK, HostInNamespace, two_hosts
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from chaos.base.clock import Clock
 from chaos.history.writer import HistoryWriteError, HistoryWriter
-from chaos.run.watch.kept_waiting import Waited, WaitingTimes
+from chaos.run.watch.cpu_starvation import Waited, WaitingTimes
 from chaos.run.watch.own_times import OwnTimes, Spent
 
 LOOK_SECONDS = 0.25

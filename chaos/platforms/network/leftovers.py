@@ -11,11 +11,11 @@ import socket
 
 from chaos.base.strict_json import parse
 from chaos.machine.hand.network import devices_of, tables_of
-from chaos.machine.linux.net.holding import devices
+from chaos.machine.linux.net.ifb_delay import devices
 from chaos.machine.linux.net.namespace import Namespace
 from chaos.machine.linux.net.netfilter import DEVICE, IPV4, tables
 from chaos.machine.linux.net.rules import Rule, Rules
-from chaos.platforms.network.numbers import NETWORK
+from chaos.platforms.network.addressing import NETWORK
 
 LINK = re.compile(r"(node|relay)\d+")
 """Names of a router's links to its nodes, and of the devices of its relays."""
