@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+import chaos
 from chaos.base.named_files import is_pipe
 from chaos.cli import codes
 from chaos.cli.debug import debug_option
@@ -34,7 +35,8 @@ from chaos.soak.stoppable import StoppableRuns
 if TYPE_CHECKING:
     from chaos.scenario.load import Cell, LoadedScenario
 
-_PACKAGE = Path(__file__).parents[1]
+_PACKAGE = Path(chaos.__file__).parent
+"""All of the harness's code: a change anywhere in it makes runs of another one."""
 
 
 @click.command("soak", short_help="Run scenarios many times and add up the verdicts.")
