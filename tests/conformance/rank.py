@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy
 
-from chaos.rehearsal.device.communicator import CommunicationAborted, Communicator
+from chaos.rehearsal.device.communication_errors import CommunicationAborted
+from chaos.rehearsal.device.communicator import Communicator
 from chaos.rehearsal.ttp.timings import PROFILES
 from tests.conformance import agent
 from tests.conformance.record import Record

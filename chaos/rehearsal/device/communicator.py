@@ -14,11 +14,6 @@ collective: as on a device, the others stay in it until they are told to stop.
 
 from __future__ import annotations
 
-import hashlib
-import os
-import selectors
-import socket
-import threading
 import time
 import zlib
 from collections.abc import Collection, Sequence
@@ -28,14 +23,16 @@ import numpy
 
 from chaos.base.growth import in_words
 from chaos.base.rank_sets import named, rank_set
-from chaos.rehearsal.device.peer import Peer, frame, gone_at, missing, unsent
+from chaos.rehearsal.device.communication_errors import CommunicationAborted, CommunicationTimeout
+from chaos.rehearsal.device.links import Links
+from chaos.rehearsal.device.meeting import Meeting
+from chaos.rehearsal.device.peer import Peer, gone_at, missing, unsent
 from chaos.rehearsal.device.presence import Presence
 from chaos.rehearsal.device.rendezvous import Rendezvous
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_CHUNK = 1 << 20
 _DIRECT = 1 << 63
 """Sequence numbers from here on belong to what one rank sends to another alone."""
 _GROUP_SHIFT = 32
@@ -45,18 +42,6 @@ _ASKED = 1 << 31
 """In a sequence number: not a part of the collective, but what the others give to it."""
 _MESH = 16
 """Members of a group that give each its array to every other one. Of more the first sums for all."""
-_ALL_HERE = 0
-"""Sequence number of what the first of many ranks says when all have joined; that of a collective is never 0."""
-_LOOK_SECONDS = 1.0
-"""How often a rank that waits to meet others looks whether their processes have ended."""
-
-
-class CommunicationAborted(RuntimeError):
-    """The collective was told to stop."""
-
-
-class CommunicationTimeout(RuntimeError):
-    """A collective or the joining of ranks outlasted its limit. Names the ranks that did not answer."""
 
 
 class Communicator:
@@ -84,106 +69,35 @@ class Communicator:
         deserted_seconds: float | None = None,
     ) -> None:
         self.rank = rank
-        self._deserted_seconds = deserted_seconds
         self.ranks = sorted(ranks)
+        self.link_error: str | None = None
+        self._deserted_seconds = deserted_seconds
         self._limit_seconds = limit_seconds
-        self._join_seconds = limit_seconds if join_seconds is None else join_seconds
-        self._directory, self._secret, self._on_stranger = directory, secret, on_stranger
-        self._rendezvous = Rendezvous(rank, self.ranks, directory, secret, on_stranger=on_stranger, address=address)
-        self._presence = Presence(rank, directory) if len(self.ranks) > _MESH and address is None else None
-        """None where each has a connection to every other one, by which it knows whether that has gone."""
-        self._peers = {other: Peer(other) for other in self.ranks if other != rank}
+        rendezvous = Rendezvous(rank, self.ranks, directory, secret, on_stranger=on_stranger, address=address)
+        self._links = Links(rank, [other for other in self.ranks if other != rank])
+        self._peers = self._links.peers
+        self._meeting = Meeting(
+            rank=rank,
+            ranks=self.ranks,
+            links=self._links,
+            directory=directory,
+            secret=secret,
+            on_stranger=on_stranger,
+            seconds=limit_seconds if join_seconds is None else join_seconds,
+            rendezvous=rendezvous,
+            presence=Presence(rank, directory) if len(self.ranks) > _MESH and address is None else None,
+        )
         self._counts: dict[tuple[int, ...], int] = {}
         self._direct: dict[tuple[int, int], int] = {}
-        self._selector = selectors.DefaultSelector()
-        self._aborted = threading.Event()
-        self.link_error: str | None = None
-        self._wake_read, self._wake_write = os.pipe()
-        os.set_blocking(self._wake_read, False)
-        self._selector.register(self._wake_read, selectors.EVENT_READ)
 
     def join(self) -> None:
         """Wait for all other ranks to join. Raises CommunicationTimeout naming those that never came."""
-        deadline = time.monotonic() + self._join_seconds
-        if self._presence is not None:
-            self._presence.enter()
-            if self.rank != self.ranks[0]:
-                self._join_at(self._peers[self.ranks[0]], deadline)
-                return
-        self._meet(self._rendezvous, lambda missing: self._check_join(deadline, missing))
-        if self._presence is not None:
-            self._say_all_here(deadline)
-
-    def _say_all_here(self, deadline: float) -> None:
-        self._offer(list(self._peers.values()), _ALL_HERE, numpy.zeros(0, numpy.uint8))
-        while untold := [peer.rank for peer in self._peers.values() if peer.outgoing]:
-            self._check_join(deadline, untold)
-            self._serve_ready(max(0.0, deadline - time.monotonic()))
-
-    def _join_at(self, first: Peer, deadline: float) -> None:
-        """Meet the first rank, again where it hangs up, until it says that all have come."""
-        while _ALL_HERE not in first.arrived:
-            self._check_join(deadline, [first.rank])
-            if not first.met or first.gone:
-                self._meet(self._rendezvous, lambda missing: self._check_join(deadline, missing), [first.rank])
-            self._serve_ready(max(0.0, deadline - time.monotonic()))
-        del first.arrived[_ALL_HERE]
-
-    def _meet(
-        self,
-        rendezvous: Rendezvous,
-        still: Callable[[Collection[int]], Collection[int]],
-        others: Collection[int] | None = None,
-    ) -> None:
-        for rank, connection in rendezvous.meet(still, others):
-            self._connect(self._peers[rank], connection)
-
-    def _connect(self, peer: Peer, connection: socket.socket) -> None:
-        """Take a peer's connection, in place of an earlier one that it has left."""
-        if peer.met and not peer.gone:
-            self._lose(peer)
-        connection.setblocking(False)
-        peer.meet(connection)
-        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if peer.outgoing else 0)
-        self._selector.register(connection, events, peer)
-
-    def _reach(self, peers: Sequence[Peer], members: Sequence[int], still: Callable[[], object]) -> None:
-        """Meet those of these peers that have not been met; each is in the same collective, or comes to it.
-
-        ``still`` is called in between; what it raises ends the meeting.
-        """
-        unmet = [peer.rank for peer in peers if not peer.met and not peer.gone]
-        if not unmet:
-            return
-        next_look = 0.0
-
-        def ended(missing: Collection[int]) -> Collection[int]:
-            nonlocal next_look
-            still()
-            self._serve_ready(0.0)
-            if time.monotonic() < next_look:
-                return ()
-            next_look = time.monotonic() + _LOOK_SECONDS
-            return self._lose_ended(missing)
-
-        door = hashlib.sha256(repr(tuple(members)).encode()).hexdigest()[:4]  # no longer than "rank": paths are limited
-        place = Rendezvous(
-            self.rank, self.ranks, self._directory, self._secret, on_stranger=self._on_stranger, door=door
-        )
-        self._meet(place, ended, unmet)
-
-    def _lose_ended(self, ranks: Collection[int]) -> list[int]:
-        """Return the ranks that joined and whose processes have ended before they met; they are lost from here on."""
-        assert self._presence is not None
-        ended = [rank for rank in ranks if not self._presence.is_here(rank)]
-        for rank in ended:
-            self._lose(self._peers[rank])
-        return ended
+        self._meeting.join()
 
     @property
     def port(self) -> int | None:
         """The TCP port that the ranks after this one have called it at; None over Unix sockets."""
-        return self._rendezvous.port
+        return self._meeting.rendezvous.port
 
     def all_reduce(self, array: NDArray[Any], group: Collection[int] | None = None) -> NDArray[Any]:
         """Sum ``array`` over the ranks of ``group`` (default: all), in the order of ranks; blocks until each has
@@ -202,13 +116,13 @@ class Communicator:
         payload = numpy.asarray(array, order="C")  # ascontiguousarray would make a scalar one-dimensional
         peers = [self._peers[rank] for rank in members if rank != self.rank]
         if len(members) <= _MESH:
-            self._offer(peers, sequence, payload)
+            self._links.offer(peers, sequence, payload)
             self._gather(peers, sequence, members)
             return self._sum(members, sequence, payload)
         if self.rank == members[0]:
             return self._sum_for_all(members, peers, sequence, payload)
         first = self._peers[members[0]]
-        self._offer([first], sequence, payload)
+        self._links.offer([first], sequence, payload)
         self._gather([first], sequence, members, f", which adds up for {rank_set(members)}")
         return first.take(sequence, payload).copy()
 
@@ -225,10 +139,12 @@ class Communicator:
         for asking in peers:
             if asking.arrived.pop(asked, None) is not None:
                 others = [peer.arrived[sequence] for peer in peers if peer is not asking]
-                self._offer([asking], asked, numpy.frombuffer(b"".join([payload.tobytes(), *others]), numpy.uint8))
+                self._links.offer(
+                    [asking], asked, numpy.frombuffer(b"".join([payload.tobytes(), *others]), numpy.uint8)
+                )
                 self._gather([asking], sequence, members)
         total = self._sum(members, sequence, payload)
-        self._offer(peers, sequence, total)
+        self._links.offer(peers, sequence, total)
         self._exchange(lambda: unsent(peers))
         return total
 
@@ -240,14 +156,6 @@ class Communicator:
             total = part.copy() if total is None else total + part
         assert total is not None
         return total
-
-    def _offer(self, peers: Sequence[Peer], sequence: int, payload: NDArray[Any]) -> None:
-        """Send this to each of these, as soon as they take it."""
-        for peer in peers:
-            if not peer.gone:
-                peer.outgoing = frame(self.rank, sequence, payload)
-            if peer.met and not peer.gone:
-                self._selector.modify(peer.socket, selectors.EVENT_READ | selectors.EVENT_WRITE, peer)
 
     def _gather(self, peers: Sequence[Peer], sequence: int, members: Sequence[int], more: str = "") -> None:
         """Wait until each of these has given its part, and has taken what is offered."""
@@ -268,7 +176,7 @@ class Communicator:
         sequence = self._number(tuple(members), self._counts.get(tuple(members), 0) + 1)
         if len(members) > _MESH and self.rank != members[0]:
             asked, first = sequence | _ASKED, self._peers[members[0]]
-            self._offer([first], asked, numpy.zeros(0, numpy.uint8))
+            self._links.offer([first], asked, numpy.zeros(0, numpy.uint8))
             self._gather([first], asked, members, f", which gathers from {rank_set(members)}")
             return list(numpy.frombuffer(first.arrived.pop(asked), like.dtype).reshape(len(peers), *like.shape))
         self._exchange(lambda: missing(peers, sequence), meeting=(peers, members))
@@ -279,7 +187,7 @@ class Communicator:
         payload = numpy.asarray(array, order="C")
         sequence = self._next_direct(self.rank, other)
         peer = self._peers[other]
-        self._offer([peer], sequence, payload)
+        self._links.offer([peer], sequence, payload)
         self._exchange(
             lambda: f"to send to rank {other}" if peer.outgoing else None, meeting=([peer], (self.rank, other))
         )
@@ -309,14 +217,10 @@ class Communicator:
 
     def close(self) -> None:
         """End all connections."""
-        for peer in self._peers.values():
-            if peer.met:
-                peer.socket.close()
-        if self._presence is not None:
-            self._presence.leave()
-        self._selector.close()
-        os.close(self._wake_read)
-        os.close(self._wake_write)
+        self._links.close_peers()
+        if self._meeting.presence is not None:
+            self._meeting.presence.leave()
+        self._links.close()
 
     def sever(self) -> None:
         """Take this rank's link down: nothing is sent or received any more, and no connection is closed.
@@ -324,22 +228,17 @@ class Communicator:
         A collective then waits for its limit, as its peers do. ``link_error`` says from here on what a device reports.
         Only from the thread that calls the collectives.
         """
-        for peer in self._peers.values():
-            if not peer.gone:
-                peer.gone, peer.outgoing = True, []
-                if peer.met:
-                    self._selector.unregister(peer.socket)
+        self._links.sever()
         self.link_error = "error cqe: the link of the parameter plane is down"
 
     @property
     def aborted(self) -> bool:
         """Whether it has been told to stop."""
-        return self._aborted.is_set()
+        return self._links.aborted
 
     def abort(self) -> None:
         """End a blocked collective, and refuse further ones. May be called from any thread."""
-        self._aborted.set()
-        os.write(self._wake_write, b"x")
+        self._links.abort()
 
     def _exchange(
         self,
@@ -357,7 +256,7 @@ class Communicator:
 
         def left() -> float | None:
             """Seconds to wait at most; None where it is over."""
-            if self._aborted.is_set():
+            if self._links.aborted:
                 raise CommunicationAborted("the collective was told to stop")
             if (waiting := waits()) is None:
                 return None
@@ -369,15 +268,9 @@ class Communicator:
                 raise CommunicationTimeout(f"rank {self.rank} waited {in_words(self._limit_seconds)} {waiting}")
             return left
 
-        self._reach(*meeting, left)
+        self._meeting.reach(*meeting, left)
         while (seconds := left()) is not None:
-            self._serve_ready(seconds)
-
-    def _serve_ready(self, seconds: float) -> None:
-        """Serve those peers that are ready, or become so within so many seconds."""
-        for key, events in self._selector.select(seconds):
-            if key.data is not None:
-                self._serve(key.data, events)
+            self._links.serve_ready(seconds)
 
     def _check_deserted(self, since: float, waiting: str) -> None:
         """Whoever has gone sends nothing more, however busy the machine is."""
@@ -386,57 +279,3 @@ class Communicator:
             raise CommunicationTimeout(
                 f"rank {self.rank} waited {self._deserted_seconds:g} s {waiting}, of which one has gone"
             )
-
-    def _serve(self, peer: Peer, events: int) -> None:
-        if events & selectors.EVENT_WRITE:
-            self._send(peer)
-        if events & selectors.EVENT_READ:
-            self._receive(peer)
-
-    def _receive(self, peer: Peer) -> None:
-        try:
-            chunk = peer.socket.recv(_CHUNK)
-        except BlockingIOError:
-            return
-        except OSError:
-            chunk = b""
-        if chunk:
-            peer.incoming += chunk
-            peer.take_frames()
-        else:
-            self._lose(peer)
-
-    def _send(self, peer: Peer) -> None:
-        try:
-            while peer.outgoing:
-                sent = peer.socket.send(peer.outgoing[0])
-                peer.outgoing[0] = peer.outgoing[0][sent:]
-                if len(peer.outgoing[0]):
-                    return
-                peer.outgoing.pop(0)
-        except BlockingIOError:
-            return
-        except OSError:
-            peer.outgoing = []  # it has died; what it sent before that is still to be received
-        self._selector.modify(peer.socket, selectors.EVENT_READ, peer)
-
-    def _lose(self, peer: Peer) -> None:
-        """Stop listening to a dead peer; whoever waits for it goes on waiting until told to stop."""
-        peer.gone, peer.gone_at = True, time.monotonic()
-        peer.outgoing = []
-        if peer.met:
-            self._selector.unregister(peer.socket)
-            peer.socket.close()
-
-    def _check_join(self, deadline: float, missing: Collection[int]) -> Collection[int]:
-        """Raise where joining is over; else nobody is given up."""
-        if self._aborted.is_set():
-            raise CommunicationAborted("joining was told to stop")
-        if time.monotonic() > deadline:
-            if self._presence is not None and self.rank != self.ranks[0]:
-                missing = [rank for rank in self._peers if not self._presence.has_come(rank)] or missing
-            raise CommunicationTimeout(
-                f"rank {self.rank} waited {in_words(self._join_seconds)} for {rank_set(missing, len(self.ranks))} "
-                "to join the communicator"
-            )
-        return ()

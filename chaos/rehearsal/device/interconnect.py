@@ -12,7 +12,8 @@ from typing import Any
 
 from chaos.agent.start import Agent
 from chaos.base.growth import Growing
-from chaos.rehearsal.device.communicator import CommunicationAborted, CommunicationTimeout, Communicator
+from chaos.rehearsal.device.communication_errors import CommunicationAborted, CommunicationTimeout
+from chaos.rehearsal.device.communicator import Communicator
 from chaos.rehearsal.device.generations import Generations
 from chaos.rehearsal.device.membership import Membership
 from chaos.rehearsal.device.watchdog import POLL_SECONDS, start_watchdog

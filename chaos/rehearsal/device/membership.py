@@ -6,7 +6,8 @@ import contextlib
 import threading
 from typing import Callable
 
-from chaos.rehearsal.device.communicator import CommunicationAborted, CommunicationTimeout, Communicator
+from chaos.rehearsal.device.communication_errors import CommunicationAborted, CommunicationTimeout
+from chaos.rehearsal.device.communicator import Communicator
 from chaos.rehearsal.device.generations import Generations
 
 

@@ -22,7 +22,7 @@ from chaos.base.wait import wait_for
 from chaos.machine.leases import Leases
 from chaos.observe.logs.log_event import LogEvent
 from chaos.observe.logs.ttp.log import TtpLogReader
-from chaos.rehearsal.device import communicator
+from chaos.rehearsal.device import communicator, links, meeting
 from chaos.rehearsal.device.communicator import Communicator
 from tests.unit.rehearsal.communicators import LIMIT, Group, LetLimitPass
 
@@ -165,11 +165,13 @@ def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
 def let_limit_pass(monkeypatch: pytest.MonkeyPatch) -> LetLimitPass:
     """Put the clock of the communicators forward, and wake those that sleep until their limit."""
     passed = [0.0]
-    monkeypatch.setattr(communicator, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0]))
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0])
+    for module in (communicator, links, meeting):
+        monkeypatch.setattr(module, "time", clock)
 
     def let_limit_pass(ranks: Iterable[Communicator]) -> None:
         passed[0] = LIMIT
         for one in ranks:
-            os.write(one._wake_write, b"x")
+            os.write(one._links._wake_write, b"x")
 
     return let_limit_pass

@@ -18,7 +18,7 @@ import numpy
 import pytest
 
 from chaos.base.wait import wait_for
-from chaos.rehearsal.device.communicator import CommunicationAborted, CommunicationTimeout
+from chaos.rehearsal.device.communication_errors import CommunicationAborted, CommunicationTimeout
 from chaos.rehearsal.device.introduction import Caller, Listener
 from tests.unit.rehearsal.communicators import SECONDS, SECRET, Group, LetLimitPass, floats, unprotected
 

@@ -23,7 +23,7 @@ from chaos.agent.start import Agent
 from chaos.history.reader import read_history
 from chaos.rehearsal import finished_ranks
 from chaos.rehearsal.device import device, interconnect
-from chaos.rehearsal.device.communicator import CommunicationTimeout
+from chaos.rehearsal.device.communication_errors import CommunicationTimeout
 from chaos.rehearsal.device.generations import Generations
 
 SECONDS = 30

@@ -14,7 +14,8 @@ import numpy
 import pytest
 
 from chaos.base.wait import wait_for
-from chaos.rehearsal.device.communicator import CommunicationAborted, CommunicationTimeout, Communicator
+from chaos.rehearsal.device.communication_errors import CommunicationAborted, CommunicationTimeout
+from chaos.rehearsal.device.communicator import Communicator
 from tests.unit.rehearsal.communicators import SECONDS, Group, LetLimitPass, floats, unprotected
 
 MANY = 40

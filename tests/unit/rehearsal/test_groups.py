@@ -10,7 +10,8 @@ from typing import Any
 import numpy
 import pytest
 
-from chaos.rehearsal.device.communicator import CommunicationAborted, Communicator
+from chaos.rehearsal.device.communication_errors import CommunicationAborted
+from chaos.rehearsal.device.communicator import Communicator
 from chaos.rehearsal.device.groups import Groups
 
 SECONDS = 30.0

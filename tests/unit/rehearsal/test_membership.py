@@ -10,7 +10,8 @@ from threading import Event, Thread
 import numpy as np
 import pytest
 
-from chaos.rehearsal.device.communicator import CommunicationAborted, Communicator
+from chaos.rehearsal.device.communication_errors import CommunicationAborted
+from chaos.rehearsal.device.communicator import Communicator
 from chaos.rehearsal.device.generations import Generations
 from chaos.rehearsal.device.membership import Membership
 

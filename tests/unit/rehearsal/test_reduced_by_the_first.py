@@ -8,8 +8,9 @@ import numpy
 import pytest
 
 from chaos.base.wait import wait_for
-from chaos.rehearsal.device import communicator
-from chaos.rehearsal.device.communicator import CommunicationAborted, CommunicationTimeout, Communicator
+from chaos.rehearsal.device import links
+from chaos.rehearsal.device.communication_errors import CommunicationAborted, CommunicationTimeout
+from chaos.rehearsal.device.communicator import Communicator
 from chaos.rehearsal.device.peer import frame
 from tests.unit.rehearsal.communicators import SECONDS, Group, floats, unprotected
 
@@ -27,7 +28,7 @@ def test_many_get_the_bits_of_the_sum_in_the_order_of_ranks_by_two_messages_each
         sent.append(rank)
         return frame(rank, sequence, payload)
 
-    monkeypatch.setattr(communicator, "frame", counted)
+    monkeypatch.setattr(links, "frame", counted)
     expected = arrays[0]
     for array in arrays[1:]:
         expected = expected + array

@@ -13,7 +13,8 @@ import pytest
 
 from chaos.agent.barriers import Barriers
 from chaos.agent.record import Record
-from chaos.rehearsal.device.communicator import CommunicationAborted, Communicator
+from chaos.rehearsal.device.communication_errors import CommunicationAborted
+from chaos.rehearsal.device.communicator import Communicator
 from chaos.rehearsal.in_rank.spikes import Spikes
 
 SECONDS = 30.0

@@ -23,7 +23,8 @@ import numpy
 from mindio_ttp import framework_ttp as tft
 
 from chaos.rehearsal import finished_ranks
-from chaos.rehearsal.device.communicator import CommunicationAborted, Communicator
+from chaos.rehearsal.device.communication_errors import CommunicationAborted
+from chaos.rehearsal.device.communicator import Communicator
 from chaos.rehearsal.ttp.timings import PROFILES
 
 JOB: dict[str, Any] = json.loads(Path("job.json").read_text("utf-8"))
