@@ -72,22 +72,13 @@ def command(
     harness failed, 64 nothing was done (bad usage, no such job or rank),
     130 interrupted.
     """
-    from chaos.attach.choose import chosen_ranks, named_job
     from chaos.base.registry import registry
-    from chaos.evidence.text import readable
     from chaos.faults.kind import StillShown, in_running_job
-    from chaos.jobs.kind import JobError
-    from chaos.machine.running.running import survey
 
     loaded: FaultKind = registry("faults").load(kind)
     fault = in_running_job(loaded) or loaded
     seconds = _seconds(duration, fault)
-    try:
-        found = survey()
-        job = named_job(found, name, here=Path.cwd())
-        chosen = chosen_ranks(job, ranks, name, here=Path.cwd(), all_jobs=found.jobs)
-    except JobError as error:
-        raise click.UsageError(readable(str(error))) from error
+    job, chosen = _chosen(name, ranks)
     _refuse_what_needs_more(fault, job, chosen)
     parameters = _parameters(fault, settings, seconds)
     _refuse_what_this_machine_lacks(fault)
@@ -105,6 +96,21 @@ def command(
     else:
         report(result)
     return _code(result)
+
+
+def _chosen(name: str, ranks: tuple[int, ...]) -> tuple[RunningJob, list[JobProcess]]:
+    """The job that is meant, and the processes of the ranks that are to be hit."""
+    from chaos.attach.choose import chosen_ranks, named_job
+    from chaos.evidence.text import readable
+    from chaos.jobs.kind import JobError
+    from chaos.machine.running.running import survey
+
+    try:
+        found = survey()
+        job = named_job(found, name, here=Path.cwd())
+        return job, chosen_ranks(job, ranks, name, here=Path.cwd(), all_jobs=found.jobs)
+    except JobError as error:
+        raise click.UsageError(readable(str(error))) from error
 
 
 def _inject(

@@ -8,7 +8,6 @@ import shutil
 import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -115,36 +114,72 @@ def command(
     failed, 2 one is unknown or was not made, 3 the harness failed (with
     --kill: something was left), 64 bad usage or scenario, 130 interrupted.
     """
-    if (number is None) == (not scenarios):
-        raise click.UsageError("give scenarios, or --random for drawn ones")
+    _refuse_contradictions(scenarios, number, settings, cells)
     make_reports(reports)
-    drawn: list[Drawn] = []
     drawn_by = 1 if seed is None else seed
-    if number is None:
-        pairs = pick_cells([load(_not_piped(text), settings) for text in scenarios], cells)
-    else:
-        if settings or cells:
-            raise click.UsageError("a drawn scenario has neither variables nor cells: leave --set and --cell out")
-        draw = partial(draw_scenarios, kinds=kinds or (DEFAULT_KIND,), mechanisms=mechanisms, sdk=sdk)
-        drawn = draw(number, drawn_by, directory=reports / "random")
-        pairs = [(one.loaded, one.cell) for one in drawn]
+    drawn = [] if number is None else _drawn(number, drawn_by, reports, kinds, mechanisms, sdk)
+    pairs = _given(scenarios, settings, cells) if number is None else [(one.loaded, one.cell) for one in drawn]
     refuse_impossible(pairs, sdk)
     times = times or (10 if number is None else 1)
     if kill:
-        from chaos.cli.soak_kills import soak_kills
-
-        with ended_like_ctrl_c():
-            return soak_kills(
-                pairs, reports, times=times, jobs=jobs, settings=settings, sdk=sdk, seed=seed, as_json=as_json
-            )
+        return _kill(pairs, reports, times=times, jobs=jobs, settings=settings, sdk=sdk, seed=seed, as_json=as_json)
     soak = _Soak(pairs, reports, times, jobs, keep == "all", settings, sdk)
+    return _run(soak, drawn, drawn_by, times, reports, as_json=as_json)
+
+
+def _refuse_contradictions(
+    scenarios: tuple[str, ...], number: int | None, settings: dict[str, str], cells: tuple[str, ...]
+) -> None:
+    if (number is None) == (not scenarios):
+        raise click.UsageError("give scenarios, or --random for drawn ones")
+    if number is not None and (settings or cells):
+        raise click.UsageError("a drawn scenario has neither variables nor cells: leave --set and --cell out")
+
+
+def _given(
+    scenarios: tuple[str, ...], settings: dict[str, str], cells: tuple[str, ...]
+) -> list[tuple[LoadedScenario, Cell]]:
+    """The cells of the scenarios that the command line names."""
+    return pick_cells([load(_not_piped(text), settings) for text in scenarios], cells)
+
+
+def _drawn(
+    number: int, seed: int, reports: Path, kinds: tuple[str, ...], mechanisms: tuple[str, ...], sdk: str
+) -> list[Drawn]:
+    """Scenarios that the seed draws, kept in the reports directory."""
+    kinds = kinds or (DEFAULT_KIND,)
+    return draw_scenarios(number, seed, directory=reports / "random", kinds=kinds, mechanisms=mechanisms, sdk=sdk)
+
+
+def _kill(
+    pairs: list[tuple[LoadedScenario, Cell]],
+    reports: Path,
+    *,
+    times: int,
+    jobs: int,
+    settings: dict[str, str],
+    sdk: str,
+    seed: int | None,
+    as_json: bool,
+) -> int:
+    """Kill the harness of every run instead."""
+    from chaos.cli.soak_kills import soak_kills
+
+    with ended_like_ctrl_c():
+        return soak_kills(
+            pairs, reports, times=times, jobs=jobs, settings=settings, sdk=sdk, seed=seed, as_json=as_json
+        )
+
+
+def _run(soak: _Soak, drawn: list[Drawn], seed: int, times: int, reports: Path, *, as_json: bool) -> int:
+    """Make the runs that are left, and show what all came to. Returns the exit code."""
     with ended_like_ctrl_c():
         interrupted = soak.run()
     tallies = soak.tallies()
     summary = summarise(drawn, soak.runs(), soak.other_runs(), reports) if drawn else None
     if as_json:
         told = {"times": times, "interrupted": interrupted, "cells": [one.to_json() for one in tallies]}
-        echo_json(told if summary is None else {**told, "random": {"seed": drawn_by, **summary}})
+        echo_json(told if summary is None else {**told, "random": {"seed": seed, **summary}})
     elif summary is not None:
         print_summary(summary)
     else:
