@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from chaos.base.registry import registry
-from chaos.cli.main import COMMANDS, cli
+from chaos.cli.main import COMMANDS, cli, entry
 from chaos.run.prepare.prepare import known_names
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
@@ -102,13 +102,24 @@ SHOWN = [block for page in PAGES for block in blocks_of(page) if is_scenario(blo
 
 
 @pytest.mark.parametrize("block", SHOWN, ids=[block.where for block in SHOWN])
-def test_a_scenario_that_a_page_shows_can_be_planned(block: Block, place: Path, perform: Perform) -> None:
+def test_a_scenario_that_a_page_shows_can_be_planned(
+    block: Block,
+    place: Path,
+    home: Path,
+    perform: Perform,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """Those with a file are what the page's own commands are about."""
     (place / "shown.yaml").write_text(block.text)
-    several = yaml.safe_load(block.text)["cluster"].get("nodes", 1) > 1
-    on = " --platform ssh --inventory hosts.yaml" if several else ""  # mindspore has several hosts there only
-    hosts = HOSTS if several else ""
-    assert "mechanism " in perform(Block(block.page, block.line, "sh", "", f"{hosts}chaos plan shown.yaml{on}\n"))
+    command = ["plan", "shown.yaml"]
+    if yaml.safe_load(block.text)["cluster"].get("nodes", 1) > 1:  # mindspore has several hosts there only
+        perform(Block(block.page, block.line, "sh", "", HOSTS))
+        command += ["--platform", "ssh", "--inventory", "hosts.yaml"]
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("HOME", str(home))
+    assert entry(command) == 0
+    assert "mechanism " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("page", PAGES, ids=ids)

@@ -13,7 +13,7 @@ def spread(values: Sequence[Any], every: int) -> list[Any]:
     return [_param(value, nightly=number % every != 0) for number, value in enumerate(values)]
 
 
-def daily(values: Sequence[Any], *names: str) -> list[Any]:
+def daily(values: Sequence[Any], *names: Any) -> list[Any]:
     """Parameters of a test, by the names of things: those that are named run every day, and the others are nightly."""
     assert set(names) < set(values), "some run every day, and not all"
     return [_param(value, nightly=value not in names) for value in values]

@@ -22,6 +22,7 @@ from chaos.machine.linux.cgroup import cpu_hierarchy, group_of
 from chaos.machine.linux.limits import open_files_limit
 from chaos.machine.linux.process import ProcessIdentity, identify, state
 from chaos.machine.linux.procfs import all_pids, command_line
+from tests.kit.spread import daily
 from tests.unit.cli.forged_run import take_for_an_own_run, with_its_step_changed
 from tests.unit.cli.kit import CONDITIONS, Ended
 from tests.unit.running_jobs import OwnJob, own_job
@@ -33,8 +34,11 @@ WORKING = ("sh", "-c", "while :; do sleep 0.01; done")
 
 WAIT = 120.0
 
+EVERY_DAY = ("cpu-load", "cpu-quota", "fd-limit", "freeze")
+"""memory-load starts a process beside the rank and ends it as cpu-load does; tests/unit/faults makes it every day."""
 
-@pytest.fixture(params=CONDITIONS)
+
+@pytest.fixture(params=daily(list(CONDITIONS), *EVERY_DAY))
 def kind(request: pytest.FixtureRequest) -> str:
     """Each condition that this machine can make."""
     name = str(request.param)
@@ -186,7 +190,7 @@ def test_what_somebody_else_has_taken_back_is_told(job: OwnJob, reports: Path) -
     assert open_files_limit(identity) == before
 
 
-@pytest.mark.parametrize("name", ["cpu-load", "fd-limit", "memory-load"])
+@pytest.mark.parametrize("name", daily(["cpu-load", "fd-limit", "memory-load"], "cpu-load", "fd-limit"))
 def test_it_ends_with_the_ranks_that_it_is_in(name: str, job: OwnJob, reports: Path) -> None:
     harness = inject(name, job, reports, "--for", "1h")
     wait_for("the landing", lambda: has_landed(reports), seconds=WAIT)

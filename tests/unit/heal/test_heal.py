@@ -35,6 +35,7 @@ from chaos.store.directory import (
 )
 from chaos.store.host import this_host
 from chaos.store.ownership import LOCK_NAME, FileLock
+from tests.kit.spread import daily
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -122,13 +123,13 @@ def nothing_is_left(reports: Path, temporary: Path) -> None:
     assert unfinished_files(reports) == [] if reports.exists() else True
 
 
-@pytest.mark.parametrize("number", range(20))
+@pytest.mark.parametrize("number", daily(range(20), *range(10)))
 def test_sigkill_of_the_harness_at_any_moment_is_healed(
     reports: Path, temporary: Path, start: Start, number: int
 ) -> None:
     bystander = start("sleep", "1000", run="bystander-of-heal")
     chance = random.Random(number)
-    # Every stage at least twice, and then at any moment after it.
+    # Every stage once a day and twice a night, and then at any moment after it.
     kill_harness(reports, temporary, after=number % (STAGES + 1), microseconds=chance.choice([0, 100, 1_000, 20_000]))
     reports_made = heal_all(reports)
     assert [report.failed for report in reports_made] == [[] for _ in reports_made]
