@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -30,19 +30,27 @@ class Rank:
         self.before_pause: Callable[[int], None] = lambda step: None
         self._permit = threading.Semaphore(0)
         self._first = self._next = step + 1
-        threading.Thread(target=self._train, daemon=True).start()
+        self._ended = False
+        self._thread = threading.Thread(target=self._train, daemon=True)
+        self._thread.start()
 
     def train(self, steps: int = 1) -> None:
         for _ in range(steps):
             self._permit.release()
 
     def _train(self) -> None:
-        while True:
-            self._permit.acquire()
+        while self._permit.acquire() and not self._ended:
             self.arrived = self._next
             self.point.reach(self._next)
             self.steps.append(self._next)
             self._next += 1
+
+    def end(self) -> None:
+        """Train no more, whatever it waits for."""
+        self._ended = True
+        self.point.release()
+        self._permit.release()
+        ended(self._thread)
 
     def send(self, message: dict[str, Any]) -> bool:
         """As a link to this rank: it answers in a thread, as a processor does."""
@@ -66,8 +74,8 @@ class Rank:
 class Job:
     """Ranks and the controller's side of their pause; ``abnormal`` is what the controller sees."""
 
-    def __init__(self, *done: int) -> None:
-        self.ranks = [Rank(number, step) for number, step in enumerate(done)]
+    def __init__(self, ranks: list[Rank]) -> None:
+        self.ranks = ranks
         self.roster = Roster(PROFILES["fast"])
         self.states: list[str] = []
         self.abnormal = threading.Event()
@@ -75,7 +83,7 @@ class Job:
         for number, rank in enumerate(self.ranks):
             rank.roster = self.roster
             rank.member = self.roster.add(number, rank)  # type: ignore[arg-type]
-            rank.member.step = done[number]
+            rank.member.step = rank.arrived
         self.pausing = Pausing(
             self.roster,
             PROFILES["fast"],
@@ -97,6 +105,30 @@ class Job:
         return thread
 
 
+NewRank = Callable[..., Rank]
+NewJob = Callable[..., Job]
+
+
+@pytest.fixture
+def new_rank() -> Iterator[NewRank]:
+    """Make a rank: ``new_rank(number, step)``. Its thread is ended after the test."""
+    made: list[Rank] = []
+
+    def new_rank(number: int, step: int = 0) -> Rank:
+        made.append(Rank(number, step))
+        return made[-1]
+
+    yield new_rank
+    for rank in made:
+        rank.end()
+
+
+@pytest.fixture
+def new_job(new_rank: NewRank) -> NewJob:
+    """Make a job of ranks that have done so many steps: ``new_job(4, 5)``."""
+    return lambda *done: Job([new_rank(number, step) for number, step in enumerate(done)])
+
+
 def ordered(*ranks: Rank) -> None:
     """Wait until these ranks have heard that they should stop."""
     wait_for("order", lambda: all(rank.point._step is not None for rank in ranks), seconds=SECONDS)
@@ -107,8 +139,8 @@ def ended(thread: threading.Thread) -> None:
     assert not thread.is_alive()
 
 
-def test_all_ranks_stop_one_step_after_the_furthest_and_go_on_when_told() -> None:
-    job = Job(4, 5, 5)
+def test_all_ranks_stop_one_step_after_the_furthest_and_go_on_when_told(new_job: NewJob) -> None:
+    job = new_job(4, 5, 5)
     thread = job.pause()
     ordered(*job.ranks)
     for rank in job.ranks:
@@ -124,8 +156,8 @@ def test_all_ranks_stop_one_step_after_the_furthest_and_go_on_when_told() -> Non
     assert [rank.steps for rank in job.ranks] == [list(range(5, 13)), list(range(6, 14)), list(range(6, 14))]
 
 
-def test_a_rank_that_is_faster_than_the_controller_passes_no_step_that_is_to_be_agreed_on() -> None:
-    job = Job(5, 5)
+def test_a_rank_that_is_faster_than_the_controller_passes_no_step_that_is_to_be_agreed_on(new_job: NewJob) -> None:
+    job = new_job(5, 5)
     fast, slow = job.ranks
 
     def run_ahead(step: int) -> None:
@@ -143,8 +175,8 @@ def test_a_rank_that_is_faster_than_the_controller_passes_no_step_that_is_to_be_
     assert job.ended == [Pause.CONTINUED]
 
 
-def test_a_heartbeat_after_the_reply_changes_nothing_about_the_step() -> None:
-    job = Job(5, 5)
+def test_a_heartbeat_after_the_reply_changes_nothing_about_the_step(new_job: NewJob) -> None:
+    job = new_job(5, 5)
     first = job.ranks[0]
     assert first.member is not None
     hear = job.roster.hear
@@ -165,23 +197,23 @@ def test_a_heartbeat_after_the_reply_changes_nothing_about_the_step() -> None:
     assert job.ended == [Pause.CONTINUED]
 
 
-def test_a_rank_that_is_held_and_never_told_the_step_goes_on() -> None:
-    rank = Rank(0)
+def test_a_rank_that_is_held_and_never_told_the_step_goes_on(new_rank: NewRank) -> None:
+    rank = new_rank(0)
     rank.point.hold(0.05)
     rank.train(2)
     wait_for("steps", lambda: rank.steps == [1, 2], seconds=SECONDS)
 
 
-def test_a_held_rank_notices_a_stop() -> None:
-    rank = Rank(0)
+def test_a_held_rank_notices_a_stop(new_rank: NewRank) -> None:
+    rank = new_rank(0)
     rank.point.hold(60.0)
     rank.train(2)
     rank.point.release()
     wait_for("steps", lambda: rank.steps == [1, 2], seconds=SECONDS)
 
 
-def test_a_rank_that_becomes_abnormal_ends_the_wait_and_nobody_goes_on() -> None:
-    job = Job(1, 1)
+def test_a_rank_that_becomes_abnormal_ends_the_wait_and_nobody_goes_on(new_job: NewJob) -> None:
+    job = new_job(1, 1)
     thread = job.pause()
     ordered(*job.ranks)
     for rank in job.ranks:
@@ -193,8 +225,8 @@ def test_a_rank_that_becomes_abnormal_ends_the_wait_and_nobody_goes_on() -> None
     assert [rank.steps for rank in job.ranks] == [[], []]
 
 
-def test_a_pause_that_nobody_ends_expires() -> None:
-    job = Job(1, 1)
+def test_a_pause_that_nobody_ends_expires(new_job: NewJob) -> None:
+    job = new_job(1, 1)
     thread = job.pause(seconds=0.05)
     ordered(*job.ranks)
     for rank in job.ranks:
@@ -203,8 +235,8 @@ def test_a_pause_that_nobody_ends_expires() -> None:
     assert job.ended == [Pause.EXPIRED]
 
 
-def test_a_pause_that_was_taken_back_before_it_began_stops_nobody() -> None:
-    job = Job(1, 1)
+def test_a_pause_that_was_taken_back_before_it_began_stops_nobody(new_job: NewJob) -> None:
+    job = new_job(1, 1)
     job.pausing.request(SECONDS)
     job.pausing.go_on()
     assert job.pausing.run() is Pause.CONTINUED
@@ -212,8 +244,8 @@ def test_a_pause_that_was_taken_back_before_it_began_stops_nobody() -> None:
     assert [rank.asked for rank in job.ranks] == [[], []]
 
 
-def test_ranks_that_cannot_be_paused_go_on() -> None:
-    job = Job(1, 1)
+def test_ranks_that_cannot_be_paused_go_on(new_job: NewJob) -> None:
+    job = new_job(1, 1)
     job.ranks[1].point.ask = lambda step, seconds: FAILED  # type: ignore[method-assign]
     thread = job.pause()
     ordered(job.ranks[0])
@@ -224,15 +256,15 @@ def test_ranks_that_cannot_be_paused_go_on() -> None:
 
 
 @pytest.mark.parametrize("step", [2, 3, 4])
-def test_a_rank_that_has_passed_the_step_or_does_not_get_there_says_so(step: int) -> None:
-    rank = Rank(0)
+def test_a_rank_that_has_passed_the_step_or_does_not_get_there_says_so(new_rank: NewRank, step: int) -> None:
+    rank = new_rank(0)
     rank.train(3)
     wait_for("steps", lambda: rank.steps == [1, 2, 3], seconds=SECONDS)
     assert rank.point.ask(step, 0.05) == FAILED
 
 
-def test_a_paused_rank_says_so() -> None:
-    rank = Rank(0)
+def test_a_paused_rank_says_so(new_rank: NewRank) -> None:
+    rank = new_rank(0)
     answers: list[int] = []
     thread = threading.Thread(target=lambda: answers.append(rank.point.ask(2, SECONDS)), daemon=True)
     thread.start()

@@ -159,8 +159,13 @@ def test_what_is_no_plain_file_tells_nothing(tmp_path: Path, name: str) -> None:
         with suppress(BrokenPipeError):
             path.write_text(f'__version__ = "1.8.0"\nclass CheckpointMointor:\n    pass\n{TEMPLATE}')
 
-    Thread(target=write, daemon=True).start()  # so that whoever reads it does not wait
+    writer = Thread(target=write, daemon=True)  # so that whoever reads it does not wait
+    writer.start()
     assert release_of(tmp_path) == Release()
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # nobody has read it, so it waits for that
+    writer.join(30)
+    os.close(reader)
+    assert not writer.is_alive()
 
 
 def test_sources_may_be_links(tmp_path: Path) -> None:
