@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.base.rank_sets import named
 from chaos.base.refusal import Refused
-from chaos.base.registry import registry
 from chaos.base.wait import Deadline, DeadlineExpired, Patience
 from chaos.checks.run.events import CHANGED
 from chaos.doctor import INTERFACE, OWN_AGENT, Machine, probe
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
-from chaos.jobs.kind import JobError, JobKind, Simulated
+from chaos.jobs.kind import JobError, Simulated
 from chaos.machine.ascend.quarantine import node_name
 from chaos.machine.hand.client import HandLost
 from chaos.machine.job.protocol import Platform
@@ -31,6 +30,7 @@ from chaos.plan.corruption import SILENT
 from chaos.plan.model import Plan
 from chaos.plan.schedule import ABNORMAL
 from chaos.plan.source import Source
+from chaos.platforms.kind import PlatformKind
 from chaos.platforms.nodes import NamesNodes, NodePlatform, RecordsHosts
 from chaos.run.deadlines import with_deadlines
 from chaos.run.interrupts import interruptible
@@ -40,9 +40,10 @@ from chaos.run.launch.ports_taken import PortTaken
 from chaos.run.made_with import machine_facts, masked_values, own_code, recorded_command
 from chaos.run.open_files import refuse_too_few
 from chaos.run.prepare.inputs import InputChanged, Inputs
-from chaos.run.prepare.on_platform import named_platform, platform_of, settings_of
-from chaos.run.prepare.prepare import chosen_sdk, examine, needs_of_scenario, plan_cell, unknown_releases
-from chaos.run.prepare.versions import sdk_named, versions, with_timings_of
+from chaos.run.prepare.on_platform import named_platform, settings_of
+from chaos.run.prepare.prepare import plan_cell, prepare, unknown_releases
+from chaos.run.prepare.prepared import Prepared
+from chaos.run.prepare.versions import sdk_named, versions
 from chaos.run.progress import Progress
 from chaos.run.retention import thin_out
 from chaos.run.session import Session, open_session
@@ -94,37 +95,35 @@ def run_cell(
     Whatever ends the run, its processes are ended and its faults undone first. Raises ScenarioError for a scenario
     that cannot work, and errors of the harness itself; what the job does wrong becomes the verdict.
     """
-    sdk = chosen_sdk(options.sdk, cell.scenario)
-    cell = with_timings_of(sdk, cell)
-    plan = plan_cell(loaded, cell, options.draw_seed)
-    cell = with_deadlines(cell)
+    prepared = prepare(loaded, cell, options.sdk, options.draw_seed)
+    plan = prepared.plan
     if options.baseline is not None:
         plan = replace(plan, baseline=options.baseline)
-    _refuse_if_lacking(cell.scenario, sdk)
-    if platform_of(cell.scenario).own_limits:
-        refuse_too_few(cell.scenario.cluster.ranks)
+    prepared = replace(prepared, plan=plan, cell=with_deadlines(prepared.cell))
+    _refuse_if_lacking(prepared.scenario, prepared.needs, prepared.sdk)
+    if prepared.platform.own_limits:
+        refuse_too_few(prepared.scenario.cluster.ranks)
     leases = Leases()
     wanted = options.cores or len(os.sched_getaffinity(0))
     patience = Patience(_CORES_SECONDS, clock)
     with (
         subreaper(),
         interruptible(),
-        _cores_here(cell.scenario, leases, wanted, patience, progress) as cores,
+        _cores_here(prepared.platform, leases, wanted, patience, progress) as cores,
     ):
-        runner = _Runner(loaded, cell, options, progress, clock, leases, cores, sdk)
-        return runner.run(plan)
+        return _Runner(prepared, options, progress, clock, leases, cores).run(plan)
 
 
-def _cores_here(scenario: Scenario, leases: Leases, wanted: int, patience: Patience, progress: Progress) -> Lease:
+def _cores_here(platform: PlatformKind, leases: Leases, wanted: int, patience: Patience, progress: Progress) -> Lease:
     """Cores for the job; none where its ranks run on other machines, whose cores nobody here can lease."""
-    if platform_of(scenario).elsewhere:
+    if platform.elsewhere:
         return Lease((), [])
     return leases.take_cores(1, up_to=wanted, wait=patience, blocked=progress.note)
 
 
-def _refuse_if_lacking(scenario: Scenario, sdk: str) -> None:
+def _refuse_if_lacking(scenario: Scenario, needed: Iterable[str], sdk: str) -> None:
     # The stand-in is called in the place of a vendor's package that does not fit.
-    needs = set(needs_of_scenario(scenario)) - ({INTERFACE, OWN_AGENT} if sdk == "standin" else set())
+    needs = {*needed} - ({INTERFACE, OWN_AGENT} if sdk == "standin" else set())
     lacking = [seen for seen in probe(needs, Machine(settings=settings_of(scenario))) if not seen.ok]
     if lacking:
         listed = "".join(f"\n  {seen.need}: {seen.seen}; {seen.advice}" for seen in lacking)
@@ -137,28 +136,27 @@ class _Runner:
 
     def __init__(
         self,
-        loaded: LoadedScenario,
-        cell: Cell,
+        prepared: Prepared,
         options: RunOptions,
         progress: Progress,
         clock: Clock,
         leases: Leases,
         cores: Lease,
-        sdk: str,
     ) -> None:
-        self._loaded = loaded
-        self._cell = cell
-        self._scenario = scenario = cell.scenario
+        self._loaded = prepared.loaded
+        self._cell = prepared.cell
+        self._scenario = scenario = prepared.scenario
         self._options = options
         self._progress = progress
         self._clock = clock
         self._leases = leases
         self._cores = cores.numbers
         self._lease = cores
-        self._sdk = sdk
-        self._kind: JobKind = registry("jobs").load(scenario.job.kind)
-        self._traits = examine(loaded, cell).traits
-        self._platform_kind = platform_of(scenario)
+        self._sdk = prepared.sdk
+        self._kind = prepared.job
+        self._traits = prepared.traits
+        self._kinds = prepared.kinds
+        self._platform_kind = prepared.platform
         self._platform: Platform | NodePlatform = self._platform_kind.make()
         self._deadline = Deadline("run", scenario.deadlines.run, clock)
         self._versions = versions()
@@ -383,9 +381,12 @@ class _Runner:
     def _drive(self, owned: RunDirectory, plan: Plan, scenario: Scenario, history: HistoryWriter) -> None:
         job = owned.path / "job"
         job.mkdir()
-        launches = Launches(self._kind, self._traits, self._platform, self._sdk, self._clock, self._digest_steps)
+        kinds = [self._kinds[fault.kind] for fault in plan.faults]
+        launches = Launches(
+            self._kind, self._kinds, self._traits, self._platform, self._sdk, self._clock, self._digest_steps
+        )
         with (
-            watching_quarantine(plan, history, self._progress, SystemCommands(), self._names_of_nodes(scenario)),
+            watching_quarantine(kinds, history, self._progress, SystemCommands(), self._names_of_nodes(scenario)),
             self._leases.take_ports(self._kind.ports, run=owned.token) as ports,
             open_session(
                 scenario,

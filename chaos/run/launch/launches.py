@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from chaos.base.clock import Clock
 from chaos.base.growth import in_words
-from chaos.base.registry import registry
 from chaos.base.wait import DeadlineExpired, Patience
 from chaos.checks.run.events import PORT_TAKEN
 from chaos.faults.kind import FaultKind
@@ -45,9 +45,13 @@ _SETTLE_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Launches:
-    """Launches one job of a kind on a platform. ``digest_steps`` must have digests although they are thinned out."""
+    """Launches one job of a kind on a platform, with faults of these kinds.
+
+    ``digest_steps`` must have digests although they are thinned out.
+    """
 
     kind: JobKind
+    kinds: Mapping[str, FaultKind]
     traits: JobTraits
     platform: Platform | NodePlatform
     sdk: str
@@ -56,7 +60,7 @@ class Launches:
 
     def attempt(self, session: Session, name: str, faults: tuple[PlannedFault, ...], *, resume: bool) -> bool:
         """Launch the job and follow it to its end; False when a deadline ran out, which is recorded."""
-        kinds: dict[str, FaultKind] = {kind: registry("faults").load(kind) for kind in {one.kind for one in faults}}
+        kinds = {fault.kind: self.kinds[fault.kind] for fault in faults}
         storage = storage_of(session.owned.path / "job", self.traits)
         prepare_faults(faults, kinds, storage, session.owned.ledger)
         job = self._launch(session, name, resume=resume)

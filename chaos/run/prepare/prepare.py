@@ -21,7 +21,8 @@ from chaos.plan.source import Source
 from chaos.platforms.remote_requirements import MODULES
 from chaos.run.prepare.known_failure import unknown_checks
 from chaos.run.prepare.on_platform import named_platform, platform_of, platform_problems
-from chaos.run.prepare.versions import choose_sdk
+from chaos.run.prepare.prepared import Prepared
+from chaos.run.prepare.versions import choose_sdk, with_timings_of
 from chaos.scenario.completion import Completion, Unfinished
 from chaos.scenario.errors import Problem, printable, quote
 from chaos.scenario.models.job import DEFAULT_KIND
@@ -83,8 +84,40 @@ def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None, 
     so on; by default it is fresh. The plan holds the seeds, so that they can be given back. Raises ScenarioError where
     the plan shows the scenario to be impossible, and RegistryError when a job or fault kind cannot be loaded.
     """
+    return _planned(loaded, cell, examine(loaded, cell), kinds_of(cell.scenario), draw_seed, machine)
+
+
+def prepare(loaded: LoadedScenario, cell: Cell, sdk: str, draw_seed: int | None = None) -> Prepared:
+    """Plan a cell and look up everything that a run of it works with. ``sdk`` is the one that is asked for.
+
+    Raises as :func:`plan_cell` does, and Refused where the SDK is not there.
+    """
+    chosen = chosen_sdk(sdk, cell.scenario)
+    cell = with_timings_of(chosen, cell)
     scenario = cell.scenario
-    examined = examine(loaded, cell)
+    examined, kinds = examine(loaded, cell), kinds_of(scenario)
+    return Prepared(
+        loaded,
+        cell,
+        chosen,
+        _planned(loaded, cell, examined, kinds, draw_seed),
+        registry("jobs").load(scenario.job.kind),
+        examined.traits,
+        platform_of(scenario),
+        kinds,
+        needs_of_scenario(scenario),
+    )
+
+
+def _planned(
+    loaded: LoadedScenario,
+    cell: Cell,
+    examined: Examined,
+    faults: Mapping[str, FaultKind],
+    draw_seed: int | None,
+    machine: Machine | None = None,
+) -> Plan:
+    scenario = cell.scenario
     found = (
         *examined.problems,
         *_missing_files(loaded, cell),
@@ -95,11 +128,11 @@ def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None, 
         scenario,
         Source(str(loaded.path), cell.lines, cell.name, cell.origins, cell.facts, found),
         traits=examined.traits,
-        kinds={name: planned_kind(kind, scenario) for name, kind in kinds_of(scenario).items()},
+        kinds={name: planned_kind(kind, scenario) for name, kind in faults.items()},
         draw_seed=count(fresh_seed() if draw_seed is None else draw_seed).__next__,
         platform=named_platform(scenario).traits,
     )
-    chosen = _chosen(plan, scenario, machine or Machine())
+    chosen = _chosen(plan, scenario, faults, machine or Machine())
     return replace(plan, reasons=(*plan.reasons, *examined.remarks, *switch_remarks(cell), *chosen))
 
 
@@ -113,7 +146,7 @@ def _missing_files(loaded: LoadedScenario, cell: Cell) -> Iterator[Problem]:
         yield Problem(printable(str(loaded.path)), line, column, printable(message), hint=hint)
 
 
-def _chosen(plan: Plan, scenario: Scenario, machine: Machine) -> Iterator[str]:
+def _chosen(plan: Plan, scenario: Scenario, faults: Mapping[str, FaultKind], machine: Machine) -> Iterator[str]:
     """By what of several ways this machine, or the platform's, makes each fault that has such, and what nobody has
     looked at, in sentences."""
     met = _met_by_platform(scenario)
@@ -123,7 +156,7 @@ def _chosen(plan: Plan, scenario: Scenario, machine: Machine) -> Iterator[str]:
             "says it there."
         )
     for fault in plan.faults:
-        need = getattr(registry("faults").load(fault.kind), "chosen_by", None)
+        need = getattr(faults[fault.kind], "chosen_by", None)
         if need is None:
             continue
         if need in met:

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from chaos.base.registry import registry
-from chaos.faults.kind import Hazardous
+from chaos.faults.kind import FaultKind, Hazardous
 from chaos.history.writer import HistoryWriter
 from chaos.machine.ascend.quarantine import Quarantine, quarantined, what_to_do
 from chaos.machine.linux.commands import Commands
-from chaos.plan.model import Plan
 from chaos.run.interrupts import uninterrupted
 from chaos.run.progress import Progress
 
 
 @contextmanager
 def watching_quarantine(
-    plan: Plan, history: HistoryWriter, progress: Progress, commands: Commands, nodes: Sequence[str]
+    kinds: Iterable[FaultKind], history: HistoryWriter, progress: Progress, commands: Commands, nodes: Sequence[str]
 ) -> Iterator[None]:
     """Record the event ``quarantine`` of each node when what is inside has ended; none where no fault disturbs a card.
 
-    ``nodes`` are their names in the cluster, which this machine asks of all of them.
+    ``kinds`` are those of the faults that are made. ``nodes`` are the nodes' names in the cluster, which this machine
+    asks of all of them.
     """
-    kinds = [registry("faults").load(fault.kind) for fault in plan.faults]
     if not any(isinstance(kind, Hazardous) and kind.hazard.device for kind in kinds):
         yield
         return

@@ -262,9 +262,10 @@ def test_only_a_run_on_the_vendors_package_is_refused(
     monkeypatch.setattr("chaos.run.driver.Machine", lambda settings: machine)
     monkeypatch.setattr("chaos.run.driver.probe", lambda needs, machine: probe(set(needs) & pair, machine))
     scenario = load_scenario(shipped(name), settings={}, names=known_names()).cells[0].scenario
-    _refuse_if_lacking(scenario, "standin")
+    needed = needs_of_scenario(scenario)
+    _refuse_if_lacking(scenario, needed, "standin")
     with pytest.raises(Refused, match=f"(?s){told}.*what it can run: chaos doctor$") if told else nullcontext():
-        _refuse_if_lacking(scenario, "vendor")
+        _refuse_if_lacking(scenario, needed, "vendor")
 
 
 @pytest.mark.parametrize(

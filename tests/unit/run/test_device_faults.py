@@ -56,8 +56,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def registry(group: str) -> Registry:
         return Registry(f"chaos.{group}", NOUNS[f"chaos.{group}"], source=lambda name: known.get(name, ()))
 
-    for module in ("driver", "prepare.prepare", "watch.quarantine", "launch.launches"):
-        monkeypatch.setattr(f"chaos.run.{module}.registry", registry)
+    monkeypatch.setattr("chaos.run.prepare.prepare.registry", registry)
     monkeypatch.setattr("chaos.run.driver.Leases", lambda: OwnCores(tmp_path / "leases"))
     return tmp_path
 

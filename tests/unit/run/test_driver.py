@@ -81,7 +81,6 @@ def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     def registry(group: str) -> Registry:
         return Registry(f"chaos.{group}", NOUNS[f"chaos.{group}"], source=lambda name: known.get(name, ()))
 
-    monkeypatch.setattr("chaos.run.driver.registry", registry)
     monkeypatch.setattr("chaos.run.prepare.prepare.registry", registry)
     # Cores of its own, or the tests would wait for the jobs of others.
     monkeypatch.setattr("chaos.run.driver.Leases", lambda: OwnCores(tmp_path / "leases"))

@@ -1,0 +1,46 @@
+"""A cell that is ready to be run: everything that is looked up for it, once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from chaos.faults.kind import FaultKind
+from chaos.jobs.kind import JobKind
+from chaos.plan.model import Plan
+from chaos.plan.traits import JobTraits
+from chaos.platforms.kind import PlatformKind
+from chaos.scenario.load import Cell, LoadedScenario
+from chaos.scenario.models.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """One matrix cell with its plan and with what is registered under the names in it.
+
+    Args:
+        loaded: the scenario's file.
+        cell: the cell, with the timings of the SDK.
+        sdk: ``standin`` or ``vendor``: whose SDK the run has.
+        plan: what should happen.
+        job: the kind of its job.
+        traits: what this very job can observe and how it saves.
+        platform: the platform that the job is started on.
+        kinds: the kinds of its faults by name.
+        needs: names of the probes that must succeed before it can run.
+    """
+
+    loaded: LoadedScenario
+    cell: Cell
+    sdk: str
+    plan: Plan
+    job: JobKind
+    traits: JobTraits
+    platform: PlatformKind
+    kinds: Mapping[str, FaultKind]
+    needs: tuple[str, ...]
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario of the cell."""
+        return self.cell.scenario
