@@ -17,8 +17,8 @@ from chaos.platforms.docker import names
 from chaos.platforms.docker.processes import first_process
 from tests.cluster.docker_engine import LACKING, netfilter
 from tests.cluster.docker_run import Made, StartOn, landed, left_of
+from tests.kit.shipped import shipped
 from tests.rehearsal.kit import Chaos
-from tests.shipped import shipped
 
 MISSING = [one.seen for one in probe(("network-namespaces",), Machine()) if not one.ok]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"{MISSING}")

@@ -9,8 +9,8 @@ import pytest
 from chaos.doctor import Machine, probe
 from chaos.platforms.network.router import Router
 from tests.cluster.docker_run import StartOn, left_of
+from tests.kit.shipped import shipped
 from tests.rehearsal.kit import Chaos, Run
-from tests.shipped import shipped
 
 LACKING = [one for one in probe(("network-namespaces", "tbf", "impairment"), Machine()) if not one.ok]
 pytestmark = pytest.mark.skipif(bool(LACKING), reason=f"{LACKING and LACKING[0].seen}")

@@ -23,9 +23,9 @@ from chaos.platforms.docker.subnets import make_network
 from chaos.soak.left_on_platform import left_on_platform
 from chaos.soak.leftovers import leftovers
 from tests.cluster.docker_run import SECONDS, Made, StartOn, landed
+from tests.kit.shipped import shipped
 from tests.kit.spread import daily
 from tests.rehearsal.kit import SCENARIOS, Chaos, Done
-from tests.shipped import shipped
 
 KINDS = (
     *("node-kill", "node-stop", "node-restart", "node-oom", "node-cpu-quota", "node-pause", "node-disconnect"),

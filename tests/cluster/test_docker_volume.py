@@ -17,8 +17,8 @@ from chaos.machine.linux.mount_namespace import do_in
 from chaos.machine.linux.mounts import mount_removed, mounts_at
 from chaos.platforms.docker.processes import first_process, process_here
 from tests.cluster.docker_run import SECONDS, Made, StartOn, landed, left_of
+from tests.kit.shipped import shipped
 from tests.rehearsal.kit import Chaos
-from tests.shipped import shipped
 
 
 def kind() -> Any:

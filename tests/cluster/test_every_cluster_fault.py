@@ -17,7 +17,7 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
 from chaos.history.ledger import Ledger
 from tests.cluster.command_line import WAIT_SECONDS, Cluster, ended
-from tests.every_fault import in_clusters, shown_by
+from tests.kit.every_fault import in_clusters, shown_by
 
 pytestmark = pytest.mark.nightly
 

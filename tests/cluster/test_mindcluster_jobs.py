@@ -24,7 +24,7 @@ from chaos.scenario.models.kubernetes import Kubernetes
 from tests.cluster import crds
 from tests.cluster.command_line import WAIT_SECONDS, Cluster, ended
 from tests.cluster.standin_operator import Operator, operator
-from tests.shipped import shipped
+from tests.kit.shipped import shipped
 
 SCENARIO = shipped("kubernetes-pod-delete")
 WORKLOADS = ("ascendjob", "vcjob")

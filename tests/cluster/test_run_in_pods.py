@@ -10,7 +10,7 @@ from typing import Any
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
 from tests.cluster.command_line import WAIT_SECONDS, Cluster, ended
-from tests.shipped import shipped
+from tests.kit.shipped import shipped
 
 SCENARIO = shipped("kubernetes-pod-delete")
 

@@ -18,8 +18,8 @@ from chaos.evidence.finding import Finding
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault, PlannedRestore
+from tests.kit.good_run import a_plan
 from tests.unit.checks import harmless
-from tests.unit.good_run import a_plan
 
 SECOND = 1_000_000_000
 FAULT, RANK, PID, STEP = "it", 2, 77, 5

@@ -13,8 +13,8 @@ from chaos.base.registry import registry
 from chaos.run.prepare.prepare import known_names, plan_cell
 from chaos.scenario.find import iter_scenarios
 from chaos.scenario.load import Cell, load_scenario
-from tests.every_fault import ON_HARDWARE, kinds
-from tests.shipped import SHIPPED, shipped
+from tests.kit.every_fault import ON_HARDWARE, kinds
+from tests.kit.shipped import SHIPPED, shipped
 
 TABLES = runpy.run_path(str(SHIPPED / "conftest.py"))
 SHOWN_BY: dict[str, str] = TABLES["SHOWN_BY"]

@@ -7,7 +7,7 @@ import pytest
 from chaos.base.registry import registry
 from chaos.evidence.injection.effect import effect_of
 from chaos.plan.effect import NONE
-from tests.every_fault import kinds
+from tests.kit.every_fault import kinds
 
 
 @pytest.mark.parametrize("kind", kinds())

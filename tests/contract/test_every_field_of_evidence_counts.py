@@ -12,7 +12,7 @@ from chaos.checks.injection.proof_registry import proof_of
 from chaos.evidence.finding import Finding
 from tests.contract.evidence import Spoil, changed, fields, missing, retyped
 from tests.contract.proven_kinds import SAMPLES, Sample, findings, not_passed
-from tests.every_fault import kinds
+from tests.kit.every_fault import kinds
 
 TAKE_PODS = ("node-drain", "pod-delete", "pod-evict")
 ON_CARDS = ("device-reset", "npu-link-down")

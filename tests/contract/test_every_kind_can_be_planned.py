@@ -13,7 +13,7 @@ from chaos.faults.example import example, written
 from chaos.faults.kind import Asking
 from chaos.plan.schedule import EFFECTS
 from tests.contract.planning import plans_of, write_files
-from tests.every_fault import kinds
+from tests.kit.every_fault import kinds
 
 ELSEWHERE = {"port-blocked": "it hits the node on which the SDK's controller listens, the first"}
 """Kinds whose example hits another rank than the one that is asked for, and why."""

@@ -21,7 +21,7 @@ from chaos.store.directory import RunDirectory, create_run
 from tests.contract.page import rows, sections
 from tests.contract.stage import RANK, Stage
 from tests.contract.stages import Routed, Surroundings, routed, stage_of
-from tests.every_fault import kinds
+from tests.kit.every_fault import kinds
 from tests.unit.platforms.kubernetes.standin_api import Cluster
 
 NOT_SHOWN = {

@@ -12,8 +12,8 @@ from chaos.manual.prose import cell, own_points
 from chaos.scenario.find import iter_scenarios
 from chaos.scenario.models.scenario import Scenario
 from tests.contract.page import rows, sections
-from tests.every_fault import ON_HARDWARE, kinds
-from tests.shipped import SHIPPED
+from tests.kit.every_fault import ON_HARDWARE, kinds
+from tests.kit.shipped import SHIPPED
 
 KINDS = [point.name for point in own_points("faults")]
 """Those of this package. Another one has pages of its own."""

@@ -11,7 +11,7 @@ from chaos.checks.injection.proof_registry import proof_of
 from chaos.evidence.proof import OF_THE_HARNESS
 from tests.contract.evidence import missing
 from tests.contract.proven_kinds import SAMPLES, findings, not_passed
-from tests.every_fault import kinds
+from tests.kit.every_fault import kinds
 
 
 @pytest.mark.parametrize("kind", kinds())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.every_fault import ON_HARDWARE, kinds, shown_by
+from tests.kit.every_fault import ON_HARDWARE, kinds, shown_by
 
 
 @pytest.mark.parametrize("kind", kinds())

@@ -9,7 +9,7 @@ from chaos.scenario.find import iter_scenarios
 from chaos.scenario.known_findings import FILE, read_known_findings
 from chaos.scenario.load import load_scenario
 from tests.documents.blocks import ROOT
-from tests.shipped import SHIPPED
+from tests.kit.shipped import SHIPPED
 
 CONFORMANCE, FINDINGS = ((ROOT / "docs" / name).read_text() for name in ("conformance.md", "findings.md"))
 ENTRIES = {row.split("|")[1].strip(): row for row in FINDINGS.splitlines() if re.match(r"\| F-\d\d", row)}

@@ -25,7 +25,7 @@ from chaos.scenario.load import load_scenario
 from chaos.store.directory import create_run, make_private_directory
 from tests.documents.blocks import PAGES, ROOT, Block, Perform, blocks_of, is_scenario
 from tests.documents.instead import HOSTS, INSTEAD, instead_of
-from tests.shipped import SHIPPED
+from tests.kit.shipped import SHIPPED
 
 TEXTS = [*PAGES, *(ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "changelog.d/README.md"))]
 """The pages, and what a contributor reads, whose blocks of commands nothing runs here."""

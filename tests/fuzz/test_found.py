@@ -29,9 +29,9 @@ from chaos.scenario.models.duration import parse_duration
 from chaos.soak.soak import SoakRecord
 from chaos.store.directory import RunDirectoryError, read_run
 from chaos.store.ownership import is_live, read_owner
-from tests.unit.good_run import GoodRun, good_run
-from tests.unit.growing_cost import MOST_GROWTH, TIMES, growth
-from tests.unit.proved_run import prove
+from tests.kit.good_run import GoodRun, good_run
+from tests.kit.growing_cost import MOST_GROWTH, TIMES, growth
+from tests.kit.proved_run import prove
 
 DEEP = b"[" * 15_000
 IDENTITY = {"run": "r-20260101-000000-abcd", "token": "r-20260101-000000-abcd-0123456789abcdef"}

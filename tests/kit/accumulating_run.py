@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.unit.good_run import GROUPS, LAST, GoodRun, Record, State, digests_of, state_after
+from tests.kit.good_run import GROUPS, LAST, GoodRun, Record, State, digests_of, state_after
 
 ACCUMULATED = "accu_grads.layer1.weight"
 

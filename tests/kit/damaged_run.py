@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from chaos.plan.model import PlannedFault, PlannedRestore
-from tests.unit.good_run import FAULT, SAVED, VICTIM, GoodRun, Saved, pid_of, record, state_after
-from tests.unit.restored_run import HOLDERS, LOSS, restored_run, slices_of
+from tests.kit.good_run import FAULT, SAVED, VICTIM, GoodRun, Saved, pid_of, record, state_after
+from tests.kit.restored_run import HOLDERS, LOSS, restored_run, slices_of
 
 FILE = f"rank_{VICTIM}/sliced-1_{SAVED}.ckpt"
 RENAMED = f"rank_{VICTIM}/sliced-1_{2 * SAVED}.ckpt"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from chaos.run.prepare.prepare import known_names
 from chaos.scenario.load import Cell, load_scenario
-from tests.shipped import shipped
+from tests.kit.shipped import shipped
 
 ALWAYS = frozenset({"end-job", "remove-directory"})
 """Undo actions that every run needs."""

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tests.kit.damaged_run import damaged_run, evidence
-from tests.unit.good_run import GROUPS, SAVED, VICTIM, GoodRun
-from tests.unit.restored_run import restored_run, saves_again
+from tests.kit.good_run import GROUPS, SAVED, VICTIM, GoodRun
+from tests.kit.restored_run import restored_run, saves_again
 
 Place = Callable[[int, int], str]
 """Where a rank saves a step, below the job's directory."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.unit.recorded import SEEDS
+from tests.kit.recorded import SEEDS
 
 _NPU_SMI = """
 import os

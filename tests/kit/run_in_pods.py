@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.good_run import GoodRun, Record, record, start_of
+from tests.kit.good_run import GoodRun, Record, record, start_of
 
 FILE = "kubernetes.jsonl"
 NODES = 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tests.unit.good_run import GoodRun, Record, record
+from tests.kit.good_run import GoodRun, Record, record
 
 AHEAD_NS = 4_321_000_000_000
 """The second host's monotonic clock began that much earlier than the harness's."""

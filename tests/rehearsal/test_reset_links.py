@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from chaos.doctor import Machine, probe
+from tests.kit.shipped import shipped
 from tests.rehearsal.kit import Chaos, checks_of
-from tests.shipped import shipped
 
 LACKING = [one for one in probe(("network-namespaces", "connection-reset"), Machine()) if not one.ok]
 pytestmark = [pytest.mark.nightly, pytest.mark.skipif(bool(LACKING), reason=f"{LACKING and LACKING[0].seen}")]

@@ -23,8 +23,8 @@ from chaos.machine.leases import Leases
 from chaos.machine.linux.children import ExitStatus, collect, subreaper
 from chaos.machine.linux.process import ProcessIdentity, send_signal, state
 from chaos.machine.running.running import RunningJob, survey
+from tests.kit.running_jobs import own_job
 from tests.rehearsal.kit import WAIT_SECONDS, Chaos, Run
-from tests.unit.running_jobs import own_job
 
 SCRIPT = """
 import os, sys, time

@@ -12,8 +12,8 @@ import pytest
 
 from chaos.cli.main import entry
 from chaos.selftest.ckpt_file import CkptFile
+from tests.kit.shipped import shipped
 from tests.rehearsal.kit import Done, Run, checks_of, said
-from tests.shipped import shipped
 
 Tamper = Callable[[Run], None]
 Analyzed = Callable[[Run], Done]

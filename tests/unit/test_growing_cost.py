@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.unit.growing_cost import MOST_GROWTH, TIMES, growth
+from tests.kit.growing_cost import MOST_GROWTH, TIMES, growth
 
 SHORT, LONG = ("ab" * (size // 2) for size in (1_000, 1_000 * TIMES))
 

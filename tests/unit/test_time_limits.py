@@ -1,7 +1,7 @@
 """No test asserts a limit of time that a busy machine can miss: the kind is looked for in the source of all of them.
 
 What has to happen soon is shown by what happened: by which path, at which limit of many, by a clock of the test's own,
-or by how the work grows (tests/unit/growing_cost.py).
+or by how the work grows (tests/kit/growing_cost.py).
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ from chaos.machine.linux.pidfd import PidfdUnsupported
 from chaos.machine.linux.process import state
 from chaos.machine.running.running import JobProcess, survey
 from chaos.observe.logs.reader import built_in_readers
+from tests.kit.running_jobs import OwnJob, launched_job, own_job
 from tests.unit.conftest import MakeDeep
-from tests.unit.running_jobs import OwnJob, launched_job, own_job
 
 Watching = Callable[..., Watch]
 

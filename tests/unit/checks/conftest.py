@@ -9,8 +9,8 @@ import pytest
 
 from chaos.checks.judge import judge
 from chaos.checks.registry import Check, all_checks
+from tests.kit.good_run import GoodRun, good_run
 from tests.unit.checks.judging import Judge
-from tests.unit.good_run import GoodRun, good_run
 
 Checks = dict[str, Check | EntryPoint]
 

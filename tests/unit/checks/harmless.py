@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from chaos.plan.model import PlannedFault
-from tests.unit.good_run import OWN_PLAN, GoodRun, Record, pid_of, record
+from tests.kit.good_run import OWN_PLAN, GoodRun, Record, pid_of, record
 
 MESH = ("pod-dns-gone", "pod-io-delay", "pod-network-delay", "pod-network-loss", "pod-network-partition")
 """Kinds that Chaos Mesh makes."""

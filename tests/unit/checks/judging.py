@@ -9,7 +9,7 @@ import pytest
 
 from chaos.checks.judge import Judgement
 from chaos.evidence.finding import Finding
-from tests.unit.good_run import GoodRun, Spoil, record
+from tests.kit.good_run import GoodRun, Spoil, record
 
 Judge = Callable[[GoodRun], Judgement]
 

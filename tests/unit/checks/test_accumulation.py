@@ -13,10 +13,10 @@ from chaos.checks.judge import RunUnreadable
 from chaos.checks.resume.check import NAME as RESUME
 from chaos.history.reader import read_history
 from tests.kit.accumulating_run import ACCUMULATED, accumulated_after, accumulating, lose_accumulated
+from tests.kit.good_run import RANKS, SAVED, GoodRun, digests_of, good_run, pid_of, state_after, step_of
+from tests.kit.repaired_run import Strike, repaired_run
+from tests.kit.restored_run import restored_run
 from tests.unit.checks.judging import Judge, not_passed, said
-from tests.unit.good_run import RANKS, SAVED, GoodRun, digests_of, good_run, pid_of, state_after, step_of
-from tests.unit.repaired_run import Strike, repaired_run
-from tests.unit.restored_run import restored_run
 
 EVERY = 2
 """The good run saves after step 5: in the middle of an accumulation of two steps, and after an update of five."""

@@ -14,8 +14,8 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.history.reader import read_history
 from chaos.plan.model import Aids
+from tests.kit.good_run import RANKS, VICTIM, GoodRun
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import RANKS, VICTIM, GoodRun
 
 READ = "the checkpoint to go on from is read from"
 GRAPH = "the graphs of the job that was started again come from"

@@ -15,8 +15,8 @@ from chaos.faults.values.proof import altered_again, altered_doubts, other_batch
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Comparable, Plan, PlannedFault
+from tests.kit.good_run import GoodRun, Record, pid_of, record
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import GoodRun, Record, pid_of, record
 
 PLACES = {"gradient": "allreduce.enter", "weight": "step.begin", "activation": "forward"}
 

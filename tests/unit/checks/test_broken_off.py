@@ -13,7 +13,7 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan, PlannedFault, Recovery
-from tests.unit.plans import plan_named
+from tests.kit.plans import plan_named
 
 FAULT = PlannedFault("death", "kill", (0,), {"step": 4}, {}, None, 3, "death")
 PLAN = plan_named(

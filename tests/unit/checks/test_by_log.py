@@ -10,8 +10,8 @@ from collections.abc import Callable
 import pytest
 
 from chaos.checks.judge import Judgement
+from tests.kit.good_run import LAST, SAVED, VICTIM, GoodRun, loss_after
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import LAST, SAVED, VICTIM, GoodRun, loss_after
 
 SILENT = (0, 1, 3)
 STEPS = ("step.begin", "step.end", "digest")

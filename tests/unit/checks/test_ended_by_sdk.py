@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from chaos.mechanisms.clean_exit import EXPECTED
+from tests.kit.good_run import VICTIM, GoodRun, Record, pid_of, record
 from tests.unit.checks.judging import Judge, not_passed, said
 from tests.unit.checks.limits import ended_run
-from tests.unit.good_run import VICTIM, GoodRun, Record, pid_of, record
 
 OUTSIDE = ended_run().log[0][1]
 INSIDE = (2.1, OUTSIDE.replace("-1", "0"))

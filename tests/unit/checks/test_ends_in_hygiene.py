@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.kit.good_run import VICTIM, GoodRun
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import VICTIM, GoodRun
 
 
 def ended(run: GoodRun, kind: str, effect: str, how: dict[str, Any], **parameters: Any) -> GoodRun:

@@ -3,9 +3,9 @@ recovery."""
 
 from __future__ import annotations
 
+from tests.kit.good_run import LAST, RANKS, SAVED, GoodRun, Record, good_run, hex_of
+from tests.kit.repaired_run import uce_run
 from tests.unit.checks.judging import Judge, not_passed, said
-from tests.unit.good_run import LAST, RANKS, SAVED, GoodRun, Record, good_run, hex_of
-from tests.unit.repaired_run import uce_run
 
 EPOCH = 3
 

@@ -11,8 +11,7 @@ import pytest
 from chaos.checks.judge import RunUnreadable, judge
 from chaos.evidence.finding import Finding
 from chaos.plan.model import Recovery
-from tests.unit.checks.judging import Judge, cases_of, not_passed, resumed_job_dies, said
-from tests.unit.good_run import (
+from tests.kit.good_run import (
     FAULT,
     RANKS,
     SAVED,
@@ -26,6 +25,7 @@ from tests.unit.good_run import (
     record,
     written,
 )
+from tests.unit.checks.judging import Judge, cases_of, not_passed, resumed_job_dies, said
 
 VICTIM_FILE = "train-rank_2"
 

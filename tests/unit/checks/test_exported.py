@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.kit.good_run import LAST, GoodRun, Saved, pid_of, record, state_after
+from tests.kit.restored_run import restored_run
 from tests.unit.checks.judging import Judge, not_passed, said
-from tests.unit.good_run import LAST, GoodRun, Saved, pid_of, record, state_after
-from tests.unit.restored_run import restored_run
 
 FINAL = "final_{0}.ckpt"
 BEHIND, WITHIN = 24.05, 23.95

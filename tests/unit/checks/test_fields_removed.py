@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.kit.good_run import GoodRun, Record, good_run
+from tests.kit.repaired_run import hcce_run, uce_run
+from tests.kit.replaced_run import replaced_run
+from tests.kit.rolled_back_run import rolled_back_run
 from tests.unit.checks.judging import Judge
 from tests.unit.checks.limits import ended_run
-from tests.unit.good_run import GoodRun, Record, good_run
-from tests.unit.repaired_run import hcce_run, uce_run
-from tests.unit.replaced_run import replaced_run
-from tests.unit.rolled_back_run import rolled_back_run
 
 MAKES: dict[str, Callable[[], GoodRun]] = {
     "ttp": good_run,

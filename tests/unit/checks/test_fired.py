@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.kit.good_run import SAVED, GoodRun
 from tests.unit.checks.judging import Judge, not_passed, said
-from tests.unit.good_run import SAVED, GoodRun
 
 HERE: dict[str, Any] = {"step": SAVED, "phase": "step.end"}
 LATER: dict[str, Any] = {"step": 9, "phase": "step.begin"}

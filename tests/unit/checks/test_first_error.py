@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from chaos.checks.mechanism.first_error import EXPECTED
+from tests.kit.good_run import GoodRun, good_run
+from tests.kit.repaired_run import uce_run
 from tests.unit.checks.judging import Judge, not_passed, said
-from tests.unit.good_run import GoodRun, good_run
-from tests.unit.repaired_run import uce_run
 
 AFTER, BEFORE = 1, -1
 LOST = {"error": "RuntimeError: a collective was ended", "base": "RuntimeError"}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.kit.good_run import VICTIM, GoodRun, good_run
+from tests.kit.restored_run import restored_run
 from tests.unit.checks.judging import Judge, not_passed, said
-from tests.unit.good_run import VICTIM, GoodRun, good_run
-from tests.unit.restored_run import restored_run
 
 GIVEN = 3
 """Loads nothing; rank 1, of the same replica group, does."""

@@ -14,8 +14,8 @@ from chaos.mechanisms.arf import rule as arf
 from chaos.mechanisms.case import Case
 from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.model import Plan, Recovery
+from tests.kit.replaced_run import HELD, VICTIM, replaced_plan
 from tests.unit.checks.test_rsc_rule import Story
-from tests.unit.replaced_run import HELD, VICTIM, replaced_plan
 
 WAIT = {"fast": 40.0, "vendor": 600.0, "hardware": 600.0}
 EXPECTED = "ARF is tried, no new process comes, and the next mechanism follows"

@@ -9,10 +9,10 @@ import pytest
 
 from chaos.checks.registry import BUILT_IN
 from chaos.plan.model import Aids, Comparable, Watch
+from tests.kit.good_run import GoodRun, Saved, Spoil, digests_of, record, state_after
+from tests.kit.repaired_run import place_of
+from tests.kit.rolled_back_run import AT, HELD, NORM, PHASES_S, RECORD, SPIKE, SPIKER, log_of, rolled_back_run
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import GoodRun, Saved, Spoil, digests_of, record, state_after
-from tests.unit.repaired_run import place_of
-from tests.unit.rolled_back_run import AT, HELD, NORM, PHASES_S, RECORD, SPIKE, SPIKER, log_of, rolled_back_run
 
 
 @pytest.mark.parametrize("repeat", [0, 1])

@@ -9,9 +9,9 @@ import pytest
 
 from chaos.checks.judge import Judgement
 from chaos.checks.registry import BUILT_IN
+from tests.kit.good_run import GoodRun
+from tests.kit.repaired_run import PHASES_S, STRUCK, Strike, hcce_run, repaired_run, twice_run, uce_run
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import GoodRun
-from tests.unit.repaired_run import PHASES_S, STRUCK, Strike, hcce_run, repaired_run, twice_run, uce_run
 
 GOOD: dict[str, Callable[[], GoodRun]] = {
     "uce": uce_run,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from chaos.checks.registry import BUILT_IN
+from tests.kit.good_run import GoodRun
 from tests.unit.checks.judging import Judge
-from tests.unit.good_run import GoodRun
 
 
 def test_a_good_recovery_passes_every_check(run: GoodRun, judged: Judge) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tests.kit.good_run import GoodRun, good_run
 from tests.unit.checks.judging import Judge, not_passed, said
-from tests.unit.good_run import GoodRun, good_run
 
 STRANGE = "rank 1's file holds what the job does not have: best_accuracy"
 

@@ -14,11 +14,11 @@ from chaos.evidence.pods import pod_fates
 from chaos.faults.cluster.rule import judge_kept_pods
 from chaos.history.reader import read_history
 from chaos.plan.model import PlannedFault, Recovery
+from tests.kit.good_run import GoodRun, good_run, record
+from tests.kit.repaired_run import Strike, repaired_run
+from tests.kit.replaced_run import AT, replaced_run
 from tests.kit.run_in_pods import FILE, in_pods, pod_of, replaced, restarted
 from tests.unit.checks.judging import Judge, not_passed, said
-from tests.unit.good_run import GoodRun, good_run, record
-from tests.unit.repaired_run import Strike, repaired_run
-from tests.unit.replaced_run import AT, replaced_run
 
 LATER = AT + 1.0
 

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from chaos.plan.model import Comparable, PlannedFault, Recovery
+from tests.kit.good_run import SAVED, VICTIM, GoodRun, digests_of, good_run, hex_of, record, state_after
+from tests.kit.repaired_run import STRUCK, place_of, uce_run
+from tests.kit.replaced_run import replaced_run
+from tests.kit.rolled_back_run import rolled_back_run
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import SAVED, VICTIM, GoodRun, digests_of, good_run, hex_of, record, state_after
-from tests.unit.repaired_run import STRUCK, place_of, uce_run
-from tests.unit.replaced_run import replaced_run
-from tests.unit.rolled_back_run import rolled_back_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.unit.good_run import Record
+    from tests.kit.good_run import Record
 
 HELD = STRUCK - 1
 """The step that all ranks hold after the repair."""

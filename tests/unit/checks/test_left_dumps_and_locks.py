@@ -12,8 +12,8 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.finding import Finding
 from chaos.history.reader import History, read_history
+from tests.kit.good_run import VICTIM, GoodRun, good_run, pid_of
 from tests.unit.checks.judging import Judge, not_passed, said
-from tests.unit.good_run import VICTIM, GoodRun, good_run, pid_of
 
 CORE = b"\x7fELF\x02\x01\x01" + bytes(9) + (4).to_bytes(2, "little") + bytes(8)
 RESUMED = pid_of("resume", 1)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from chaos.plan.model import PlannedFault, Recovery
+from tests.kit.good_run import GoodRun, good_run, pid_of, record
+from tests.kit.rolled_back_run import rolled_back_run
 from tests.unit.checks.harmless import nothing_happens
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import GoodRun, good_run, pid_of, record
-from tests.unit.rolled_back_run import rolled_back_run
 
 EXPECTED = "from the first fault on no checkpoint is read but where the plan says so"
 PAUSE = PlannedFault("pause", "pause", (), {"step": 4}, {"seconds": 0.1}, None, 9, "pause")

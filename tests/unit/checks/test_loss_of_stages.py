@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.kit.good_run import GoodRun
 from tests.unit.checks.judging import Judge, not_passed, said
-from tests.unit.good_run import GoodRun
 
 
 def invalid_losses(run: GoodRun, rank: int, text: Callable[[int], str]) -> None:

@@ -16,7 +16,7 @@ from chaos.history.reader import History
 from chaos.mechanisms.case import Case
 from chaos.mechanisms.online import rule as online
 from chaos.plan.model import PlannedFault, Recovery
-from tests.unit.good_run import GROUPS, a_plan
+from tests.kit.good_run import GROUPS, a_plan
 
 LOW, HIGH = "memory error without loss", "memory error"
 UCE = "UCEError error occurs when execute, error_code=507053."

@@ -15,10 +15,10 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.finding import worst
 from chaos.history.reader import read_history
 from chaos.plan.model import PlannedFault
+from tests.kit.good_run import SAVED, GoodRun, Record, Saved, Spoil, loss_after, pid_of, record, state_after, written
 from tests.unit.checks.harmless import nothing_happens
 from tests.unit.checks.judging import Judge
 from tests.unit.checks.limits import nothing_can_be_saved
-from tests.unit.good_run import SAVED, GoodRun, Record, Saved, Spoil, loss_after, pid_of, record, state_after, written
 
 
 def another_entitled_rank_saved(run: GoodRun) -> None:

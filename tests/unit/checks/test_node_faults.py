@@ -14,8 +14,8 @@ from chaos.faults.nodes.kinds import FAMILY
 from chaos.faults.nodes.proof import node_doubts
 from chaos.history.event import Event
 from chaos.plan.model import PlannedFault
+from tests.kit.good_run import GoodRun, good_run
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import GoodRun, good_run
 
 LANDING = Event("fault.landed", 1, 1, "harness", 1, "train", None, None, {}, "history/harness.jsonl:7")
 GOOD: dict[str, dict[str, Any]] = {

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.kit.good_run import GoodRun, record
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import GoodRun, record
 
 TEXT = "is left on its nodes"
 

@@ -15,7 +15,7 @@ from chaos.evidence.proof import Case
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault
-from tests.unit.good_run import a_plan
+from tests.kit.good_run import a_plan
 
 DEVICE = {"npu": 1, "chip": 0, "logic": 1, "card": 1}
 HEALTH = {"before": "Success", "after": "Fault"}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.kit.good_run import FAULT, RANKS, SAVED, GoodRun, Record, Saved, pid_of, record, state_after
+from tests.kit.repaired_run import uce_run
+from tests.kit.rolled_back_run import SPIKE, checkpoint_of, rolled_back_run, spiked
 from tests.kit.two_hosts import Host, on_hosts
 from tests.unit.checks.judging import Judge, cases_of, said
-from tests.unit.good_run import FAULT, RANKS, SAVED, GoodRun, Record, Saved, pid_of, record, state_after
-from tests.unit.repaired_run import uce_run
-from tests.unit.rolled_back_run import SPIKE, checkpoint_of, rolled_back_run, spiked
 
 
 def moved(run: GoodRun, event: str, at: float, **match: object) -> None:

@@ -17,9 +17,7 @@ from chaos.evidence.checkpoints.periodic import is_saved
 from chaos.evidence.finding import Finding
 from chaos.history.event import Event
 from chaos.history.reader import History, read_history
-from tests.kit.moved_run import DIRECTORY, Place, moved_run
-from tests.unit.checks.judging import Judge, not_passed, said
-from tests.unit.good_run import (
+from tests.kit.good_run import (
     RANKS,
     SAVED,
     VICTIM,
@@ -32,6 +30,8 @@ from tests.unit.good_run import (
     record,
     state_after,
 )
+from tests.kit.moved_run import DIRECTORY, Place, moved_run
+from tests.unit.checks.judging import Judge, not_passed, said
 from tests.unit.observe.mindformers_files import write_divided, write_iteration
 
 LAYOUTS: dict[str, Place] = {

@@ -15,9 +15,9 @@ from chaos.checks.judge import Judgement
 from chaos.observe.logs.log_event import LogEvent
 from chaos.observe.logs.patterns import find_event, known
 from chaos.store.baselines import copy_into
+from tests.kit.good_run import GoodRun
 from tests.unit.checks.judging import Judge, said
 from tests.unit.checks.test_by_log import LOSSES, SILENT, STEPS, Lines, line, logs_of_a_good_run, seen, silenced
-from tests.unit.good_run import GoodRun
 
 TABLE = (
     known("train.step", "iteration", r"^iteration (?P<step>\d+) loss (?P<loss>\S+)( by rank (?P<rank>\d+))?$"),

@@ -21,7 +21,7 @@ from chaos.faults.rank_acts.proofs import acted, counted
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import PlannedFault
-from tests.unit.good_run import a_plan
+from tests.kit.good_run import a_plan
 
 TRIGGER: dict[str, Any] = {"step": 5, "phase": "forward"}
 SECOND = 1_000_000_000

@@ -8,11 +8,11 @@ import pytest
 
 from chaos.checks.recovery.pace import EXPECTED, SAMPLES
 from chaos.plan.model import PlannedFault
+from tests.kit.good_run import LAST, RANKS, SAVED, GoodRun, good_run, record
+from tests.kit.repaired_run import STRUCK, uce_run
+from tests.kit.replaced_run import replaced_run
+from tests.kit.rolled_back_run import rolled_back_run
 from tests.unit.checks.judging import Judge, not_passed, said
-from tests.unit.good_run import LAST, RANKS, SAVED, GoodRun, good_run, record
-from tests.unit.repaired_run import STRUCK, uce_run
-from tests.unit.replaced_run import replaced_run
-from tests.unit.rolled_back_run import rolled_back_run
 
 LEFT_OUT = "that steps take as long after the recovery as before it"
 RUNS: dict[str, Callable[[], GoodRun]] = {

@@ -17,7 +17,7 @@ from chaos.mechanisms.case import Case
 from chaos.mechanisms.tsp import rule as tsp
 from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.model import PlannedFault, Recovery
-from tests.unit.good_run import a_plan
+from tests.kit.good_run import a_plan
 
 SECOND = 1_000_000_000
 RANKS = 4

@@ -17,9 +17,9 @@ from chaos.evidence.finding import Finding
 from chaos.observe.checkpoints.layout import FoundCheckpoint
 from chaos.observe.checkpoints.saved_state import SavedState
 from tests.kit.damaged_run import damaged_run
+from tests.kit.good_run import SAVED, VICTIM, GoodRun, Saved, digests_of, pid_of, record, state_after
+from tests.kit.restored_run import restored_run, slices_of
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import SAVED, VICTIM, GoodRun, Saved, digests_of, pid_of, record, state_after
-from tests.unit.restored_run import restored_run, slices_of
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import pytest
 
 from chaos.checks.mechanism.protected import EXPECTED
 from chaos.evidence.protection import CONNECTED, DISCONNECTED, PAUSED, REGISTERED, REPORTED
+from tests.kit.good_run import RANKS, GoodRun, good_run, record
+from tests.kit.repaired_run import uce_run
+from tests.kit.replaced_run import NEW_PID, VICTIM, replaced_run
 from tests.unit.checks.judging import Judge, not_passed, said
-from tests.unit.good_run import RANKS, GoodRun, good_run, record
-from tests.unit.repaired_run import uce_run
-from tests.unit.replaced_run import NEW_PID, VICTIM, replaced_run
 
 HANDLERS = ("save_ckpt", "clean", "exit")
 RUNS = {"repaired": uce_run, "replaced": replaced_run, "resumed": good_run}

@@ -10,9 +10,9 @@ import pytest
 
 from chaos.checks.judge import judge
 from chaos.plan.model import Recovery
+from tests.kit.good_run import GoodRun, Record, Spoil, record
+from tests.kit.repaired_run import STRUCK, TEXTS, hcce_run, place_of, twice_run, uce_run
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import GoodRun, Record, Spoil, record
-from tests.unit.repaired_run import STRUCK, TEXTS, hcce_run, place_of, twice_run, uce_run
 
 
 def evidence(run: GoodRun) -> Record:

@@ -8,9 +8,9 @@ import pytest
 
 from chaos.checks.registry import BUILT_IN
 from chaos.plan.model import Recovery
+from tests.kit.good_run import GoodRun, Spoil, digests_of, float_hex_next, pid_of, record, state_after
+from tests.kit.replaced_run import AT, HELD, NEW_PID, PHASES_S, SOURCE, VICTIM, place_of, replaced_run
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import GoodRun, Spoil, digests_of, float_hex_next, pid_of, record, state_after
-from tests.unit.replaced_run import AT, HELD, NEW_PID, PHASES_S, SOURCE, VICTIM, place_of, replaced_run
 
 NEW = f"train-rank_{VICTIM}-{NEW_PID}"
 

@@ -8,8 +8,8 @@ import pytest
 
 from chaos.checks.mechanism.reported_failures import EXPECTED, failures
 from chaos.observe.logs.log_event import LogEvent
+from tests.kit.good_run import good_run
 from tests.unit.checks.judging import Judge, not_passed, said
-from tests.unit.good_run import good_run
 
 
 def event(kind: str, /, file: str = "ttp_log.log.1", **fields: object) -> LogEvent:

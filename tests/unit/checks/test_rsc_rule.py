@@ -22,7 +22,7 @@ from chaos.mechanisms.processes import judge_processes
 from chaos.mechanisms.rsc.phases import phase_ends
 from chaos.mechanisms.rsc.rule import judge
 from chaos.plan.model import Plan, PlannedFault, Recovery
-from tests.unit.plans import plan_named
+from tests.kit.plans import plan_named
 
 RANKS = 4
 KILLED = 2

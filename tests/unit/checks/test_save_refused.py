@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from chaos.plan.model import Recovery
+from tests.kit.good_run import FAULT, SAVED, GoodRun
 from tests.unit.checks.harmless import EFFECTS, with_fault
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import FAULT, SAVED, GoodRun
 
 EXPECTED = "the save fails because of fault first"
 ERRORS = {"storage full": "[Errno 28] No space left on device", "storage read-only": "[Errno 30] Read-only file system"}

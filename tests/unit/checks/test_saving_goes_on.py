@@ -12,9 +12,9 @@ from chaos.evidence.finding import Finding
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import STORAGE_FULL, PlannedFault
+from tests.kit.good_run import GoodRun, Record
+from tests.kit.rolled_back_run import AT, BACK_S, HELD, rolled_back_plan, rolled_back_run
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import GoodRun, Record
-from tests.unit.rolled_back_run import AT, BACK_S, HELD, rolled_back_plan, rolled_back_run
 
 EXPECTED = "every rank saves a periodic checkpoint at least every 3 steps"
 BACK = int(next(rolled_back_run().events("step.begin", rank=0, step=1))["mono"]) + int((AT + BACK_S - 10) * 1e9)

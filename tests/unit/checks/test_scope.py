@@ -9,8 +9,8 @@ import pytest
 from chaos.checks import judge as judging
 from chaos.checks.scope import NotChecked, not_checked, trains_nothing
 from chaos.plan.model import Plan
+from tests.kit.good_run import GoodRun, a_plan
 from tests.unit.checks.judging import Judge
-from tests.unit.good_run import GoodRun, a_plan
 
 
 def planned(step: int, phase: str, mechanism: str = "none") -> Plan:

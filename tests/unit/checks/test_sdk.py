@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from chaos.checks.mechanism.sdk import IMPORTED
+from tests.kit.good_run import GoodRun
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import GoodRun
 
 SDK = "the SDK of every rank is"
 VENDORS = "/opt/lib/python3.11/site-packages/mindio_ttp/framework_ttp/__init__.py"

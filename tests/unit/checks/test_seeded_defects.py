@@ -10,8 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.unit.checks.judging import Judge, cases_of, not_passed, resumed_job_dies, said
-from tests.unit.good_run import (
+from tests.kit.good_run import (
     LAST,
     SAVED,
     UNDO,
@@ -28,6 +27,7 @@ from tests.unit.good_run import (
     record,
     state_after,
 )
+from tests.unit.checks.judging import Judge, cases_of, not_passed, resumed_job_dies, said
 
 TMP = f"job/checkpoints/ttp_saved_checkpoints-step_{SAVED}_tmp"
 DONE = f"job/checkpoints/ttp_saved_checkpoints-step_{SAVED}"

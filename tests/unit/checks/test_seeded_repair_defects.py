@@ -11,8 +11,7 @@ from dataclasses import replace
 import pytest
 
 from chaos.plan.model import Recovery
-from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import (
+from tests.kit.good_run import (
     LAST,
     GoodRun,
     Record,
@@ -25,7 +24,8 @@ from tests.unit.good_run import (
     record,
     state_after,
 )
-from tests.unit.repaired_run import STRUCK, hcce_run, place_of, twice_run, uce_run
+from tests.kit.repaired_run import STRUCK, hcce_run, place_of, twice_run, uce_run
+from tests.unit.checks.judging import Judge, said
 
 HELD = STRUCK - 1
 AT = 10 + 0.1 * (STRUCK - 1)

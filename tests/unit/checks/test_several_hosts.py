@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from chaos.evidence.moment import Moment, earliest, latest
+from tests.kit.good_run import GoodRun, pid_of, record, written
+from tests.kit.repaired_run import uce_run
 from tests.kit.two_hosts import Host, on_hosts
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import GoodRun, pid_of, record, written
-from tests.unit.repaired_run import uce_run
 
 SECOND = Host("h2", (2, 3))
 

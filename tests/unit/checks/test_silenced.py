@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.kit.good_run import GoodRun, Record, pid_of, record
 from tests.unit.checks.judging import Judge, not_passed, said
-from tests.unit.good_run import GoodRun, Record, pid_of, record
 
 PLACE: Record = {"attempt": "train", "rank": 2, "pid": pid_of("train", 2)}
 OF_NODE: dict[str, Any] = {

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
+from tests.kit.good_run import MONO, GoodRun, Record, record
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import MONO, GoodRun, Record, record
 
 WHO = "rank 3 (process 1003)"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.kit.good_run import GoodRun
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import GoodRun
 
 EXPECTED = "who is not of this run is refused wherever the run listens"
 

@@ -9,10 +9,10 @@ import pytest
 
 from chaos.checks.judge import judge
 from chaos.plan.model import Comparable, PlannedFault
+from tests.kit.good_run import LAST, RANKS, GoodRun, Spoil, good_run, hex_of
+from tests.kit.repaired_run import STRUCK, uce_run
 from tests.unit.checks.harmless import nothing_happens
 from tests.unit.checks.judging import Judge, cases_of, not_passed, said
-from tests.unit.good_run import LAST, RANKS, GoodRun, Spoil, good_run, hex_of
-from tests.unit.repaired_run import STRUCK, uce_run
 
 STEPS = ("step.begin", "step.end", "digest")
 LAUNCHER = PlannedFault("launcher", "kill", (), {"elapsed": 1.0}, {}, None, 9, "none", "launcher")

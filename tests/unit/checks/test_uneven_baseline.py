@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.kit.good_run import LAST, GoodRun, Record
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import LAST, GoodRun, Record
 
 STEP = LAST - 1
 

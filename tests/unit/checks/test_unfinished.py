@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from chaos.plan.model import PlannedFault, Recovery
+from tests.kit.good_run import FAULT, SAVED, GoodRun
 from tests.unit.checks.judging import Judge, said
-from tests.unit.good_run import FAULT, SAVED, GoodRun
 
 DONE = f"ttp_saved_checkpoints-step_{SAVED}"
 LEFT = f"{DONE}_tmp"

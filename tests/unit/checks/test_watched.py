@@ -6,8 +6,8 @@ import pytest
 
 from chaos.evidence.finding import Finding
 from chaos.mechanisms.heartbeat import EXPECTED
+from tests.kit.good_run import RANKS, GoodRun, good_run
 from tests.unit.checks.judging import Judge
-from tests.unit.good_run import RANKS, GoodRun, good_run
 
 LOG = "logs/{}/ttp/ttp_log.log.99"
 

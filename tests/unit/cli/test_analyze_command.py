@@ -10,8 +10,8 @@ from pathlib import Path
 
 from chaos.evidence.first_errors import FirstError
 from chaos.report.result import PodResult
+from tests.kit.good_run import good_run
 from tests.unit.cli.kit import Ended
-from tests.unit.good_run import good_run
 
 Call = Callable[..., Ended]
 

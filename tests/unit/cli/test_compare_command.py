@@ -12,8 +12,8 @@ import pytest
 from chaos.plan.model import Comparison
 from chaos.report.analyze import analyze
 from chaos.run.driver import RunOutcome
+from tests.kit.good_run import good_run
 from tests.unit.cli.kit import SCENARIO, Ended
-from tests.unit.good_run import good_run
 
 Call = Callable[..., Ended]
 

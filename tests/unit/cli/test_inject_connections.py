@@ -14,8 +14,8 @@ import pytest
 from chaos.base.wait import wait_for
 from chaos.machine.linux.net.connections import refusal
 from chaos.machine.linux.process import identify, state
+from tests.kit.running_jobs import OwnJob, own_job
 from tests.unit.cli.kit import Ended
-from tests.unit.running_jobs import OwnJob, own_job
 
 Call = Callable[..., Ended]
 

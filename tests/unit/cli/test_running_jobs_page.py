@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from chaos.machine.linux.net.connections import refusal
-from tests.unit.running_jobs import own_job
+from tests.kit.running_jobs import own_job
 
 PAGE = Path(__file__).parents[3] / "docs" / "running-jobs.md"
 

@@ -14,7 +14,7 @@ from chaos.run.prepare.prepare import known_names, plan_cell
 from chaos.scenario.find import iter_scenarios
 from chaos.scenario.load import load_scenario
 from chaos.scenario.schema import scenario_schema
-from tests.shipped import SHIPPED, shipped
+from tests.kit.shipped import SHIPPED, shipped
 
 
 def test_the_schema_beside_the_scenarios_is_what_chaos_schema_prints() -> None:

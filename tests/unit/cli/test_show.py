@@ -12,7 +12,7 @@ import pytest
 from chaos.cli.commands.run import _print_result
 from chaos.report.analyze import analyze
 from chaos.run.driver import RunOutcome
-from tests.unit.good_run import good_run
+from tests.kit.good_run import good_run
 
 CODE = """
 from chaos.cli.show import show

@@ -22,8 +22,8 @@ from chaos.attach.watching import RankView
 from chaos.base.wait import wait_for
 from chaos.cli.watch_view import PlainView, TableView, headline
 from chaos.history.reader import read_history
+from tests.kit.running_jobs import OwnJob, own_job
 from tests.unit.cli.kit import Ended
-from tests.unit.running_jobs import OwnJob, own_job
 
 if TYPE_CHECKING:
     from chaos.attach.watching import Watch

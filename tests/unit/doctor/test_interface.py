@@ -18,7 +18,7 @@ from chaos.doctor.sdk.wanted import Use, Wanted, wanted_by
 from chaos.run.driver import _refuse_if_lacking
 from chaos.run.prepare.prepare import known_names, needs_of_scenario
 from chaos.scenario.load import load_scenario
-from tests.shipped import shipped
+from tests.kit.shipped import shipped
 
 BOOM = 'raise SystemExit("this file was imported")\n'
 

@@ -18,7 +18,7 @@ from chaos.machine.linux.mounts import mounts_at, unmount
 from chaos.machine.linux.procfs import environment
 from chaos.platforms.nodes import NodesJob
 from chaos.store.directory import RunDirectory, create_run
-from tests.namespace_hosts import two_hosts
+from tests.kit.namespace_hosts import two_hosts
 from tests.unit.faults.two_nodes import begin, start
 
 Undo = Callable[[RunDirectory, UndoStep], str]

@@ -16,7 +16,7 @@ from chaos.faults.network.on_network import between
 from chaos.platforms.network.links import Blocked
 from chaos.platforms.nodes import NodesJob
 from chaos.store.directory import RunDirectory
-from tests.namespace_hosts import NETWORK
+from tests.kit.namespace_hosts import NETWORK
 from tests.unit.faults.two_nodes import (
     MISSING,
     PORT,

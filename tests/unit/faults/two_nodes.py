@@ -24,7 +24,7 @@ from chaos.platforms.network.addressing import address_of
 from chaos.platforms.network.router import Router
 from chaos.platforms.nodes import Node, NodesJob, Site, TellsRules
 from chaos.store.directory import RunDirectory, make_private_directory
-from tests.namespace_hosts import HostInNamespace
+from tests.kit.namespace_hosts import HostInNamespace
 
 MISSING = [one for one in probe(("network-namespaces", "tbf"), Machine()) if not one.ok]
 REASON = f"{MISSING and MISSING[0].seen}"

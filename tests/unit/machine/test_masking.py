@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from chaos.base.wait import wait_for
 from chaos.machine.linux.masking import MASK, masked
 from chaos.machine.linux.procfs import command_line
-from tests.unit.growing_cost import MOST_GROWTH, TIMES, growth
+from tests.kit.growing_cost import MOST_GROWTH, TIMES, growth
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from chaos.observe.logs.patterns import Known
 from chaos.observe.logs.reader import built_in_readers, choose_reader, read_log
 from chaos.observe.logs.taskd_log import TaskdLogReader
 from chaos.observe.logs.ttp import log as ttp_log
-from tests.unit.growing_cost import MOST_GROWTH, TIMES, growth, processor_seconds
+from tests.kit.growing_cost import MOST_GROWTH, TIMES, growth, processor_seconds
 
 PAGE = Path(__file__).parents[3] / "docs" / "logs.md"
 READERS = {reader.name: reader for reader in built_in_readers(timezone.utc)}

@@ -10,7 +10,7 @@ from chaos.run.prepare.prepare import known_names
 from chaos.scenario.find import iter_scenarios
 from chaos.scenario.load import load_scenario
 from tests.documents.blocks import ROOT
-from tests.shipped import SHIPPED
+from tests.kit.shipped import SHIPPED
 
 PAGE = (ROOT / "docs" / "conformance.md").read_text("utf-8")
 

@@ -12,7 +12,7 @@ from chaos.report import files
 from chaos.report.analyze import analyze
 from chaos.report.result import ResultUnreadable, from_json, read_result
 from chaos.store.directory import unfinished_files
-from tests.unit.good_run import SAVED, GoodRun, good_run
+from tests.kit.good_run import SAVED, GoodRun, good_run
 
 
 @pytest.fixture

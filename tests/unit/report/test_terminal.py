@@ -10,7 +10,7 @@ from rich.console import Console
 
 from chaos.report.analyze import analyze
 from chaos.report.terminal import print_result
-from tests.unit.good_run import GoodRun, good_run
+from tests.kit.good_run import GoodRun, good_run
 
 
 @pytest.fixture

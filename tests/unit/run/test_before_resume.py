@@ -12,9 +12,9 @@ from chaos.history.event import Event
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
 from chaos.run.before_resume import look_at_saves
+from tests.kit.good_run import SAVED, GoodRun
 from tests.kit.moved_run import DIRECTORY, Place, moved_run
 from tests.unit.conftest import MakeDeep
-from tests.unit.good_run import SAVED, GoodRun
 
 
 def latest(rank: int, step: int) -> str:

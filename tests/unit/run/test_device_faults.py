@@ -18,8 +18,8 @@ from chaos.run.driver import RunOptions, run_cell
 from chaos.run.prepare.prepare import known_names
 from chaos.scenario.load import load_scenario
 from tests.kit.played_tools import write_tool, write_tools
+from tests.kit.recorded import SEEDS
 from tests.unit.fake_job import kind
-from tests.unit.recorded import SEEDS
 from tests.unit.run.fakes import Watcher
 from tests.unit.run.own_cores import OwnCores
 

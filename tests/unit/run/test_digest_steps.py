@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from chaos.plan.model import Recovery
 from chaos.run.driver import digest_steps
-from tests.unit.good_run import a_plan
-from tests.unit.rolled_back_run import HELD, SPIKE, rolled_back_plan
+from tests.kit.good_run import a_plan
+from tests.kit.rolled_back_run import HELD, SPIKE, rolled_back_plan
 
 
 def test_digests_of_every_step_need_no_exception() -> None:

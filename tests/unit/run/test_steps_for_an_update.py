@@ -10,7 +10,7 @@ from chaos.run.accumulation import completed, first_drawn, is_misnumbered
 from chaos.run.prepare.prepare import plan_cell
 from chaos.scenario.load import Cell, LoadedScenario, load_scenario
 from tests.kit.accumulating_run import accumulating
-from tests.unit.good_run import GoodRun, good_run
+from tests.kit.good_run import GoodRun, good_run
 
 SCENARIO = """\
 chaos: 1

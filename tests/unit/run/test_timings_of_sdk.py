@@ -11,7 +11,7 @@ from chaos.plan.budgets import PROFILES
 from chaos.run.prepare.prepare import known_names, plan_cell
 from chaos.run.prepare.versions import with_timings_of
 from chaos.scenario.load import load_scenario
-from tests.shipped import shipped
+from tests.kit.shipped import shipped
 
 SCENARIO = shipped("kill-rank")
 

@@ -12,7 +12,7 @@ from chaos.selftest.defect import Defect, Row, Spoil
 from chaos.selftest.engine import Engine
 from chaos.selftest.records import recorded
 from chaos.selftest.session import Result
-from tests.unit.good_run import good_run
+from tests.kit.good_run import good_run
 
 
 class Notes:

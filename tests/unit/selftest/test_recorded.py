@@ -11,8 +11,8 @@ from chaos.selftest import recorded as module
 from chaos.selftest.base import BaseRuns, BaseUnusable, cache_directory, manifest
 from chaos.selftest.launcher import Launcher, Ran
 from chaos.selftest.recorded import NotRecorded, pack, record, unpack
+from tests.kit.good_run import GoodRun, good_run
 from tests.unit.conftest import MakeDeep
-from tests.unit.good_run import GoodRun, good_run
 
 
 class NeverAsked(Launcher):

@@ -20,7 +20,7 @@ from chaos.plan import io
 from chaos.plan.model import Plan, PlannedFault
 from chaos.store.baselines import BaselineError, copy_into, find_or_make, why_incomplete
 from chaos.store.directory import create_run
-from tests.unit.plans import plan_named
+from tests.kit.plans import plan_named
 
 WAIT = Patience(20)
 PLAN = plan_named("n", last_step=3, steps_per_epoch=3, baseline="none")

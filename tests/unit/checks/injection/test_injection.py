@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tests.kit.good_run import GoodRun
 from tests.unit.checks.judging import Judge, said, verdicts
-from tests.unit.good_run import GoodRun
 
 
 def test_a_good_recovery_passes(run: GoodRun, judged: Judge) -> None:

@@ -9,7 +9,7 @@ import pytest
 from chaos.run.prepare.prepare import known_names, plan_cell
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
-from tests.shipped import shipped
+from tests.kit.shipped import shipped
 
 SCENARIO = shipped("kubernetes-pod-delete")
 

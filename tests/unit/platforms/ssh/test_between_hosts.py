@@ -28,7 +28,7 @@ from chaos.machine.linux.net.ports import Ports
 from chaos.platforms.network.impairment import Impairment
 from chaos.platforms.network.links import DISCARD, Between, Parted
 from chaos.platforms.ssh.between import BetweenHosts
-from tests.namespace_hosts import NETWORK, HostInNamespace, two_hosts
+from tests.kit.namespace_hosts import NETWORK, HostInNamespace, two_hosts
 
 LACKING = [one for one in probe(("network-namespaces",), Machine()) if not one.ok]
 pytestmark = pytest.mark.skipif(bool(LACKING), reason=f"{LACKING and LACKING[0].seen}")

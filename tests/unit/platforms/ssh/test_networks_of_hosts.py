@@ -19,7 +19,7 @@ from chaos.run.prepare.on_platform import on_platform, platform_of, platform_pro
 from chaos.run.prepare.prepare import known_names, needs_of_scenario, plan_cell
 from chaos.scenario.load import LoadedScenario, load_scenario
 from chaos.store.directory import RunDirectory, create_run
-from tests.shipped import shipped
+from tests.kit.shipped import shipped
 
 INVENTORY = """inventory: 1
 hosts:

@@ -1,6 +1,6 @@
 """A run directory as a good rollback (TRE) leaves it, made without a job, to be spoilt one thing at a time.
 
-The ranks, groups and states are those of tests.unit.good_run. Rank 1's gradients spike in step 8; all ranks go back to
+The ranks, groups and states are those of tests.kit.good_run. Rank 1's gradients spike in step 8; all ranks go back to
 the checkpoint of step 6 and train on in their own processes. No SDK takes part.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from chaos.plan.model import Budget, Comparable, Plan, PlannedFault, Recovery, Watch
 from tests.kit.fresh_copies import fresh_copies
-from tests.unit.good_run import (
+from tests.kit.good_run import (
     LAST,
     OWN_PLAN,
     RANKS,
@@ -31,7 +31,7 @@ from tests.unit.good_run import (
     record,
     state_after,
 )
-from tests.unit.repaired_run import place_of
+from tests.kit.repaired_run import place_of
 
 SPIKE = 8
 HELD = 6

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from chaos.scenario.find import find_scenario
 
-SHIPPED = Path(__file__).parents[1] / "scenarios"
+SHIPPED = Path(__file__).parents[2] / "scenarios"
 
 
 def shipped(name: str) -> Path:

@@ -12,7 +12,7 @@ from chaos.run.prepare.prepare import known_names
 from chaos.scenario.find import iter_scenarios
 from chaos.scenario.load import load_scenario
 from chaos.scenario.models.scenario import Scenario
-from tests.shipped import SHIPPED
+from tests.kit.shipped import SHIPPED
 
 ON_HARDWARE = {
     "device-reset": "npu-smi resets a real card",

@@ -1,6 +1,6 @@
 """A run directory as good online repairs leave it, made without a job, to be spoilt one thing at a time.
 
-The ranks, groups and states are those of tests.unit.good_run. An error is raised at phase forward of a step: the step
+The ranks, groups and states are those of tests.kit.good_run. An error is raised at phase forward of a step: the step
 before is the common one, and all ranks train on from there in the same processes.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from chaos.plan.model import Budget, Plan, PlannedFault, Recovery
 from tests.kit.fresh_copies import fresh_copies
-from tests.unit.good_run import (
+from tests.kit.good_run import (
     GROUPS,
     LAST,
     OWN_PLAN,

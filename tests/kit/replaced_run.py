@@ -1,6 +1,6 @@
 """A run directory as a good rescheduling (ARF) leaves it, made without a job, to be spoilt one thing at a time.
 
-The ranks, groups and states are those of tests.unit.good_run. Rank 2 is killed at phase forward of a step; its new
+The ranks, groups and states are those of tests.kit.good_run. Rank 2 is killed at phase forward of a step; its new
 process gets the state of rank 0, and all train on from the step before.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from chaos.plan.model import Budget, Plan, PlannedFault, Recovery
 from tests.kit.fresh_copies import fresh_copies
-from tests.unit.good_run import (
+from tests.kit.good_run import (
     LAST,
     OWN_PLAN,
     RANKS,

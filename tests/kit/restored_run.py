@@ -10,7 +10,7 @@ from typing import Any
 
 from chaos.plan.model import Budget, PlannedFault, PlannedRestore
 from tests.kit.fresh_copies import fresh_copies
-from tests.unit.good_run import (
+from tests.kit.good_run import (
     FAULT,
     GROUPS,
     LAST,
