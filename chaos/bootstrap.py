@@ -46,19 +46,12 @@ LINTERS = [
     ("ruff format", ["ruff", "format", "--check", "."]),
 ]
 
-TWO_WORKERS = ["-n", "2", "--dist", "worksteal"]
-"""Each takes half of the tests in their order, and of the other's half when its own is done.
-
-So a module's fixtures are made by one worker, and no worker waits for a run that the other one is making. Dealt out one
-by one, tests of one module come to both.
-"""
-
 PHASES = [
     *LINTERS,
     ("mypy", ["mypy"]),
-    ("unit tests", ["pytest", "tests", "--ignore=tests/rehearsal", *TWO_WORKERS, "-m", "not nightly", SLOWEST]),
-    ("rehearsals", ["pytest", "tests/rehearsal", *TWO_WORKERS, "-m", "not nightly", SLOWEST]),
-    ("scenarios", ["pytest", "scenarios", *TWO_WORKERS, "-m", "not nightly", SLOWEST]),
+    ("unit tests", ["pytest", "tests", "--ignore=tests/rehearsal", "-n", "2", "-m", "not nightly", SLOWEST]),
+    ("rehearsals", ["pytest", "tests/rehearsal", "-n", "2", "-m", "not nightly", SLOWEST]),
+    ("scenarios", ["pytest", "scenarios", "-n", "2", "-m", "not nightly", SLOWEST]),
 ]
 """What ``test`` runs, in order: the name of the phase and its command."""
 
