@@ -11,9 +11,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -97,6 +99,15 @@ def temporary(tmp_path: Path) -> Path:
     return path
 
 
+def go_on_after(microseconds: int, stream: IO[bytes]) -> None:
+    """Wait so long, or until the stream has something to read."""
+    heard = select.poll()
+    heard.register(stream, select.POLLIN)
+    until = time.monotonic() + microseconds / 1e6
+    while time.monotonic() < until and not heard.poll(0):
+        pass
+
+
 def kill_harness(reports: Path, temporary: Path, *, after: int, microseconds: int) -> None:
     """Run the harness, and kill it some microseconds after a stage of its trace (it may end the wait by going on)."""
     command = [sys.executable, "-c", HARNESS, str(reports), str(temporary)]
@@ -105,7 +116,7 @@ def kill_harness(reports: Path, temporary: Path, *, after: int, microseconds: in
         assert harness.stdout is not None
         for _ in range(after):
             assert harness.stdout.readline()
-        select.select([harness.stdout], [], [], microseconds / 1e6)
+        go_on_after(microseconds, harness.stdout)
     finally:
         harness.kill()
         harness.communicate()
@@ -204,7 +215,7 @@ def test_a_heal_killed_by_sigkill_is_completed_by_the_next(reports: Path, tempor
         healer = subprocess.Popen([sys.executable, "-c", code, str(reports)], stdout=subprocess.PIPE)
         assert healer.stdout is not None
         assert healer.stdout.readline() == b"go\n"
-        select.select([healer.stdout], [], [], microseconds / 1e6)
+        go_on_after(microseconds, healer.stdout)
         healer.kill()
         healer.communicate()
         assert all(report.ok for report in heal_all(reports))

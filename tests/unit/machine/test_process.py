@@ -216,7 +216,9 @@ def test_environment_and_command_line_are_those_of_the_start(start: Start) -> No
 
 def test_a_zombie_has_no_environment_and_a_missing_process_neither(start: Start) -> None:
     child = start("true")
-    select.select([os.pidfd_open(child.pid)], [], [], 20)
+    ended = select.poll()
+    ended.register(os.pidfd_open(child.pid), select.POLLIN)
+    assert ended.poll(30_000)
     assert not environment(child.pid)
     child.wait()
     assert environment(child.pid) is None

@@ -80,8 +80,10 @@ def _hear(
 ) -> None:
     """Take in answers for so long, with ``again`` counted anew from each, or until there is none to come."""
     until = time.monotonic() + seconds
+    arrival = select.poll()  # select() takes no descriptor above 1,023
+    arrival.register(channel, select.POLLIN)
     while sent_at and (left := until - time.monotonic()) > 0:
-        if not select.select([channel], [], [], left)[0]:
+        if not arrival.poll(left * 1000):
             return
         packet = channel.recv(2048)
         at = time.monotonic()

@@ -26,6 +26,7 @@ def answered(
     found = []
     with ExitStack() as open_ones:
         asked: dict[int, tuple[socket.socket, tuple[str, int]]] = {}
+        answers = select.poll()  # select() takes no descriptor above 1,023
         for end in ends:
             caller = open_ones.enter_context(namespace.socket(socket.AF_INET, socket.SOCK_STREAM))
             caller.setblocking(False)
@@ -35,9 +36,11 @@ def answered(
             if begun not in (*_ANSWERS, errno.EINPROGRESS):
                 raise OSError(begun, f"{end[0]}:{end[1]}: {os.strerror(begun)}")
             asked[caller.fileno()] = caller, end
+            answers.register(caller, select.POLLOUT)
         until = time.monotonic() + wait
         while asked and (left := until - time.monotonic()) > 0:
-            for descriptor in select.select([], list(asked), [], left)[1]:
+            for descriptor, _ in answers.poll(left * 1000):
+                answers.unregister(descriptor)
                 caller, end = asked.pop(descriptor)
                 if caller.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) in _ANSWERS:
                     found.append(end)
