@@ -73,7 +73,11 @@ def attached_form(step: UndoStep, rank: int) -> UndoStep:
         raise CannotUndo(str(error)) from error
     if not isinstance(found, Undo) or found.attached is None:
         return step
-    note = f"{step.note} ({found.attached.by_hand.format_map(step.arguments)} does it by hand)"
+    try:
+        by_hand = found.attached.by_hand.format_map(step.arguments)
+    except (LookupError, ValueError) as error:
+        raise CannotUndo(f"how {step.action!r} is done by hand does not fit its step: {error!r}") from error
+    note = f"{step.note} ({by_hand} does it by hand)"
     return replace(step, action=found.attached.action, arguments={**step.arguments, "rank": rank}, note=note)
 
 

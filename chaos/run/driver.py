@@ -45,7 +45,6 @@ from chaos.run.prepare.prepare import plan_cell, prepare, unknown_releases
 from chaos.run.prepare.prepared import Prepared
 from chaos.run.prepare.versions import sdk_named, versions
 from chaos.run.progress import Progress
-from chaos.run.retention import thin_out
 from chaos.run.session import Session, open_session
 from chaos.run.watch.host_incidents import noticing_mishaps
 from chaos.run.watch.quarantine import watching_quarantine
@@ -213,7 +212,9 @@ class _Runner:
                 self._take_baseline(owned, plan.baseline)
                 plan, scenario = self._completed(owned, plan, scenario, history)
                 self._drive(owned, plan, scenario, history)
-                _thin_out(owned.path, scenario.keep_checkpoints_mb, history)
+                from chaos.run.retention import thin_out
+
+                thin_out(owned.path, scenario.keep_checkpoints_mb, history)
             except DeadlineExpired as expired:
                 record_deadline(history, expired)
             except BaselineError as failed:
@@ -405,6 +406,8 @@ class _Runner:
             noticing_mishaps(history, "train", self._clock, owned.path, owned.token) as mishaps,
         ):
             self._begun().changed()
+            if plan.resumes or plan.restore is not None:
+                import chaos.run.before_resume  # noqa: F401  # a later import would be a part of the recovery's time
             came_to_end = launches.attempt(session, "train", plan.faults, resume=False)
             if came_to_end and (plan.resumes or plan.restore is not None) and scenario.job.resume:
                 mishaps.attempt = "resume"
@@ -433,11 +436,6 @@ class _Runner:
                 raise
             # The plan says that there is nothing to go on from: a job that says so too does what it should.
             session.history.record("resume.refused", attempt="resume", reason=str(failed))
-
-
-def _thin_out(run_dir: Path, limit_mb: int, history: HistoryWriter) -> None:
-
-    thin_out(run_dir, limit_mb, history)
 
 
 def digest_steps(plan: Plan, interval: int) -> tuple[int, ...]:

@@ -37,7 +37,7 @@ OF_THE_SELFTEST = {"defective-plain", "defective-rehearsal"}
 
 @cache
 def everyday() -> tuple[Cell, ...]:
-    """The cells that are no cells of the night."""
+    """The cells that are no cells of the night. Those in containers and pods are skipped where there is no engine."""
     return tuple(_everyday())
 
 

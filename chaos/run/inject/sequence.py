@@ -54,9 +54,10 @@ class FaultSequence:
         call has written counts for these targets too. Raises CannotUndo where nothing here could undo a step.
         """
         known = {step.id for step in self.steps}
-        for step in healable(self.kind.undo_steps(fault, victims)):
+        # The form may name another action: that is the action that somebody must be able to do.
+        for step in healable(form(step) for step in self.kind.undo_steps(fault, victims)):
             if step.id not in known:
-                self.steps.append(self.ledger.record(form(step)))
+                self.steps.append(self.ledger.record(step))
 
     def act(self, victim: Victim, target: Mapping[str, Any], *, rank: int | None, **more: Any) -> None:
         """Record that the fault is being made in one target, then make it. ``target`` names it in the record."""

@@ -10,6 +10,7 @@ import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import DeadlineExpired, Patience
+from chaos.faults.action import CannotUndo
 from chaos.faults.kind import Victim
 from chaos.heal.undo import UndoContext, Undone
 from chaos.history.ledger import Ledger, UndoStep
@@ -82,6 +83,13 @@ def test_a_step_for_all_ranks_is_written_once_in_the_form_that_is_wanted(tmp_pat
         made.write_undo("f", [victim], lambda step: replace(step, note="another"))
     assert [(step.id, step.note) for step in made.ledger.read().open] == [("f-all", "another")]
     assert [step.id for step in made.steps] == ["f-all"]
+
+
+def test_a_form_that_nobody_can_undo_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    made, _ = sequence(OneForAll([]), Ledger(tmp_path / "undo.jsonl"))
+    with pytest.raises(CannotUndo, match="no package has registered the undo action 'end-jobb'"):
+        made.write_undo("f", VICTIMS, lambda step: replace(step, action="end-jobb"))
+    assert made.steps == [] and made.ledger.read().open == []
 
 
 def test_evidence_is_looked_for_until_it_is_there(tmp_path: Path) -> None:
