@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from collections.abc import Iterator
 from functools import cache
@@ -28,6 +29,26 @@ AT_NIGHT = {
 }
 """Fault kinds that only long jobs of MindSpore or MindFormers show, at night, and what tests them every day."""
 
+_CLUSTER_FAULTS, _MESH = "tests/cluster/test_cluster_faults.py", "tests/cluster/test_mesh_objects.py"
+_DOCKER_NODES = "tests/cluster/test_docker_nodes.py"
+
+ELSEWHERE = {
+    **dict.fromkeys(
+        ("node-cordon", "node-drain", "node-not-ready", "pod-delete", "pod-evict", "public-fault"), _CLUSTER_FAULTS
+    ),
+    **dict.fromkeys(
+        ("pod-dns-gone", "pod-io-delay", "pod-network-delay", "pod-network-loss", "pod-network-partition"), _MESH
+    ),
+    **dict.fromkeys(
+        ("node-cpu-quota", "node-disconnect", "node-kill", "node-oom", "node-pause", "node-restart", "node-stop"),
+        _DOCKER_NODES,
+    ),
+    "dns-gone": "tests/cluster/test_docker_names.py",
+    "node-volume-gone": "tests/cluster/test_docker_volume.py",
+}
+"""Fault kinds of clusters and containers, whose scenarios are skipped where there is none, and what tests them with the
+API server or the engine that the tests start themselves."""
+
 ON_DEVICE = {"mindformers"}
 """Job kinds that no scenario starts without a device."""
 
@@ -37,7 +58,7 @@ OF_THE_SELFTEST = {"defective-plain", "defective-rehearsal"}
 
 @cache
 def everyday() -> tuple[Cell, ...]:
-    """The cells that are no cells of the night. Those in containers and pods are skipped where there is no engine."""
+    """The cells that are no cells of the night, and that need no cluster and no engine for containers."""
     return tuple(_everyday())
 
 
@@ -47,15 +68,24 @@ def _everyday() -> Iterator[Cell]:
             continue
         night = TABLES["NIGHTLY"].get(path.stem, ())
         for cell in load_scenario(path, names=known_names()).cells:
-            if "nightly" not in cell.scenario.tags and cell.name not in night:
+            here = cell.scenario.cluster.platform.startswith("local")
+            if here and "nightly" not in cell.scenario.tags and cell.name not in night:
                 yield cell
 
 
 @pytest.mark.parametrize("kind", sorted(set(kinds()) - set(ON_HARDWARE)))
 def test_every_fault_kind_is_shown_every_day_or_something_else_shows_it(kind: str) -> None:
     shown = any(fault.kind == kind for cell in everyday() for fault in cell.scenario.faults)
-    assert shown != (kind in AT_NIGHT), f"{kind} wants a scenario of every day, or a line in AT_NIGHT"
-    assert shown or (SHIPPED.parent / AT_NIGHT[kind]).is_file()
+    tests = {**AT_NIGHT, **ELSEWHERE}
+    assert shown != (kind in tests), f"{kind} wants a scenario of every day, or a line in AT_NIGHT or ELSEWHERE"
+    assert shown or _tests_by_day(kind, tests[kind])
+
+
+def _tests_by_day(kind: str, file: str) -> bool:
+    """Whether a file of tests names the kind, by itself or by its module, and is not one of the night as a whole."""
+    text = (SHIPPED.parent / file).read_text("utf-8")
+    named = re.search(rf"\b({re.escape(kind)}|{kind.replace('-', '_')})\b", text)
+    return named is not None and not re.search(r"^pytestmark\b.*nightly", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("mechanism", registry("mechanisms").names())
