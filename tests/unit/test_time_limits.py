@@ -20,7 +20,7 @@ LEAST = 30.0
 WALL = {"monotonic", "monotonic_ns", "time", "time_ns"}
 WORK = {"process_time", "process_time_ns", "perf_counter", "perf_counter_ns", "thread_time", "thread_time_ns"}
 MEASURES_WORK = {
-    "unit/growing_cost.py",  # compares it with itself
+    "kit/growing_cost.py",  # compares it with itself
     "unit/base/test_wait.py",  # uses up some, and asserts that the rest is longer
     "fuzz/drive.py",  # prints it
 }
