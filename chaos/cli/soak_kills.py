@@ -35,6 +35,11 @@ _PACKAGE = Path(__file__).parents[1]
 _LOOK_SECONDS = 0.01
 
 
+def stem_of(name: CellName) -> str:
+    """The name of a cell as a part of the name of a directory, in which a number keeps its sign."""
+    return re.sub(r"[^A-Za-z0-9_.]+", "-", "-".join(filter(None, name)).replace("=-", "=minus "))
+
+
 def _has_come(moment: Moment, place: Path) -> bool:
     """Whether that is there in ``place`` from which the moment is counted."""
     if moment.undo is not None:
@@ -283,8 +288,7 @@ class KillSoak:
             process.send_signal(signal.SIGTERM)
 
     def _place(self, name: CellName, number: str) -> Path:
-        stem = re.sub(r"[^A-Za-z0-9_.]+", "-", "-".join(filter(None, name)))
-        return self._places / f"{stem}-{number}"
+        return self._places / f"{stem_of(name)}-{number}"
 
     def _make_place(self, name: CellName, number: str) -> Path:
         place = self._place(name, number)

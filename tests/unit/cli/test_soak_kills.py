@@ -11,6 +11,7 @@ import pytest
 
 from chaos.cli import codes, soak_kills
 from chaos.cli.scenarios import load, pick_cells
+from chaos.cli.soak_kills import stem_of
 from chaos.soak import left_by_harness
 from chaos.soak.kill_soak import KillRecord, Moment
 
@@ -120,3 +121,8 @@ def test_a_process_that_a_harness_or_a_heal_has_left_behind_is_found(
     for text in left:
         os.kill(int(text.split()[1].rstrip(":")), signal.SIGKILL)
     assert left and all(text.endswith(": sleep 60.25, which has to end with its harness") for text in left)
+
+
+def test_two_cells_whose_values_differ_by_their_sign_have_directories_of_their_own() -> None:
+    assert stem_of(("clock-skew", "offset=3600")) == "clock-skew-offset-3600"
+    assert stem_of(("clock-skew", "offset=-3600")) == "clock-skew-offset-minus-3600"
