@@ -7,12 +7,12 @@ and must be shown to be there then.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from chaos.faults.kind import Victim
+from chaos.faults.kind import FaultKind, Victim
 from chaos.machine.job.protocol import Job
 from chaos.plan.rules.parameters import Parameter
 
@@ -25,11 +25,10 @@ LASTS: Mapping[str, Parameter] = MappingProxyType({"seconds": SECONDS})
 """The parameter that all of them have."""
 
 
-class Condition(ABC):
+class Condition(FaultKind):
     """The part of the protocol that is the same for all: effect, duration, and no answer to what a rank does."""
 
     effect = "none"
-    signal = None
     seen_at_once = True
     ends_by_undo = True
 
@@ -50,10 +49,10 @@ class Condition(ABC):
         """As long as ``seconds`` says, or until the launch has ended. One that vanishes before proves nothing."""
         return float(victim.parameters.get("seconds", FOR_GOOD))
 
-    def landed(self, victim: Victim) -> None:  # noqa: B027 - most kinds have nothing to do then
+    def landed(self, victim: Victim) -> None:
         """Nothing more is done."""
 
-    def end(self, victim: Victim) -> None:  # noqa: B027 - the undo steps do it for most kinds
+    def end(self, victim: Victim) -> None:
         """Its undo steps end it, the same ones as after a killed harness."""
 
     def may_end(self, job: Job, victim: Victim) -> bool:

@@ -1,12 +1,15 @@
-"""The protocol of a fault kind: what is done to ranks, its evidence, and how it is undone."""
+"""What a fault kind is: what is done to ranks, its evidence, and how it is undone."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from chaos.base import registry as registries
+from chaos.base.registry import RegistryError
 from chaos.history.ledger import UndoStep
 from chaos.machine.ascend.machine import RankMachine, ThisMachine
 from chaos.machine.job.protocol import Job
@@ -53,30 +56,41 @@ class Victim:
         return replace(self.identity, node=None)
 
 
-class FaultKind(Protocol):
-    """One kind of fault."""
+class FaultKind(ABC):
+    """One kind of fault. Each kind derives from it, and has what stands here unless it says otherwise."""
 
-    @property
-    def name(self) -> str:
-        """Its name in scenarios."""
+    name: str
+    """Its name in scenarios."""
 
-    @property
-    def effect(self) -> str:
-        """What the plan reckons with: death, suspension, termination, memory error, communication error, storage full,
-        storage read-only, abnormal result or none."""
+    effect: str
+    """What the plan reckons with: death, suspension, memory error, … (:data:`chaos.plan.schedule.EFFECTS`)."""
 
-    @property
-    def signal(self) -> int | None:
-        """Recorded with the act; None for faults that send none."""
+    signal: int | None = None
+    """The signal that it sends, which is recorded with the act; None for faults that send none."""
 
+    @abstractmethod
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """What must be put back; on disk before :meth:`inject` is called."""
 
+    @abstractmethod
     def inject(self, job: Job, victim: Victim) -> None:
         """Do it to one rank."""
 
+    @abstractmethod
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Proof that it is done, None as long as there is none. Raises FaultMissed when there never will be."""
+
+
+def fault_kind(name: str) -> FaultKind:
+    """The fault kind of that name. Raises RegistryError where it cannot be loaded, UnknownName where there is none."""
+    members = registries.registry("faults")
+    kind = members.load(name)
+    if not isinstance(kind, FaultKind):
+        raise RegistryError(
+            f"the fault kind {name!r} is registered as {members.points[name].value}, which is no FaultKind: "
+            "its class has to derive from chaos.faults.kind.FaultKind (docs/extending.md)"
+        )
+    return kind
 
 
 @runtime_checkable

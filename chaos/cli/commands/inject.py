@@ -72,10 +72,9 @@ def command(
     harness failed, 64 nothing was done (bad usage, no such job or rank),
     130 interrupted.
     """
-    from chaos.base.registry import registry
-    from chaos.faults.kind import StillShown, in_running_job
+    from chaos.faults.kind import StillShown, fault_kind, in_running_job
 
-    loaded: FaultKind = registry("faults").load(kind)
+    loaded = fault_kind(kind)
     fault = in_running_job(loaded) or loaded
     seconds = _seconds(duration, fault)
     job, chosen = _chosen(name, ranks)
@@ -171,15 +170,14 @@ def _seconds(duration: str | None, fault: FaultKind) -> float | None:
 def _refuse_what_needs_more(fault: FaultKind, job: RunningJob, chosen: list[JobProcess]) -> None:
     from chaos.base.registry import registry
     from chaos.faults.example import example, needed_place, written
-    from chaos.faults.kind import AGENT, needed_from_start
+    from chaos.faults.kind import AGENT, fault_kind, needed_from_start
 
     why = needed_from_start(fault)
     if why is None:
         return
-    kinds = registry("faults")
     scenario = example(fault, chosen[0].rank or 0, job.size or 0)
     place = needed_place(scenario)
-    possible = [one for one in kinds.names() if needed_from_start(kinds.load(one)) is None]
+    possible = [one for one in registry("faults").names() if needed_from_start(fault_kind(one)) is None]
     text = (
         f"{fault.name} cannot be made in a job that runs already: it {why}. "
         f"In a job that runs: {', '.join(possible)}.\n"

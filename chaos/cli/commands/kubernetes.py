@@ -9,10 +9,10 @@ from typing import Any
 import click
 import yaml
 
-from chaos.base.registry import registry
 from chaos.cli import codes
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option
+from chaos.faults.kind import fault_kind
 from chaos.platforms.kubernetes import rbac
 from chaos.platforms.kubernetes.check.check import Wanted, check_file
 from chaos.platforms.kubernetes.own_manifest import own_objects
@@ -100,7 +100,7 @@ def rights(scenario: Path, account_namespace: str | None) -> int:
 def rights_of(scenario: Scenario) -> tuple[rbac.Rule, ...]:
     """What the fault kinds of a scenario do in a cluster, beside what every run does."""
     kinds = sorted({fault.kind for fault in scenario.faults})
-    return tuple(rule for kind in kinds for rule in getattr(registry("faults").load(kind), "rights", ()))
+    return tuple(rule for kind in kinds for rule in getattr(fault_kind(kind), "rights", ()))
 
 
 def _load(path: Path) -> Scenario:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from chaos.faults.ascend.on_device import NEEDS, NEEDS_SCENARIO, Cards, on_node, place_of, told
-from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.ascend.machine import RankMachine
 from chaos.machine.ascend.tools import Reset, reset_command
@@ -17,7 +17,7 @@ from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.hazard import Hazard
 
 
-class DeviceReset:
+class DeviceReset(FaultKind):
     """Resets a chip. On Ascend alone: ``npu-smi set -t reset -i NPU -c CHIP``.
 
     The rank's process loses its device, and ends when it next uses it; on a board of several chips others may be hit.
@@ -26,7 +26,6 @@ class DeviceReset:
     name = "device-reset"
     means = "device"
     effect = "death"
-    signal: int | None = None
     needs = NEEDS
     needs_from_start = NEEDS_SCENARIO
     shows_when_let_go = True  # a rank that is held at a barrier does not use its device

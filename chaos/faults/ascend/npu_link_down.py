@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from chaos.faults.ascend.on_device import NEEDS, NEEDS_SCENARIO, Cards, on_node, place_of, told
-from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.ascend.hccn import FAULT, SUCCESS
 from chaos.machine.ascend.machine import RankMachine
@@ -22,13 +22,12 @@ from chaos.plan.rules.hazard import Hazard
 from chaos.scenario.models.scenario import Scenario
 
 
-class NpuLinkDown:
+class NpuLinkDown(FaultKind):
     """Takes the link down. On Ascend alone: ``hccn_tool -i ID -link -s down``."""
 
     name = "npu-link-down"
     means = "device"
     effect = COMMUNICATION
-    signal: int | None = None
     needs = NEEDS
     needs_from_start = NEEDS_SCENARIO
     hazard = Hazard(

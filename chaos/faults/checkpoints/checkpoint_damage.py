@@ -45,7 +45,7 @@ Raises FaultMissed where there is none.
 
 
 @dataclass(frozen=True)
-class Damage:
+class Damage(FaultKind):
     """Puts another content in the place of a rank's newest checkpoint; its name, mode and times stay.
 
     Where a checkpoint is several files, in MindFormers' new layout, the parameter ``part`` of faults that hit one says
@@ -62,7 +62,6 @@ class Damage:
     check: Check = lambda hit, victim: None
     """Whether the file may be hit: another one may have been put there since it was found."""
     effect: str = "damaged checkpoint"
-    signal: int | None = None
     needs_from_start: str = FROM_START
     means: str = "files"
 
@@ -106,9 +105,9 @@ class Damage:
 
     def in_running_job(self) -> FaultKind | None:
         """The kind for a checkpoint of a job that runs already; None where it hits something else."""
-        from chaos.faults.checkpoints.running_checkpoint import RunningCheckpoint
+        from chaos.faults.checkpoints.running_checkpoint import in_running_jobs
 
-        return None if self.find is not None else RunningCheckpoint(self)
+        return None if self.find is not None else in_running_jobs(self)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """What lies in the file's place is not what was kept of it."""

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.storage.storage import FROM_START
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
@@ -19,13 +19,12 @@ KEPT = "lost"
 """Directory of the run that takes what is lost to the job."""
 
 
-class LoseCheckpoint:
+class LoseCheckpoint(FaultKind):
     """Takes the rank's own directory out of the one that the job saves its checkpoints in."""
 
     name = "lose-checkpoint"
     means = "files"
     effect = "lost files"
-    signal = None
     needs_from_start = FROM_START
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:

@@ -34,7 +34,7 @@ _STEP_IN_NAME = re.compile(r"(?P<epoch>-\d+_)(?P<step>\d+)(?=\.(?:ckpt|safetenso
 
 
 @dataclass(frozen=True)
-class RenameCheckpoint:
+class RenameCheckpoint(FaultKind):
     """Adds the file's own step to the one in its name, so that the name is of a step that nobody has reached."""
 
     find: Callable[[Victim], Hit] = newest
@@ -44,7 +44,6 @@ class RenameCheckpoint:
     name = "rename-checkpoint"
     means = "files"
     effect = "renamed checkpoint"
-    signal = None
     needs_from_start = FROM_START
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
@@ -101,9 +100,9 @@ class RenameCheckpoint:
 
     def in_running_job(self) -> FaultKind | None:
         """The kind for a checkpoint of a job that runs already."""
-        from chaos.faults.checkpoints.running_checkpoint import RunningCheckpoint
+        from chaos.faults.checkpoints.running_checkpoint import in_running_jobs
 
-        return RunningCheckpoint(self)
+        return in_running_jobs(self)
 
 
 def other_name(path: Path) -> Path:

@@ -17,7 +17,7 @@ from chaos.base.walking import raise_too_deep, walk
 from chaos.faults.checkpoints.checkpoint_damage import RESTORE, Damage, finished
 from chaos.faults.checkpoints.checkpoint_parts import Hit, part_of
 from chaos.faults.checkpoints.rename_checkpoint import RenameCheckpoint
-from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.process import ProcessIdentity
@@ -63,10 +63,16 @@ class Aim:
 
 
 @dataclass(frozen=True)
-class RunningCheckpoint:
-    """A kind of damage as it is made in a job that runs already. ``aims`` are the files by rank, once chosen."""
+class RunningCheckpoint(FaultKind):
+    """A kind of damage as it is made in a job that runs already. ``aims`` are the files by rank, once chosen.
+
+    Its parameters are those of the kind, and which checkpoint is meant.
+    """
 
     kind: CheckpointKind
+    name: str
+    effect: str
+    parameters: Parameters
     aims: Mapping[int, Aim] = field(default_factory=dict)
     landed: dict[int, Identity | None] = field(default_factory=dict)
 
@@ -74,22 +80,6 @@ class RunningCheckpoint:
     outlives_ranks = True
     said_by = "the file itself"
     means = "files"
-    signal = None
-
-    @property
-    def name(self) -> str:
-        return self.kind.name
-
-    @property
-    def effect(self) -> str:
-        return self.kind.effect
-
-    @property
-    def parameters(self) -> Parameters:
-        """Those of the kind, and which checkpoint is meant."""
-        own = PARAMETERS.get(self.name, {})
-        words = {name: Parameter(f"default {words[0]}", words=words) for name, words in own.items()}
-        return {**words, "step": STEP}
 
     def aimed(self, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> RunningCheckpoint:
         """The kind with the file of each rank chosen. Raises FaultMissed where there is none, or it cannot be hit."""
@@ -155,6 +145,13 @@ class RunningCheckpoint:
 
     def _seen(self, victim: Victim) -> Path:
         return self.kind.left_at(self.aims[victim.rank].hit.path)
+
+
+def in_running_jobs(kind: CheckpointKind) -> RunningCheckpoint:
+    """A kind of damage, for jobs that run already."""
+    own = PARAMETERS.get(kind.name, {})
+    words = {name: Parameter(f"default {words[0]}", words=words) for name, words in own.items()}
+    return RunningCheckpoint(kind, kind.name, kind.effect, {**words, "step": STEP})
 
 
 def _aim(process: JobProcess, step: int | None, part: str, running: Survey) -> Aim:

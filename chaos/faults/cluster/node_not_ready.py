@@ -18,7 +18,7 @@ from chaos.faults.cluster.in_cluster import (
     pod_node,
     release_steps,
 )
-from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.plan.rules.hazard import Hazard
@@ -30,7 +30,7 @@ REASON = "ChaosNodeNotReady"
 _TAINT = "node.kubernetes.io/not-ready"
 
 
-class NodeNotReady:
+class NodeNotReady(FaultKind):
     """Writes Ready=False into the node's status. On Ascend: a node whose kubelet has stopped, without its reason.
 
     A kubelet that runs says every 10 s that its node is ready. So this is written again while the proof is waited for,
@@ -40,7 +40,6 @@ class NodeNotReady:
 
     name = "node-not-ready"
     effect = "none"
-    signal: int | None = None
     means = "cluster"
     needs_from_start = NEEDS_CLUSTER
     parameters: Mapping[str, Parameter] = MappingProxyType({})

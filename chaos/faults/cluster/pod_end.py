@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import signal
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any
 
 from chaos.faults.cluster.in_cluster import NEEDS_CLUSTER, order_once, pod_gone, pod_node
-from chaos.faults.kind import Victim
+from chaos.faults.kind import FaultKind, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.platforms.kubernetes.pod_node import PodNode
 
 
-class PodEnd(ABC):
+class PodEnd(FaultKind):
     """A fault kind that ends the pod of its victims. The target must be a whole node."""
 
     effect = "death"

@@ -23,7 +23,6 @@ class Link(InRank):
 
     name = "link"
     effect = "communication error"
-    signal: int | None = None
 
     def order(self, victim: Victim) -> dict[str, Any]:
         """The rank's device layer is to take its link down."""

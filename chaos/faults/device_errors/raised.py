@@ -18,7 +18,6 @@ class RaisedError(InRank):
     name: str
     effect: str
     text: str
-    signal: None = None
 
     def order(self, victim: Victim) -> dict[str, Any]:
         """That it must raise the error with this ``text``."""

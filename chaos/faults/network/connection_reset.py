@@ -27,13 +27,12 @@ from chaos.plan.ports import RESET_PORT
 _DIRECTORY = "connections"
 
 
-class ConnectionReset:
+class ConnectionReset(FaultKind):
     """Resets connections. On Ascend: a firewall or a host's stack that forgets its connections and answers with RST, as
     after a failover, or a controller whose accepting process has closed its links."""
 
     name = "connection-reset"
     effect = "none"
-    signal = None
     means = MEANS
     needs_from_start = FROM_START
     needs = ("connection-reset",)

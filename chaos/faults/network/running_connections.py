@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job, PlatformError
 from chaos.machine.linux.net.connections import Connection, established, reset
@@ -28,7 +28,7 @@ _SHOWN = 10
 
 
 @dataclass(frozen=True)
-class RunningConnections:
+class RunningConnections(FaultKind):
     """The kind as it is made in a job that runs already. ``aims`` are the connections by rank, once chosen."""
 
     name: str
@@ -40,7 +40,6 @@ class RunningConnections:
     from_outside = True
     said_by = "the kernel (sock_diag)"
     means = "network"
-    signal = None
     parameters = MappingProxyType({"port": RESET_PORT})
 
     def aimed(self, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> RunningConnections:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from typing import Any
 
-from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.nodes.on_node import MEANS, NEEDS_NODES, make_once, node_of
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
@@ -14,7 +14,7 @@ _KILLED = 128 + signal.SIGKILL
 """The exit code of a container whose first process was ended by SIGKILL."""
 
 
-class NodeKill:
+class NodeKill(FaultKind):
     """Kills the node's first process, by which the kernel ends all others. On Ascend: a host that loses its power, or a
     pod that is killed; the cluster starts another one."""
 

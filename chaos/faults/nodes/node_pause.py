@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.nodes.on_node import MEANS, NEEDS_NODES, make_once, node_of, restore_steps
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 
 
-class NodePause:
+class NodePause(FaultKind):
     """Freezes the node's processes; connections stay, and nobody answers. On Ascend: a host that hangs, so that only
     the heartbeats of its ranks are missed."""
 
     name = "node-pause"
     means = MEANS
     effect = "suspension"
-    signal: int | None = None
     needs_from_start = NEEDS_NODES
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Protocol, runtime_checkable
 
 from chaos.faults.ascend.on_device import NEEDS_SCENARIO
-from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.plan.rules.hazard import Hazard
@@ -32,7 +32,7 @@ class RebootsNodes(Protocol):
         """The kernel's boot ID of that node; None while it does not answer."""
 
 
-class NodeReboot:
+class NodeReboot(FaultKind):
     """Reboots a node. On Ascend: ``reboot``, after which the cluster starts the pod anew.
 
     A target ``node: N`` hits all of its ranks; the node is rebooted once for them.
@@ -41,7 +41,6 @@ class NodeReboot:
     name = "node-reboot"
     means = "host"
     effect = "death"
-    signal: int | None = None
     needs_from_start = NEEDS_SCENARIO
     hazard = Hazard(
         "severe",

@@ -5,13 +5,13 @@ from __future__ import annotations
 import signal
 from typing import Any
 
-from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.nodes.on_node import MEANS, NEEDS_NODES, make_once, node_of
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 
 
-class NodeRestart:
+class NodeRestart(FaultKind):
     """Restarts the node, whose ranks are gone; nobody starts them there again but the cluster. On Ascend: a container
     that its runtime restarts (restartPolicy), or a host that is back before anybody has missed it."""
 

@@ -6,7 +6,7 @@ import signal
 from types import MappingProxyType
 from typing import Any
 
-from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.nodes.on_node import MEANS, NEEDS_NODES, make_once, node_of
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
@@ -17,7 +17,7 @@ _KILLED = 128 + signal.SIGKILL
 """The exit code of a container whose first process was ended by SIGKILL."""
 
 
-class NodeStop:
+class NodeStop(FaultKind):
     """Stops the node with a grace time, which its first process does not use: the ranks are told nothing. On Ascend: a
     pod that is deleted, or a container that is stopped, whose start script does not pass SIGTERM on.
 

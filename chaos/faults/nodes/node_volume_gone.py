@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.nodes.on_node import MEANS, NEEDS_NODES, ActsOnNode, make_once, node_of, restore_steps
 from chaos.faults.storage.storage import directory_of, name_refused, shown
 from chaos.history.ledger import UndoStep
@@ -18,7 +18,7 @@ from chaos.machine.linux.mounts import Mount, mounts_at
 from chaos.plan.model import VOLUME_GONE
 
 
-class NodeVolumeGone:
+class NodeVolumeGone(FaultKind):
     """Takes the volume from a node. On Ascend: shared storage that one host has lost (an NFS mount that was dropped, a
     volume that was detached), while the other hosts still have it.
 
@@ -28,7 +28,6 @@ class NodeVolumeGone:
     name = "node-volume-gone"
     means = MEANS
     effect = VOLUME_GONE
-    signal = None
     needs = ("mounts",)
     needs_from_start = NEEDS_NODES
 

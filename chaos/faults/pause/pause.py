@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.own_record import own_event
 from chaos.faults.pause.paused import paused_at
 from chaos.history.ledger import UndoStep
@@ -21,12 +21,11 @@ _MARGIN_SECONDS = 60
 """What the controller is told to wait for the order to go on beyond the time asked for: that order comes from here."""
 
 
-class Pause:
+class Pause(FaultKind):
     """Pauses all ranks, switches the network if that is wanted, and lets them go on."""
 
     name = "pause"
     effect = "pause"
-    signal = None
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """Let the training go on. It does by itself when the harness is gone; the step makes sure of that."""

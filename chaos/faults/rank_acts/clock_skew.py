@@ -31,7 +31,6 @@ class ClockSkew(InRank):
 
     name = "clock-skew"
     effect = "none"
-    signal = None
     parameters = PARAMETERS
     asks = Asks(phases=PHASES, handlers=False)
 

@@ -29,7 +29,6 @@ class Hanging(InRank):
 
     name: str
     effect: str = HANG
-    signal: None = None
     parameters: Parameters = field(default_factory=lambda: PARAMETERS)
     asks: Asks = ASKS
 

@@ -31,7 +31,6 @@ class SlowRank(InRank):
 
     name = "slow-rank"
     effect = "none"
-    signal = None
     parameters = PARAMETERS
     asks = Asks(phases=("step.begin",), handlers=False)
 

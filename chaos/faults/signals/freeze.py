@@ -22,7 +22,7 @@ class Freeze(Condition):
 
     means = "process"
     name = "freeze"
-    signal = int(signal.SIGSTOP)  # type: ignore[assignment]
+    signal = int(signal.SIGSTOP)
     from_outside = True
     parameters = MappingProxyType(
         {

@@ -5,12 +5,12 @@ from __future__ import annotations
 import signal
 from typing import Any
 
-from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 
 
-class Kill:
+class Kill(FaultKind):
     """Kills the process. On Ascend: a training process ended with ``kill -9``, found by ``npu-smi info``."""
 
     name = "kill"

@@ -6,12 +6,12 @@ import signal
 from dataclasses import asdict
 from typing import Any
 
-from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 
 
-class Suspend:
+class Suspend(FaultKind):
     """Stops the process without ending it. On Ascend: a process that hangs, so that only its heartbeat is missed."""
 
     name = "suspend"

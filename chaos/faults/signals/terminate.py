@@ -13,14 +13,14 @@ from __future__ import annotations
 import signal
 from typing import Any
 
-from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job, TellsSignals
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.procfs import Signals, read_signals
 
 
-class Terminate:
+class Terminate(FaultKind):
     """Asks the process to end. On Ascend: what a scheduler does to a pod before it kills it."""
 
     name = "terminate"

@@ -31,7 +31,6 @@ class DiskQuota(OnOwnDisk):
 
     name = "disk-quota"
     effect = STORAGE_FULL
-    signal = None
     parameters: Mapping[str, Parameter] = MappingProxyType(
         {"kilobytes": Parameter("KiB that may still be written", least=8, most=_MOST, whole=True, default=64)}
     )

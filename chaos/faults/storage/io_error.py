@@ -23,7 +23,6 @@ class IoError(OnOwnDisk):
 
     name = "io-error"
     effect = STORAGE_ERROR
-    signal = None
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """None beyond those of the preparation."""

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from pathlib import Path
 
-from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.storage.storage import FROM_START, directory_of, top_mount, unmount_step
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.mounts import Mount
 
 
-class MountedOver(ABC):
+class MountedOver(FaultKind):
     """A fault kind that one mount makes, for all ranks that save there. ``makes`` says in a word what it makes it."""
 
     means = "mounts"
-    signal = None
     needs_from_start = FROM_START
     needs = ("mounts",)
     makes: str

@@ -10,7 +10,7 @@ import stat
 from typing import Any
 
 from chaos.base.walking import raise_too_deep
-from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.storage.storage import FROM_START, directory_of, refusal
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
@@ -30,13 +30,12 @@ _SHUT = stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH
 """A mode with which names can be listed, and nothing can be reached."""
 
 
-class NoPermission:
+class NoPermission(FaultKind):
     """Takes the permission to write. On Ascend: a checkpoint path of another owner, or with the wrong mode."""
 
     means = "mounts"
     name = "no-permission"
     effect = STORAGE_DENIED
-    signal = None
     needs_from_start = FROM_START
     needs = ("permissions",)
 

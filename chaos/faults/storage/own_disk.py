@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.storage.storage import directory_of, top_mount, unmount_step
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
@@ -22,7 +22,7 @@ def image_of(storage: Path) -> Path:
     return storage.with_name(f".{storage.name}.disk")
 
 
-class OnOwnDisk:
+class OnOwnDisk(FaultKind):
     """The part of the protocol that is the same for all such kinds: what they need, and the disk before the job."""
 
     means = "mounts"

@@ -23,7 +23,6 @@ class Altering(InRank):
     phases: tuple[str, ...]
     parameters: Parameters = field(default_factory=dict)
     effect: str = SILENT
-    signal: None = None
 
     @property
     def asks(self) -> Asks:

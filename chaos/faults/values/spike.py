@@ -28,7 +28,6 @@ class Spike(InRank):
 
     name = "spike"
     effect = ABNORMAL
-    signal = None
 
     def order(self, victim: Victim) -> dict[str, Any]:
         """What the scenario says of the spike, to be made once unless it says how often."""

@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaos.base.registry import registry
-from chaos.faults.kind import FaultKind, means_of
+from chaos.faults.kind import fault_kind, means_of
 from chaos.platforms.kind import PlatformKind, platform_kind, platform_kinds
 from chaos.platforms.means import MEANS, NETWORK, WHOLE_NODES
 from chaos.scenario.errors import Problem, printable
@@ -55,8 +54,8 @@ def platform_of(scenario: Scenario) -> PlatformKind:
 
     Where the scenario or a fault of it asks for a network between nodes it is one whose nodes have such a network.
     """
-    kind, faults = named_platform(scenario), registry("faults")
-    wanted = scenario.cluster.network or any(means_of(faults.load(fault.kind)) == NETWORK for fault in scenario.faults)
+    kind = named_platform(scenario)
+    wanted = scenario.cluster.network or any(means_of(fault_kind(fault.kind)) == NETWORK for fault in scenario.faults)
     return platform_kind(kind.network) if wanted and kind.network is not None else kind
 
 
@@ -106,7 +105,7 @@ def platform_problems(loaded: LoadedScenario, cell: Cell) -> Iterator[Problem]:
 def _fault_problems(platform: PlatformKind, scenario: Scenario, number: int) -> Iterator[tuple[str, str, str]]:
     """What keeps a fault from being made there: a key of it, a message and a hint."""
     fault = scenario.faults[number]
-    kind: FaultKind = registry("faults").load(fault.kind)
+    kind = fault_kind(fault.kind)
     means = means_of(kind)
     if means not in platform.carries:
         yield "kind", *_not_carried(platform, fault.kind, means)

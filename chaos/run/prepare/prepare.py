@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from chaos.base.registry import UnknownName, registry
 from chaos.doctor import BASE, INTERFACE, OWN_AGENT, Machine, needs_of, probe
-from chaos.faults.kind import Asking, FaultKind, Hazardous, Lasting, Parametrised, Placed
+from chaos.faults.kind import Asking, FaultKind, Hazardous, Lasting, Parametrised, Placed, fault_kind
 from chaos.jobs.kind import Configured, Examined, NamesFiles, NeedsByScenario
 from chaos.jobs.switches import switch_problems, switch_remarks, switched_by_environment
 from chaos.plan.build import build_plan
@@ -168,8 +168,7 @@ def _chosen(plan: Plan, scenario: Scenario, faults: Mapping[str, FaultKind], mac
 
 def kinds_of(scenario: Scenario) -> Mapping[str, FaultKind]:
     """The kinds of the scenario's faults by their names; the registry is asked once for each."""
-    faults = registry("faults")
-    return {name: faults.load(name) for name in sorted({fault.kind for fault in scenario.faults})}
+    return {name: fault_kind(name) for name in sorted({fault.kind for fault in scenario.faults})}
 
 
 def planned_kind(kind: FaultKind, scenario: Scenario) -> PlannedKind:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import get_args
+from typing import Any, get_args
 
+from chaos.faults.kind import FaultKind, Victim
+from chaos.history.ledger import UndoStep
 from chaos.machine.job.local import LocalPlatform
+from chaos.machine.job.protocol import Job
 from chaos.plan.traits import JobTraits
 from chaos.platforms.kind import PlatformKind
 from chaos.scenario.models.terms import Phase
@@ -33,10 +36,23 @@ class FakeJob:
     needs = ("cores",)
 
 
-class FakeFault:
+class FakeFault(FaultKind):
     """A fault kind that ends a process."""
 
+    name = "kill"
     effect = "death"
+
+    def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
+        return []
+
+    def inject(self, job: Job, victim: Victim) -> None:
+        raise AssertionError("no fault is made here")
+
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
+        raise AssertionError("no fault is made here")
+
+
+FAULT = FakeFault()
 
 
 PLATFORM = PlatformKind("local", LocalPlatform)

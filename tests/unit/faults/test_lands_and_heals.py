@@ -108,12 +108,13 @@ def nothing_is_left(run: RunDirectory) -> None:
 
 
 def test_a_disk_is_the_jobs_own_by_the_file_behind_it_alone(storage: Path, tmp_path: Path) -> None:
-    kind_of("storage-stall")
+    kind = kind_of("storage-stall")
+    assert isinstance(kind, Preparing)
     other = tmp_path / "other"
     other.mkdir()
     make_image(tmp_path / "image", 64 << 20, SystemCommands())
     try:
-        own_disk.OnOwnDisk().prepare(storage)
+        kind.prepare(storage)
         mount_image(tmp_path / "image", other)
         (own,), (foreign,) = mounts_at(storage), mounts_at(other)
         assert own_disk.is_own(own, storage)

@@ -336,12 +336,11 @@ def test_an_unknown_fault_holds_nobody(make: Make) -> None:
     assert connection.answers == GO
 
 
-class Gentle:
+class Gentle(FaultKind):
     """A fault that sends no signal and is undone; its evidence comes in two looks."""
 
     name = "gentle"
     effect = "none"
-    signal = None
     undone_by = "resume-process"
 
     def __init__(self) -> None:

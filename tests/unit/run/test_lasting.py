@@ -10,7 +10,7 @@ import pytest
 
 from chaos.base.clock import Clock
 from chaos.base.wait import Patience
-from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.signals import suspend
 from chaos.heal.undo import Undone
 from chaos.history.ledger import Ledger, UndoStep
@@ -25,12 +25,11 @@ from tests.unit.run.fakes import FakeConnection, FakeJob, at_barrier, identity, 
 RANKS = {rank: identity(rank) for rank in range(4)}
 
 
-class Halt:
+class Halt(FaultKind):
     """Halts ranks for two seconds; there is evidence only once they were let go."""
 
     name = "halt"
     effect = "none"
-    signal = None
 
     def __init__(self, connections: list[FakeConnection]) -> None:
         self.connections = connections

@@ -11,10 +11,11 @@ import pytest
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import DeadlineExpired, Patience
 from chaos.faults.action import CannotUndo
-from chaos.faults.kind import Victim
+from chaos.faults.kind import FaultKind, Victim
 from chaos.heal.undo import UndoContext, Undone
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.writer import HistoryWriteError
+from chaos.machine.job.protocol import Job
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.run.inject.fault_record import FaultRecord, evidence_of
 from chaos.run.inject.put_back import put_back
@@ -23,11 +24,11 @@ from chaos.run.inject.sequence import FaultSequence
 VICTIMS = [Victim(rank, ProcessIdentity(100 + rank, 1, "boot"), Path("record"), fault="one") for rank in (0, 1)]
 
 
-class OneForAll:
+class OneForAll(FaultKind):
     """A fault with one undo step for all ranks, which is shown at the second look."""
 
     name = "one-for-all"
-    signal = None
+    effect = "none"
 
     def __init__(self, trace: list[str], shows: bool = True) -> None:
         self.trace = trace
@@ -37,10 +38,10 @@ class OneForAll:
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         return [UndoStep(f"{fault}-all", fault, "end-job", {"run": "none"}, "a note")]
 
-    def inject(self, job: object, victim: Victim) -> None:
+    def inject(self, job: Job, victim: Victim) -> None:
         self.trace.append(f"made in {victim.rank}")
 
-    def evidence(self, job: object, victim: Victim) -> dict[str, Any] | None:
+    def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         self.looks += 1
         return {"looks": self.looks} if self.shows and self.looks > 1 else None
 
@@ -59,7 +60,7 @@ class Recording:
 def sequence(kind: OneForAll, ledger: Ledger, seconds: float = 30) -> tuple[FaultSequence, Recording]:
     history = Recording(ledger)
     record = FaultRecord(history, "train", "f", "as-asked-for")
-    made = FaultSequence(cast(Any, kind), cast(Any, None), ledger, record, Patience(seconds, SYSTEM_CLOCK), "the fault")
+    made = FaultSequence(kind, cast(Any, None), ledger, record, Patience(seconds, SYSTEM_CLOCK), "the fault")
     return made, history
 
 
