@@ -1,4 +1,4 @@
-"""Members of the registries that families of faults fill: kinds, what makes them, their proofs, their undo actions.
+"""Members of the registries that families of faults fill: kinds, their acts, proofs, undo actions and plan rules.
 
 Each family is an entry point of the group ``chaos.families``. One that cannot be imported takes nothing from the
 others: what it would have added is missing, and whoever asks for that hears why.
@@ -34,6 +34,9 @@ class FamilyLike(Protocol):
     @property
     def undo(self) -> Mapping[str, object]: ...
 
+    @property
+    def rules(self) -> str | None: ...
+
 
 @dataclass(frozen=True)
 class Member:
@@ -62,8 +65,9 @@ _MEMBERS: Mapping[str, Callable[[FamilyLike], Mapping[str, object]]] = {
     "chaos.kinds": lambda family: family.kinds,
     "chaos.proofs": lambda family: {name: kind.proof for name, kind in family.kinds.items()},
     "chaos.undo": lambda family: family.undo,
+    "chaos.rules": lambda family: {} if family.rules is None else {family.rules: family.rules},
 }
-"""Registry → what a family adds to it, by name."""
+"""Registry → what a family adds to it, by name. Plan rules are named by where they are."""
 
 
 def is_filled_by_families(group: str) -> bool:

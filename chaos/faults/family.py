@@ -1,4 +1,4 @@
-"""What a family of faults adds: its kinds, what proves each of them, and the actions that undo them.
+"""What a family of faults adds: its kinds, what proves each of them, the actions that undo them, its plan rules.
 
 A family is one package and one entry point of the group ``chaos.families``, so a further kind of an installed family
 needs no reinstall. Code that makes a fault or undoes one is named by where it is (``module:object``) and imported when
@@ -69,7 +69,14 @@ class Undo:
 
 @dataclass(frozen=True)
 class Family:
-    """The kinds of a family by the names that scenarios have for them, and its undo actions by those of undo steps."""
+    """What a family adds.
+
+    Args:
+        kinds: its kinds by the names that scenarios have for them.
+        undo: its undo actions by the names that undo steps have for them.
+        rules: where its rules for the plan are (:class:`chaos.plan.family_rules.Rules`); None where it needs none.
+    """
 
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     undo: Mapping[str, Undo] = field(default_factory=dict)
+    rules: str | None = None

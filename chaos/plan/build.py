@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from chaos.plan.beside_ranks import beside_reasons, check_beside
 from chaos.plan.budgets import plan_budget
 from chaos.plan.checkpoint import plan_checkpoint
 from chaos.plan.comparable import Resumed, plan_comparable
 from chaos.plan.corruption import check_corruption, corruption_reasons
 from chaos.plan.describe import sentence
+from chaos.plan.draft import Draft
 from chaos.plan.errors import check_errors
 from chaos.plan.expectations import merge
+from chaos.plan.family_rules import check_families, reasons_of_families
 from chaos.plan.hangs import check_hangs, check_slowness
 from chaos.plan.memory import ECC
 from chaos.plan.model import Plan, Watch
@@ -86,6 +87,7 @@ def build_plan(
         draw_seed=draw_seed,
         problems=problems,
     )
+    draft = Draft(scenario, layout, groups, faults, kinds, traits, platform)
     violations = (
         *layout_violations(scenario, layout, switched_on(scenario.job.protection)),
         *job_violations(scenario, layout, traits),
@@ -95,13 +97,13 @@ def build_plan(
         problems.add(violation.path, violation.message, text=violation.text, hint=violation.hint)
     check_allowed(scenario, faults, hazards_of(kinds), platform, problems)
     check_parameters(faults, parameters_of(kinds), problems)
-    check_ports(scenario, layout, faults, parameters_of(kinds), traits, problems)
     check_asks(faults, asks_of(kinds), problems)
+    check_healed(scenario, lasting_of(kinds), problems)
+    check_families(draft, problems)
+    check_ports(scenario, layout, faults, parameters_of(kinds), traits, problems)
     check_errors(scenario, faults, problems)
     check_corruption(scenario, faults, traits, problems)
     check_slowness(scenario, faults, problems)
-    check_healed(scenario, lasting_of(kinds), problems)
-    check_beside(scenario, faults, problems)
     check_own_ends(scenario, faults, problems)
     check_hangs(scenario, faults, traits, problems)
     check_storage(scenario, faults, traits, problems)
@@ -199,7 +201,7 @@ def build_plan(
                     *partition_reasons(faults),
                     *spike_reasons(scenario, spikes),
                     *corruption_reasons(judged.faults),
-                    *beside_reasons(faults),
+                    *reasons_of_families(draft, judged.faults),
                 ),
             ),
             *hazard_reasons(faults, hazards_of(kinds)),

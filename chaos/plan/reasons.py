@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from chaos.base.growth import FEW
 from chaos.plan.budgets import growth
 from chaos.plan.describe import count, layout_reason, ranks, sentence
+from chaos.plan.family_rules import reasons_of_fault
 from chaos.plan.model import PHASES, Budget, PlannedCheckpoint
 from chaos.plan.op_retry import op_retry_reasons
 from chaos.plan.problems import Problems
@@ -61,11 +62,7 @@ def _reasons(
         )
     yield from op_retry_reasons(scenario, faults)
     for fault in faults:
-        if fault.fault.kind == "terminate" and not fault.lethal:
-            yield (
-                f"fault {fault.fault.id}: the SDK's processor has installed a handler for SIGTERM that does nothing "
-                "(MindIO TFT, tft_init_processor), so the rank trains on"
-            )
+        yield from reasons_of_fault(fault)
         if fault.fault.seed is not None:
             yield f"fault {fault.fault.id}: {ranks(fault.fault.ranks)} drawn with seed {fault.fault.seed}"
     stop = outcome.stop

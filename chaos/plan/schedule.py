@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chaos.plan.corruption import SILENT
+from chaos.plan.family_rules import Occurrence, settled
 from chaos.plan.hangs import HANG, hang_effect
 from chaos.plan.memory import memory_effect
 from chaos.plan.model import STORAGE, PlannedFault
@@ -19,7 +20,6 @@ from chaos.plan.recovery.mechanism import (
     IN_UPDATE,
     LOW_LEVEL,
     MEMORY,
-    NEEDS,
     ONLINE,
     TIMED,
     UNKNOWN_ERROR,
@@ -31,7 +31,7 @@ from chaos.plan.topology.layout import Layout
 from chaos.plan.topology.targets import Resolved, resolve
 from chaos.plan.triggers import read_moments
 from chaos.scenario.errors import suggest
-from chaos.scenario.models.fault import Fault, Trigger
+from chaos.scenario.models.fault import Trigger
 from chaos.scenario.models.ids import fault_ids
 from chaos.scenario.models.scenario import MAX_RANKS, Scenario
 from chaos.scenario.models.terms import Mechanism
@@ -164,28 +164,21 @@ def plan_faults(
             parameters=parameters,
             seed=target.seed,
             line=problems.line(path),
-            effect=_effect_here(effect, fault, target, moment, path, on, problems),
+            effect=_effect_here(effect, Occurrence(fault, moment, path, on), target, problems),
             role=target.role,
         )
         scheduled.append(Scheduled(planned, planned.effect, moment, path, answers_online(scenario, planned, on)))
     return tuple(scheduled)
 
 
-def _effect_here(
-    effect: str,
-    fault: Fault,
-    target: Resolved,
-    moment: Moment,
-    path: str,
-    on: Sequence[Mechanism],
-    problems: Problems,
-) -> str:
-    """The effect of the kind on this target, with these parameters, at this moment; ``on`` are the mechanisms."""
-    effect = _on_process(effect, on)
-    effect = memory_effect(effect, fault, moment, path, problems)
+def _effect_here(effect: str, occurrence: Occurrence, target: Resolved, problems: Problems) -> str:
+    """The effect of the kind on this target, with these parameters, at this moment."""
+    effect = settled(effect, occurrence, problems)
+    fault = occurrence.fault
+    effect = memory_effect(effect, fault, occurrence.moment, occurrence.path, problems)
     effect = hang_effect(effect, fault)
     effect = partition_effect(effect, fault.kind, fault.parameters)
-    # What chaos.plan.beside_ranks does not refuse touches no rank.
+    # A process beside the ranks: what no rule refuses touches no rank.
     return effect if target.role is None else "none"
 
 
@@ -214,13 +207,6 @@ def _effect(kind: str, effects: Mapping[str, str], path: str, problems: Problems
         )
         return None
     return effect
-
-
-def _on_process(effect: str, on: Sequence[Mechanism]) -> str:
-    """The effect, where it depends on whether an SDK processor is in the ranks."""
-    if effect != TERMINATION:
-        return effect
-    return "none" if any(mechanism in NEEDS["MindIO"] for mechanism in on) else "death"
 
 
 def _plain(parameters: dict[str, Any], path: str, problems: Problems) -> dict[str, Any] | None:

@@ -18,8 +18,8 @@ PAGE = REPOSITORY / "docs" / "architecture.md"
 FOR_ALL = {"base"}
 """Rooms that every room may import."""
 
-JUDGING = re.compile(r"proof(_\w+)?|rule")
-"""Files of a family of faults that judge. They never import the code that makes a fault."""
+JUDGING = re.compile(r"(proof|plan)(_\w+)?|rule")
+"""Files of a family of faults that judge, or expect. They never import the code that makes a fault."""
 
 ENGINE = {"plan", "evidence", "checks", "report", "store", "run", "heal", "doctor", "soak"}
 """Rooms that get platforms and job kinds by their names, and import none of them."""
@@ -139,14 +139,18 @@ def test_what_proves_a_fault_never_imports_what_makes_it() -> None:
     assert made == []
 
 
-def test_what_expects_a_mechanism_never_looks_at_a_run() -> None:
+def test_what_expects_a_mechanism_or_a_fault_never_looks_at_a_run() -> None:
     files = [path for name in EXPECTING for path in sorted((PACKAGE / "mechanisms").glob(f"*/{name}.py"))]
     assert {path.stem for path in files} == set(EXPECTING)
+    rules = sorted((PACKAGE / "faults").glob("*/plan*.py"))
+    assert rules
     looks = [
         f"{path.relative_to(REPOSITORY)}: {module}"
-        for path in files
+        for path in (*files, *rules)
         for module in imported(path)
-        if (parts := module.split("."))[0] == "chaos" and parts[1] in {"evidence", "history", "observe", "faults"}
+        if (parts := module.split("."))[0] == "chaos"
+        and parts[1] not in {"base", "plan", "scenario", "mechanisms"}
+        and parts[:3] != list(path.relative_to(REPOSITORY).parts[:3])
     ]
     assert looks == []
 

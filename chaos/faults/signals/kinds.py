@@ -23,4 +23,5 @@ FAMILY = Family(
         ),
         "resume-adopted": Undo("chaos.faults.signals.undo:resume_adopted"),
     },
+    rules="chaos.faults.signals.plan:RULES",
 )

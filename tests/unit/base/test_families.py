@@ -12,9 +12,13 @@ from chaos.base.registry import Registry, RegistryError, UnknownName, installed_
 from chaos.evidence.proof import Proof
 from chaos.faults.family import Family, Kind, Undo
 
+GROUPS = ("chaos.faults", "chaos.proofs", "chaos.undo", "chaos.rules")
 PROOF = Proof("the kernel's word", ("priority",), lambda case: [])
 MADE = object()
-FAMILY = Family({"mine": Kind(f"{__name__}:MADE", PROOF)}, {"put-back": Undo(f"{__name__}:MADE")})
+RULES = object()
+FAMILY = Family(
+    {"mine": Kind(f"{__name__}:MADE", PROOF)}, {"put-back": Undo(f"{__name__}:MADE")}, rules=f"{__name__}:RULES"
+)
 OTHER = Family({"mine": Kind(f"{__name__}:OTHER", PROOF)})
 TAKES = Family({"kill": Kind(f"{__name__}:MADE", PROOF)})
 
@@ -25,15 +29,17 @@ def registry_of(group: str, *names: str, installed: Sequence[EntryPoint] = ()) -
     return Registry(group, "fault kind", source=lambda asked: [*installed, *points] if asked == FAMILIES else [])
 
 
-def test_one_entry_point_registers_kinds_proofs_and_undo_actions() -> None:
-    loaded = {group: registry_of(group, "FAMILY") for group in ("chaos.faults", "chaos.proofs", "chaos.undo")}
+def test_one_entry_point_registers_kinds_proofs_undo_actions_and_plan_rules() -> None:
+    loaded = {group: registry_of(group, "FAMILY") for group in GROUPS}
     assert {group: found.names() for group, found in loaded.items()} == {
         "chaos.faults": ("mine",),
         "chaos.proofs": ("mine",),
         "chaos.undo": ("put-back",),
+        "chaos.rules": (f"{__name__}:RULES",),
     }
     assert loaded["chaos.faults"].load("mine") is MADE
     assert loaded["chaos.proofs"].load("mine") is PROOF
+    assert loaded["chaos.rules"].load(f"{__name__}:RULES") is RULES
     assert loaded["chaos.undo"].load("put-back") == Undo(f"{__name__}:MADE")
 
 

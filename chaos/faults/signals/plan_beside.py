@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from chaos.plan.draft import Draft
+from chaos.plan.model import PlannedFault
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.mechanism import NEEDS, RESTARTING, switched_on
 from chaos.plan.schedule import Scheduled
@@ -14,9 +16,10 @@ LAUNCHER, SCHEDULER = "launcher", "scheduler"
 _KIND = "kill"
 
 
-def beside_reasons(faults: Sequence[Scheduled]) -> Iterator[str]:
+def explain_beside(draft: Draft, faults: Sequence[PlannedFault]) -> Iterator[str]:
     """What becomes of the ranks."""
-    for fault in faults:
+    del faults
+    for fault in draft.faults:
         if fault.fault.role == LAUNCHER:
             yield (
                 f"fault {fault.fault.id} ends the launcher and leaves the ranks alone: SIGKILL of msrun reaches none "
@@ -25,19 +28,19 @@ def beside_reasons(faults: Sequence[Scheduled]) -> Iterator[str]:
             )
 
 
-def check_beside(scenario: Scenario, faults: Sequence[Scheduled], problems: Problems) -> None:
+def check_beside(draft: Draft, problems: Problems) -> None:
     """Note faults of such processes that cannot be made, or of which it is not known what becomes of the job."""
-    for fault in faults:
+    for fault in draft.faults:
         if fault.fault.role is None:
             continue
         _check_moment(fault, problems)
         if fault.fault.kind != _KIND:
             message = f"the {fault.fault.role} can be hit by the fault kind {_KIND} only"
             problems.add(f"{fault.path}.kind", message, text=fault.fault.kind, hint=f"use {_KIND}")
-        objection = _objection(scenario, fault.fault.role)
+        objection = _objection(draft.scenario, fault.fault.role)
         if objection is not None:
             problems.add(f"{fault.path}.target.role", *objection[:1], text=fault.fault.role, hint=objection[1])
-        for other in faults:
+        for other in draft.faults:
             if other.lethal or other.raised:
                 problems.add(
                     f"{other.path}.kind",

@@ -1,0 +1,34 @@
+"""What the plan makes of signals: SIGTERM that a handler takes, and the processes beside the ranks that one ends."""
+
+from __future__ import annotations
+
+from chaos.faults.signals.plan_beside import check_beside, explain_beside
+from chaos.plan.family_rules import Occurrence, Rules
+from chaos.plan.problems import Problems
+from chaos.plan.recovery.mechanism import NEEDS
+from chaos.plan.schedule import TERMINATION, Scheduled
+
+TERMINATE = "terminate"
+
+
+def settle(effect: str, occurrence: Occurrence, problems: Problems) -> str:
+    """A termination is a death, and nothing where an SDK processor is in the ranks: it has a handler."""
+    del problems
+    if effect != TERMINATION:
+        return effect
+    return "none" if any(mechanism in NEEDS["MindIO"] for mechanism in occurrence.on) else "death"
+
+
+def explain_fault(fault: Scheduled) -> str | None:
+    """Why a rank trains on that was asked to end."""
+    if fault.fault.kind != TERMINATE or fault.lethal:
+        return None
+    return (
+        f"fault {fault.fault.id}: the SDK's processor has installed a handler for SIGTERM that does nothing "
+        "(MindIO TFT, tft_init_processor), so the rank trains on"
+    )
+
+
+RULES = Rules(
+    order=30, listed=40, settle=settle, check=check_beside, explain_fault=explain_fault, explain=explain_beside
+)

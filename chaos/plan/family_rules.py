@@ -1,0 +1,95 @@
+"""What a family of faults adds to the plan, asked by registry: the engine names no family and no kind.
+
+A family names its rules by where they are (``Family.rules``). Every family is asked about a whole scenario, whether one
+of its kinds is in it or not: a rule may be about an effect that kinds of other families have too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from chaos.base.registry import registry
+from chaos.plan.points import Moment
+from chaos.plan.problems import Problems
+from chaos.scenario.models.fault import Fault
+from chaos.scenario.models.terms import Mechanism
+
+if TYPE_CHECKING:
+    from chaos.plan.draft import Draft
+    from chaos.plan.model import PlannedFault
+    from chaos.plan.schedule import Scheduled
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """One fault of a scenario before its effect is settled.
+
+    ``path`` is where it stands in the scenario, ``on`` are the mechanisms that can act on it.
+    """
+
+    fault: Fault
+    moment: Moment
+    path: str
+    on: Sequence[Mechanism]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """The rules of one family. They look at the scenario and never at a run, and import no code that acts.
+
+    Args:
+        order: its place in the order in which families are asked.
+        listed: its place among the reasons at the end of a plan.
+        settle: the effect of a fault, given that of its kind: by its parameters, its moment, what the ranks have.
+        check: notes faults that cannot be made, and those of which it is not known what becomes of the job.
+        explain_fault: a reason about one fault, which stands with that for its target.
+        explain: the reasons at the end of a plan; the planned faults say which of them are taken back.
+    """
+
+    order: int
+    listed: int = 0
+    settle: Callable[[str, Occurrence, Problems], str] | None = None
+    check: Callable[[Draft, Problems], None] | None = None
+    explain_fault: Callable[[Scheduled], str | None] | None = None
+    explain: Callable[[Draft, Sequence[PlannedFault]], Iterable[str]] | None = None
+
+
+@cache
+def in_order() -> tuple[Rules, ...]:
+    """The rules of every registered family, in the order in which they are asked.
+
+    Raises RegistryError where those of one cannot be imported.
+    """
+    known = registry("rules")
+    loaded: list[Rules] = [known.load(name) for name in known.names()]
+    return tuple(sorted(loaded, key=lambda rules: rules.order))
+
+
+def settled(effect: str, occurrence: Occurrence, problems: Problems) -> str:
+    """The effect of a fault in this scenario, given that of its kind."""
+    for rules in in_order():
+        if rules.settle is not None:
+            effect = rules.settle(effect, occurrence, problems)
+    return effect
+
+
+def check_families(draft: Draft, problems: Problems) -> None:
+    """Let every family note what is wrong."""
+    for rules in in_order():
+        if rules.check is not None:
+            rules.check(draft, problems)
+
+
+def reasons_of_fault(fault: Scheduled) -> tuple[str, ...]:
+    """What families say about one fault."""
+    told = (rules.explain_fault(fault) for rules in in_order() if rules.explain_fault is not None)
+    return tuple(reason for reason in told if reason is not None)
+
+
+def reasons_of_families(draft: Draft, faults: Sequence[PlannedFault]) -> tuple[str, ...]:
+    """The reasons at the end of a plan, each without its full stop."""
+    listed = sorted(in_order(), key=lambda rules: rules.listed)
+    return tuple(reason for rules in listed if rules.explain is not None for reason in rules.explain(draft, faults))
