@@ -106,7 +106,7 @@ class _Injection:
         self._undone = 0
         self._record = FaultRecord(history, ATTEMPT, self._fault, kind.name)
         # A kind that must not last long is not to do so in one rank while its evidence from another is waited for.
-        own = getattr(kind, "parameters", {}).get("seconds")
+        own = (kind.parameters or {}).get("seconds")
         most = min(_EVIDENCE_SECONDS, own.most if own is not None and own.required else _EVIDENCE_SECONDS)
         patience = Patience(most, clock)
         self._sequence = FaultSequence(kind, held, owned.ledger, self._record, patience, self._fault)
@@ -184,8 +184,7 @@ class _Injection:
         if (unproven := why_unproven(self._kind.name, shown)) is not None:
             return Hit(process, "unknown", why=unproven)
         by_state = ", by the state of the process" if self._kind.signal is not None else ""
-        own = getattr(self._kind, "said_by", f"the kernel{by_state}")
-        said_by = self._held.told_by.get(process.identity, own)
+        said_by = self._held.told_by.get(process.identity, self._kind.said_by or f"the kernel{by_state}")
         return Hit(process, "landed", {**shown, "said_by": said_by})
 
     def _record_outcome(self, hits: Sequence[Hit]) -> None:
@@ -241,7 +240,7 @@ class _Injection:
         # There is no agent, so there is no record of one.
         record = self._owned.path / "history" / f"{ATTEMPT}-rank_{process.rank}-{process.pid}.jsonl"
         # Each rank has its own, since the ranks of one host are bound to different cores; the machine's memory is one.
-        fault = self._fault if getattr(self._kind, "of_machine", False) else f"{self._fault}-{process.pid}"
+        fault = self._fault if self._kind.of_machine else f"{self._fault}-{process.pid}"
         return Victim(
             process.rank,
             process.identity,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from typing import Protocol, TypeAlias
 
 from chaos.base.registry import registry
 from chaos.doctor import control_groups, host, network, npu, packages, processes, storage, vendor_interface
@@ -76,6 +76,13 @@ def probe(needs: Iterable[str], machine: Machine) -> list[Probe]:
     return [look(machine) for name, look in known.items() if name in wanted]
 
 
-def needs_of(*parts: Any) -> tuple[str, ...]:
-    """What a job kind, a platform or any other part says that it needs, after what every run needs."""
-    return (*BASE, *(need for part in parts for need in getattr(part, "needs", ())))
+class Needing(Protocol):
+    """A part of a run that names the probes that it needs: a job kind, a platform, a fault kind."""
+
+    @property
+    def needs(self) -> tuple[str, ...]: ...
+
+
+def needs_of(*parts: Needing) -> tuple[str, ...]:
+    """What parts of a run need, after what every run needs."""
+    return (*BASE, *(need for part in parts for need in part.needs))

@@ -10,7 +10,7 @@ import yaml
 
 from chaos.base.registry import registry
 from chaos.faults.family import Kind
-from chaos.faults.kind import Asking, FaultKind, Hazardous, Parametrised, means_of
+from chaos.faults.kind import FaultKind
 from chaos.plan.recovery.mechanism import PAUSING, ROLLING_BACK
 from chaos.plan.rules.parameters import Parameter
 from chaos.platforms.kind import platform_kinds
@@ -49,7 +49,7 @@ _BY_EFFECT: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 def example(kind: FaultKind, rank: int, ranks: int) -> dict[str, Any]:
     """A scenario of a job of at least so many ranks whose rank is hit, or the node that it is on."""
     ranks = max(4, ranks + ranks % 2, rank + 1 + (rank + 1) % 2)
-    means = means_of(kind)
+    means = kind.means
     platform = next((one for one in platform_kinds() if means in one.shows), None)
     nodes = 2 if platform or means == "network" else 1
     cluster: dict[str, Any] = {"platform": platform.name} if platform else {}
@@ -75,7 +75,7 @@ def example(kind: FaultKind, rank: int, ranks: int) -> dict[str, Any]:
         power = {"kind": "kill", "target": {"ranks": list(range(ranks))}, "trigger": {"step": _STEP}}
         faults.insert(0, {"id": "power", **power})
     made: dict[str, Any] = {"chaos": 1, "name": kind.name, "cluster": cluster, "job": job}
-    if isinstance(kind, Hazardous):
+    if kind.hazard is not None:
         made["allow"] = [kind.name]
     made["faults"] = faults
     if kind.effect == "silent corruption":
@@ -114,7 +114,7 @@ def registered(name: str) -> Kind | None:
 
 
 def _parameters(kind: FaultKind, given: Mapping[str, Any]) -> dict[str, Any]:
-    known = kind.parameters if isinstance(kind, Parametrised) else {}
+    known = kind.parameters or {}
     return dict(given) | {name: _sane(name, one) for name, one in known.items() if one.required}
 
 
@@ -129,5 +129,5 @@ def _sane(name: str, one: Parameter) -> Any:
 def _phase(kind: FaultKind) -> str:
     if kind.effect == "abnormal result":
         return "allreduce.enter"
-    phases = kind.asks.phases if isinstance(kind, Asking) else None
+    phases = None if kind.asks is None else kind.asks.phases
     return phases[0] if phases else "step.begin"

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from chaos.base import registry as registries
 from chaos.base.registry import RegistryError
@@ -19,6 +19,9 @@ from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.hazard import Hazard
 from chaos.plan.rules.parameters import Parameters
 from chaos.scenario.models.scenario import Scenario
+
+if TYPE_CHECKING:
+    from chaos.platforms.kubernetes.rbac import Rule
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,9 @@ class Victim:
         return replace(self.identity, node=None)
 
 
+AGENT = "is made by the agent inside the rank, which has to be there when the rank starts"
+
+
 class FaultKind(ABC):
     """One kind of fault. Each kind derives from it, and has what stands here unless it says otherwise."""
 
@@ -67,6 +73,50 @@ class FaultKind(ABC):
 
     signal: int | None = None
     """The signal that it sends, which is recorded with the act; None for faults that send none."""
+
+    parameters: Parameters | None = None
+    """Its parameters by their names: the plan refuses any other. None where the plan looks at them by a rule."""
+
+    asks: Asks | None = None
+    """Where its ranks must be: the plan refuses triggers at which it cannot be made. None: it is made at any moment."""
+
+    hazard: Hazard | None = None
+    """What it may disturb beside its job, and how that is put back: a scenario must allow it by name."""
+
+    means: str = "agent"
+    """What it acts on, one of :data:`chaos.platforms.means.MEANS`; a platform says which of them it can carry."""
+
+    needs: tuple[str, ...] = ()
+    """Names of probes (:mod:`chaos.doctor`) that must succeed where the job runs."""
+
+    chosen_by: str | None = None
+    """The probe that tells by which of several ways it is made; None where there is one way."""
+
+    changes_nodes: bool = False
+    """Whether it changes a node of a cluster, which the scenario must name."""
+
+    rights: tuple[Rule, ...] = ()
+    """What it does in a cluster beside what every run does."""
+
+    from_outside: bool = False
+    """Whether it needs nothing but a rank's process, so that it is made in an attached job too.
+
+    Where it lasts, it is one that is :class:`StillShown`.
+    """
+
+    needs_from_start: str = AGENT
+    """What a job must have from its start for this kind, where it cannot be made in an attached job."""
+
+    of_machine: bool = False
+    """Whether it lies on the machine, once for all ranks of an attached job."""
+
+    said_by: str = ""
+    """Who says its evidence in an attached job; empty: the kernel."""
+
+    def effect_in(self, scenario: Scenario) -> str:
+        """Its effect on the job of this scenario, where that depends on where the job lives."""
+        del scenario
+        return self.effect
 
     @abstractmethod
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
@@ -80,6 +130,20 @@ class FaultKind(ABC):
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Proof that it is done, None as long as there is none. Raises FaultMissed when there never will be."""
 
+    def lacking(self, victim: Victim) -> str:
+        """What its evidence lacks, in words; empty where it cannot say. It is asked when the deadline has expired."""
+        del victim
+        return ""
+
+    def in_running_job(self) -> FaultKind | None:
+        """The kind as it is made in an attached job; None where it cannot be made there."""
+        return self if self.from_outside else None
+
+
+def needed_from_start(kind: FaultKind) -> str | None:
+    """What a job must have from its start for a kind; None where it can be made in an attached job too."""
+    return kind.needs_from_start if kind.in_running_job() is None else None
+
 
 def fault_kind(name: str) -> FaultKind:
     """The fault kind of that name. Raises RegistryError where it cannot be loaded, UnknownName where there is none."""
@@ -91,41 +155,6 @@ def fault_kind(name: str) -> FaultKind:
             "its class has to derive from chaos.faults.kind.FaultKind (docs/extending.md)"
         )
     return kind
-
-
-@runtime_checkable
-class Hazardous(Protocol):
-    """A kind of fault that may disturb more than its job. A scenario must allow it by name."""
-
-    @property
-    def hazard(self) -> Hazard:
-        """What it may do, and how that is put back."""
-
-
-@runtime_checkable
-class Parametrised(Protocol):
-    """A kind of fault that says which parameters it has. The plan refuses what is none of them."""
-
-    @property
-    def parameters(self) -> Parameters:
-        """Each by its name."""
-
-
-@runtime_checkable
-class Asking(Protocol):
-    """A kind of fault that cannot be made at any moment. The plan refuses triggers at which it cannot."""
-
-    @property
-    def asks(self) -> Asks:
-        """Where its ranks must be."""
-
-
-@runtime_checkable
-class Placed(Protocol):
-    """A kind of fault whose effect depends on where the job lives."""
-
-    def effect_in(self, scenario: Scenario) -> str:
-        """Its effect on the job of this scenario."""
 
 
 @runtime_checkable
@@ -174,14 +203,6 @@ def shows_when_let_go(kind: FaultKind) -> bool:
 
 
 @runtime_checkable
-class Lacking(Protocol):
-    """A kind of fault that can say what its evidence lacks. It is asked when the deadline has expired."""
-
-    def lacking(self, victim: Victim) -> str:
-        """What was seen last, in words."""
-
-
-@runtime_checkable
 class StillShown(Protocol):
     """A kind of fault that holds until the harness ends it, and is looked at again just before: it may have vanished.
 
@@ -206,19 +227,10 @@ class LookedAt(StillShown, Protocol):
 
 
 @runtime_checkable
-class AlsoRunning(Protocol):
-    """A kind of fault that is made in another way in a job that runs already."""
-
-    def in_running_job(self) -> FaultKind | None:
-        """The kind for such a job; None where it cannot be made there."""
-
-
-@runtime_checkable
 class Aimed(Protocol):
     """A kind of fault for running jobs that hits what has to be found first: a file, connections.
 
-    ``outlives_ranks = True`` says that it is there also when its rank has ended, ``said_by`` whose word its evidence
-    is.
+    ``outlives_ranks = True`` says that it is there also when its rank has ended.
     """
 
     def aimed(self, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> FaultKind:
@@ -226,37 +238,6 @@ class Aimed(Protocol):
 
     def shown(self) -> list[dict[str, Any]]:
         """What would be hit: plain data, for each rank."""
-
-
-AGENT = "is made by the agent inside the rank, which has to be there when the rank starts"
-
-
-def needed_from_start(kind: FaultKind) -> str | None:
-    """What a job must have from its start for this kind of fault; None when a job that runs already can be hit too.
-
-    A kind that needs nothing but a rank's process has the attribute ``from_outside = True``. Where it lasts, it is one
-    that is :class:`StillShown`; where it lies on the machine, once for all ranks, it has ``of_machine = True``. Another
-    one that needs no agent says in ``needs_from_start`` what it needs instead.
-    """
-    if in_running_job(kind) is not None:
-        return None
-    return str(getattr(kind, "needs_from_start", AGENT))
-
-
-def in_running_job(kind: FaultKind) -> FaultKind | None:
-    """The kind as it is made in a job that runs already; None where it cannot be made there."""
-    if getattr(kind, "from_outside", False):
-        return kind
-    return kind.in_running_job() if isinstance(kind, AlsoRunning) else None
-
-
-def means_of(kind: FaultKind) -> str:
-    """What a kind of fault acts on, by its attribute ``means``; a platform says which of them it can carry.
-
-    ``agent`` (a rank, through the agent in it; the default), ``process`` (by a signal), ``files`` and ``mounts`` (of
-    the job), ``node``, ``names``, ``network``, ``device``, ``host``.
-    """
-    return str(getattr(kind, "means", "agent"))
 
 
 class FaultMissed(RuntimeError):

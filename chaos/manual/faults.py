@@ -7,7 +7,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 from chaos.base.families import Member
-from chaos.faults.kind import Asking, Hazardous, Lasting, Parametrised, Preparing
+from chaos.faults.kind import Lasting, Preparing, fault_kind
 from chaos.manual.prose import cell, doc_of, markdown, module_doc, own_points
 from chaos.manual.shipped import shipped_scenarios, some
 
@@ -43,14 +43,11 @@ def _first(point: EntryPoint | Member) -> str:
 
 
 def _section(point: EntryPoint | Member, scenarios: list[str]) -> str:
-    kind = point.load()
+    kind = fault_kind(point.name)
     rows = []
-    if isinstance(kind, Parametrised):
-        for name, one in kind.parameters.items():
-            left_out = (
-                "required" if one.required else f"default {one.default}" if one.default is not None else "optional"
-            )
-            rows.append((f"`{name}`", cell(f"{one.about}; {one.range}; {left_out}")))
+    for name, one in (kind.parameters or {}).items():
+        left_out = "required" if one.required else f"default {one.default}" if one.default is not None else "optional"
+        rows.append((f"`{name}`", cell(f"{one.about}; {one.range}; {left_out}")))
     rows += [
         ("made by", doc_of(kind, "inject")),
         ("evidence", doc_of(kind, "evidence")),
@@ -58,15 +55,17 @@ def _section(point: EntryPoint | Member, scenarios: list[str]) -> str:
     ]
     if isinstance(kind, Preparing):
         rows.append(("before the job", f"{doc_of(kind, 'prepare')} {doc_of(kind, 'prepare_steps')}"))
-    if isinstance(kind, Asking):
+    if kind.asks is not None:
         phases = "" if kind.asks.phases is None else f", at {' or '.join(f'`{one}`' for one in kind.asks.phases)}"
         handlers = ", or at a handler of the SDK" if kind.asks.handlers else ""
         rows.append(("place", f"in the rank, which the agent holds{phases}{handlers}"))
     if isinstance(kind, Lasting):
         rows.append(("lasts", doc_of(kind, "lasts")))
-    if needs := getattr(kind, "needs", ()):
-        rows.append(("needs", f"{', '.join(f'`{need}`' for need in needs)} (`chaos doctor` tells whether it is there)"))
-    if isinstance(kind, Hazardous):
+    if kind.needs:
+        rows.append(
+            ("needs", f"{', '.join(f'`{need}`' for need in kind.needs)} (`chaos doctor` tells whether it is there)")
+        )
+    if kind.hazard is not None:
         words = f"{kind.hazard.risk}: {kind.hazard.disturbs} ({kind.hazard.undone}). Allowed by name only (`allow`)"
         rows.append(("risk", cell(words)))
     else:

@@ -1,4 +1,4 @@
-"""What a fault kind may act on (:func:`chaos.faults.kind.means_of`), and a platform carry: the words for it."""
+"""What a fault kind may act on (:class:`chaos.faults.kind.FaultKind`), and a platform carry: the words for it."""
 
 from __future__ import annotations
 

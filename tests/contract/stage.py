@@ -98,7 +98,7 @@ def local(kind: FaultKind, run: RunDirectory, command: tuple[str, ...] = ("sleep
         beside = [str(one) for one in sorted((root / DIRECTORY).rglob("*")) if one.is_file() and is_held(one)]
         return {"mounts": mounts_at(storage), "beside": beside, **_saved(storage), **_process(job)}
 
-    lacking = [f"{one.need}: {one.seen}" for one in probe(getattr(kind, "needs", ()), Machine()) if not one.ok]
+    lacking = [f"{one.need}: {one.seen}" for one in probe(kind.needs, Machine()) if not one.ok]
     context = UndoContext(run.token, SYSTEM_CLOCK)
     stage = Stage(kind, run, victim, job, context, seen, lambda: job.stop(0), ", ".join(lacking))
     try:

@@ -17,8 +17,7 @@ from typing import Any, cast
 import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
-from chaos.base.registry import registry
-from chaos.faults.kind import FaultKind, Victim, means_of
+from chaos.faults.kind import FaultKind, Victim, fault_kind
 from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_open_steps
 from chaos.heal.undo_nodes import NodesByUndoSteps
 from chaos.machine.job.protocol import Job
@@ -66,10 +65,10 @@ def on_a_node(kind: FaultKind, run: RunDirectory) -> Iterator[Stage]:
         def seen() -> dict[str, Any]:
             engine = {"status": container.status, "joined": set(container.joined), "limits": container.limited}
             assert victim.storage is not None
-            cut = node.names_cut() if means_of(kind) == "names" else []
+            cut = node.names_cut() if kind.means == "names" else []
             return {**engine, "mounts": mounts_at(victim.storage, container.pid), "cut": cut}
 
-        unnamed = means_of(kind) == "names" and "nameserver" not in Path("/etc/resolv.conf").read_text()
+        unnamed = kind.means == "names" and "nameserver" not in Path("/etc/resolv.conf").read_text()
         lacking = "this machine has no resolver of names" if unnamed else there.not_made
         yield Stage(kind, run, victim, cast(Job, Nodes(node)), context, seen, not_made=lacking)
 
@@ -164,7 +163,7 @@ STAGES = {
     "names": on_a_node,
     "host": on_a_host,
 }
-"""By what a kind acts on (:func:`chaos.faults.kind.means_of`), but for a cluster and the network."""
+"""By what a kind acts on (:class:`chaos.faults.kind.FaultKind`), but for a cluster and the network."""
 
 
 @dataclass(frozen=True)
@@ -177,8 +176,8 @@ class Surroundings:
 
 def stage_of(name: str, run: RunDirectory, around: Surroundings) -> AbstractContextManager[Stage]:
     """The stage for a kind."""
-    kind: FaultKind = registry("faults").load(name)
-    means = means_of(kind)
+    kind = fault_kind(name)
+    means = kind.means
     if means in ("pod", "cluster", "mesh"):
         return in_a_cluster(kind, run, around.cluster())
     if means == "network":

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from chaos.base.registry import registry
 from chaos.cli.main import entry
 from chaos.faults.example import example, written
-from chaos.faults.kind import Asking
+from chaos.faults.kind import fault_kind
 from chaos.plan.schedule import EFFECTS
 from tests.contract.planning import plans_of, write_files
 from tests.kit.every_fault import kinds
@@ -30,14 +29,14 @@ def beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("kind", kinds())
 def test_it_is_registered_by_its_own_name(kind: str) -> None:
-    assert registry("faults").load(kind).name == kind
+    assert fault_kind(kind).name == kind
 
 
 @pytest.mark.parametrize("kind", kinds())
 def test_the_plan_knows_its_effect_and_where_it_can_be_made(kind: str) -> None:
-    loaded = registry("faults").load(kind)
+    loaded = fault_kind(kind)
     assert loaded.effect in EFFECTS
-    if isinstance(loaded, Asking):
+    if loaded.asks is not None:
         assert loaded.asks.phases is None or loaded.asks.phases
 
 
@@ -46,7 +45,7 @@ def test_chaos_plan_of_its_example_names_it(
     kind: str, beside: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(beside)
-    Path("example.yaml").write_text(written(example(registry("faults").load(kind), 1, 2)))
+    Path("example.yaml").write_text(written(example(fault_kind(kind), 1, 2)))
     code, said = entry(["plan", "example.yaml"]), capsys.readouterr()
     assert code == 0, said.err
     assert re.search(rf"^  \S+: {kind} on ", said.out, re.M), said.out
@@ -54,7 +53,7 @@ def test_chaos_plan_of_its_example_names_it(
 
 @pytest.mark.parametrize("kind", kinds())
 def test_its_example_has_the_rank_whatever_the_size_of_the_job(kind: str, beside: Path) -> None:
-    loaded = registry("faults").load(kind)
+    loaded = fault_kind(kind)
     for rank, size in SIZES:
         for plan in plans_of(written(example(loaded, rank, size)), beside):
             (fault,) = [one for one in plan.faults if one.kind == kind]

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from chaos.base.registry import registry
 from chaos.base.wait import wait_for
-from chaos.faults.kind import FaultMissed
+from chaos.faults.kind import FaultMissed, fault_kind
 from chaos.heal.undo import after_processes
 from chaos.heal.undo_of_families import attached_form
 from chaos.history.ledger import UndoStep
@@ -33,12 +32,7 @@ NOT_SHOWN = {
 ENDS = ("death", "termination")
 """Effects after which there is nobody to put anything back of."""
 
-IN_RUNNING_JOBS = [
-    kind
-    for kind in kinds()
-    if getattr(registry("faults").load(kind), "from_outside", False)
-    and registry("faults").load(kind).effect not in ENDS
-]
+IN_RUNNING_JOBS = [kind for kind in kinds() if fault_kind(kind).from_outside and fault_kind(kind).effect not in ENDS]
 """Kinds that are made in such a job as in any other, and leave something to put back."""
 
 STAYS = {"lose-checkpoint": {"files"}}

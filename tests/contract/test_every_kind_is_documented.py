@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from chaos.base.registry import registry
-from chaos.faults.kind import Hazardous, Parametrised
+from chaos.faults.kind import fault_kind
 from chaos.manual.prose import cell, own_points
 from chaos.scenario.find import iter_scenarios
 from chaos.scenario.models.scenario import Scenario
@@ -31,8 +30,8 @@ def test_it_says_what_it_is_on_ascend_how_it_is_made_what_proves_it_and_what_und
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_tells_each_parameter_with_its_range(kind: str) -> None:
-    loaded = registry("faults").load(kind)
-    known = loaded.parameters if isinstance(loaded, Parametrised) else {}
+    loaded = fault_kind(kind)
+    known = loaded.parameters or {}
     assert {name for name in rows(kind) if name.startswith("`")} == {f"`{name}`" for name in known}
     for name, parameter in known.items():
         assert parameter.about
@@ -47,6 +46,6 @@ def test_it_names_a_scenario_where_one_shows_it(kind: str) -> None:
 
 
 def test_the_reference_lists_all_kinds_that_must_be_allowed_by_name() -> None:
-    hazardous = [kind for kind in kinds() if isinstance(registry("faults").load(kind), Hazardous)]
+    hazardous = [kind for kind in kinds() if fault_kind(kind).hazard is not None]
     described = str(Scenario.model_fields["allow"].description)
     assert described.endswith(f"allowed by name: {', '.join(hazardous)}.")

@@ -72,10 +72,10 @@ def command(
     harness failed, 64 nothing was done (bad usage, no such job or rank),
     130 interrupted.
     """
-    from chaos.faults.kind import StillShown, fault_kind, in_running_job
+    from chaos.faults.kind import StillShown, fault_kind
 
     loaded = fault_kind(kind)
-    fault = in_running_job(loaded) or loaded
+    fault = loaded.in_running_job() or loaded
     seconds = _seconds(duration, fault)
     job, chosen = _chosen(name, ranks)
     _refuse_what_needs_more(fault, job, chosen)
@@ -196,10 +196,9 @@ def _refuse_what_needs_more(fault: FaultKind, job: RunningJob, chosen: list[JobP
 
 def _parameters(fault: FaultKind, settings: dict[str, str], seconds: float | None) -> dict[str, Any]:
     """What the fault is to be like. How long it lasts is told by --for; a kind that limits that has it here too."""
-    from chaos.plan.rules.parameters import Parameters
     from chaos.scenario.errors import suggest
 
-    known: Parameters = getattr(fault, "parameters", {})
+    known = fault.parameters or {}
     own = [name for name in known if name != _SECONDS]
     if _SECONDS in settings and _SECONDS in known:
         raise click.UsageError(f"--set {_SECONDS}: how long {fault.name} lasts is said by --for TIME")
@@ -233,7 +232,7 @@ def _value(text: str) -> object:
 def _refuse_what_this_machine_lacks(fault: FaultKind) -> None:
     from chaos.doctor import Machine, probe
 
-    missing = [one for one in probe(getattr(fault, "needs", ()), Machine()) if not one.ok]
+    missing = [one for one in probe(fault.needs, Machine()) if not one.ok]
     if missing:
         told = "; ".join(f"{one.need}: {one.seen}. {one.advice}" for one in missing)
         raise click.UsageError(f"{fault.name} cannot be made on this machine: {told}")

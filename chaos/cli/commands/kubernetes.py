@@ -100,7 +100,7 @@ def rights(scenario: Path, account_namespace: str | None) -> int:
 def rights_of(scenario: Scenario) -> tuple[rbac.Rule, ...]:
     """What the fault kinds of a scenario do in a cluster, beside what every run does."""
     kinds = sorted({fault.kind for fault in scenario.faults})
-    return tuple(rule for kind in kinds for rule in getattr(fault_kind(kind), "rights", ()))
+    return tuple(rule for kind in kinds for rule in fault_kind(kind).rights)
 
 
 def _load(path: Path) -> Scenario:

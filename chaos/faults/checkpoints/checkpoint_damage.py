@@ -62,8 +62,9 @@ class Damage(FaultKind):
     check: Check = lambda hit, victim: None
     """Whether the file may be hit: another one may have been put there since it was found."""
     effect: str = "damaged checkpoint"
-    needs_from_start: str = FROM_START
-    means: str = "files"
+
+    needs_from_start = FROM_START
+    means = "files"
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """Put the original back, unless the job has saved another file there. Raises FaultMissed without a file."""

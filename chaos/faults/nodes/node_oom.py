@@ -27,8 +27,8 @@ class NodeOutOfMemory(OwnEnd):
     """Lowers the memory limit of a whole node until its ranks run into it. On Ascend: a pod whose memory limit is too
     low for all of its ranks, as when they gather a checkpoint together."""
 
-    means: str = MEANS
-    needs_from_start: str = NEEDS_NODES
+    means = MEANS
+    needs_from_start = NEEDS_NODES
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """Give each node the memory of its host back."""

@@ -33,8 +33,8 @@ _MEBIBYTE = 1 << 20
 class OutOfMemory(OwnEnd):
     """Lets the rank run into the limit of a control group."""
 
-    needs: tuple[str, ...] = ("memory-group",)
-    means: str = "resources"
+    needs = ("memory-group",)
+    means = "resources"
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """Remove the control group of each rank, once its process has ended."""

@@ -26,10 +26,8 @@ class OwnEnd(InRank):
     parameters: Parameters = field(default_factory=dict)
     effect: str = "death"
 
-    @property
-    def asks(self) -> Asks:
-        """The rank must be held: nobody can do it from outside."""
-        return Asks()
+    asks = Asks()
+    """The rank must be held: nobody can do it from outside."""
 
     def order(self, victim: Victim) -> dict[str, Any]:
         """The act."""

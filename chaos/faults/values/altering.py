@@ -16,18 +16,16 @@ from chaos.plan.rules.parameters import Parameters
 
 @dataclass(frozen=True)
 class Altering(InRank):
-    """A fault kind that changes a value inside the rank. ``what`` is changed, unless the scenario says ``where``."""
+    """A fault kind that changes a value inside the rank, held just before the value is used.
+
+    ``what`` is changed, unless the scenario says ``where``.
+    """
 
     name: str
     what: str
-    phases: tuple[str, ...]
+    asks: Asks
     parameters: Parameters = field(default_factory=dict)
     effect: str = SILENT
-
-    @property
-    def asks(self) -> Asks:
-        """The rank must be held just before the value is used."""
-        return Asks(phases=self.phases, handlers=False)
 
     def order(self, victim: Victim) -> dict[str, Any]:
         """What is to be changed, and how."""

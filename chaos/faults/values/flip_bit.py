@@ -19,12 +19,13 @@ from types import MappingProxyType
 
 from chaos.faults.values.altering import Altering
 from chaos.plan.corruption import PLACES
+from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.parameters import Parameter
 
 KIND = Altering(
     "flip-bit",
     "gradient",
-    tuple(PLACES.values()),
+    Asks(phases=tuple(PLACES.values()), handlers=False),
     MappingProxyType(
         {
             "where": Parameter("what is hit", words=tuple(PLACES), default="gradient"),

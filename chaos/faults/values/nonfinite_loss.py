@@ -14,6 +14,7 @@ from types import MappingProxyType
 from chaos.faults.kind import Victim
 from chaos.faults.values.altering import Altering
 from chaos.machine.job.protocol import Job
+from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.parameters import Parameter
 
 
@@ -33,6 +34,6 @@ def _with_default(victim: Victim) -> Victim:
 KIND = NonfiniteLoss(
     "nonfinite-loss",
     "loss",
-    ("forward",),
+    Asks(phases=("forward",), handlers=False),
     MappingProxyType({"value": Parameter("the loss", words=("nan", "inf"), default="nan")}),
 )

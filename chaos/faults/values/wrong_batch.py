@@ -9,5 +9,6 @@ ranks.
 from __future__ import annotations
 
 from chaos.faults.values.altering import Altering
+from chaos.plan.rules.asks import Asks
 
-KIND = Altering("wrong-batch", "batch", ("forward",))
+KIND = Altering("wrong-batch", "batch", Asks(phases=("forward",), handlers=False))

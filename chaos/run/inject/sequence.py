@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chaos.base.wait import Patience
-from chaos.faults.kind import FaultKind, Lacking, Victim
+from chaos.faults.kind import FaultKind, Victim
 from chaos.heal.undo import healable
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.machine.job.protocol import Job
@@ -78,5 +78,4 @@ class FaultSequence:
             shown = self.kind.evidence(self.job, victim)
             return None if shown is None else (now, shown)
 
-        lacking = functools.partial(self.kind.lacking, victim) if isinstance(self.kind, Lacking) else ""
-        return self.patience(f"evidence of {self.called}", look, lacking)
+        return self.patience(f"evidence of {self.called}", look, functools.partial(self.kind.lacking, victim))

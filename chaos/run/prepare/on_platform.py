@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaos.faults.kind import fault_kind, means_of
+from chaos.faults.kind import fault_kind
 from chaos.platforms.kind import PlatformKind, platform_kind, platform_kinds
 from chaos.platforms.means import MEANS, NETWORK, WHOLE_NODES
 from chaos.scenario.errors import Problem, printable
@@ -55,7 +55,7 @@ def platform_of(scenario: Scenario) -> PlatformKind:
     Where the scenario or a fault of it asks for a network between nodes it is one whose nodes have such a network.
     """
     kind = named_platform(scenario)
-    wanted = scenario.cluster.network or any(means_of(fault_kind(fault.kind)) == NETWORK for fault in scenario.faults)
+    wanted = scenario.cluster.network or any(fault_kind(fault.kind).means == NETWORK for fault in scenario.faults)
     return platform_kind(kind.network) if wanted and kind.network is not None else kind
 
 
@@ -106,12 +106,12 @@ def _fault_problems(platform: PlatformKind, scenario: Scenario, number: int) -> 
     """What keeps a fault from being made there: a key of it, a message and a hint."""
     fault = scenario.faults[number]
     kind = fault_kind(fault.kind)
-    means = means_of(kind)
+    means = kind.means
     if means not in platform.carries:
         yield "kind", *_not_carried(platform, fault.kind, means)
     elif means in WHOLE_NODES and fault.target.node is None:
         yield "target", f"{fault.kind} hits whole nodes, with all of their ranks", "give the target as node: N"
-    elif getattr(kind, "changes_nodes", False) and not platform.changeable(scenario):
+    elif kind.changes_nodes and not platform.changeable(scenario):
         message = f"{fault.kind} changes a node of the cluster, and the scenario names none that may be changed"
         yield "kind", message, f"name them in cluster.{platform.settings}.nodes"
     elif means == NETWORK and scenario.cluster.nodes < 2:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from chaos.base.registry import UnknownName, registry
 from chaos.doctor import BASE, INTERFACE, OWN_AGENT, Machine, needs_of, probe
-from chaos.faults.kind import Asking, FaultKind, Hazardous, Lasting, Parametrised, Placed, fault_kind
+from chaos.faults.kind import FaultKind, Lasting, fault_kind
 from chaos.jobs.kind import Configured, Examined, NamesFiles, NeedsByScenario
 from chaos.jobs.switches import switch_problems, switch_remarks, switched_by_environment
 from chaos.plan.build import build_plan
@@ -156,7 +156,7 @@ def _chosen(plan: Plan, scenario: Scenario, faults: Mapping[str, FaultKind], mac
             "says it there."
         )
     for fault in plan.faults:
-        need = getattr(faults[fault.kind], "chosen_by", None)
+        need = faults[fault.kind].chosen_by
         if need is None:
             continue
         if need in met:
@@ -174,10 +174,10 @@ def kinds_of(scenario: Scenario) -> Mapping[str, FaultKind]:
 def planned_kind(kind: FaultKind, scenario: Scenario) -> PlannedKind:
     """What the plan of this scenario has to know of a kind."""
     return PlannedKind(
-        kind.effect_in(scenario) if isinstance(kind, Placed) else kind.effect,
-        hazard=kind.hazard if isinstance(kind, Hazardous) else None,
-        parameters=kind.parameters if isinstance(kind, Parametrised) else None,
-        asks=kind.asks if isinstance(kind, Asking) else None,
+        kind.effect_in(scenario),
+        hazard=kind.hazard,
+        parameters=kind.parameters,
+        asks=kind.asks,
         lasting=isinstance(kind, Lasting),
     )
 
@@ -229,9 +229,7 @@ def needs_of_scenario(scenario: Scenario) -> tuple[str, ...]:
     needs = (
         *needs_of_job(scenario),
         *_needs_of_platform(scenario),
-        *needs_of(
-            *kinds_of(scenario).values(),
-        ),
+        *needs_of(*kinds_of(scenario).values()),
         *device,
     )
     needs = tuple(need for need in needs if need not in _met_by_platform(scenario))

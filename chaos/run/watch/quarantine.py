@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from chaos.faults.kind import FaultKind, Hazardous
+from chaos.faults.kind import FaultKind
 from chaos.history.writer import HistoryWriter
 from chaos.machine.ascend.quarantine import Quarantine, quarantined, what_to_do
 from chaos.machine.linux.commands import Commands
@@ -23,7 +23,7 @@ def watching_quarantine(
     ``kinds`` are those of the faults that are made. ``nodes`` are the nodes' names in the cluster, which this machine
     asks of all of them.
     """
-    if not any(isinstance(kind, Hazardous) and kind.hazard.device for kind in kinds):
+    if not any(kind.hazard is not None and kind.hazard.device for kind in kinds):
         yield
         return
     before = _ask(nodes, commands)

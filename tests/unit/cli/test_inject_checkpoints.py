@@ -14,11 +14,10 @@ from typing import Any
 import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
-from chaos.base.registry import registry
 from chaos.base.wait import wait_for
 from chaos.faults.checkpoints.file_content import unfinished_place
 from chaos.faults.checkpoints.running_checkpoint import RESTORE_ADOPTED, RunningCheckpoint
-from chaos.faults.kind import FaultMissed, Victim, in_running_job
+from chaos.faults.kind import FaultMissed, Victim, fault_kind
 from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_step
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import read_history
@@ -252,7 +251,7 @@ def process(job: OwnJob) -> JobProcess:
 
 
 def bound(kind: str, process: JobProcess, **parameters: Any) -> RunningCheckpoint:
-    found = in_running_job(registry("faults").load(kind))
+    found = fault_kind(kind).in_running_job()
     assert isinstance(found, RunningCheckpoint)
     return found.aimed([process], parameters)
 

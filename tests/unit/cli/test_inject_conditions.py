@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from chaos.base.registry import registry
 from chaos.base.wait import wait_for
 from chaos.doctor import Machine, probe
+from chaos.faults.kind import fault_kind
 from chaos.history.ledger import Ledger
 from chaos.history.reader import read_history
 from chaos.machine.linux.cgroup import cpu_hierarchy, group_of
@@ -42,7 +42,7 @@ EVERY_DAY = ("cpu-load", "cpu-quota", "fd-limit", "freeze")
 def kind(request: pytest.FixtureRequest) -> str:
     """Each condition that this machine can make."""
     name = str(request.param)
-    needs = getattr(registry("faults").load(name), "needs", ())
+    needs = fault_kind(name).needs
     if missing := [one for one in probe(needs, Machine()) if not one.ok]:
         pytest.skip(f"{name} needs {missing[0].need}: {missing[0].seen}")
     return name

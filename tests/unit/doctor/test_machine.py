@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -77,10 +78,11 @@ def test_an_unknown_need_is_an_error(tmp_path: Path) -> None:
 
 
 def test_needs_are_those_of_all_parts_after_the_base() -> None:
+    @dataclass(frozen=True)
     class Kind:
-        needs = ("mindspore",)
+        needs: tuple[str, ...]
 
-    assert needs_of(Kind(), object()) == (*BASE, "mindspore")
+    assert needs_of(Kind(("mindspore",)), Kind(()), Kind(("npu",))) == (*BASE, "mindspore", "npu")
 
 
 def test_the_deep_probe_reports_what_the_import_says(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chaos.base.registry import registry
-from chaos.faults.kind import Asking, Parametrised
+from chaos.faults.kind import fault_kind
 from chaos.plan.points import PHASE_ORDER
 from chaos.plan.recovery.mechanism import UNKNOWN_ERROR
 from chaos.plan.traits import JobTraits
@@ -27,7 +27,7 @@ def fault(kind: str, trigger: dict[str, Any] | None = None, **parameters: Any) -
 @pytest.fixture
 def real(plan: Planner) -> Planner:
     """The planner with the registered kinds' own effects and demands."""
-    loaded = {name: registry("faults").load(name) for name in KINDS}
+    loaded = {name: fault_kind(name) for name in KINDS}
     plan.traits = JobTraits(
         frozenset(PHASE_ORDER),
         "mindspore",
@@ -35,8 +35,8 @@ def real(plan: Planner) -> Planner:
         alters=frozenset({"gradient", "weight", "activation", "batch", "loss"}),
     )
     plan.effects = {**EFFECTS, **{name: kind.effect for name, kind in loaded.items()}}
-    plan.parameters = {name: kind.parameters for name, kind in loaded.items() if isinstance(kind, Parametrised)}
-    plan.asks = {name: kind.asks for name, kind in loaded.items() if isinstance(kind, Asking)}
+    plan.parameters = {name: kind.parameters for name, kind in loaded.items() if kind.parameters is not None}
+    plan.asks = {name: kind.asks for name, kind in loaded.items() if kind.asks is not None}
     return plan
 
 

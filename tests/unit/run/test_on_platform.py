@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from chaos.base.registry import registry
-from chaos.faults.kind import means_of
 from chaos.platforms.docker.kind import KIND
 from chaos.run.prepare.on_platform import on_platform, platform_problems
 from chaos.run.prepare.prepare import known_names, plan_cell
@@ -120,7 +119,7 @@ def test_no_kind_that_nodes_carry_takes_a_pid_of_a_node_for_one_of_this_host() -
     faults = registry("faults")
     for name in faults.names():
         kind = faults.load(name)
-        if means_of(kind) in KIND.carries and name not in asks_the_job | asks_the_node:
+        if kind.means in KIND.carries and name not in asks_the_job | asks_the_node:
             source = Path(inspect.getfile(type(kind))).read_text("utf-8")
             assert "identity.pid" not in source, name
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaos.base.registry import registry
+from chaos.faults.kind import fault_kind
 from chaos.platforms.kubernetes import rbac
 from chaos.scenario.models.kubernetes import Kubernetes
 
@@ -31,13 +31,13 @@ BESIDE = {
 @pytest.mark.parametrize("kind", BESIDE)
 def test_a_kind_has_the_rights_that_it_needs_and_no_more(kind: str) -> None:
     settings = Kubernetes.model_validate({"namespace": "train", "image": "none", "nodes": ["worker-1"]})
-    rules = rbac.rules(settings, getattr(registry("faults").load(kind), "rights", ()))
+    rules = rbac.rules(settings, fault_kind(kind).rights)
     assert {(rule.plural, verb) for rule in rules for verb in rule.verbs} == ALWAYS | BESIDE[kind]
 
 
 def test_nodes_are_named_and_clusterd_s_list_is_read_alone() -> None:
     settings = Kubernetes.model_validate({"namespace": "train", "image": "none", "nodes": ["worker-1"]})
-    rights = (*registry("faults").load("node-cordon").rights, *registry("faults").load("public-fault").rights)
+    rights = (*fault_kind("node-cordon").rights, *fault_kind("public-fault").rights)
     made = rbac.manifests(settings, rights)
     (nodes,) = (one for one in made if one["kind"] == "ClusterRole")
     assert {tuple(rule["resourceNames"]) for rule in nodes["rules"]} == {("worker-1",)}
