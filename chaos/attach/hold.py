@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from chaos.attach.outcome import Hit
 from chaos.base.clock import Clock
-from chaos.faults.kind import FaultMissed, StillShown, Victim
+from chaos.faults.behaviours import StillShown
+from chaos.faults.kind import FaultMissed, Victim
 from chaos.machine.running.adopted import AdoptedJob
 from chaos.run.inject.fault_record import FaultRecord
 
@@ -20,14 +21,12 @@ _AS_LANDED = ("group", "limit")
 
 @dataclass(frozen=True)
 class Holding:
-    """Looks at a fault that has landed while it lasts. ``signal`` is its kind's, ``held`` holds the ranks."""
+    """Looks at a fault that has landed while it lasts. ``held`` holds the ranks."""
 
     kind: StillShown
-    signal: int | None
     held: AdoptedJob
     record: FaultRecord
     clock: Clock
-    outlives_ranks: bool
 
     def wait(self, landed: Mapping[int, tuple[Hit, Victim]], seconds: float | None) -> dict[int, str]:
         """Wait until the time is over, or the fault holds in no rank any more.
@@ -51,14 +50,14 @@ class Holding:
 
     @property
     def _stops(self) -> bool:
-        return self.signal == signal.SIGSTOP
+        return self.kind.signal == signal.SIGSTOP
 
     def _over(self, hit: Hit, victim: Victim) -> str | None:
         """How the fault has ended in a rank before it was undone; None while it holds."""
         state = self.held.state(hit.process.identity)
         if self._stops:
             return None if state == "stopped" else f"{'continued' if state == 'alive' else 'ended'} by somebody else"
-        if state in ("gone", "zombie") and not self.outlives_ranks:
+        if state in ("gone", "zombie") and not self.kind.outlives_ranks:
             return "the rank has ended"
         try:
             shown = self.kind.still(self.held, victim)

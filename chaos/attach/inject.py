@@ -20,8 +20,9 @@ from chaos.attach.outcome import Hit, Injected, plain
 from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.base.wait import DeadlineExpired, Patience
 from chaos.checks.injection.proof_registry import why_unproven
+from chaos.faults.behaviours import StillShown
 from chaos.faults.checkpoints.running_checkpoint import own_directories
-from chaos.faults.kind import FaultKind, FaultMissed, StillShown, Victim
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.heal.undo import CannotUndo, UndoContext, Undone
 from chaos.heal.undo_of_families import attached_form
 from chaos.history.ledger import UndoStep
@@ -205,8 +206,7 @@ class _Injection:
         self, kind: StillShown, hits: Sequence[Hit], victims: Mapping[int, Victim], seconds: float | None
     ) -> list[Hit]:
         """Hold the fault where it has landed, and return the hits with how it ended early."""
-        outlives = bool(getattr(kind, "outlives_ranks", False))
-        holding = Holding(kind, self._kind.signal, self._held, self._record, self._clock, outlives)
+        holding = Holding(kind, self._held, self._record, self._clock)
         landed = {hit.process.pid: (hit, victims[hit.process.pid]) for hit in hits if hit.outcome == "landed"}
         early = holding.wait(landed, seconds)
         return [replace(hit, why=early.get(hit.process.pid, hit.why)) for hit in hits]

@@ -21,7 +21,7 @@ MANY = 16
 
 
 def _targets(fault: FaultKind) -> list[dict[str, Any]]:
-    from chaos.faults.kind import Aimed
+    from chaos.faults.behaviours import Aimed
 
     return fault.shown() if isinstance(fault, Aimed) else []
 

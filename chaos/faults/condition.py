@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from chaos.faults.kind import FaultKind, Victim
+from chaos.faults.behaviours import Lasting, StillShown
+from chaos.faults.kind import Victim
 from chaos.machine.job.protocol import Job
 from chaos.plan.rules.parameters import Parameter
 
@@ -25,11 +26,11 @@ LASTS: Mapping[str, Parameter] = MappingProxyType({"seconds": SECONDS})
 """The parameter that all of them have."""
 
 
-class Condition(FaultKind):
-    """The part of the protocol that is the same for all: effect, duration, and no answer to what a rank does."""
+class Condition(Lasting, StillShown):
+    """The part that is the same for all: effect, duration, and no answer to what a rank does."""
 
     effect = "none"
-    seen_at_once = True
+    shows_when_let_go = False
     ends_by_undo = True
 
     @abstractmethod

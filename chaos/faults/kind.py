@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 from chaos.base import registry as registries
 from chaos.base.registry import RegistryError
@@ -14,7 +14,6 @@ from chaos.history.ledger import UndoStep
 from chaos.machine.ascend.machine import RankMachine, ThisMachine
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.process import ProcessIdentity
-from chaos.machine.running.running import JobProcess
 from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.hazard import Hazard
 from chaos.plan.rules.parameters import Parameters
@@ -83,6 +82,9 @@ class FaultKind(ABC):
     hazard: Hazard | None = None
     """What it may disturb beside its job, and how that is put back: a scenario must allow it by name."""
 
+    shows_when_let_go: bool = False
+    """Whether its evidence can show only where the ranks that are held for it go on."""
+
     means: str = "agent"
     """What it acts on, one of :data:`chaos.platforms.means.MEANS`; a platform says which of them it can carry."""
 
@@ -101,7 +103,7 @@ class FaultKind(ABC):
     from_outside: bool = False
     """Whether it needs nothing but a rank's process, so that it is made in an attached job too.
 
-    Where it lasts, it is one that is :class:`StillShown`.
+    Where it lasts, it is one that is :class:`~chaos.faults.behaviours.StillShown`.
     """
 
     needs_from_start: str = AGENT
@@ -155,89 +157,6 @@ def fault_kind(name: str) -> FaultKind:
             "its class has to derive from chaos.faults.kind.FaultKind (docs/extending.md)"
         )
     return kind
-
-
-@runtime_checkable
-class Preparing(Protocol):
-    """A kind of fault that must change something before the job is started, so that the fault can be made later."""
-
-    def prepare_steps(self, fault: str, storage: Path) -> list[UndoStep]:
-        """What must be put back; on disk before :meth:`prepare` is called."""
-
-    def prepare(self, storage: Path) -> None:
-        """Prepare the directory that the job will save its checkpoints in. Raises OSError."""
-
-
-@runtime_checkable
-class Lasting(Protocol):
-    """A kind of fault that lasts for some time and then ends by the harness's word, while the job goes on.
-
-    Its ranks are let go from their barrier before there is evidence: it shows only where they go on. A kind that shows
-    at once has the attribute ``seen_at_once = True``; its ranks are held until then, like those of any other. One that
-    is ended by its undo steps has ``ends_by_undo = True``. (See :func:`shows_when_let_go`.)
-    """
-
-    def lasts(self, victim: Victim) -> float:
-        """Seconds from the landing on."""
-
-    def landed(self, victim: Victim) -> None:
-        """Called once for each rank when there is evidence from all of them."""
-
-    def may_end(self, job: Job, victim: Victim) -> bool:
-        """Whether it need not last longer because of this rank."""
-
-    def end(self, victim: Victim) -> None:
-        """Ask for its end."""
-
-    def ended(self, job: Job, victim: Victim) -> bool:
-        """Whether it has ended for this rank."""
-
-
-def shows_when_let_go(kind: FaultKind) -> bool:
-    """Whether its evidence can show only where the ranks that are held for it go on.
-
-    True of those that last, but for ``seen_at_once``; another kind says so by the attribute ``shows_when_let_go``.
-    """
-    lasting = isinstance(kind, Lasting) and not getattr(kind, "seen_at_once", False)
-    return bool(getattr(kind, "shows_when_let_go", lasting))
-
-
-@runtime_checkable
-class StillShown(Protocol):
-    """A kind of fault that holds until the harness ends it, and is looked at again just before: it may have vanished.
-
-    ``gone`` is asked first. What lasts on the machine or the network is there when its ranks have ended, and is shown
-    then too; what lies on a process or a node ends with it.
-    """
-
-    def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Proof that it holds at this moment, None where there is none. Raises FaultMissed like ``evidence``."""
-
-    def gone(self, job: Job, victim: Victim) -> bool:
-        """Whether that has ended on which it lay, so that nothing can show any more."""
-
-
-@runtime_checkable
-class LookedAt(StillShown, Protocol):
-    """One that ends together with what it lies on. So it is looked at while it lasts: the last look counts then."""
-
-    @property
-    def look_every(self) -> float:
-        """Seconds between two looks, at least."""
-
-
-@runtime_checkable
-class Aimed(Protocol):
-    """A kind of fault for running jobs that hits what has to be found first: a file, connections.
-
-    ``outlives_ranks = True`` says that it is there also when its rank has ended.
-    """
-
-    def aimed(self, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> FaultKind:
-        """The kind with what is to be hit of each rank. Raises FaultMissed where there is nothing."""
-
-    def shown(self) -> list[dict[str, Any]]:
-        """What would be hit: plain data, for each rank."""
 
 
 class FaultMissed(RuntimeError):

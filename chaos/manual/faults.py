@@ -7,7 +7,8 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 from chaos.base.families import Member
-from chaos.faults.kind import Lasting, Preparing, fault_kind
+from chaos.faults.behaviours import Lasting, Preparing
+from chaos.faults.kind import fault_kind
 from chaos.manual.prose import cell, doc_of, markdown, module_doc, own_points
 from chaos.manual.shipped import shipped_scenarios, some
 

@@ -11,9 +11,10 @@ from typing import Any
 
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.doctor import Machine, probe
+from chaos.faults.behaviours import Preparing
 from chaos.faults.beside.client import DIRECTORY, is_held
 from chaos.faults.example import example
-from chaos.faults.kind import FaultKind, Preparing, Victim
+from chaos.faults.kind import FaultKind, Victim
 from chaos.heal.undo import UNDO_ACTIONS, UndoContext, Undone, healable, in_order, undo_step
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.local import LocalJob

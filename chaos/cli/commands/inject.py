@@ -72,7 +72,8 @@ def command(
     harness failed, 64 nothing was done (bad usage, no such job or rank),
     130 interrupted.
     """
-    from chaos.faults.kind import StillShown, fault_kind
+    from chaos.faults.behaviours import StillShown
+    from chaos.faults.kind import fault_kind
 
     loaded = fault_kind(kind)
     fault = loaded.in_running_job() or loaded
@@ -143,7 +144,8 @@ def _inject(
 def _aimed(fault: FaultKind, chosen: list[JobProcess], parameters: dict[str, Any]) -> FaultKind:
     """The kind with what it is to hit besides the ranks, found before anything is touched."""
     from chaos.evidence.text import readable
-    from chaos.faults.kind import Aimed, FaultMissed
+    from chaos.faults.behaviours import Aimed
+    from chaos.faults.kind import FaultMissed
 
     if not isinstance(fault, Aimed):
         return fault
@@ -154,7 +156,7 @@ def _aimed(fault: FaultKind, chosen: list[JobProcess], parameters: dict[str, Any
 
 
 def _seconds(duration: str | None, fault: FaultKind) -> float | None:
-    from chaos.faults.kind import StillShown
+    from chaos.faults.behaviours import StillShown
     from chaos.scenario.models.duration import parse_duration
 
     if duration is None:

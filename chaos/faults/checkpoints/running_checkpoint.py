@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from chaos.base.walking import raise_too_deep, walk
+from chaos.faults.behaviours import Aimed, StillShown
 from chaos.faults.checkpoints.checkpoint_damage import RESTORE, Damage, finished
 from chaos.faults.checkpoints.checkpoint_parts import Hit, part_of
 from chaos.faults.checkpoints.rename_checkpoint import RenameCheckpoint
-from chaos.faults.kind import FaultKind, FaultMissed, Victim
+from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.process import ProcessIdentity
@@ -63,7 +64,7 @@ class Aim:
 
 
 @dataclass(frozen=True)
-class RunningCheckpoint(FaultKind):
+class RunningCheckpoint(Aimed, StillShown):
     """A kind of damage as it is made in a job that runs already. ``aims`` are the files by rank, once chosen.
 
     Its parameters are those of the kind, and which checkpoint is meant.

@@ -20,7 +20,7 @@ class NetworkRate(OnNetwork):
     """Makes the network slow. On Ascend: a port that has fallen back to a lower rate, or a network full of others."""
 
     name = "network-rate"
-    seen_at_once = False  # nothing is sent to a rank that is held, and by all others waiting for it
+    shows_when_let_go = True  # nothing is sent to a rank that is held, and by all others waiting for it
     needs = ("tbf",)
     parameters = MappingProxyType(
         {"kbit": Parameter("kilobits a second", least=8, most=100_000_000, whole=True, required=True), **LASTS}

@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from chaos.faults.kind import FaultKind, FaultMissed, Victim
+from chaos.faults.behaviours import Aimed
+from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job, PlatformError
 from chaos.machine.linux.net.connections import Connection, established, reset
@@ -28,7 +29,7 @@ _SHOWN = 10
 
 
 @dataclass(frozen=True)
-class RunningConnections(FaultKind):
+class RunningConnections(Aimed):
     """The kind as it is made in a job that runs already. ``aims`` are the connections by rank, once chosen."""
 
     name: str

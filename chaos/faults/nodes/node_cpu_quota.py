@@ -19,7 +19,7 @@ class NodeCpuQuota(Condition):
 
     means = MEANS
     name = "node-cpu-quota"
-    seen_at_once = False  # ranks that are held at a barrier use none of their share
+    shows_when_let_go = True  # ranks that are held at a barrier use none of their share
     parameters = MappingProxyType(
         {
             "cores": Parameter("how many cores' time the node gets", least=0.01, most=256, required=True),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from chaos.faults.kind import FaultKind, FaultMissed, Victim
+from chaos.faults.behaviours import StillShown
+from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.nodes.on_node import MEANS, NEEDS_NODES, make_once, node_of, restore_steps
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 
 
-class NodeDisconnect(FaultKind):
+class NodeDisconnect(StillShown):
     """Takes the node's network away; its processes live on, and hear nothing. On Ascend: the host's network is cut, and
     the others miss the heartbeats of its ranks."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from chaos.faults.kind import FaultKind, FaultMissed, Victim
+from chaos.faults.behaviours import StillShown
+from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.nodes.on_node import MEANS, NEEDS_NODES, make_once, node_of, restore_steps
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 
 
-class NodePause(FaultKind):
+class NodePause(StillShown):
     """Freezes the node's processes; connections stay, and nobody answers. On Ascend: a host that hangs, so that only
     the heartbeats of its ranks are missed."""
 

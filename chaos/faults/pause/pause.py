@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from chaos.faults.kind import FaultKind, FaultMissed, Victim
+from chaos.faults.behaviours import Lasting
+from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.own_record import own_event
 from chaos.faults.pause.paused import paused_at
 from chaos.history.ledger import UndoStep
@@ -21,7 +22,7 @@ _MARGIN_SECONDS = 60
 """What the controller is told to wait for the order to go on beyond the time asked for: that order comes from here."""
 
 
-class Pause(FaultKind):
+class Pause(Lasting):
     """Pauses all ranks, switches the network if that is wanted, and lets them go on."""
 
     name = "pause"

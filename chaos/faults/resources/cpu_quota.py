@@ -28,7 +28,7 @@ class CpuQuota(Condition):
 
     means = "resources"
     name = "cpu-quota"
-    seen_at_once = False  # a rank that is held at a barrier uses none of its share
+    shows_when_let_go = True  # a rank that is held at a barrier uses none of its share
     parameters = MappingProxyType(
         {"cores": Parameter("how many cores' time it gets", least=0.01, most=256, required=True), **LASTS}
     )

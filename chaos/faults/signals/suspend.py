@@ -6,12 +6,13 @@ import signal
 from dataclasses import asdict
 from typing import Any
 
-from chaos.faults.kind import FaultKind, FaultMissed, Victim
+from chaos.faults.behaviours import StillShown
+from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 
 
-class Suspend(FaultKind):
+class Suspend(StillShown):
     """Stops the process without ending it. On Ascend: a process that hangs, so that only its heartbeat is missed."""
 
     name = "suspend"

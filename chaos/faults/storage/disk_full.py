@@ -11,7 +11,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from chaos.faults.kind import FaultKind, FaultMissed, Victim
+from chaos.faults.behaviours import Preparing
+from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.storage.storage import directory_of, refusal, shown, top_mount, unmount_step
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
@@ -28,7 +29,7 @@ _DISK_BYTES = 16 << 30
 """Size before the fault. Memory is taken by what is written, not by the size."""
 
 
-class DiskFull(FaultKind):
+class DiskFull(Preparing):
     """Fills the storage. On Ascend: a shared file system or local disk without room when the dying ranks save."""
 
     name = "disk-full"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chaos.faults.kind import FaultKind, FaultMissed, Victim
+from chaos.faults.behaviours import Preparing
+from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.storage.storage import directory_of, top_mount, unmount_step
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
@@ -22,8 +23,8 @@ def image_of(storage: Path) -> Path:
     return storage.with_name(f".{storage.name}.disk")
 
 
-class OnOwnDisk(FaultKind):
-    """The part of the protocol that is the same for all such kinds: what they need, and the disk before the job."""
+class OnOwnDisk(Preparing):
+    """The part that is the same for all such kinds: what they need, and the disk before the job."""
 
     means = "mounts"
     needs_from_start = "puts the job's checkpoints on a disk of their own, before the job starts"

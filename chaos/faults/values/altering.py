@@ -16,14 +16,12 @@ from chaos.plan.rules.parameters import Parameters
 
 @dataclass(frozen=True)
 class Altering(InRank):
-    """A fault kind that changes a value inside the rank, held just before the value is used.
-
-    ``what`` is changed, unless the scenario says ``where``.
-    """
+    """A fault kind that changes a value inside the rank. ``what`` is changed, unless the scenario says ``where``."""
 
     name: str
     what: str
     asks: Asks
+    """The rank must be held just before the value is used."""
     parameters: Parameters = field(default_factory=dict)
     effect: str = SILENT
 

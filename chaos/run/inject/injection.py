@@ -11,7 +11,8 @@ from typing import Any
 from chaos.base.rank_sets import named
 from chaos.base.registry import package_of
 from chaos.base.wait import DeadlineExpired, Patience
-from chaos.faults.kind import FaultKind, FaultMissed, Lasting, Victim, shows_when_let_go
+from chaos.faults.behaviours import Lasting
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.heal.undo import CannotUndo, Undone
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.machine.ascend.machine import ThisMachine
@@ -138,7 +139,7 @@ class Injection:
             for victim in victims:
                 target = {"target_rank": victim.rank} if fault.role is None else {"target_role": fault.role}
                 sequence.act(victim, target, rank=None if fault.role is not None else victim.rank)
-            if shows_when_let_go(kind):
+            if kind.shows_when_let_go:
                 self._answer_held(fault)
             for victim in victims:
                 # Faults that last are looked at meanwhile.

@@ -12,8 +12,9 @@ from typing import Any
 
 from chaos.base.clock import Clock
 from chaos.base.wait import DeadlineExpired, wait_for
+from chaos.faults.behaviours import Lasting, StillShown
 from chaos.faults.condition import FOR_GOOD
-from chaos.faults.kind import FaultKind, FaultMissed, Lasting, LookedAt, StillShown, Victim
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.heal.undo import Undone
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.machine.hand.client import HandLost
@@ -117,7 +118,7 @@ class LastingFaults:
                 self._under.remove(one)
                 how = f"ended after {(self._clock.mono() - one.began) / 1e9:.3f} s"
                 for step in one.steps:
-                    if not _by_undo(one.kind):
+                    if not one.kind.ends_by_undo:
                         self._ledger.close(step.id, how)
                 self._history.record("fault.healed", attempt=self._attempt, fault=one.fault.id, how=how)
                 self.healed.add(one.fault.id)
@@ -129,7 +130,9 @@ class LastingFaults:
         """
         for one in self._under:
             kind, now = one.kind, self._clock.mono()
-            if one.asked or one.until - one.began < FOR_GOOD * 1e9 or not isinstance(kind, LookedAt):
+            if one.asked or one.until - one.began < FOR_GOOD * 1e9 or not isinstance(kind, StillShown):
+                continue
+            if kind.look_every is None:
                 continue
             if now < one.look_at and not at_once:
                 continue
@@ -194,7 +197,7 @@ class LastingFaults:
         return evidence
 
     def _end(self, one: _Under) -> None:
-        if _by_undo(one.kind):
+        if one.kind.ends_by_undo:
             for step in reversed(one.steps):
                 self._end_by_undo(one, step)
             return
@@ -260,7 +263,3 @@ class LastingFaults:
         one.undone.append(undone)
         if not undone.ok:
             self._history.record("undo.failed", fault=one.fault.id, step=step.id, why=undone.how)
-
-
-def _by_undo(kind: Lasting) -> bool:
-    return bool(getattr(kind, "ends_by_undo", False))

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from chaos.base.refusal import Refused
-from chaos.faults.kind import FaultKind, Preparing
+from chaos.faults.behaviours import Preparing
+from chaos.faults.kind import FaultKind
 from chaos.heal.undo import CannotUndo, healable
 from chaos.history.ledger import Ledger
 from chaos.plan.model import PlannedFault

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from chaos.base.registry import UnknownName, registry
 from chaos.doctor import BASE, INTERFACE, OWN_AGENT, Machine, needs_of, probe
-from chaos.faults.kind import FaultKind, Lasting, fault_kind
+from chaos.faults.behaviours import Lasting
+from chaos.faults.kind import FaultKind, fault_kind
 from chaos.jobs.kind import Configured, Examined, NamesFiles, NeedsByScenario
 from chaos.jobs.switches import switch_problems, switch_remarks, switched_by_environment
 from chaos.plan.build import build_plan

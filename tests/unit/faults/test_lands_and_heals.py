@@ -17,8 +17,9 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.registry import registry
 from chaos.base.wait import wait_for
 from chaos.doctor import Machine, probe
+from chaos.faults.behaviours import Lasting, Preparing, StillShown
 from chaos.faults.beside.client import DIRECTORY, is_held, said, switch_of
-from chaos.faults.kind import FaultKind, FaultMissed, Lasting, LookedAt, Preparing, StillShown, Victim
+from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.storage import own_disk
 from chaos.faults.storage.storage import refusal, refusal_of_name
 from chaos.heal.heal import heal_run
@@ -260,7 +261,7 @@ def test_a_condition_is_shown_until_what_it_lies_on_has_gone(
     assert not kind.gone(job, victim)
     job.signal(job.launcher, signal.SIGKILL)
     wait_for("end", lambda: job.state(job.launcher) in ("gone", "zombie"), seconds=30, clock=SYSTEM_CLOCK)
-    assert kind.gone(job, victim) == isinstance(kind, LookedAt) == (name in ("cpu-quota", "fd-limit"))
+    assert kind.gone(job, victim) == (kind.look_every is not None) == (name in ("cpu-quota", "fd-limit"))
     if not kind.gone(job, victim):
         assert (kind.still(job, victim) or {}).keys() == landed.keys()
     for step in in_order(run.ledger.open_steps()):

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
-from chaos.faults.kind import FaultMissed, Preparing, Victim
+from chaos.faults.behaviours import Preparing
+from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.storage import disk_full, read_only, storage_gone
 from chaos.faults.storage.mounted_over import MountedOver
 from chaos.faults.storage.storage import unmount_step

@@ -10,8 +10,9 @@ from subprocess import Popen
 import pytest
 
 from chaos.base.registry import registry
+from chaos.faults.behaviours import Preparing
 from chaos.faults.checkpoints.checkpoint_damage import RESTORE
-from chaos.faults.kind import FaultMissed, Preparing, Victim
+from chaos.faults.kind import FaultMissed, Victim
 from chaos.heal.undo import UNDO_ACTIONS
 from chaos.machine.linux.process import identify
 from chaos.platforms.nodes import END_NODES, NodePlatform

@@ -10,7 +10,8 @@ import pytest
 
 from chaos.base.clock import Clock
 from chaos.base.wait import Patience
-from chaos.faults.kind import FaultKind, FaultMissed, Victim
+from chaos.faults.behaviours import Lasting, StillShown
+from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.signals import suspend
 from chaos.heal.undo import Undone
 from chaos.history.ledger import Ledger, UndoStep
@@ -25,7 +26,7 @@ from tests.unit.run.fakes import FakeConnection, FakeJob, at_barrier, identity, 
 RANKS = {rank: identity(rank) for rank in range(4)}
 
 
-class Halt(FaultKind):
+class Halt(Lasting):
     """Halts ranks for two seconds; there is evidence only once they were let go."""
 
     name = "halt"
@@ -222,7 +223,7 @@ def test_one_that_has_not_landed_is_ended_by_its_undo_steps_at_once(
     assert names(tmp_path)[-1] == "fault.missed"
 
 
-class Shown(Halt):
+class Shown(Halt, StillShown):
     """A condition: what shows of it is asked for again just before it is ended."""
 
     vanished: tuple[int, ...] = ()
