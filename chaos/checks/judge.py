@@ -19,7 +19,8 @@ from chaos.evidence.finding import Finding, Verdict, worst
 from chaos.evidence.text import readable
 from chaos.history.reader import History, read_history
 from chaos.plan.io import PlanFormatError, loads
-from chaos.plan.model import MOST_STEPS_PER_UPDATE, Plan
+from chaos.plan.model import Plan
+from chaos.plan.parts.training import MOST_STEPS_PER_UPDATE
 
 _TEXT_LIMIT = 500
 _LONGEST_TEXT = 4000
@@ -61,7 +62,7 @@ def _judge(run_dir: Path, checks: dict[str, Check | EntryPoint] | None) -> Judge
     history = read_history(run_dir / "history")
     twin = run_dir / "baseline" / "history"
     baseline = read_history(twin) if twin.is_dir() else None
-    artifacts = Artifacts(run_dir, baseline, steps_per_update=plan.steps_per_update or 1)
+    artifacts = Artifacts(run_dir, baseline, steps_per_update=plan.training.steps_per_update or 1)
     left_out = not_checked(plan)
     findings: list[Finding] = []
     for name, check in (all_checks() if checks is None else checks).items():
@@ -83,10 +84,12 @@ def _read_plan(run_dir: Path) -> Plan:
         raise RunUnreadable(f"{path}: {error.strerror}: give the directory of a run, reports/<run>") from error
     except PlanFormatError as error:
         raise RunUnreadable(f"{path}: {error}") from error
-    if plan.ranks > MAX_RANKS:
-        raise RunUnreadable(f"{path}: a run of {plan.ranks} ranks cannot be judged; {MAX_RANKS} is the limit")
-    if (plan.steps_per_update or 1) not in range(1, MOST_STEPS_PER_UPDATE + 1):
-        raise RunUnreadable(f"{path}: an update of the optimizer in {plan.steps_per_update} steps cannot be judged")
+    if plan.layout.ranks > MAX_RANKS:
+        raise RunUnreadable(f"{path}: a run of {plan.layout.ranks} ranks cannot be judged; {MAX_RANKS} is the limit")
+    if (plan.training.steps_per_update or 1) not in range(1, MOST_STEPS_PER_UPDATE + 1):
+        raise RunUnreadable(
+            f"{path}: an update of the optimizer in {plan.training.steps_per_update} steps cannot be judged"
+        )
     return plan
 
 

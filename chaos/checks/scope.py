@@ -8,7 +8,8 @@ from chaos.evidence.baseline import NONE
 from chaos.evidence.facts import ranks_text
 from chaos.plan.corruption import stays
 from chaos.plan.hangs import HANG
-from chaos.plan.model import PHASES, Plan
+from chaos.plan.model import Plan
+from chaos.plan.parts.response import PHASES
 from chaos.plan.schedule import LETHAL, RAISED
 
 _FIRST = ((1, "step.begin"), (1, "forward"), (1, "allreduce.enter"))  # no set: a spoilt plan holds what has no hash
@@ -26,14 +27,15 @@ class NotChecked:
 def not_checked(plan: Plan) -> list[NotChecked]:
     """Everything that the plan excludes. A reader of the result must see it: it is not covered by a pass."""
     left: list[NotChecked] = []
-    if plan.baseline == NONE:
+    if plan.equivalence.baseline == NONE:
         reason = "baseline: none"
         left.append(NotChecked("checkpoint", "values against the fault-free run", reason))
         left.append(NotChecked("resume", "batches against the fault-free run", reason))
         left.append(NotChecked("loss", "losses, weights and optimizer state against the fault-free run", reason))
-    if plan.baseline != NONE and plan.comparable is not None:
-        until, reason = plan.comparable.until, plan.comparable.why
-        losses = f"losses after step {plan.comparable.losses_until} against the fault-free run"
+    comparable = plan.equivalence.comparable
+    if plan.equivalence.baseline != NONE and comparable is not None:
+        until, reason = comparable.until, comparable.why
+        losses = f"losses after step {comparable.losses_until} against the fault-free run"
         left.append(NotChecked("loss", losses, reason))
         states = f"weights and optimizer state after step {until}" if until > 0 else "weights and optimizer state"
         left.append(NotChecked("loss", f"{states} against the fault-free run", reason))
@@ -44,32 +46,30 @@ def not_checked(plan: Plan) -> list[NotChecked]:
             )
             reason = f"fault {fault.id} changes a weight there, and nothing is promised to notice"
             left.append(NotChecked("consistency", what, reason))
-    if plan.comparable is not None:
-        for what, limit in (
-            ("losses", plan.comparable.finite_until),
-            ("gradients", plan.comparable.finite_gradients_until),
-        ):
+    if comparable is not None:
+        limits = (("losses", comparable.finite_until), ("gradients", comparable.finite_gradients_until))
+        for what, limit in limits:
             if limit is not None:
-                left.append(NotChecked("loss", f"that {what} after step {limit} are finite", plan.comparable.why))
+                left.append(NotChecked("loss", f"that {what} after step {limit} are finite", comparable.why))
     if trains_nothing(plan):
         reason = "the plan lets no rank finish a step"
         left.append(NotChecked("loss", "losses, gradients and weights", reason))
         left.append(NotChecked("consistency", "ranks of one replica group against each other", reason))
-    if not plan.gradients:
+    if not plan.training.gradients:
         reason = "the reduction of the gradients is the framework's own in this kind of job, and no agent sees into it"
         left.append(NotChecked("loss", "gradients", reason))
-    if plan.recoveries or plan.resumes:
+    if plan.response.recoveries or plan.resume.resumes:
         what = "/dev/shm of the machine, locks of other programs, and averages of weights that callbacks keep"
         reason = "only the job's own directories, processes and parameters are looked at"
         left.append(NotChecked("hygiene", what, reason))
-    if plan.mechanism not in PHASES:
+    if plan.response.mechanism not in PHASES:
         left.append(NotChecked("recovery", "recovery time", _no_mechanism(plan)))
     return left
 
 
 def trains_nothing(plan: Plan) -> bool:
     """Whether a fault keeps every rank from finishing even the first step: it strikes before its all-reduce is over."""
-    return plan.mechanism == "none" and any(
+    return plan.response.mechanism == "none" and any(
         fault.effect in (*LETHAL, *RAISED, HANG)
         and fault.trigger.keys() <= {"step", "phase"}
         and (fault.trigger.get("step"), fault.trigger.get("phase")) in _FIRST
@@ -78,6 +78,7 @@ def trains_nothing(plan: Plan) -> bool:
 
 
 def _no_mechanism(plan: Plan) -> str:
-    if plan.mechanism is None:
+    mechanism = plan.response.mechanism
+    if mechanism is None:
         return "the plan has no fault that a mechanism must answer"
-    return "the plan shows that no mechanism can act" if plan.mechanism == "none" else f"no phases for {plan.mechanism}"
+    return "the plan shows that no mechanism can act" if mechanism == "none" else f"no phases for {mechanism}"

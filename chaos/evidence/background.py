@@ -12,7 +12,8 @@ from chaos.evidence.doubt import Doubt
 from chaos.evidence.facts import TRAIN
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.model import Plan, PlannedFault
+from chaos.plan.model import Plan
+from chaos.plan.parts.fault import PlannedFault
 
 WRITTEN = "checkpoint.written"
 
@@ -41,10 +42,10 @@ def background_doubts(plan: Plan, history: History, fault: PlannedFault) -> Iter
 
     The plan takes the last save that was begun. Where it still went on, another one is the last.
     """
-    steps = {one.step for one in plan.recoveries if one.reads_checkpoint and fault.id in one.faults}
-    if plan.restore is not None and fault.effect == "death":
-        steps.add(plan.restore.step)
-    for rank in range(plan.ranks):
+    steps = {one.step for one in plan.response.recoveries if one.reads_checkpoint and fault.id in one.faults}
+    if plan.resume.restore is not None and fault.effect == "death":
+        steps.add(plan.resume.restore.step)
+    for rank in range(plan.layout.ranks):
         begun = [
             one
             for one in history.select("checkpoint.begin", attempt=TRAIN, rank=rank, kind="periodic")

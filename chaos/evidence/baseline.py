@@ -33,7 +33,7 @@ class Baseline:
     @property
     def wanted(self) -> bool:
         """Whether the plan asks for a comparison at all."""
-        return self.plan.baseline != NONE
+        return self.plan.equivalence.baseline != NONE
 
     @cached_property
     def digests(self) -> dict[int, dict[int, Event]]:
@@ -66,13 +66,12 @@ class Baseline:
         logs = logged(self.plan, self.history, self.artifacts)
         ended = steps(baseline, "step.end", TRAIN)
         ended |= {rank: [log.twin_last] for rank, log in logs.ranks.items() if log.twin_last}
-        short = [rank for rank in range(self.plan.ranks) if max(ended.get(rank, [0])) < self.plan.last_step]
+        last = self.plan.training.last_step
+        short = [rank for rank in range(self.plan.layout.ranks) if max(ended.get(rank, [0])) < last]
         if short:
-            return f"{ranks_text(short)} of the baseline did not reach step {self.plan.last_step}", (
-                "baseline/history",
-            )
-        if set(ended) != set(range(self.plan.ranks)):
-            return f"the baseline has {len(ended)} ranks, the plan {self.plan.ranks}", ("baseline/history",)
+            return f"{ranks_text(short)} of the baseline did not reach step {last}", ("baseline/history",)
+        if set(ended) != set(range(self.plan.layout.ranks)):
+            return f"the baseline has {len(ended)} ranks, the plan {self.plan.layout.ranks}", ("baseline/history",)
         told = {one.rank for one in baseline.select("rank.exit", attempt=TRAIN)}
         if silent := [rank for rank in ended if rank not in told]:
             return f"how {ranks_text(silent)} of the baseline ended is not recorded", ("baseline/history",)
@@ -134,10 +133,10 @@ class Baseline:
         if ours.data.get("batch") != other.data.get("batch"):
             return "the batch"
         mine, theirs = loss_of(ours), loss_of(other)
-        valid = self.plan.has_loss(ours.rank or 0)
-        if valid and mine is not None and theirs is not None and not close(mine, theirs, self.plan.loss_tolerance):
+        valid, tolerance = self.plan.layout.has_loss(ours.rank or 0), self.plan.equivalence.loss_tolerance
+        if valid and mine is not None and theirs is not None and not close(mine, theirs, tolerance):
             return "the loss"
-        if self.plan.loss_tolerance == 0:
+        if tolerance == 0:
             names = differing(ours.data.get("parameters"), other.data.get("parameters"))
             if names:
                 return names[0]

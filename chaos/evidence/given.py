@@ -23,7 +23,7 @@ def given_theirs(plan: Plan, loads: Iterable[Event]) -> dict[int, int]:
         if one.rank is not None:
             told.setdefault(one.rank, set()).add(one.event)
     found: dict[int, int] = {}
-    for group in plan.replica_groups:
+    for group in plan.layout.replica_groups:
         givers = [rank for rank in group if {"load.begin", "load.end"} <= told.get(rank, set())]
         found |= {rank: givers[0] for rank in group if givers and rank not in told}
     return found

@@ -101,11 +101,11 @@ def _go_through(plan: Plan, history: History, artifacts: Artifacts) -> Logged:
     result = Logged(unseen=frozenset(unrecorded))
     if not silent:
         return result
-    if plan.last_step > _MOST_STEPS:
-        raise ValueError(f"a training of {plan.last_step} steps is too long to be judged by logs")
-    saved = resumed_from(plan, history, artifacts) if plan.resumes else None
+    if plan.training.last_step > _MOST_STEPS:
+        raise ValueError(f"a training of {plan.training.last_step} steps is too long to be judged by logs")
+    saved = resumed_from(plan, history, artifacts) if plan.resume.resumes else None
     killed = {one.rank for one in history.select("rank.exit", attempt=TRAIN) if one.data.get("signal") is not None}
-    for group in plan.replica_groups:
+    for group in plan.layout.replica_groups:
         reference: _Both | None = None
         for rank in group:
             both = _read(plan, artifacts, rank, saved) if rank in silent else None
@@ -114,7 +114,7 @@ def _go_through(plan: Plan, history: History, artifacts: Artifacts) -> Logged:
             result.ranks[rank] = _summary(plan, rank, both, saved, rank in killed)
             if reference is None:
                 reference = both
-            elif plan.has_loss(rank):
+            elif plan.layout.has_loss(rank):
                 _compare(plan, result, reference, both, saved)
     result.unseen = frozenset(unrecorded - result.ranks.keys())
     return result
@@ -124,7 +124,7 @@ def _unrecorded(plan: Plan, history: History, artifacts: Artifacts) -> set[int]:
     """Ranks of which no record has a step."""
     records = [history] if artifacts.baseline is None else [history, artifacts.baseline]
     told = {one.rank for record in records for name in _STEP_EVENTS for one in record.select(name)}
-    return {rank for rank in range(plan.ranks) if rank not in told}
+    return {rank for rank in range(plan.layout.ranks) if rank not in told}
 
 
 @dataclass(frozen=True)
@@ -138,32 +138,33 @@ class _Both:
 
 
 def _read(plan: Plan, artifacts: Artifacts, rank: int, saved: int | None) -> _Both | None:
-    logs = {name: artifacts.losses(name, rank) for name in ((TRAIN, RESUME) if plan.resumes else (TRAIN,))}
+    logs = {name: artifacts.losses(name, rank) for name in ((TRAIN, RESUME) if plan.resume.resumes else (TRAIN,))}
     tracks = {name: Track(parts) for name, parts in logs.items()}
     if not any(map(len, tracks.values())):
         return None
     own = tracks[TRAIN]
-    counts = course(own, plan.last_step if saved is None else min(saved, plan.last_step))
-    rows = np.full(plan.last_step + 1, -1, np.int64)
+    counts = course(own, plan.training.last_step if saved is None else min(saved, plan.training.last_step))
+    rows = np.full(plan.training.last_step + 1, -1, np.int64)
     rows[: len(counts.rows)] = counts.rows
     whole = own
-    if plan.resumes:
+    if plan.resume.resumes:
         again = tracks[RESUME]
         whole = Track([*logs[TRAIN], *logs[RESUME]])
-        later = course(again, plan.last_step).rows
+        later = course(again, plan.training.last_step).rows
         rows = np.where(later >= 0, later + len(own), rows)
     twin = Track(artifacts.baseline_losses(rank))
-    return _Both(rank, tracks, Course(whole, rows), course(twin, plan.last_step) if len(twin) else None)
+    return _Both(rank, tracks, Course(whole, rows), course(twin, plan.training.last_step) if len(twin) else None)
 
 
 def _summary(plan: Plan, rank: int, both: _Both, saved: int | None, killed: bool) -> RankLog:
-    valid = plan.has_loss(rank)
+    valid = plan.layout.has_loss(rank)
     infinite = [track.at(row) for track in both.tracks.values() for row in track.infinite()[:_SOME] if valid]
     missing = _missing(plan, both, saved, killed)
     compared, early, late = 0, None, None
     if both.twin is not None and valid:
-        until = plan.last_step if plan.comparable is None else plan.comparable.losses_until
-        compared, differing = unequal(both.course, both.twin, plan.loss_tolerance)
+        comparable = plan.equivalence.comparable
+        until = plan.training.last_step if comparable is None else comparable.losses_until
+        compared, differing = unequal(both.course, both.twin, plan.equivalence.loss_tolerance)
         differing = differing[differing <= until]
         before = _before(plan, saved)
         early = next(_differences(both, differing[differing <= before]), None)
@@ -201,11 +202,11 @@ def _before(plan: Plan, saved: int | None) -> int:
     """The last step that was trained before any fault could have an effect; 0 where there is no fault."""
     if not plan.faults:
         return 0
-    steps = [one.step for one in plan.goes_on if one.step is not None] + ([] if saved is None else [saved])
+    steps = [one.step for one in plan.response.goes_on if one.step is not None] + ([] if saved is None else [saved])
     if steps:
         return min(steps)
-    if plan.mechanism == "none":
-        return plan.last_step  # nothing is trained after the fault
+    if plan.response.mechanism == "none":
+        return plan.training.last_step  # nothing is trained after the fault
     return min(int(fault.trigger.get("step") or 1) for fault in plan.faults) - 1
 
 
@@ -213,9 +214,9 @@ def _missing(plan: Plan, both: _Both, saved: int | None, killed: bool) -> Number
     """Steps that count and have no line: those of the fault-free run, or all where there is none."""
     unprinted = np.flatnonzero(both.course.rows[1:] < 0) + 1
     missing = unprinted if both.twin is None else without(both.course, both.twin)
-    if plan.comparable is not None:
-        missing = missing[missing <= plan.comparable.losses_until]
-    if not (plan.resumes or reaches_the_end(plan)):
+    if plan.equivalence.comparable is not None:
+        missing = missing[missing <= plan.equivalence.comparable.losses_until]
+    if not (plan.resume.resumes or reaches_the_end(plan)):
         missing = missing[missing <= both.course.steps().max(initial=0)]  # a fault has ended the job there
     if killed and saved is not None:
         missing = missing[missing != saved]  # it may have been killed before it printed that

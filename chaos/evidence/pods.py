@@ -60,7 +60,7 @@ def pod_fates(plan: Plan, history: History) -> list[PodFate]:
     """What became of every node's pod in every recovery of the plan; nothing for a job that did not run in pods."""
     if not in_pods(history):
         return []
-    nodes = range(plan.nodes)
+    nodes = range(plan.layout.nodes)
     try:
         told = spans(plan, history)
     except NotTold as reason:

@@ -14,7 +14,8 @@ from chaos.evidence.doubt import Doubt
 from chaos.evidence.injection.triggers import Demands, demands
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.model import Plan, PlannedFault
+from chaos.plan.model import Plan
+from chaos.plan.parts.fault import PlannedFault
 
 if TYPE_CHECKING:
     from chaos.evidence.artifacts import Artifacts

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.model import ENDING, Plan, PlannedFault, Recovery
+from chaos.plan.model import Plan
+from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.parts.response import ENDING, Recovery
 from chaos.plan.recovery.mechanism import PAUSING
 
 _JUDGED = ("handler.enter", "handler.exit", "train.begin", "agent.start", "load.begin", "load.end")
@@ -74,23 +76,23 @@ class Span:
 
 def goes_on(plan: Plan) -> bool:
     """Whether a recovery lets the training go on within the launch."""
-    return bool(plan.goes_on)
+    return bool(plan.response.goes_on)
 
 
 def trains_to_the_end(plan: Plan) -> bool:
     """Whether the faulted launch itself trains its last step because of a recovery."""
-    return plan.mechanism is not None and plan.mechanism not in ENDING | {"none"}
+    return plan.response.mechanism is not None and plan.response.mechanism not in ENDING | {"none"}
 
 
 def reaches_the_end(plan: Plan) -> bool:
     """Whether the faulted launch must train its last step: because of a recovery, or since nothing stops it."""
-    return plan.mechanism is None or trains_to_the_end(plan)
+    return plan.response.mechanism is None or trains_to_the_end(plan)
 
 
 def chains(plan: Plan) -> list[list[Recovery]]:
     """The planned recoveries, each with those that are tried before it and fail, in order."""
     found: list[list[Recovery]] = [[]]
-    for recovery in plan.recoveries:
+    for recovery in plan.response.recoveries:
         found[-1].append(recovery)
         if recovery.succeeds:
             found.append([])
@@ -108,7 +110,7 @@ def spans(plan: Plan, history: History) -> list[Span]:
     if begins != sorted(begins):
         raise NotTold("the faults were not made in the order of the plan")
     ends = [*begins[1:], _unanswered(plan, history)]
-    paused = any(recovery.mechanism in PAUSING for recovery in plan.recoveries)
+    paused = any(recovery.mechanism in PAUSING for recovery in plan.response.recoveries)
     borders = [one for one in (*begins, ends[-1]) if one is not None]
     _untold(history, _JUDGED_OF_PAUSES if paused else _JUDGED, borders)
     found = []
@@ -156,9 +158,9 @@ def _act(history: History, faults: tuple[PlannedFault, ...]) -> int:
 
 def _unanswered(plan: Plan, history: History) -> int | None:
     """When the first fault was made that no recovery answers, and that ends the job."""
-    if plan.mechanism != "none":
+    if plan.response.mechanism != "none":
         return None
-    answered = {name for recovery in plan.recoveries for name in recovery.faults}
+    answered = {name for recovery in plan.response.recoveries for name in recovery.faults}
     rest = [fault for fault in plan.faults if fault.id not in answered and not fault.harmless]
     inside = [fault for fault in rest if "handler" in str(fault.trigger)]
     acts = [

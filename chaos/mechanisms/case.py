@@ -12,7 +12,8 @@ from chaos.evidence.recoveries import Span
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.logs.log_event import LogEvent
-from chaos.plan.model import Plan, Recovery
+from chaos.plan.model import Plan
+from chaos.plan.parts.response import Recovery
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Case:
     @property
     def line(self) -> str:
         """The scenario's line that the expectation comes from."""
-        line = self.plan.lines.get("mechanism")
+        line = self.plan.explanation.lines.get("mechanism")
         return f"scenario.yaml:{line}" if line else ""
 
     def calls(self, name: str, event: str = "handler.enter") -> dict[int, list[Event]]:
@@ -43,7 +44,7 @@ class Case:
     def records_calls(self, name: str) -> bool:
         """Whether every rank's agent stood round its handler, so that a call which none has recorded was not made."""
         registered = self.history.select(REGISTERED, attempt=TRAIN, name=name)
-        return {one.rank for one in registered} >= set(range(self.plan.ranks))
+        return {one.rank for one in registered} >= set(range(self.plan.layout.ranks))
 
     def logged(self) -> list[LogEvent]:
         """What the SDK's logs tell of the faulted launch, from its beginning to its end."""

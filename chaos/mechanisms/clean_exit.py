@@ -23,7 +23,7 @@ def ends_by_sdk(plan: Plan) -> bool:
 
     With TSP, TRE or RSC alone nobody watches over lost ranks but the launcher or the cluster's agent.
     """
-    return plan.mechanism == "none" and not IN_STEP.isdisjoint(plan.protection)
+    return plan.response.mechanism == "none" and not IN_STEP.isdisjoint(plan.fault_tolerance.protection)
 
 
 def judge_ended(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
@@ -35,7 +35,7 @@ def judge_ended(plan: Plan, history: History, artifacts: Artifacts, found: Colle
     """
     if not ends_by_sdk(plan):
         return
-    line = f"scenario.yaml:{plan.lines['mechanism']}" if "mechanism" in plan.lines else ""
+    line = f"scenario.yaml:{plan.explanation.lines['mechanism']}" if "mechanism" in plan.explanation.lines else ""
     told, logged = _told(history), artifacts.sdk_events(TRAIN)
     _judge_nothing_saved(plan, logged, found, line)
     ended = [one for one in logged if one.kind in ("ttp.exit_sent", "ttp.controller_end") or _is_state(one, "EXIT")]
@@ -49,7 +49,7 @@ def judge_ended(plan: Plan, history: History, artifacts: Artifacts, found: Colle
     if not told and not ended:
         what = "the SDK's log" if logged else "a log of the SDK"
         found.unknown(EXPECTED, f"neither a call of handler exit nor {what} tells that it ended the job", line)
-    for rank in range(plan.ranks):
+    for rank in range(plan.layout.ranks):
         excused = (host is not None and host.rank in told) or (ended and _killed_by_agent(plan, history, rank))
         if rank not in told and rank not in _hit(plan) and (told or ended) and not excused:
             found.unknown(EXPECTED, f"nothing tells that rank {rank} was told to exit", line, *where)
@@ -91,7 +91,7 @@ def _silent(plan: Plan) -> frozenset[int]:
 def _killed_by_agent(plan: Plan, history: History, rank: int) -> bool:
     """Whether there is an agent that may have ended the rank before the controller told it to exit."""
     ends = history.select("rank.exit", attempt=TRAIN, rank=rank)
-    return bool(plan.strategies and ends and signal_number(ends[-1].data.get("signal")) == _SIGKILL)
+    return bool(plan.fault_tolerance.strategies and ends and signal_number(ends[-1].data.get("signal")) == _SIGKILL)
 
 
 def _host(logged: list[LogEvent]) -> LogEvent | None:
@@ -106,7 +106,7 @@ def _is_state(event: LogEvent, state: str) -> bool:
 
 def _judge_nothing_saved(plan: Plan, logged: list[LogEvent], found: Collector, line: str) -> None:
     """Where the plan has no save that is broken off, the controller has not even begun one."""
-    if any(one.mechanism in SAVING for one in plan.recoveries):
+    if any(one.mechanism in SAVING for one in plan.response.recoveries):
         return
     for one in logged:
         if _is_state(one, "DUMP"):

@@ -7,7 +7,14 @@ from types import MappingProxyType
 
 from chaos.evidence.facts import TRAIN
 from chaos.mechanisms.case import Case
-from chaos.plan.model import STORAGE_DENIED, STORAGE_ERROR, STORAGE_FULL, STORAGE_GONE, STORAGE_READ_ONLY, VOLUME_GONE
+from chaos.plan.parts.fault import (
+    STORAGE_DENIED,
+    STORAGE_ERROR,
+    STORAGE_FULL,
+    STORAGE_GONE,
+    STORAGE_READ_ONLY,
+    VOLUME_GONE,
+)
 
 ERRORS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {

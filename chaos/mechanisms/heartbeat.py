@@ -20,7 +20,7 @@ def judge_watched(plan: Plan, history: History, artifacts: Artifacts, found: Col
     before = _registered(artifacts, TRAIN)
     if not before:
         return
-    missing = sorted(set(range(plan.ranks)) & before.keys() - _registered(artifacts, RESUME).keys())
+    missing = sorted(set(range(plan.layout.ranks)) & before.keys() - _registered(artifacts, RESUME).keys())
     where = [before[rank] for rank in missing[:3]]
     if missing and not artifacts.sdk_events(RESUME):
         found.unknown(EXPECTED, "there is no log of the SDK of attempt resume: nobody tells of a protection", *where)

@@ -19,7 +19,7 @@ def judge_processes(plan: Plan, history: History, found: Collector) -> None:
     """Judge how many processes each rank had in each launch."""
     line = _line(plan)
     expected = _expected(plan)
-    if not goes_on(plan) and not any(recovery.restarted for recovery in plan.recoveries):
+    if not goes_on(plan) and not any(recovery.restarted for recovery in plan.response.recoveries):
         _judge_replaced(history, (TRAIN, RESUME), found, line)
         return
     _judge_replaced(history, (RESUME,), found, line)
@@ -30,9 +30,9 @@ def judge_processes(plan: Plan, history: History, found: Collector) -> None:
     for rank, pid, one in _told_by_launcher(history, TRAIN):
         known.setdefault(rank, {}).setdefault(pid, one)
     started, identified, ended = (by_rank(history, name, TRAIN) for name in ("agent.start", "rank.found", "rank.exit"))
-    for rank in range(plan.ranks):
-        least = 1 + sum(rank in one.restarted for one in plan.goes_on)
-        most = least + sum(rank in one.restarted for one in plan.recoveries if not one.succeeds)
+    for rank in range(plan.layout.ranks):
+        least = 1 + sum(rank in one.restarted for one in plan.response.goes_on)
+        most = least + sum(rank in one.restarted for one in plan.response.recoveries if not one.succeeds)
         own = dict(sorted(known.get(rank, {}).items(), key=lambda item: item[1].mono))
         if len(own) > most:
             seen = f"rank {rank} was replaced: processes {text_list(own)}"
@@ -46,14 +46,14 @@ def judge_processes(plan: Plan, history: History, found: Collector) -> None:
         for what, events in (("start", started), ("identification", identified), ("exit", ended)):
             if not events.get(rank) or (trains_to_the_end(plan) and len(events[rank]) < min(len(own), least)):
                 found.unknown(expected, f"no {what} of rank {rank} was recorded", line)
-    found.settle(expected, f"{plan.ranks} ranks did", line)
+    found.settle(expected, f"{plan.layout.ranks} ranks did", line)
 
 
 def _expected(plan: Plan) -> str:
-    restarted = sorted({rank for recovery in plan.recoveries for rank in recovery.restarted})
+    restarted = sorted({rank for recovery in plan.response.recoveries for rank in recovery.restarted})
     if not restarted:
         return SAME
-    if len(restarted) == plan.ranks:
+    if len(restarted) == plan.layout.ranks:
         return "every rank gets a new process each time that the plan says so, and no other time"
     return f"only ranks {spans(restarted)} get a new process, the others keep theirs"
 
@@ -81,5 +81,5 @@ def _told_by_launcher(history: History, attempt: str) -> Iterator[tuple[int, int
 
 
 def _line(plan: Plan) -> str:
-    line = plan.lines.get("mechanism")
+    line = plan.explanation.lines.get("mechanism")
     return f"scenario.yaml:{line}" if line else ""

@@ -11,7 +11,8 @@ from chaos.evidence.facts import TRAIN, last_trained, text_list
 from chaos.history.reader import History
 from chaos.mechanisms.clean_exit import ends_by_sdk
 from chaos.observe.logs.log_event import LogEvent
-from chaos.plan.model import ENDING, Plan
+from chaos.plan.model import Plan
+from chaos.plan.parts.response import ENDING
 from chaos.plan.recovery.mechanism import ROLLING_BACK
 from chaos.plan.recovery.registry import Facts
 
@@ -25,11 +26,11 @@ def judge_strategies(plan: Plan, history: History, artifacts: Artifacts, found: 
     That the agent chooses ``exit`` has no result that is reported: that the SDK goes on to that is judged by
     :mod:`chaos.mechanisms.clean_exit`.
     """
-    planned = [one for one in plan.recoveries if one.mechanism in WORDS]
+    planned = [one for one in plan.response.recoveries if one.mechanism in WORDS]
     exits = ends_by_sdk(plan)
-    if not plan.strategies or not (planned or exits):
+    if not plan.fault_tolerance.strategies or not (planned or exits):
         return
-    line = f"scenario.yaml:{plan.lines['mechanism']}" if "mechanism" in plan.lines else ""
+    line = f"scenario.yaml:{plan.explanation.lines['mechanism']}" if "mechanism" in plan.explanation.lines else ""
     words = [*(WORDS[one.mechanism] for one in planned), *(["exit"] if exits else [])]
     expected = f"the cluster's agent is asked, and chooses {text_list(words)}"
     logged = artifacts.sdk_events(TRAIN)
@@ -73,8 +74,9 @@ def _could_be_saved(plan: Plan, history: History) -> bool:
     After a rollback it may still be that nothing can: the ranks count their steps anew.
     """
     hit = {rank for fault in plan.faults if not fault.harmless for rank in fault.ranks}
-    whole = {rank for rank in range(plan.ranks) if rank not in hit and last_trained(history, rank) is not None}
-    return ROLLING_BACK.isdisjoint(plan.protection) and all(whole.intersection(group) for group in plan.replica_groups)
+    whole = {rank for rank in range(plan.layout.ranks) if rank not in hit and last_trained(history, rank) is not None}
+    saved = all(whole.intersection(group) for group in plan.layout.replica_groups)
+    return saved and ROLLING_BACK.isdisjoint(plan.fault_tolerance.protection)
 
 
 def _repaired(logged: list[LogEvent]) -> int:

@@ -6,7 +6,7 @@ that the plan takes for large enough. Check ``injection`` then asks the run whet
 
 from __future__ import annotations
 
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 
 
 def over(fault: PlannedFault, threshold: float) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from chaos.base.growth import FEW
-from chaos.plan.model import ENDING, PHASES, Budget
+from chaos.plan.parts.response import ENDING, PHASES, Budget
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.registry import Facts
 from chaos.scenario.errors import suggest

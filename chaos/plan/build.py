@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from chaos.plan.budgets import plan_budget
@@ -12,23 +12,34 @@ from chaos.plan.corruption import check_corruption, corruption_reasons
 from chaos.plan.describe import sentence
 from chaos.plan.draft import Draft
 from chaos.plan.errors import check_errors
-from chaos.plan.expectations import merge
+from chaos.plan.expectations import Expected, merge
 from chaos.plan.family_rules import check_families, reasons_of_families
 from chaos.plan.hangs import check_hangs, check_slowness
 from chaos.plan.memory import ECC
-from chaos.plan.model import Plan, Watch
+from chaos.plan.model import Plan
 from chaos.plan.op_retry import check_op_retry
 from chaos.plan.own_ends import check_own_ends
 from chaos.plan.partitions import check_partitions, partition_reasons, waits_for_the_end
+from chaos.plan.parts.checkpoint import PlannedCheckpoint
+from chaos.plan.parts.comparison import plan_comparison
+from chaos.plan.parts.equivalence import plan_equivalence
+from chaos.plan.parts.explanation import Explanation, configured_of
+from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.parts.fault_tolerance import plan_fault_tolerance
+from chaos.plan.parts.identity import Identity
+from chaos.plan.parts.known_finding import plan_known_finding
+from chaos.plan.parts.layout import plan_layout
+from chaos.plan.parts.response import Budget, Response
+from chaos.plan.parts.resume import Resume
+from chaos.plan.parts.training import Training, plan_training
 from chaos.plan.planned_kind import Kinds, asks_of, effects_of, hazards_of, lasting_of, parameters_of
 from chaos.plan.platform_traits import SEVERAL_HOSTS, PlatformTraits
 from chaos.plan.ports import check_ports
 from chaos.plan.problems import Problems
 from chaos.plan.reasons import expectation_lines, reasons
 from chaos.plan.recovery.mechanism import SAVING, switched_on
-from chaos.plan.recovery.outcome import check_reachable, derive
+from chaos.plan.recovery.outcome import Outcome, check_reachable, derive
 from chaos.plan.recovery.registry import in_order
-from chaos.plan.recovery_options import plan_aids, plan_comparison
 from chaos.plan.restore import plan_restore, writes_group_info
 from chaos.plan.rules.accumulation import check_accumulation
 from chaos.plan.rules.asks import check_asks
@@ -88,6 +99,49 @@ def build_plan(
         problems=problems,
     )
     draft = Draft(scenario, layout, groups, faults, kinds, traits, platform)
+    _check(draft, problems)
+    outcome = derive(scenario, groups, faults, problems)
+    problems.raise_found()
+    entitled = survive(groups, outcome.dead).entitled
+    restore, restored = plan_restore(scenario, groups, faults, outcome, traits, platform, problems)
+    if restored:
+        outcome = replace(outcome, reasons=(*outcome.reasons, restored))
+    expected = merge(scenario, outcome, entitled, restore, problems)
+    if expected.resumes or restore is not None:
+        problems.add_found(traits.unplanned)
+    after = None if expected.resume_step is None else expected.resume_step - 1
+    judged = plan_comparable(scenario, groups, faults, outcome.recoveries, Resumed(expected.resumes, after), problems)
+    outcome = replace(outcome, recoveries=judged.recoveries)
+    budget = _budget(draft, outcome, expected, problems)
+    problems.raise_found()
+
+    training = plan_training(scenario, traits)
+    checkpoint = _checkpoint(outcome, expected, entitled, traits, training)
+    said = (
+        *reasons(scenario, layout, faults, outcome, checkpoint, expected.resume_step, expected.resumes),
+        *_reasons_of_faults(draft, judged.faults),
+    )
+    lines = expectation_lines(scenario, faults, outcome, checkpoint, budget, expected.resumes, problems)
+    return Plan(
+        identity=Identity(scenario.name, source.file, source.cell),
+        layout=plan_layout(layout, groups, traits, group_info=writes_group_info(scenario, groups, traits)),
+        training=training,
+        fault_tolerance=plan_fault_tolerance(scenario),
+        faults=judged.faults,
+        response=Response(outcome.mechanism, budget, scenario.job.timings, outcome.recoveries),
+        checkpoint=checkpoint,
+        resume=Resume(expected.resumes, expected.resume_step, restore),
+        equivalence=plan_equivalence(scenario, judged.comparable),
+        known_finding=plan_known_finding(scenario),
+        explanation=Explanation(said, lines, configured_of(source)),
+        comparison=plan_comparison(scenario),
+    )
+
+
+def _check(draft: Draft, problems: Problems) -> None:
+    """Refuse what the vendor, the job, the platform and the fault kinds do not allow."""
+    scenario, layout, faults = draft.scenario, draft.layout, draft.faults
+    kinds, traits, platform = draft.kinds, draft.traits, draft.platform
     violations = (
         *layout_violations(scenario, layout, switched_on(scenario.job.protection)),
         *job_violations(scenario, layout, traits),
@@ -118,107 +172,45 @@ def build_plan(
     # What follows is derived from the parts above; on broken ones it would only add misleading problems.
     problems.raise_found()
 
-    outcome = derive(scenario, groups, faults, problems)
-    problems.raise_found()
-    entitled = survive(groups, outcome.dead).entitled
-    restore, restored = plan_restore(scenario, groups, faults, outcome, traits, platform, problems)
-    if restored:
-        outcome = replace(outcome, reasons=(*outcome.reasons, restored))
-    expected = merge(scenario, outcome, entitled, restore, problems)
-    if expected.resumes or restore is not None:
-        problems.add_found(traits.unplanned)
-    silent = any(fault.effect == "suspension" for fault in faults)
-    tried = [one.mechanism for one in outcome.recoveries if not one.succeeds]
-    after = None if expected.resume_step is None else expected.resume_step - 1
-    judged = plan_comparable(scenario, groups, faults, outcome.recoveries, Resumed(expected.resumes, after), problems)
-    outcome = replace(outcome, recoveries=judged.recoveries)
-    lost = len(outcome.dead)
-    ecc = any(fault.kind == ECC for fault in scenario.faults)
-    budget = plan_budget(
+
+def _budget(draft: Draft, outcome: Outcome, expected: Expected, problems: Problems) -> Budget:
+    return plan_budget(
         outcome.mechanism,
         expected.resumes,
-        scenario,
+        draft.scenario,
         problems,
-        silent=silent,
-        lost=lost,
-        tried=tried,
-        ecc=ecc,
-        waits=waits_for_the_end(scenario, faults),
-    )
-    problems.raise_found()
-
-    steps_per_epoch = scenario.job.steps_per_epoch or scenario.job.steps
-    checkpoint = None
-    if outcome.mechanism in SAVING:
-        every = scenario.job.steps_per_update or 1
-        checkpoint = plan_checkpoint(expected.step, entitled, traits, steps_per_epoch, expected.only, every)
-    loss = scenario.expect.loss
-    spikes = [fault for fault in faults if fault.effect == ABNORMAL]
-    return Plan(
-        scenario=scenario.name,
-        source=source.file,
-        cell=source.cell,
-        seed=scenario.job.seed,
-        ranks=layout.ranks,
-        nodes=layout.nodes,
-        replica_groups=groups,
-        faults=judged.faults,
-        mechanism=outcome.mechanism,
-        checkpoint=checkpoint,
-        resumes=expected.resumes,
-        resume_step=expected.resume_step,
-        last_step=scenario.job.steps,
-        steps_per_epoch=steps_per_epoch,
-        checkpoint_interval=scenario.job.checkpoint_interval,
-        protection=scenario.job.protection,
-        loss_tolerance=0.0 if loss is None else loss.tolerance,
-        baseline=scenario.baseline,
-        budget=budget,
-        timings=scenario.job.timings,
-        finding=None if scenario.known is None else scenario.known.id,
-        failing=scenario.failing,
-        finding_sdk=None if scenario.known is None else scenario.known.sdk,
-        failing_with_vendor=() if scenario.known is None else scenario.known.with_vendor,
-        finding_always=scenario.known is None or scenario.known.always,
-        recoveries=outcome.recoveries,
-        strategies=scenario.job.strategies if scenario.job.agent else (),
-        aids=plan_aids(scenario),
-        comparison=plan_comparison(scenario),
-        restore=restore,
-        group_info=writes_group_info(scenario, groups, traits),
-        gradients=traits.gradients,
-        loss_ranks=_loss_ranks(layout, traits),
-        comparable=judged.comparable,
-        watch=None if scenario.job.tre is None else Watch(scenario.job.tre.threshold, scenario.job.tre.recorded),
-        sink_size=scenario.job.sink_size,
-        steps_per_update=scenario.job.steps_per_update or 1,
-        configured={name: str(origin) for name, origin in {**source.origins, **source.facts}.items()},
-        reasons=(
-            *reasons(scenario, layout, faults, outcome, checkpoint, expected.resume_step, expected.resumes),
-            *map(
-                sentence,
-                (
-                    *partition_reasons(faults),
-                    *spike_reasons(scenario, spikes),
-                    *corruption_reasons(judged.faults),
-                    *reasons_of_families(draft, judged.faults),
-                ),
-            ),
-            *hazard_reasons(faults, hazards_of(kinds)),
-        ),
-        lines=expectation_lines(scenario, faults, outcome, checkpoint, budget, expected.resumes, problems),
+        silent=any(fault.effect == "suspension" for fault in draft.faults),
+        lost=len(outcome.dead),
+        tried=[one.mechanism for one in outcome.recoveries if not one.succeeds],
+        ecc=any(fault.kind == ECC for fault in draft.scenario.faults),
+        waits=waits_for_the_end(draft.scenario, draft.faults),
     )
 
 
-def _loss_ranks(layout: Layout, traits: JobTraits) -> tuple[int, int] | None:
-    """The first and the last rank with a valid loss; None for all.
-
-    Source: MindFormers, MFLossMonitor ("the loss on the last card is valid", with zero_bubble_v "only on rank 0").
-    """
-    if layout.stages == 1:
+def _checkpoint(
+    outcome: Outcome,
+    expected: Expected,
+    entitled: Sequence[tuple[int, ...]],
+    traits: JobTraits,
+    training: Training,
+) -> PlannedCheckpoint | None:
+    """The end-of-life checkpoint, None where the mechanism saves none."""
+    if outcome.mechanism not in SAVING:
         return None
-    valid = layout.stage_ranks(0 if traits.loss_on_rank_0 else layout.stages - 1)
-    return (valid[0], valid[0] if traits.loss_on_rank_0 else valid[-1])
+    every = training.steps_per_update or 1
+    return plan_checkpoint(expected.step, entitled, traits, training.steps_per_epoch, expected.only, every)
+
+
+def _reasons_of_faults(draft: Draft, planned: Sequence[PlannedFault]) -> Iterator[str]:
+    """What the plan says of single faults, in sentences."""
+    found = (
+        *partition_reasons(draft.faults),
+        *spike_reasons(draft.scenario, [fault for fault in draft.faults if fault.effect == ABNORMAL]),
+        *corruption_reasons(planned),
+        *reasons_of_families(draft, planned),
+    )
+    yield from map(sentence, found)
+    yield from hazard_reasons(draft.faults, hazards_of(draft.kinds))
 
 
 def _layout(scenario: Scenario, problems: Problems) -> Layout:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chaos.plan.model import PlannedCheckpoint
+from chaos.plan.parts.checkpoint import PlannedCheckpoint
 from chaos.plan.traits import JobTraits
 
 

@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from chaos.plan.corruption import BY_ITSELF, SILENT, corruption_limit, one_of, what_of
-from chaos.plan.model import ENDING, Comparable, PlannedFault, Recovery
+from chaos.plan.parts.equivalence import Comparable
+from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.parts.response import ENDING, Recovery
 from chaos.plan.points import PHASE_ORDER, Point
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.mechanism import PAUSING

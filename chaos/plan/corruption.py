@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from chaos.plan.model import Comparable, PlannedFault
+from chaos.plan.parts.equivalence import Comparable
+from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.problems import Problems
 from chaos.plan.traits import JobTraits
 from chaos.scenario.models.scenario import Scenario

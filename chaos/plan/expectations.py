@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chaos.plan.describe import group, ranks
-from chaos.plan.model import PlannedRestore
+from chaos.plan.parts.resume import PlannedRestore
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.mechanism import SAVING
 from chaos.plan.recovery.outcome import Outcome

@@ -19,7 +19,7 @@ from chaos.scenario.models.terms import Mechanism
 
 if TYPE_CHECKING:
     from chaos.plan.draft import Draft
-    from chaos.plan.model import PlannedFault
+    from chaos.plan.parts.fault import PlannedFault
     from chaos.plan.schedule import Scheduled
 
 

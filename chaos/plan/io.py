@@ -5,24 +5,58 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
 from chaos.base.strict_json import parse
-from chaos.plan.model import (
-    Aids,
-    Budget,
-    Comparable,
-    Comparison,
-    Plan,
-    PlannedCheckpoint,
-    PlannedFault,
-    PlannedRestore,
-    Recovery,
-    Watch,
+from chaos.plan.model import Plan
+
+KEYS = (
+    "scenario",
+    "source",
+    "cell",
+    "seed",
+    "ranks",
+    "nodes",
+    "replica_groups",
+    "faults",
+    "mechanism",
+    "checkpoint",
+    "resumes",
+    "resume_step",
+    "last_step",
+    "steps_per_epoch",
+    "checkpoint_interval",
+    "protection",
+    "loss_tolerance",
+    "baseline",
+    "budget",
+    "timings",
+    "finding",
+    "failing",
+    "finding_sdk",
+    "finding_always",
+    "failing_with_vendor",
+    "recoveries",
+    "strategies",
+    "aids",
+    "comparison",
+    "restore",
+    "group_info",
+    "gradients",
+    "loss_ranks",
+    "comparable",
+    "watch",
+    "sink_size",
+    "steps_per_update",
+    "configured",
+    "reasons",
+    "lines",
 )
+"""The keys of plan.json in their order, which files of earlier versions have as well."""
 
 _MAX_PROBLEMS = 10
 
@@ -32,18 +66,11 @@ class PlanFormatError(ValueError):
 
 
 def as_data(plan: Plan) -> dict[str, Any]:
-    """The plan as data for a JSON encoder: dataclasses become mappings. Parts are shared with the plan, not copied."""
-    data = _fields(plan)
-    data["faults"] = [_fields(fault) for fault in plan.faults]
-    data["checkpoint"] = None if plan.checkpoint is None else _fields(plan.checkpoint)
-    data["restore"] = None if plan.restore is None else _fields(plan.restore)
-    data["budget"] = _fields(plan.budget)
-    data["comparable"] = None if plan.comparable is None else _fields(plan.comparable)
-    data["watch"] = None if plan.watch is None else _fields(plan.watch)
-    data["recoveries"] = [_fields(recovery) for recovery in plan.recoveries]
-    data["aids"] = _fields(plan.aids)
-    data["comparison"] = None if plan.comparison is None else _fields(plan.comparison)
-    return data
+    """The plan as data for a JSON encoder, without its parts: dataclasses become mappings, and nothing is copied."""
+    values = _fields(plan)
+    for part in _parts():
+        values.update(_fields(values.pop(part)))
+    return {name: _data(values[name]) for name in KEYS}
 
 
 def dumps(plan: Plan) -> str:
@@ -67,7 +94,7 @@ def loads(text: str | bytes) -> Plan:
     """
     try:
         unknown = _unknown_keys(text)
-        plan = _adapter().validate_json(text, strict=True)
+        values = _fields(_adapter().validate_json(text, strict=True))
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
         shown = [f"{'.'.join(str(part) for part in item['loc']) or 'plan'}: {item['msg']}" for item in found]
@@ -76,31 +103,51 @@ def loads(text: str | bytes) -> Plan:
         raise PlanFormatError(f"not a plan: not JSON: {error}") from None
     if unknown:
         raise PlanFormatError(_message([f"{place}: unknown key" for place in unknown]))
-    return plan
+    for name, part in _parts().items():
+        values[name] = part(**{field.name: values.pop(field.name) for field in dataclasses.fields(part)})
+    return Plan(**values)
 
 
-_Part = (
-    Plan
-    | PlannedFault
-    | PlannedCheckpoint
-    | PlannedRestore
-    | Budget
-    | Recovery
-    | Aids
-    | Comparison
-    | Comparable
-    | Watch
-)
+@cache
+def _parts() -> Mapping[str, type[Any]]:
+    """The parts that every plan has, by their name in it. The others are keys of plan.json themselves."""
+    return {
+        name: kind
+        for name, kind in get_type_hints(Plan).items()
+        if isinstance(kind, type) and dataclasses.is_dataclass(kind)
+    }
 
 
-def _fields(part: _Part) -> dict[str, Any]:
+@cache
+def _flat() -> type[Any]:
+    """A dataclass with the keys of plan.json."""
+    hints = get_type_hints(Plan)
+    fields = {field.name: field for field in dataclasses.fields(Plan) if field.name not in _parts()}
+    for part in _parts().values():
+        hints.update(get_type_hints(part))
+        fields.update((field.name, field) for field in dataclasses.fields(part))
+    keys = [(name, hints[name], _default(fields[name])) for name in KEYS]
+    return dataclasses.make_dataclass("Plan", keys, frozen=True, kw_only=True)
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    return dataclasses.field(default=field.default, default_factory=field.default_factory)
+
+
+@cache
+def _adapter() -> TypeAdapter[Any]:
+    return TypeAdapter(_flat())
+
+
+def _fields(part: Any) -> dict[str, Any]:
     # dataclasses.asdict would copy every rank of every group.
     return {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
 
 
-@cache
-def _adapter() -> TypeAdapter[Plan]:
-    return TypeAdapter(Plan)
+def _data(value: Any) -> Any:
+    if isinstance(value, tuple) and value and dataclasses.is_dataclass(value[0]):
+        return [_fields(each) for each in value]
+    return _fields(value) if dataclasses.is_dataclass(value) else value
 
 
 def _unknown_keys(text: str | bytes) -> list[str]:
@@ -108,21 +155,26 @@ def _unknown_keys(text: str | bytes) -> list[str]:
     data = parse(text)
     if not isinstance(data, dict):
         return []
-    parts: list[tuple[str, type, Any]] = [("", Plan, data), ("checkpoint.", PlannedCheckpoint, data.get("checkpoint"))]
-    parts.append(("budget.", Budget, data.get("budget")))
-    parts += [("aids.", Aids, data.get("aids")), ("comparison.", Comparison, data.get("comparison"))]
-    parts.append(("restore.", PlannedRestore, data.get("restore")))
-    parts += [("comparable.", Comparable, data.get("comparable")), ("watch.", Watch, data.get("watch"))]
-    for name, kind in (("faults", PlannedFault), ("recoveries", Recovery)):
-        listed = data.get(name)
-        if isinstance(listed, list):
-            parts.extend((f"{name}.{index}.", kind, part) for index, part in enumerate(listed))
     return [
         f"{place}{name}"
-        for place, kind, part in parts
+        for place, kind, part in (("", _flat(), data), *_mappings(data))
         if isinstance(part, dict)
         for name in sorted(part.keys() - {field.name for field in dataclasses.fields(kind)})
     ]
+
+
+def _mappings(data: Mapping[str, Any]) -> Iterator[tuple[str, type[Any], Any]]:
+    """Where plan.json holds a dataclass, or a list of them: its place, its type and the value there."""
+    for name, hint in get_type_hints(_flat()).items():
+        kinds = [kind for kind in (hint, *get_args(hint)) if isinstance(kind, type) and dataclasses.is_dataclass(kind)]
+        if not kinds:
+            continue
+        (kind,) = kinds
+        value = data.get(name)
+        if isinstance(value, list):
+            yield from ((f"{name}.{index}.", kind, each) for index, each in enumerate(value))
+        else:
+            yield f"{name}.", kind, value
 
 
 def _message(problems: list[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 
 PARTITION = "partition"
 """The kind."""

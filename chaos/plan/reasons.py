@@ -8,8 +8,9 @@ from chaos.base.growth import FEW
 from chaos.plan.budgets import growth
 from chaos.plan.describe import count, layout_reason, ranks, sentence
 from chaos.plan.family_rules import reasons_of_fault
-from chaos.plan.model import PHASES, Budget, PlannedCheckpoint
 from chaos.plan.op_retry import op_retry_reasons
+from chaos.plan.parts.checkpoint import PlannedCheckpoint
+from chaos.plan.parts.response import PHASES, Budget
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.mechanism import IMPLIES, NEEDS, need_message, switched_on
 from chaos.plan.recovery.outcome import Outcome

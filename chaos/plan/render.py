@@ -6,7 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from chaos.plan.describe import SHOWN, count, group, ranks
-from chaos.plan.model import ENDING, Aids, Plan, PlannedCheckpoint, PlannedFault, Recovery
+from chaos.plan.model import Plan
+from chaos.plan.parts.checkpoint import PlannedCheckpoint
+from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.parts.known_finding import KnownFinding
+from chaos.plan.parts.recovery_options import Aids
+from chaos.plan.parts.response import ENDING, Recovery
 from chaos.scenario.errors import printable
 
 _WIDTH = 12
@@ -17,58 +22,62 @@ def render(plan: Plan) -> str:
     return "".join(f"{printable(line)}\n" for line in _lines(plan))
 
 
-def _known(plan: Plan) -> str:
+def _known(known: KnownFinding) -> str:
     with_sdk = {None: "", "vendor": "with the vendor's SDK ", "standin": "with the stand-in for the SDK "}
-    may = "is to" if plan.finding_always else "may, now and then,"
-    more = f", with the vendor's SDK in {', '.join(plan.failing_with_vendor)} too" if plan.failing_with_vendor else ""
-    return f"{with_sdk.get(plan.finding_sdk, '')}the run {may} fail in {', '.join(plan.failing)}{more}"
+    may = "is to" if known.finding_always else "may, now and then,"
+    also = ", ".join(known.failing_with_vendor)
+    more = f", with the vendor's SDK in {also} too" if also else ""
+    return f"{with_sdk.get(known.finding_sdk, '')}the run {may} fail in {', '.join(known.failing)}{more}"
 
 
 def _lines(plan: Plan) -> Iterator[str]:
-    yield _row("scenario", f"{plan.scenario}{f' [{plan.cell}]' if plan.cell else ''} ({plan.source})")
-    if plan.finding is not None:
-        yield _row("finding", f"{plan.finding}: known defect of the system under test, {_known(plan)}")
-    yield _row("cluster", f"{count(plan.ranks, 'rank')} on {count(plan.nodes, 'node')}")
+    identity, known = plan.identity, plan.known_finding
+    cell = f" [{identity.cell}]" if identity.cell else ""
+    yield _row("scenario", f"{identity.scenario}{cell} ({identity.source})")
+    if known.finding is not None:
+        yield _row("finding", f"{known.finding}: known defect of the system under test, {_known(known)}")
+    yield _row("cluster", f"{count(plan.layout.ranks, 'rank')} on {count(plan.layout.nodes, 'node')}")
     yield _row("job", _job(plan))
-    yield _row("protection", ", ".join(plan.protection) or "none")
-    if plan.strategies:
-        yield _row("strategies", f"{', '.join(plan.strategies)} (cluster agent)")
-    if aids := _aids(plan.aids):
+    yield _row("protection", ", ".join(plan.fault_tolerance.protection) or "none")
+    if plan.fault_tolerance.strategies:
+        yield _row("strategies", f"{', '.join(plan.fault_tolerance.strategies)} (cluster agent)")
+    if aids := _aids(plan.fault_tolerance.aids):
         yield _row("aids", ", ".join(aids))
-    yield _row("replicas", _groups(plan.replica_groups))
+    yield _row("replicas", _groups(plan.layout.replica_groups))
     yield _row("faults", count(len(plan.faults), "fault") if plan.faults else "none")
     for fault in plan.faults:
         yield f"  {_fault(fault)}"
-    yield _row("mechanism", _mark(plan, "mechanism", plan.mechanism or "none has to act"))
-    if plan.goes_on or len(plan.recoveries) > 1:
-        yield _row("recoveries", _mark(plan, "recoveries", "; then ".join(map(_recovery, plan.recoveries))))
+    yield _row("mechanism", _mark(plan, "mechanism", plan.response.mechanism or "none has to act"))
+    if plan.response.goes_on or len(plan.response.recoveries) > 1:
+        yield _row("recoveries", _mark(plan, "recoveries", "; then ".join(map(_recovery, plan.response.recoveries))))
     yield from _checkpoint(plan)
     yield _row("resume", _mark(plan, "resume", _resume(plan)))
     yield from _budget(plan)
-    yield _row("baseline", plan.baseline)
+    yield _row("baseline", plan.equivalence.baseline)
     yield _row("loss", _loss(plan))
-    if plan.configured:
+    if plan.explanation.configured:
         yield "from the job's own files"
-        width = max(map(len, plan.configured))
-        yield from (f"  {name:<{width}}  {text}" for name, text in plan.configured.items())
+        width = max(map(len, plan.explanation.configured))
+        yield from (f"  {name:<{width}}  {text}" for name, text in plan.explanation.configured.items())
     if plan.comparison is not None:
         shares = ", ".join(f"{name} at most {share:g}" for name, share in plan.comparison.at_most.items())
         yield _row("compare", f"over {plan.comparison.axis}, second value against first: {shares}")
     yield "why"
-    for reason in plan.reasons:
+    for reason in plan.explanation.reasons:
         yield f"  - {reason}"
 
 
 def _loss(plan: Plan) -> str:
-    rule = "equal bit for bit" if plan.loss_tolerance == 0 else f"within {plan.loss_tolerance:g}"
-    if plan.loss_ranks is not None:
-        first, last = plan.loss_ranks
+    tolerance, comparable = plan.equivalence.loss_tolerance, plan.equivalence.comparable
+    rule = "equal bit for bit" if tolerance == 0 else f"within {tolerance:g}"
+    if plan.layout.loss_ranks is not None:
+        first, last = plan.layout.loss_ranks
         rule += f" on {ranks(range(first, last + 1))}, where it is valid (pipeline stages)"
-    if not plan.gradients:
+    if not plan.training.gradients:
         rule += ", without the gradients, which nobody records in this kind of job"
-    if plan.comparable is None:
+    if comparable is None:
         return rule
-    return f"{rule} up to step {max(0, plan.comparable.losses_until)}; after that not compared: {plan.comparable.why}"
+    return f"{rule} up to step {max(0, comparable.losses_until)}; after that not compared: {comparable.why}"
 
 
 def _row(name: str, text: str) -> str:
@@ -77,17 +86,19 @@ def _row(name: str, text: str) -> str:
 
 def _mark(plan: Plan, expectation: str, text: str) -> str:
     """The text with the line of the scenario that it comes from."""
-    line = plan.lines.get(expectation)
+    line = plan.explanation.lines.get(expectation)
     return text if line is None else f"{text}  (line {line})"
 
 
 def _job(plan: Plan) -> str:
-    epochs = "" if plan.steps_per_epoch >= plan.last_step else f", {plan.steps_per_epoch} in an epoch"
-    interval = plan.checkpoint_interval
-    every = plan.steps_per_update or 1
+    training = plan.training
+    steps, epoch, interval = training.last_step, training.steps_per_epoch, training.checkpoint_interval
+    epochs = "" if epoch >= steps else f", {epoch} in an epoch"
+    every = training.steps_per_update or 1
     updates = "" if every == 1 else f", an update of the optimizer every {every} steps"
     saves = "" if interval is None else f", a checkpoint every {count(interval, 'step')}"
-    return f"{count(plan.last_step, 'step')}{epochs}{updates}{saves}, seed {plan.seed}, timings {plan.timings}"
+    timings = plan.response.timings
+    return f"{count(steps, 'step')}{epochs}{updates}{saves}, seed {training.seed}, timings {timings}"
 
 
 def _aids(aids: Aids) -> list[str]:
@@ -182,15 +193,19 @@ def _files(checkpoint: PlannedCheckpoint) -> list[str]:
 
 
 def _resume(plan: Plan) -> str:
-    if not plan.resumes:
+    if not plan.resume.resumes:
         return "none"
-    source = "" if plan.restore is None else ", from periodic checkpoints"
-    return "at the step after the checkpoint" if plan.resume_step is None else f"at step {plan.resume_step}{source}"
+    source = "" if plan.resume.restore is None else ", from periodic checkpoints"
+    return (
+        "at the step after the checkpoint"
+        if plan.resume.resume_step is None
+        else f"at step {plan.resume.resume_step}{source}"
+    )
 
 
 def _budget(plan: Plan) -> Iterator[str]:
-    if plan.budget.total is None and not plan.budget.phases:
+    if plan.response.budget.total is None and not plan.response.budget.phases:
         return
-    total = "no total" if plan.budget.total is None else f"{plan.budget.total:g} s"
-    phases = [f"{name} {seconds:g}" for name, seconds in plan.budget.phases.items()]
+    total = "no total" if plan.response.budget.total is None else f"{plan.response.budget.total:g} s"
+    phases = [f"{name} {seconds:g}" for name, seconds in plan.response.budget.phases.items()]
     yield _row("budget", _mark(plan, "recovery.total", "; ".join(filter(None, [f"{total} in all", ", ".join(phases)]))))

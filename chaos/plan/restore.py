@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from chaos.plan.damage import check_damage, damaging, spoilt
 from chaos.plan.describe import group, ranks
-from chaos.plan.model import PlannedRestore
+from chaos.plan.parts.resume import PlannedRestore
 from chaos.plan.platform_traits import PlatformTraits
 from chaos.plan.points import PHASE_ORDER, Point
 from chaos.plan.problems import Problems

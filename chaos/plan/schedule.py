@@ -11,8 +11,8 @@ from chaos.plan.corruption import SILENT
 from chaos.plan.family_rules import Occurrence, settled
 from chaos.plan.hangs import HANG, hang_effect
 from chaos.plan.memory import memory_effect
-from chaos.plan.model import STORAGE, PlannedFault
 from chaos.plan.partition_effect import partition_effect
+from chaos.plan.parts.fault import STORAGE, PlannedFault
 from chaos.plan.points import Moment
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.mechanism import (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from chaos.plan.abnormal import last_saved_before
 from chaos.plan.describe import ranks
-from chaos.plan.model import Comparable
+from chaos.plan.parts.equivalence import Comparable
 from chaos.plan.recovery.mechanism import DOCUMENT
 from chaos.plan.schedule import Scheduled
 from chaos.scenario.models.scenario import Scenario

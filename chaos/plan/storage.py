@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from chaos.plan.describe import ranks
-from chaos.plan.model import STORAGE, STORAGE_FULL, VOLUME_GONE
+from chaos.plan.parts.fault import STORAGE, STORAGE_FULL, VOLUME_GONE
 from chaos.plan.points import Point, point
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import Scheduled

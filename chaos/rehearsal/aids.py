@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from chaos.jobs.kind import Simulated
-from chaos.plan.recovery_options import WATCHDOG_POLL_SECONDS
+from chaos.plan.parts.recovery_options import WATCHDOG_POLL_SECONDS
 from chaos.scenario.models.job import Job
 
 _ACP = Path(__file__).parent / "acp" / "site"

@@ -17,7 +17,8 @@ from chaos.evidence.text import readable
 from chaos.history.jsonl import decode
 from chaos.history.reader import History
 from chaos.plan.io import as_data
-from chaos.plan.model import Plan, PlannedFault
+from chaos.plan.model import Plan
+from chaos.plan.parts.fault import PlannedFault
 from chaos.report.junit import write_junit
 from chaos.report.making import read_making
 from chaos.report.reason import broken_in_order, reason_of
@@ -42,9 +43,9 @@ def _result(run_dir: Path, judgement: Judgement) -> Result:
     broken = broken_in_order(judgement.verdict, judgement.findings, judgement.history)
     order = {id(one): number for number, one in enumerate(broken)}
     return Result(
-        scenario=plan.scenario,
-        cell=plan.cell,
-        seed=plan.seed,
+        scenario=plan.identity.scenario,
+        cell=plan.identity.cell,
+        seed=plan.training.seed,
         verdict=judgement.verdict,
         reason=readable(reason_of(judgement.verdict, broken, judgement.history)),
         plan=_plan(plan),
@@ -168,6 +169,7 @@ def _figure(measured: Callable[[History], Measure], history: History) -> float |
 
 def _baseline(plan: Plan, run_dir: Path) -> dict[str, Any]:
     """What was asked for (``auto``, ``none``, or a run's name), and the run that was compared with."""
-    wanted = plan.baseline if plan.baseline in ("auto", "none") else PurePath(plan.baseline).name
+    baseline = plan.equivalence.baseline
+    wanted = baseline if baseline in ("auto", "none") else PurePath(baseline).name
     run = _read_facts(run_dir / "baseline" / "run.json").get("run")
     return {"wanted": wanted, "run": run if isinstance(run, str) else None}

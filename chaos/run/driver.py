@@ -97,7 +97,7 @@ def run_cell(
     prepared = prepare(loaded, cell, options.sdk, options.draw_seed)
     plan = prepared.plan
     if options.baseline is not None:
-        plan = replace(plan, baseline=options.baseline)
+        plan = replace(plan, equivalence=replace(plan.equivalence, baseline=options.baseline))
     prepared = replace(prepared, plan=plan, cell=with_deadlines(prepared.cell))
     _refuse_if_lacking(prepared.scenario, prepared.needs, prepared.sdk)
     if prepared.platform.own_limits:
@@ -181,7 +181,7 @@ class _Runner:
         for fault in plan.faults:
             if fault.seed is not None:
                 self._progress.note(f"fault {fault.id}: seed {fault.seed} drew {named(fault.ranks)}")
-        owned = create_run(self._options.reports, plan.scenario, plan.cell, clock=self._clock)
+        owned = create_run(self._options.reports, plan.identity.scenario, plan.identity.cell, clock=self._clock)
         self._lease.name_run(str(owned.path))
         with owned.lock:
             self._describe(owned, plan, self._scenario)
@@ -201,15 +201,15 @@ class _Runner:
             history.record(
                 "run.start",
                 run=owned.run,
-                scenario=plan.scenario,
-                cell=plan.cell,
-                seed=plan.seed,
+                scenario=plan.identity.scenario,
+                cell=plan.identity.cell,
+                seed=plan.training.seed,
                 plan=io.fingerprint((owned.path / "plan.json").read_bytes()),
                 sdk=sdk_named(self._kind.simulated(scenario, self._sdk)),
             )
             try:
                 update_run(owned.path, inputs=masked_values(self._begun().begun))
-                self._take_baseline(owned, plan.baseline)
+                self._take_baseline(owned, plan.equivalence.baseline)
                 plan, scenario = self._completed(owned, plan, scenario, history)
                 self._drive(owned, plan, scenario, history)
                 from chaos.run.retention import thin_out
@@ -249,10 +249,10 @@ class _Runner:
         simulated = [*self._kind.simulated(scenario, self._sdk), *self._simulated_nodes(scenario)]
         update_run(
             owned.path,
-            scenario=plan.scenario,
-            source=plan.source,
-            cell=plan.cell,
-            seed=plan.seed,
+            scenario=plan.identity.scenario,
+            source=plan.identity.source,
+            cell=plan.identity.cell,
+            seed=plan.training.seed,
             versions=self._versions,
             platform=scenario.cluster.platform,
             sdk=sdk_named(simulated),
@@ -306,7 +306,8 @@ class _Runner:
         self, owned: RunDirectory, plan: Plan, scenario: Scenario, history: HistoryWriter
     ) -> tuple[Plan, Scenario]:
         """Plan and scenario with what the baseline shows of the job: how many steps come to one update."""
-        if plan.baseline == "none":
+        baseline = plan.equivalence.baseline
+        if baseline == "none":
             return plan, scenario
         from chaos.run.accumulation import completed, first_drawn, is_misnumbered
 
@@ -315,12 +316,13 @@ class _Runner:
             return plan, scenario
         every = cell.scenario.job.steps_per_update
         self._progress.note(f"the fault-free run makes an update once in {every} steps: planned with that")
-        plan = replace(plan_cell(self._loaded, cell, first_drawn(cell, plan)), baseline=plan.baseline)
+        plan = plan_cell(self._loaded, cell, first_drawn(cell, plan))
+        plan = replace(plan, equivalence=replace(plan.equivalence, baseline=baseline))
         self._cell, self._scenario, self._plan = cell, cell.scenario, plan
         self._digest_steps = digest_steps(plan, cell.scenario.job.digest_interval)
-        if plan.baseline == "auto" and (self._digest_steps or is_misnumbered(owned.path)):
+        if baseline == "auto" and (self._digest_steps or is_misnumbered(owned.path)):
             shutil.rmtree(owned.path / "baseline")
-            self._take_baseline(owned, plan.baseline)
+            self._take_baseline(owned, baseline)
         (owned.path / "plan.json").write_text(io.dumps(plan), "utf-8")
         made_by = io.fingerprint((owned.path / "plan.json").read_bytes())
         history.record("plan.completed", steps_per_update=every, plan=made_by)
@@ -406,10 +408,10 @@ class _Runner:
             noticing_mishaps(history, "train", self._clock, owned.path, owned.token) as mishaps,
         ):
             self._begun().changed()
-            if plan.resumes or plan.restore is not None:
+            if plan.resume.resumes or plan.resume.restore is not None:
                 import chaos.run.before_resume  # noqa: F401  # a later import would be a part of the recovery's time
             came_to_end = launches.attempt(session, "train", plan.faults, resume=False)
-            if came_to_end and (plan.resumes or plan.restore is not None) and scenario.job.resume:
+            if came_to_end and (plan.resume.resumes or plan.resume.restore is not None) and scenario.job.resume:
                 mishaps.attempt = "resume"
                 self._resume(session, launches)
 
@@ -422,7 +424,7 @@ class _Runner:
     def _resume(self, session: Session, launches: Launches) -> None:
         from chaos.run.before_resume import look_at_saves
 
-        kind: SavedKind = "end-of-life" if session.plan.restore is None else "periodic"
+        kind: SavedKind = "end-of-life" if session.plan.resume.restore is None else "periodic"
         if not look_at_saves(session.owned.path, kind, session.history):
             session.history.record(
                 "resume.skipped", attempt="resume", reason=f"no finished {kind} checkpoint was saved"
@@ -432,7 +434,7 @@ class _Runner:
         try:
             launches.attempt(session, "resume", (), resume=True)
         except JobFailed as failed:
-            if session.plan.resumes:
+            if session.plan.resume.resumes:
                 raise
             # The plan says that there is nothing to go on from: a job that says so too does what it should.
             session.history.record("resume.refused", attempt="resume", reason=str(failed))
@@ -442,11 +444,12 @@ def digest_steps(plan: Plan, interval: int) -> tuple[int, ...]:
     """The steps that must have digests although they are thinned out: without them nothing could be compared."""
     if interval <= 1:
         return ()
-    saved = [part.step for part in (plan.checkpoint, plan.restore) if part is not None]
+    saved = [part.step for part in (plan.checkpoint, plan.resume.restore) if part is not None]
     # What a spike came to is in the digest of its own step.
     spikes = [fault.trigger.get("step") for fault in plan.faults if fault.effect == ABNORMAL]
     # What was changed, and what was there before.
     silent = [fault.trigger.get("step") for fault in plan.faults if fault.effect == SILENT]
     before = [step - 1 for step in silent if step is not None]
-    steps = [plan.last_step, *saved, *spikes, *silent, *before, *(recovery.step for recovery in plan.recoveries)]
+    recovered = [recovery.step for recovery in plan.response.recoveries]
+    steps = [plan.training.last_step, *saved, *spikes, *silent, *before, *recovered]
     return tuple(sorted({step for step in steps if step is not None}))

@@ -95,7 +95,7 @@ def open_session(
                 memory = make_private_directory(owned.ledger, token, parent=MEMORY, step="memory-directory")
             with (
                 closing(
-                    Channel(private / "agents", run=token, secret=write_secret(private), ranks=plan.ranks)
+                    Channel(private / "agents", run=token, secret=write_secret(private), ranks=plan.layout.ranks)
                 ) as channel,
                 _nodes_of(
                     platform, scenario, scenario_directory, owned, private, memory, channel, clock, history, sdk

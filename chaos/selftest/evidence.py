@@ -111,7 +111,7 @@ def _removal(base: str, group: Group, verdict: Verdict, excuses: Excuses, *, bas
 
 def _goes_on(plan: Plan) -> bool:
     """Whether anybody trains on, or tries to, after the faults."""
-    return plan.mechanism != "none" or plan.restore is not None
+    return plan.response.mechanism != "none" or plan.resume.restore is not None
 
 
 def _groups(history: History, asked: set[str]) -> Iterator[tuple[Group, History]]:
@@ -160,23 +160,39 @@ _SOURCES: Sequence[_Source] = (
     _Source("the history of the ranks and the SDK's log", (_OWN, _SDK_LOG), ("mechanism",)),
     _Source("the history of the harness", (_HARNESS,), ("history", "run", "injection", "hygiene")),
     _Source(
-        "the history of the harness", (_HARNESS,), ("mechanism", "resume", "recovery"), lambda p: bool(p.recoveries)
+        "the history of the harness",
+        (_HARNESS,),
+        ("mechanism", "resume", "recovery"),
+        lambda plan: bool(plan.response.recoveries),
     ),
     _Source("the baseline", ("baseline",), ("loss",)),
     _Source("the baseline", ("baseline",), ("resume",), _goes_on),
     _Source("the baseline", ("baseline",), ("checkpoint",), lambda plan: bool(plan.checkpoint)),
     _Source("the end-of-life checkpoints", ("job/checkpoints/ttp_saved*",), ("checkpoint", "resume", "loss")),
-    _Source("the periodic checkpoints", ("job/checkpoints/rank_*",), ("resume",), lambda p: bool(p.restore)),
+    _Source("the periodic checkpoints", ("job/checkpoints/rank_*",), ("resume",), lambda p: bool(p.resume.restore)),
     _Source(
-        "the periodic checkpoints", ("job/checkpoints/rank_*",), ("loss",), lambda p: bool(p.restore) and p.resumes
+        "the periodic checkpoints",
+        ("job/checkpoints/rank_*",),
+        ("loss",),
+        lambda plan: bool(plan.resume.restore) and plan.resume.resumes,
     ),
-    _Source("the SDK's log", (_SDK_LOG,), ("recovery",), lambda plan: plan.mechanism in IN_STEP),
+    _Source("the SDK's log", (_SDK_LOG,), ("recovery",), lambda plan: plan.response.mechanism in IN_STEP),
     _Source(
-        "the ranks' logs", ("logs/train/worker_*.log",), ("mechanism",), lambda plan: plan.mechanism in _IN_RANK_LOGS
+        "the ranks' logs",
+        ("logs/train/worker_*.log",),
+        ("mechanism",),
+        lambda plan: plan.response.mechanism in _IN_RANK_LOGS,
     ),
     _Source("the undo ledger", ("undo.jsonl",), ("hygiene",)),
-    _Source("group_info.pb", ("job/checkpoints/*/group_info.pb",), ("consistency",), lambda plan: plan.group_info),
-    _Source("the record of norms", ("job/**/abnormal_global_norm.json",), ("mechanism",), lambda p: bool(p.watch)),
+    _Source(
+        "group_info.pb", ("job/checkpoints/*/group_info.pb",), ("consistency",), lambda plan: plan.layout.group_info
+    ),
+    _Source(
+        "the record of norms",
+        ("job/**/abnormal_global_norm.json",),
+        ("mechanism",),
+        lambda plan: bool(plan.fault_tolerance.watch),
+    ),
 )
 
 

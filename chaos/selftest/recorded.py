@@ -47,8 +47,8 @@ def record(name: str, run_dir: Path, archive: Path) -> None:
         with tempfile.TemporaryDirectory() as place:
             unpack(unfinished, Path(place) / "run")
             judgement = judge(Path(place) / "run")
-        if judgement.plan.scenario != name:
-            raise NotRecorded(f"{run_dir} is a run of {judgement.plan.scenario}, not of {name}")
+        if judgement.plan.identity.scenario != name:
+            raise NotRecorded(f"{run_dir} is a run of {judgement.plan.identity.scenario}, not of {name}")
         if judgement.verdict != "pass":
             raise NotRecorded(f"{run_dir} is {judgement.verdict}, and no base: see chaos analyze {run_dir}")
         unfinished.replace(archive)

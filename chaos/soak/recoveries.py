@@ -46,14 +46,21 @@ def propose(draw: Random, *, kind: str, mechanism: str, variety: bool) -> Propos
 
 def recovers(plan: Plan) -> bool:
     """Whether a run of this plan is a good recovery: a mechanism succeeds, and training goes on to its end."""
-    return plan.mechanism not in (None, "none") and (bool(plan.goes_on) or plan.resumes) and plan.finding is None
+    return (
+        plan.response.mechanism not in (None, "none")
+        and (bool(plan.response.goes_on) or plan.resume.resumes)
+        and plan.known_finding.finding is None
+    )
 
 
 def counts_within_epoch(plan: Plan) -> bool:
     """Whether a fault follows a repair beyond the first epoch, after which MindSpore counts steps wrongly (F-06)."""
-    earlier = plan.recoveries[:-1]
+    earlier = plan.response.recoveries[:-1]
     return any(
-        one.mechanism in REPAIRING and one.succeeds and one.step is not None and one.step >= plan.steps_per_epoch
+        one.mechanism in REPAIRING
+        and one.succeeds
+        and one.step is not None
+        and one.step >= plan.training.steps_per_epoch
         for one in earlier
     )
 
@@ -61,12 +68,12 @@ def counts_within_epoch(plan: Plan) -> bool:
 def overwrites_names(plan: Plan) -> bool:
     """Whether MindSpore saves a later step over an earlier one's file (F-14): after a rollback its names count from the
     beginning of the epoch in which the rollback ends."""
-    interval, epoch = plan.checkpoint_interval, plan.steps_per_epoch
+    interval, epoch = plan.training.checkpoint_interval, plan.training.steps_per_epoch
     if interval is None:
         return False
-    for one in plan.recoveries:
+    for one in plan.response.recoveries:
         if one.mechanism in ROLLING_BACK and one.succeeds and one.step is not None:
-            first, left = one.step - one.step % epoch, plan.last_step - one.step
+            first, left = one.step - one.step % epoch, plan.training.last_step - one.step
             anew = {first + min(count, left) for count in range(interval, left + interval, interval)}
             if anew & set(range(interval, one.step + 1, interval)):
                 return True
@@ -75,7 +82,7 @@ def overwrites_names(plan: Plan) -> bool:
 
 def acting(plan: Plan) -> str:
     """The mechanisms that act, in order: ``UCE, TTP``; one that is tried in vain is in brackets."""
-    return ", ".join(one.mechanism if one.succeeds else f"({one.mechanism})" for one in plan.recoveries)
+    return ", ".join(one.mechanism if one.succeeds else f"({one.mechanism})" for one in plan.response.recoveries)
 
 
 @cache

@@ -110,10 +110,12 @@ def why_incomplete(run_dir: Path) -> str | None:
     if plan.faults:
         return "it had faults"
     history = read_history(run_dir / "history")
-    done = {event.rank for event in history.select("step.end", attempt="train", step=plan.last_step)}
-    missing = sorted(set(range(plan.ranks)) - done)
+    done = {event.rank for event in history.select("step.end", attempt="train", step=plan.training.last_step)}
+    missing = sorted(set(range(plan.layout.ranks)) - done)
     if missing:
-        return f"{rank_set(missing, plan.ranks)} did not reach step {plan.last_step}{_what_ended(history)}"
+        return (
+            f"{rank_set(missing, plan.layout.ranks)} did not reach step {plan.training.last_step}{_what_ended(history)}"
+        )
     for one in history.select("rank.exit", attempt="train"):
         if one.data.get("code") != 0:
             return f"rank {one.rank} did not exit with 0 ({one.source})"

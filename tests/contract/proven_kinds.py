@@ -17,8 +17,10 @@ from chaos.evidence.checkpoints.damage import DAMAGED, RENAMED
 from chaos.evidence.finding import Finding
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.model import PlannedFault, PlannedRestore
+from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.parts.resume import PlannedRestore
 from tests.kit.good_run import a_plan
+from tests.kit.plans import changed
 from tests.unit.checks import harmless
 
 SECOND = 1_000_000_000
@@ -225,7 +227,7 @@ def findings(
     effect = points.load(kind).effect if kind in points.names() else "none"
     fault = planned(kind, sample, effect)
     restore = PlannedRestore(None, (), {}, {RANK: 4}) if effect in (DAMAGED, RENAMED) else None
-    plan = replace(a_plan(), faults=(fault,), recoveries=(), mechanism=None, checkpoint=None, restore=restore)
+    plan = changed(a_plan(), faults=(fault,), recoveries=(), mechanism=None, checkpoint=None, restore=restore)
     evidence = {"rank": RANK, "pid": PID, **copy.deepcopy(sample.evidence), "barrier": dict(fault.trigger)}
     spoil(evidence)
     events = tuple(sorted(_recorded(fault, sample, evidence), key=lambda one: one.mono))

@@ -101,7 +101,7 @@ def test_every_job_kind_is_started_every_day(kind: str) -> None:
 def _promise(name: str) -> dict[str, Any]:
     loaded = load_scenario(shipped(name), names=known_names())
     plan = plan_cell(loaded, loaded.cells[0], draw_seed=1)
-    return {"faults": sorted(fault.kind for fault in plan.faults), "mechanism": plan.mechanism}
+    return {"faults": sorted(fault.kind for fault in plan.faults), "mechanism": plan.response.mechanism}
 
 
 @pytest.mark.parametrize("name", SHOWN_BY)

@@ -102,7 +102,7 @@ _ASKED = """
 from chaos.mechanisms.registry import RULES
 from chaos.plan.budgets import PROFILES
 from chaos.plan.recovery.mechanism import NEEDS
-from chaos.plan.model import PHASES
+from chaos.plan.parts.response import PHASES
 from chaos.plan.recovery.registry import in_order
 from chaos.scenario.models.scenario import Scenario
 from chaos.scenario.schema import scenario_schema

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from chaos.plan.model import PlannedFault, PlannedRestore
+from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.parts.resume import PlannedRestore
 from tests.kit.good_run import FAULT, SAVED, VICTIM, GoodRun, Saved, pid_of, record, state_after
 from tests.kit.restored_run import HOLDERS, LOSS, restored_run, slices_of
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,12 @@ from numpy.typing import NDArray
 
 from chaos.agent.digest import tensor_digest
 from chaos.plan.io import dumps, fingerprint
-from chaos.plan.model import Budget, Plan, PlannedCheckpoint, PlannedFault, Recovery
+from chaos.plan.model import Plan
+from chaos.plan.parts.checkpoint import PlannedCheckpoint
+from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.parts.response import Budget, Recovery
 from tests.kit.fresh_copies import fresh_copies
+from tests.kit.plans import changed, plan_with
 from tests.unit.observe.mindformers_files import safetensors_of
 
 RANKS = 4
@@ -130,7 +134,7 @@ def _value(name: str, array: NDArray[Any]) -> bytes:
 
 def a_plan() -> Plan:
     files = {rank: f"ttp_saved_checkpoints-step_{SAVED}/rank_{rank}/ttp_rank_{rank}-1_{SAVED}.ckpt" for rank in (0, 1)}
-    return Plan(
+    return plan_with(
         scenario="kill-rank",
         source="scenarios/kill-rank.yaml",
         cell="",
@@ -221,7 +225,7 @@ class GoodRun:
 
     def replan(self, **changes: Any) -> None:
         """Change the plan."""
-        self.plan = replace(self.plan, **changes)
+        self.plan = changed(self.plan, **changes)
 
     def without_resume(self) -> None:
         """Forget the second launch, in plan and history."""
@@ -236,9 +240,9 @@ class GoodRun:
         _write(directory / "plan.json", dumps(self.plan).encode())
         facts: Record = {
             "run": "r1",
-            "scenario": self.plan.scenario,
-            "source": self.plan.source,
-            "cell": self.plan.cell,
+            "scenario": self.plan.identity.scenario,
+            "source": self.plan.identity.source,
+            "cell": self.plan.identity.cell,
             "seed": 1,
             "versions": {"chaos": "0.1.0"},
             "sdk": "standin",

@@ -40,7 +40,7 @@ def moved_run(place: Place, *, again: bool = False) -> GoodRun:
     if not shared:
         shown = evidence(run)
         shown["file"] = there(f"checkpoints/{shown['file']}")
-    assert run.plan.restore is not None
+    assert run.plan.resume.restore is not None
     holders: dict[int, tuple[int, ...]] = {rank: members for members in GROUPS for rank in members}
-    run.replan(restore=replace(run.plan.restore, holders=holders))
+    run.replan(restore=replace(run.plan.resume.restore, holders=holders))
     return run

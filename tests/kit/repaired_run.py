@@ -7,10 +7,12 @@ before is the common one, and all ranks train on from there in the same processe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from chaos.plan.model import Budget, Plan, PlannedFault, Recovery
+from chaos.plan.model import Plan
+from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.parts.response import Budget, Recovery
 from tests.kit.fresh_copies import fresh_copies
 from tests.kit.good_run import (
     GROUPS,
@@ -30,6 +32,7 @@ from tests.kit.good_run import (
     record,
     step_of,
 )
+from tests.kit.plans import changed
 
 STRUCK = 6
 """Step at which the first error is raised."""
@@ -86,7 +89,7 @@ def repaired_plan(strikes: tuple[Strike, ...]) -> Plan:
         )
         for one in strikes
     )
-    return replace(
+    return changed(
         a_plan(),
         scenario="repaired",
         faults=faults,

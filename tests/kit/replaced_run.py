@@ -7,10 +7,11 @@ process gets the state of rank 0, and all train on from the step before.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
-from chaos.plan.model import Budget, Plan, PlannedFault, Recovery
+from chaos.plan.model import Plan
+from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.parts.response import Budget, Recovery
 from tests.kit.fresh_copies import fresh_copies
 from tests.kit.good_run import (
     LAST,
@@ -30,6 +31,7 @@ from tests.kit.good_run import (
     start_of,
     step_of,
 )
+from tests.kit.plans import changed
 
 STRUCK = 6
 HELD = STRUCK - 1
@@ -51,7 +53,7 @@ def place_of(rank: int, *, new: bool = False) -> Record:
 
 def replaced_plan() -> Plan:
     fault = PlannedFault("kill", "kill", (VICTIM,), {"step": STRUCK, "phase": "forward"}, {}, None, 14, "death")
-    return replace(
+    return changed(
         a_plan(),
         scenario="replaced",
         faults=(fault,),

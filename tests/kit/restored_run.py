@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from chaos.plan.model import Budget, PlannedFault, PlannedRestore
+from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.parts.response import Budget
+from chaos.plan.parts.resume import PlannedRestore
 from tests.kit.fresh_copies import fresh_copies
 from tests.kit.good_run import (
     FAULT,

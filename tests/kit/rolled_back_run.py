@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
-from chaos.plan.model import Budget, Comparable, Plan, PlannedFault, Recovery, Watch
+from chaos.plan.model import Plan
+from chaos.plan.parts.equivalence import Comparable
+from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.parts.fault_tolerance import Watch
+from chaos.plan.parts.response import Budget, Recovery
 from tests.kit.fresh_copies import fresh_copies
 from tests.kit.good_run import (
     LAST,
@@ -31,6 +34,7 @@ from tests.kit.good_run import (
     record,
     state_after,
 )
+from tests.kit.plans import changed
 from tests.kit.repaired_run import place_of
 
 SPIKE = 8
@@ -52,7 +56,7 @@ PLACE: Record = {"step": SPIKE, "phase": "allreduce.enter"}
 
 def rolled_back_plan(repeat: int = 0) -> Plan:
     parameters: dict[str, Any] = {"norm": NORM, **({"repeat": repeat} if repeat else {})}
-    return replace(
+    return changed(
         a_plan(),
         scenario="rolled-back",
         faults=(PlannedFault(FAULT, "spike", (SPIKER,), dict(PLACE), parameters, None, 14, "abnormal result"),),

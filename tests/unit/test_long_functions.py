@@ -11,7 +11,6 @@ PACKAGE = Path(__file__).parents[2] / "chaos"
 MOST_LINES = 60
 
 REASONS = {
-    "plan/build.py build_plan": "the order of the plan's parts, one call each",
     "rehearsal/jobs/mnist.py main": "a job's script, written as a user would: one function from arguments to training",
     "rehearsal/mindformers/kernels.py replace_attention": "a cell that is declared inside, since MindSpore is imported "
     "in a rank only",

@@ -29,7 +29,7 @@ def broken_off(plan: Plan, history: History, artifacts: Artifacts) -> set[str]:
     ends every process; none that has exited with 0. Of its saves only the last one can have been under way.
     """
     found: set[str] = set()
-    for rank in range(plan.ranks):
+    for rank in range(plan.layout.ranks):
         for pid in _ended(plan, history, rank):
             found.update(artifacts.recorded(path) for path in _under_way(history, rank, pid))
     return found
@@ -41,7 +41,7 @@ def _ended(plan: Plan, history: History, rank: int) -> set[int | None]:
     effects = {fault.id: fault.effect for fault in plan.faults}
     acts = history.select("fault.injecting", attempt=TRAIN, rank=rank)
     ended = {one.pid for one in acts if effects.get(str(one.data.get("fault"))) in _TAKES}
-    restarts = sum(rank in recovery.restarted for recovery in plan.recoveries)
+    restarts = sum(rank in recovery.restarted for recovery in plan.response.recoveries)
     ended.update(one.pid for one in exits[:-1][:restarts])
     if not reaches_the_end(plan):
         ended.update(one.pid for one in exits[-1:])

@@ -75,7 +75,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
 
 
 def _line(plan: Plan, key: str) -> str:
-    line = plan.lines.get(key, plan.lines.get("checkpoint"))
+    line = plan.explanation.lines.get(key, plan.explanation.lines.get("checkpoint"))
     return f"scenario.yaml:{line}" if line else ""
 
 
@@ -171,7 +171,7 @@ def _any_of(ranks: tuple[int, ...]) -> str:
 
 
 def _group(plan: Plan, rank: int) -> str:
-    group = next((group for group in plan.replica_groups if rank in group), (rank,))
+    group = next((group for group in plan.layout.replica_groups if rank in group), (rank,))
     return f"[{', '.join(map(str, group)) if len(group) <= 8 else spans(group)}]"
 
 
@@ -248,7 +248,7 @@ def _judge_survivors(plan: Plan, history: History, found: Collector) -> None:
     """
     assert plan.checkpoint is not None
     hit = {rank for fault in plan.faults for rank in fault.ranks}
-    for rank in sorted(set(range(plan.ranks)) - hit):
+    for rank in sorted(set(range(plan.layout.ranks)) - hit):
         last = last_trained(history, rank)
         if last is not None and plan.checkpoint.step is not None and step_of(last) > plan.checkpoint.step:
             expected = f"step {plan.checkpoint.step} is the last one that any survivor trained"
@@ -296,7 +296,7 @@ def _judge_names(
 def _judge_epoch_in_name(
     plan: Plan, file: OwnedCheckpoint, state: SavedState, step: int, found: Collector, where: str
 ) -> None:
-    batches = {state.numbers.get("batch_num", plan.steps_per_epoch)}
+    batches = {state.numbers.get("batch_num", plan.training.steps_per_epoch)}
     # At sink size 1 some versions count every step as an epoch of one batch: 5_1 is step 5.
     if file.epoch is not None and file.step_in_epoch is not None:
         named = {(file.epoch - 1) * size + file.step_in_epoch for size in batches | {1} if file.step_in_epoch <= size}

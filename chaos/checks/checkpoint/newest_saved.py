@@ -18,7 +18,8 @@ from chaos.faults.checkpoints.proof_lost import LOST_FILES
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoints.checkpoint import CheckpointError
-from chaos.plan.model import STORAGE, Plan
+from chaos.plan.model import Plan
+from chaos.plan.parts.fault import STORAGE
 
 EXPECTED = "the checkpoint that each rank has saved last is there"
 
@@ -60,7 +61,7 @@ def _is_written(history: History, save: Event) -> bool:
 
 def _is_taken(plan: Plan, history: History, save: Event) -> bool:
     """Whether a planned fault has laid hands on what the rank had saved."""
-    if plan.restore is not None and save.attempt == TRAIN and save.rank in plan.restore.lost:
+    if plan.resume.restore is not None and save.attempt == TRAIN and save.rank in plan.resume.restore.lost:
         return True
     hit = [one for one in plan.faults if one.effect in (LOST_FILES, DAMAGED, RENAMED) and save.rank in one.ranks]
     return any(one.mono > save.mono for fault in hit for one in history.select("fault.landed", fault=fault.id))

@@ -150,12 +150,12 @@ def _named(plan: Plan, file: OwnedCheckpoint) -> int | None:
     """The step of the job that a name tells, if names have counted from its beginning: else the step is a later one."""
     if file.epoch is None or file.step_in_epoch is None or (file.epoch > 1 and not _knows_epochs(plan)):
         return None
-    return (file.epoch - 1) * plan.steps_per_epoch + file.step_in_epoch
+    return (file.epoch - 1) * plan.training.steps_per_epoch + file.step_in_epoch
 
 
 def _knows_epochs(plan: Plan) -> bool:
     """Whether the plan knows how many steps an epoch has: where nobody says so, it takes all steps for one."""
-    return plan.steps_per_epoch < plan.last_step
+    return plan.training.steps_per_epoch < plan.training.last_step
 
 
 def _epochs(plan: Plan, file: OwnedCheckpoint, state: SavedState, history: History, every: int) -> Iterator[_Doubt]:
@@ -163,7 +163,7 @@ def _epochs(plan: Plan, file: OwnedCheckpoint, state: SavedState, history: Histo
 
     Where a step is counted as an epoch of its own (data that is sunk, MindSpore 2.7 to 2.10), it is the step's number.
     """
-    sizes = {plan.steps_per_epoch, plan.sink_size} if _knows_epochs(plan) else set()
+    sizes = {plan.training.steps_per_epoch, plan.training.sink_size} if _knows_epochs(plan) else set()
     epoch, batches = state.numbers.get(EPOCH), state.numbers.get(BATCHES)
     named = set() if file.epoch is None or ITERATION.fullmatch(file.path.parent.name) else {file.epoch}
     steps = steps_of(file, state, every)
@@ -176,7 +176,9 @@ def _epochs(plan: Plan, file: OwnedCheckpoint, state: SavedState, history: Histo
         # Epochs that were trained before may have been added to those that a name counts.
         yield ("unknown" if anew and not planned and epoch > max(allowed) else "fail"), seen
     if batches is not None and sizes and batches not in sizes:
-        seen = f"rank {file.rank}'s file holds {BATCHES} {batches}, and an epoch has {plan.steps_per_epoch} steps"
+        seen = (
+            f"rank {file.rank}'s file holds {BATCHES} {batches}, and an epoch has {plan.training.steps_per_epoch} steps"
+        )
         yield "fail", seen
 
 

@@ -13,14 +13,15 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.facts import ranks_text
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.model import STORAGE, Plan
+from chaos.plan.model import Plan
+from chaos.plan.parts.fault import STORAGE
 
 _EVENTS = ("train.begin", "step.begin", "step.end", "checkpoint.end", "train.end")
 
 
 def judge_saving_goes_on(plan: Plan, history: History, found: Collector) -> None:
     """Judge every process that trains on for as many steps as the interval. Of others nothing was to be saved."""
-    interval = plan.checkpoint_interval
+    interval = plan.training.checkpoint_interval
     if interval is None:
         return
     expected = f"every rank saves a periodic checkpoint at least every {interval} steps"

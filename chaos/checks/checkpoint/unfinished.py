@@ -9,7 +9,8 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, text_list
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.model import STORAGE_FULL, Plan, PlannedFault
+from chaos.plan.model import Plan
+from chaos.plan.parts.fault import STORAGE_FULL, PlannedFault
 from chaos.plan.recovery.mechanism import SAVING
 
 EXPECTED = "what a broken-off save leaves is not taken for a checkpoint"
@@ -42,9 +43,9 @@ def judge_left(plan: Plan, history: History, artifacts: Artifacts, found: Collec
     has no such directories.
     """
     broken = [fault for fault in plan.faults if _breaks_save(fault)]
-    if not broken or not any(one.mechanism in SAVING and not one.succeeds for one in plan.recoveries):
+    if not broken or not any(one.mechanism in SAVING and not one.succeeds for one in plan.response.recoveries):
         return
-    line = f"scenario.yaml:{plan.lines['checkpoint']}" if "checkpoint" in plan.lines else ""
+    line = f"scenario.yaml:{plan.explanation.lines['checkpoint']}" if "checkpoint" in plan.explanation.lines else ""
     begun = history.select("checkpoint.begin", attempt=TRAIN, kind="end-of-life")
     if not begun and not _refused_before(history):
         found.unknown(LEFT, "no rank has recorded that it began one", line)

@@ -30,17 +30,17 @@ def judge_values(
     """Judge the parameters of every file that loads."""
     twin = Baseline(plan, history, artifacts)
     own = digests(history, TRAIN)
-    saved = resumed_from(plan, history, artifacts) if plan.resumes else None
+    saved = resumed_from(plan, history, artifacts) if plan.resume.resumes else None
     for file, state in states.items():
         _judge_whole(history, twin, own, artifacts, file, state, found)
     found.settle(WHOLE, f"{len(states)} files are whole", *map(artifacts.relative, (file.path for file in states)))
-    compared = 0
+    compared, comparable = 0, plan.equivalence.comparable
     for file, state in states.items():
         event = own.get(file.rank, {}).get(_step(twin, file, state))
         if event is not None:
             compared += 1
             _judge_equal(OWN, twin, file, state, event, event.source, saved, found)
-        elif not twin.wanted or (plan.comparable is not None and _step(twin, file, state) > plan.comparable.until):
+        elif not twin.wanted or (comparable is not None and _step(twin, file, state) > comparable.until):
             seen = f"rank {file.rank} recorded no digests at the saved step, and there is no baseline to compare with"
             found.unknown(OWN, seen, artifacts.relative(file.path))
     if compared:
@@ -69,7 +69,7 @@ def _judge_against_twin(
         found.unknown(EQUAL, f"cannot be compared: {reason}", *where)
         found.close()
         return
-    until = None if plan.comparable is None else plan.comparable.until
+    until = None if plan.equivalence.comparable is None else plan.equivalence.comparable.until
     states = {file: state for file, state in states.items() if until is None or _step(twin, file, state) <= until}
     if not states and until is not None:
         return  # chaos.checks.scope says so
@@ -163,7 +163,7 @@ def _judge_equal(
         return
     count = f"{len(unequal)} of {len(shared)} parameters of rank {file.rank} differ: {text_list(unequal)}"
     count += origin(twin, file.rank, unequal[0], state.digests, _step(twin, file, state))
-    if twin.plan.loss_tolerance > 0:
+    if twin.plan.equivalence.loss_tolerance > 0:
         found.unknown(
             expected, f"{count}; only digests are kept, values would be needed for a tolerance", where, source
         )

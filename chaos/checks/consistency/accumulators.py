@@ -24,7 +24,7 @@ def own_accumulators(plan: Plan, history: History, artifacts: Artifacts) -> froz
     states = digests(history, TRAIN)
     return frozenset(
         name
-        for group in plan.replica_groups
+        for group in plan.layout.replica_groups
         for rank in group[1:]
         for step, event in states.get(rank, {}).items()
         if first is None or event.mono < first

@@ -32,9 +32,9 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     if trains_nothing(plan) and not history.select("step.end"):
         return []
     compared, own = 0, own_accumulators(plan, history, artifacts)
-    for attempt in (TRAIN, RESUME) if plan.resumes else (TRAIN,):
+    for attempt in (TRAIN, RESUME) if plan.resume.resumes else (TRAIN,):
         states = dict(_states(plan, history, attempt))
-        for group in plan.replica_groups:
+        for group in plan.layout.replica_groups:
             if len(group) < 2:
                 continue
             times = [
@@ -97,15 +97,15 @@ def _judge_coverage(
 
     That step has a digest however thin they are, and it comes after every recovery.
     """
-    last = attempt == RESUME or (not plan.resumes and reaches_the_end(plan))
+    last = attempt == RESUME or (not plan.resume.resumes and reaches_the_end(plan))
     together: set[int] = set()
     for step, events in states.items():
         present = [rank for rank in group if rank in events and _replicated(events[rank])]
-        if len(present) > 1 and (step == plan.last_step if last else step > 0):
+        if len(present) > 1 and (step == plan.training.last_step if last else step > 0):
             together.update(present)
     alone = [rank for rank in group if rank not in together]
     if alone:
-        after = f" after step {plan.last_step}" if last else ""
+        after = f" after step {plan.training.last_step}" if last else ""
         found.unknown(EXPECTED, f"no digests to compare {ranks_text(alone)} by{after} in attempt {attempt}")
 
 

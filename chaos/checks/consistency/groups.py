@@ -17,9 +17,9 @@ EXPECTED = f"{GROUP_INFO} of every rank names the ranks of its replica group"
 def judge_groups(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
     """Compare every file that the job left with the plan's replica groups. Nothing to say where none is written."""
     files = artifacts.search(find_group_infos)
-    if not files and not plan.group_info:
+    if not files and not plan.layout.group_info:
         return
-    groups = {rank: group for group in plan.replica_groups for rank in group}
+    groups = {rank: group for group in plan.layout.replica_groups for rank in group}
     told: set[int] = set()
     for rank, path in sorted(files.items()):
         where = artifacts.relative(path)
@@ -43,5 +43,5 @@ def judge_groups(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
 def _taken(plan: Plan, rank: int, told: set[int]) -> bool:
     """Whether a fault took the rank's files away; then a replica's file must tell of it, if there is one left."""
     lost = {one for fault in plan.faults if fault.effect == LOST_FILES for one in fault.ranks}
-    group = next(group for group in plan.replica_groups if rank in group)
+    group = next(group for group in plan.layout.replica_groups if rank in group)
     return rank in lost and (rank in told or lost.issuperset(group))

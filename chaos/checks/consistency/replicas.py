@@ -22,7 +22,7 @@ def judge_replicas(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
     given = [
         (rank, group, event)
         for attempt in (TRAIN, RESUME)
-        for group in plan.replica_groups
+        for group in plan.layout.replica_groups
         for rank in group
         for event in artifacts.signs(attempt, rank)
         if event.kind == "tft.replicas"

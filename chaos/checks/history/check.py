@@ -57,7 +57,7 @@ def _judge_writers(plan: Plan, history: History, found: Collector) -> None:
                 found.unknown(expected, f"the history has no start of attempt {attempt}")
             continue
         known = processes(history, attempt)
-        for rank in range(plan.ranks):
+        for rank in range(plan.layout.ranks):
             if rank not in known and attempt == TRAIN:
                 found.unknown(expected, f"no history of rank {rank} in attempt {attempt}", began.source)
         _judge_processes(plan, history, attempt, found, expected)
@@ -69,7 +69,7 @@ def _judge_processes(plan: Plan, history: History, attempt: str, found: Collecto
     Of a rank that has more processes than planned the check ``mechanism`` tells; no doubt must cover that.
     """
     known = processes(history, attempt)
-    planned = [one for recovery in plan.recoveries for one in recovery.restarted] if attempt == TRAIN else []
+    planned = [one for recovery in plan.response.recoveries for one in recovery.restarted] if attempt == TRAIN else []
     ranks = {rank for rank, pids in known.items() if len(pids) <= 1 + planned.count(rank)}
     agents = {(one.rank, one.pid) for one in history.select("agent.start", attempt=attempt)}
     identified = {(one.rank, one.pid) for one in history.select("rank.found", attempt=attempt)}
@@ -87,7 +87,7 @@ def _judge_processes(plan: Plan, history: History, attempt: str, found: Collecto
 
 def _judge_run(plan: Plan, history: History, found: Collector) -> None:
     """Nothing in the record comes from elsewhere: another run's file, or a rank that the plan does not have."""
-    expected = f"all writers are of this run and of its {plan.ranks} ranks"
+    expected = f"all writers are of this run and of its {plan.layout.ranks} ranks"
     starts: dict[object, Event] = {}
     for one in history.select("writer.start"):
         starts.setdefault(one.data.get("run"), one)
@@ -95,7 +95,7 @@ def _judge_run(plan: Plan, history: History, found: Collector) -> None:
         found.unknown(expected, "there are writers that do not say of which run they are", *places(starts.values()))
     elif len(starts) > 1:
         found.unknown(expected, f"there are writers of {len(starts)} runs", *places(starts.values()))
-    strangers = {one.rank: one for one in history.events if one.rank is not None and one.rank >= plan.ranks}
+    strangers = {one.rank: one for one in history.events if one.rank is not None and one.rank >= plan.layout.ranks}
     for rank, one in strangers.items():
         found.unknown(expected, f"there is a rank {rank}", one.source)
     found.settle(expected, "they are")

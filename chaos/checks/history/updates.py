@@ -73,7 +73,7 @@ def judge_updates(plan: Plan, history: History, artifacts: Artifacts, found: Col
 
     Says nothing of plans of earlier versions, nor where each step makes an update or may have skipped it.
     """
-    every = plan.steps_per_update
+    every = plan.training.steps_per_update
     if every is None:
         return
     expected = f"the optimizer makes an update once in {every} steps" if every > 1 else "every step makes an update"
@@ -96,7 +96,7 @@ def judge_updates(plan: Plan, history: History, artifacts: Artifacts, found: Col
 
 
 def _line(plan: Plan) -> str:
-    line = plan.lines.get("steps_per_update", plan.lines.get("last_step"))
+    line = plan.explanation.lines.get("steps_per_update", plan.explanation.lines.get("last_step"))
     return f"scenario.yaml:{line}" if line else ""
 
 

@@ -21,8 +21,9 @@ from chaos.history.event import Event
 from chaos.history.ledger import Ledger
 from chaos.history.reader import History
 from chaos.plan.hangs import HANG
-from chaos.plan.model import Plan, PlannedFault
+from chaos.plan.model import Plan
 from chaos.plan.partition_effect import is_cut_off
+from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.recovery.mechanism import SAVING
 
 NAME = "hygiene"
@@ -34,13 +35,13 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     felt = [fault for fault in plan.faults if fault.kind != "pause" and fault.effect != LOST_FILES]
     felt.sort(key=lambda fault: (not fault.harmless, _made(history, fault)))  # what comes last decides, if it does harm
     hit = {rank: fault for fault in felt for rank in fault.ranks}
-    for rank in range(plan.ranks):
+    for rank in range(plan.layout.ranks):
         _judge_exit(plan, history, TRAIN, rank, hit.get(rank), found)
     if reaches_the_end(plan):
         _judge_launcher(plan, history, TRAIN, found)
     found.settle("the ranks of the faulted launch end as planned", "they did")
-    if plan.resumes and history.first("attempt.start", attempt=RESUME) is not None:
-        for rank in range(plan.ranks):
+    if plan.resume.resumes and history.first("attempt.start", attempt=RESUME) is not None:
+        for rank in range(plan.layout.ranks):
             _judge_exit(plan, history, RESUME, rank, None, found)
         _judge_launcher(plan, history, RESUME, found)
         found.settle("every process of the resumed job exits with 0", "they did")
@@ -83,7 +84,7 @@ def _replaced(plan: Plan, attempt: str, rank: int, exits: list[Event]) -> set[in
     """The processes of a rank that a recovery has replaced: all but the last, as many as the plan says."""
     if attempt != TRAIN:
         return set()
-    restarts = sum(rank in recovery.restarted for recovery in plan.recoveries)
+    restarts = sum(rank in recovery.restarted for recovery in plan.response.recoveries)
     return {one.pid for one in exits[:-1][:restarts]}
 
 
@@ -152,7 +153,7 @@ def _wanted_exit(
             "an exit status that tells of the failure",
             lambda signal, code: signal is not None or code not in (0, None),
         )
-    if plan.mechanism in SAVING:
+    if plan.response.mechanism in SAVING:
         # MindSpore's exit handler ends the process with os._exit(1) once the checkpoint is saved.
         return "exit code 1", lambda signal, code: signal is None and code == 1
     return "an exit status that tells of the failure", lambda signal, code: signal is not None or code not in (0, None)

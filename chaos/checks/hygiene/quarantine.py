@@ -18,8 +18,8 @@ def judge_quarantine(plan: Plan, history: History, found: Collector) -> None:
     events = history.select("quarantine")
     if not events:
         found.unknown(EXPECTED, "nobody looked: the history has no quarantine event")
-    elif len({str(event.data.get("node")) for event in events}) < plan.nodes:
-        found.unknown(EXPECTED, f"nobody looked at some of {plan.nodes} nodes", *places(events))
+    elif len({str(event.data.get("node")) for event in events}) < plan.layout.nodes:
+        found.unknown(EXPECTED, f"nobody looked at some of {plan.layout.nodes} nodes", *places(events))
     for event in events:
         before, after, node = event.data.get("before"), event.data.get("after"), str(event.data.get("node"))
         if not isinstance(before, list) or not isinstance(after, list):

@@ -11,7 +11,7 @@ from chaos.evidence.injection.identity import identity_doubt
 from chaos.evidence.order import out_of_order
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 
 
 def beside_doubts(history: History, fault: PlannedFault, landing: Event, injections: list[Event]) -> Iterator[Doubt]:

@@ -31,7 +31,8 @@ from chaos.faults.values.proof import altered_again
 from chaos.faults.values.proof_spike import scaled_too_often
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.model import Plan, PlannedFault
+from chaos.plan.model import Plan
+from chaos.plan.parts.fault import PlannedFault
 
 NAME = "injection"
 _TEXT_LIMIT = 500

@@ -13,7 +13,7 @@ from chaos.evidence.facts import signal_name, signal_number
 from chaos.evidence.injection.deaths import ACTING
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 
 _BY_THE_RANK = (ACTING, "fault.raised", "fault.altered", "fault.scaled", "fault.slowed", "fault.ended")
 """What a process records of a fault that it makes in itself."""

@@ -16,7 +16,8 @@ from chaos.evidence.injection.triggers import barrier, barrier_of, demands, plac
 from chaos.evidence.order import TELLS_NS, out_of_order
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.model import Plan, PlannedFault
+from chaos.plan.model import Plan
+from chaos.plan.parts.fault import PlannedFault
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class _Fired:
         # The harness counts from when it knew of them all: what a message takes is in its favour.
         begun = [events[0] for events in by_rank(self.history, "step.begin", self.act.attempt or "").values()]
         firsts = [one.mono - min(one.error, TELLS_NS) for one in begun]
-        if len(firsts) < self.plan.ranks:
+        if len(firsts) < self.plan.layout.ranks:
             yield "the start of elapsed time is not known: not every rank has a first step", (self.act.source,)
         elif self.act.mono - max(firsts) < seconds * 1e9:
             yield f"injected {(self.act.mono - max(firsts)) / 1e9:.3f} s after the first step", (self.act.source,)

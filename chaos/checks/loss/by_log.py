@@ -23,7 +23,8 @@ def judge_finite(logs: Logged, expected: str, found: Collector) -> None:
 
 def judge_losses(plan: Plan, logs: Logged, line: str, found: Collector) -> None:
     """Every loss that counts is printed like the fault-free run's. The comparison itself is well-posed."""
-    rule = "as printed" if plan.loss_tolerance == 0 else f"within {plan.loss_tolerance:g} relative, as printed"
+    tolerance = plan.equivalence.loss_tolerance
+    rule = "as printed" if tolerance == 0 else f"within {tolerance:g} relative, as printed"
     expected = f"every loss in the ranks' logs equals the fault-free run's, {rule}"
     compared = 0
     for log in logs.ranks.values():
@@ -82,12 +83,12 @@ def judge_sequence(log: RankLog, attempt: str, goals: tuple[int, ...], found: Co
 def judge_reach(plan: Plan, log: RankLog, attempt: str, found: Collector) -> None:
     """The launch prints the last step of the training."""
     last = _launch(log, attempt).last
-    goal = f"every rank trains to step {plan.last_step}"
+    goal = f"every rank trains to step {plan.training.last_step}"
     if last is None:
         found.unknown(goal, f"the log of rank {log.rank} has no step of attempt {attempt}")
-    elif last.step > plan.last_step:
+    elif last.step > plan.training.last_step:
         found.fail(goal, f"rank {log.rank} trained step {last.step}", last.where)
-    elif last.step < plan.last_step and (log.missing_count or last.step < log.twin_last):
+    elif last.step < plan.training.last_step and (log.missing_count or last.step < log.twin_last):
         found.unknown(goal, f"the log of rank {log.rank} ends with step {last.step}", last.where)
     _judge_missing(log, goal, "", found)
 

@@ -31,33 +31,33 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     found = Collector(NAME)
     if trains_nothing(plan) and not history.select("step.end"):
         return []
-    saved = resumed_from(plan, history, artifacts) if plan.resumes else None
+    saved = resumed_from(plan, history, artifacts) if plan.resume.resumes else None
     twin = Baseline(plan, history, artifacts)
     events = {(rank, step): event for rank, step, event in kept(history, saved)}
     logs = logged(plan, history, artifacts)
     _judge_finite(plan, history, events, logs, found)
     if twin.wanted:
         _judge_twin(plan, history, twin, events, saved, logs, found)
-    last = RESUME if plan.resumes else TRAIN
-    if plan.gradients:
+    last = RESUME if plan.resume.resumes else TRAIN
+    if plan.training.gradients:
         _judge_gradients(plan, history, last, found)
     _judge_movement(plan, history, last, found)
     return found.findings()
 
 
 def _line(plan: Plan) -> str:
-    line = plan.lines.get("loss.tolerance", plan.lines.get("loss"))
+    line = plan.explanation.lines.get("loss.tolerance", plan.explanation.lines.get("loss"))
     return f"scenario.yaml:{line}" if line else ""
 
 
 def _judge_finite(
     plan: Plan, history: History, events: dict[tuple[int, int], Event], logs: Logged, found: Collector
 ) -> None:
-    limit = None if plan.comparable is None else plan.comparable.finite_until
+    limit = None if plan.equivalence.comparable is None else plan.equivalence.comparable.finite_until
     seen_any = False
     for event in history.select("digest"):
         loss = loss_of(event)
-        if loss is None or not plan.has_loss(event.rank or 0):
+        if loss is None or not plan.layout.has_loss(event.rank or 0):
             continue
         seen_any = True
         if math.isfinite(loss) or (limit is not None and step_of(event) > limit):
@@ -81,17 +81,17 @@ def _judge_twin(
     logs: Logged,
     found: Collector,
 ) -> None:
-    exact = plan.loss_tolerance == 0
-    rule = "bit for bit" if exact else f"within {plan.loss_tolerance:g} relative"
+    exact = plan.equivalence.loss_tolerance == 0
+    rule = "bit for bit" if exact else f"within {plan.equivalence.loss_tolerance:g} relative"
     expected = f"every loss equals the fault-free run's, {rule}"
     if twin.objection is not None:
         reason, where = twin.objection
         found.unknown(expected, f"cannot be compared: {reason}", _line(plan), *where)
         found.close()
         return
-    if plan.resumes and saved is None:
+    if plan.resume.resumes and saved is None:
         found.unknown(expected, "the saved step is not known, so it is not known which steps count", _line(plan))
-    if len(logs.ranks) < plan.ranks:
+    if len(logs.ranks) < plan.layout.ranks:
         _judge_losses(plan, history, twin, events, saved, found, expected)
     if logs.ranks:
         found.close()
@@ -111,14 +111,14 @@ def _judge_losses(
     recorded = _recorded_before(history)
     compared = 0
     silent: dict[int, Event] = {}
-    for rank in filter(plan.has_loss, range(plan.ranks)):
+    for rank in filter(plan.layout.has_loss, range(plan.layout.ranks)):
         wrong = False
         for step, other in sorted(twin.digests.get(rank, {}).items()):
-            if plan.comparable is not None and step > plan.comparable.losses_until:
+            if plan.equivalence.comparable is not None and step > plan.equivalence.comparable.losses_until:
                 break
             ours = events.get((rank, step))
             value, theirs = (loss_of(ours) if ours is not None else None), loss_of(other)
-            before = not plan.resumes or (saved is not None and step <= saved)
+            before = not plan.resume.resumes or (saved is not None and step <= saved)
             if before and ours is None and step not in recorded.get(rank, ()):
                 continue
             if value is None and theirs is None and ours is not None:
@@ -131,7 +131,7 @@ def _judge_losses(
                 found.unknown(expected, seen, _line(plan), at_baseline(other))
             else:
                 compared += 1
-                if not wrong and not close(value, theirs, plan.loss_tolerance):
+                if not wrong and not close(value, theirs, plan.equivalence.loss_tolerance):
                     wrong = True
                     seen = f"first at rank {rank}, step {step}: {_compared(value, theirs)}"
                     found.fail(expected, seen, _line(plan), ours.source, at_baseline(other))
@@ -139,11 +139,11 @@ def _judge_losses(
         found.unknown(expected, "not one loss can be compared", _line(plan))
     told = {rank for rank, _ in events if any(loss_of(one) is not None for one in twin.digests.get(rank, {}).values())}
     for rank, ours in silent.items():
-        if told.isdisjoint(next((group for group in plan.replica_groups if rank in group), (rank,))):
+        if told.isdisjoint(next((group for group in plan.layout.replica_groups if rank in group), (rank,))):
             continue  # This rank has no loss, as one that is not on the last pipeline stage.
         seen = f"no loss of rank {rank} at step {ours.data.get('step')}, here or in the baseline"
         found.unknown(expected, seen, _line(plan), ours.source)
-    ranks = sum(map(plan.has_loss, range(plan.ranks)))
+    ranks = sum(map(plan.layout.has_loss, range(plan.layout.ranks)))
     found.settle(expected, f"{compared} losses on {ranks} ranks do", _line(plan))
 
 
@@ -163,13 +163,13 @@ def _compared(ours: float, theirs: float) -> str:
 
 
 def _judge_parameters(plan: Plan, twin: Baseline, events: dict[tuple[int, int], Event], found: Collector) -> None:
-    compared: dict[int, list[int]] = {rank: [] for rank in range(plan.ranks)}
+    compared: dict[int, list[int]] = {rank: [] for rank in range(plan.layout.ranks)}
     wrong: set[int] = set()
     for (rank, step), ours in sorted(events.items()):
         other = twin.digests.get(rank, {}).get(step)
         if other is None or not other.data.get("parameters"):
             continue
-        if plan.comparable is not None and step > plan.comparable.until:
+        if plan.equivalence.comparable is not None and step > plan.equivalence.comparable.until:
             continue
         if not ours.data.get("parameters"):
             found.unknown(PARAMETERS, f"no parameter digests of rank {rank} at step {step}", ours.source)
@@ -181,11 +181,11 @@ def _judge_parameters(plan: Plan, twin: Baseline, events: dict[tuple[int, int], 
         wrong.add(rank)
         seen = f"first at rank {rank}, step {step}: {len(names)} differ: {text_list(names)}"
         where = (ours.source, at_baseline(other))
-        if plan.loss_tolerance > 0:
+        if plan.equivalence.loss_tolerance > 0:
             found.unknown(PARAMETERS, f"{seen}; only digests are kept, values would be needed for a tolerance", *where)
         else:
             found.fail(PARAMETERS, seen, *where)
-    last = plan.last_step if plan.comparable is None else plan.comparable.until
+    last = plan.training.last_step if plan.equivalence.comparable is None else plan.equivalence.comparable.until
     if last < 1:
         return  # nothing is to be compared, as chaos.checks.scope says
     for rank, steps in compared.items():
@@ -195,18 +195,18 @@ def _judge_parameters(plan: Plan, twin: Baseline, events: dict[tuple[int, int], 
         final = max(recorded, default=None)
         if final is None:
             found.unknown(PARAMETERS, f"the baseline has no parameter digests of rank {rank}")
-        elif final not in steps and (plan.resumes or reaches_the_end(plan)):
+        elif final not in steps and (plan.resume.resumes or reaches_the_end(plan)):
             found.unknown(PARAMETERS, f"no parameter digests of rank {rank} at step {final}, the last of the baseline")
-    found.settle(PARAMETERS, f"{sum(map(len, compared.values()))} states on {plan.ranks} ranks do")
+    found.settle(PARAMETERS, f"{sum(map(len, compared.values()))} states on {plan.layout.ranks} ranks do")
 
 
 def _judge_gradients(plan: Plan, history: History, attempt: str, found: Collector) -> None:
     expected = "gradients are finite and not zero"
     recorded = digests(history, attempt)
     # The last step has a digest however thin they are; a norm of before the fault says nothing of what follows it.
-    last = plan.last_step if plan.resumes or reaches_the_end(plan) else None
-    limit = None if plan.comparable is None else plan.comparable.finite_gradients_until
-    for rank in range(plan.ranks):
+    last = plan.training.last_step if plan.resume.resumes or reaches_the_end(plan) else None
+    limit = None if plan.equivalence.comparable is None else plan.equivalence.comparable.finite_gradients_until
+    for rank in range(plan.layout.ranks):
         told = {step: one for step, one in sorted(recorded.get(rank, {}).items()) if one.data.get("gradients")}
         for step, event in told.items():
             norm = float.fromhex(str(event.data["gradients"]["norm"]))
@@ -223,7 +223,7 @@ def _judge_gradients(plan: Plan, history: History, attempt: str, found: Collecto
 def _judge_movement(plan: Plan, history: History, attempt: str, found: Collector) -> None:
     expected = "training moves the weights"
     recorded = digests(history, attempt)
-    for rank in range(plan.ranks):
+    for rank in range(plan.layout.ranks):
         # After a recovery within the launch it must move them again.
         find = history.last if trains_to_the_end(plan) else history.first
         initial = find("initial", attempt=attempt, rank=rank)

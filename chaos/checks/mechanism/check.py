@@ -31,7 +31,7 @@ NAME = "mechanism"
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge which mechanisms acted in the faulted launch, and that none had to act after the resume."""
     found = Collector(NAME)
-    unknown = sorted({one.mechanism for one in plan.recoveries} - RULES.keys())
+    unknown = sorted({one.mechanism for one in plan.response.recoveries} - RULES.keys())
     if unknown:
         for name in unknown:
             found.unknown(f"{name} acts, and no other", f"there is no rule by which to tell {name}")
@@ -47,7 +47,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     found.settle(_alone(plan), "no sign of another", _line(plan))
     judge_sdk(plan, history, artifacts, found)
     judge_kept_pods(plan, history, found)
-    if plan.recoveries:
+    if plan.response.recoveries:
         _judge_recoveries(plan, history, artifacts, found)
         judge_reported_failures(plan, artifacts, found)
     else:
@@ -65,19 +65,19 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
 
 
 def _line(plan: Plan) -> str:
-    line = plan.lines.get("mechanism")
+    line = plan.explanation.lines.get("mechanism")
     return f"scenario.yaml:{line}" if line else ""
 
 
 def _alone(plan: Plan) -> str:
-    planned = list(dict.fromkeys(one.mechanism for one in plan.recoveries))
+    planned = list(dict.fromkeys(one.mechanism for one in plan.response.recoveries))
     return f"no mechanism but {', '.join(planned)} acts" if planned else "no mechanism acts"
 
 
 def _judge_others(plan: Plan, history: History, acted: Acted, found: Collector) -> None:
     """No sign of a mechanism that the plan does not name, in the whole launch."""
     expected = _alone(plan)
-    signs = [registered()[one.mechanism].signs for one in plan.recoveries]
+    signs = [registered()[one.mechanism].signs for one in plan.response.recoveries]
     allowed = {name for own in signs if own is not None for name in (own.name, *own.also)}
     for mechanism, evidence in acted.evidence.items():
         if mechanism not in allowed:
@@ -124,7 +124,7 @@ def _judge_times(plan: Plan, history: History, planned: list[Span], found: Colle
 
 
 def _judge_resume(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
-    if not plan.resumes:
+    if not plan.resume.resumes:
         return
     expected = "no mechanism acts after the resume"
     acted = mechanisms(history, artifacts, RESUME)

@@ -74,7 +74,7 @@ def _judge(plan: Plan, history: History, one: Event, found: Collector) -> None:
         found.fail(EXPECTED, f"{seen}, before any fault was made", one.source)
     elif own and not second:
         return  # the fault itself, or what it comes to in the rank that it hits
-    elif own and base == "RuntimeError" and plan.mechanism not in (None, "none"):
+    elif own and base == "RuntimeError" and plan.response.mechanism not in (None, "none"):
         found.unknown(EXPECTED, f"{seen}: a mechanism that was to answer the first one may have raised it", one.source)
     elif base in _OF_FAULTS and (own or not first or first in _OF_FAULTS):
         return

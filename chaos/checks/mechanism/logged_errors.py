@@ -29,7 +29,7 @@ def logged_errors(
     by its name alone, and is passed over.
     """
     told = {(one.rank, one.pid) for one in history.select("handler.enter", attempt=TRAIN, name="exit")}
-    for rank in range(plan.ranks):
+    for rank in range(plan.layout.ranks):
         exits = history.select("rank.exit", attempt=TRAIN, rank=rank)
         logs = artifacts.worker_logs(TRAIN, rank)
         if len(exits) != len(logs):

@@ -43,7 +43,7 @@ def judge_protected(plan: Plan, history: History, found: Collector) -> None:
         for old, new in pairs:
             _judge_handlers(old, new, first, found)
             _judge_connection(old, new, first, found)
-        last_step = plan.last_step if attempt == RESUME or reaches_the_end(plan) else None
+        last_step = plan.training.last_step if attempt == RESUME or reaches_the_end(plan) else None
         _judge_leaving([new for _, new in pairs], last_step, found)
         _judge_reports(pairs, (first, last if attempt == TRAIN else 0), last_step, found)
     if compared:
@@ -52,7 +52,8 @@ def judge_protected(plan: Plan, history: History, found: Collector) -> None:
 
 def protection_left_out(plan: Plan, history: History) -> list[NotChecked]:
     """What is not judged where the agents of a run have recorded no protection: those of earlier versions."""
-    if not any(one in NEEDS["MindIO"] for one in plan.protection) or not _judged_attempts(plan, history):
+    protected = any(one in NEEDS["MindIO"] for one in plan.fault_tolerance.protection)
+    if not protected or not _judged_attempts(plan, history):
         return []
     if _is_recorded(processes_of(history, TRAIN)):
         return []
@@ -61,7 +62,7 @@ def protection_left_out(plan: Plan, history: History) -> list[NotChecked]:
 
 
 def _judged_attempts(plan: Plan, history: History) -> list[str]:
-    resumed = plan.resumes and history.first("attempt.start", attempt=RESUME) is not None
+    resumed = plan.resume.resumes and history.first("attempt.start", attempt=RESUME) is not None
     return [*([TRAIN] if goes_on(plan) else []), *([RESUME] if resumed else [])]
 
 

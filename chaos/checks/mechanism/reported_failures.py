@@ -21,13 +21,13 @@ OPERATIONS: Mapping[str, frozenset[str]] = Facts(lambda mechanism: mechanism.ope
 
 def judge_reported_failures(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
     """Judge what the controller calls failed. Says nothing of a mechanism that is planned to fail at any time."""
-    planned = {one.mechanism for one in plan.recoveries}
-    failing = {one.mechanism for one in plan.recoveries if not one.succeeds}
+    planned = {one.mechanism for one in plan.response.recoveries}
+    failing = {one.mechanism for one in plan.response.recoveries if not one.succeeds}
     mechanisms = planned.intersection(OPERATIONS) - failing
     logged = artifacts.sdk_events(TRAIN)
     if not mechanisms or not logged:
         return
-    line = f"scenario.yaml:{plan.lines['mechanism']}" if "mechanism" in plan.lines else ""
+    line = f"scenario.yaml:{plan.explanation.lines['mechanism']}" if "mechanism" in plan.explanation.lines else ""
     for event, seen in failures(logged, mechanisms):
         found.fail(EXPECTED, seen, line, event.source)
     found.settle(EXPECTED, f"none in {len(logged)} of its lines", line)

@@ -29,7 +29,7 @@ Process = tuple[str | None, int | None, int | None]
 
 def judge_sdk(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
     """Judge every import of the SDK; a job whose mechanisms need none is not judged."""
-    if not any(one in NEEDS["MindIO"] for one in plan.protection):
+    if not any(one in NEEDS["MindIO"] for one in plan.fault_tolerance.protection):
         return
     start = history.first("run.start")
     named = start.data.get("sdk") if start is not None else None
@@ -72,7 +72,7 @@ def _trained(plan: Plan, history: History) -> dict[Process, Event]:
         _process(one): one
         for one in history.select("agent.start")
         if one.rank is not None
-        and ((one.attempt == TRAIN and one.rank not in hit) or (one.attempt == RESUME and plan.resumes))
+        and ((one.attempt == TRAIN and one.rank not in hit) or (one.attempt == RESUME and plan.resume.resumes))
     }
 
 

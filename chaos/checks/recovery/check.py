@@ -25,13 +25,13 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     found = Collector(NAME)
     recovery = measure(plan, history, artifacts)
     for phase in recovery.phases:
-        budget = plan.budget.phases.get(phase.name)
+        budget = plan.response.budget.phases.get(phase.name)
         _judge(plan, history, phase, budget, found)
     if recovery.phases:
         where = recovery.phases[-1].where
         whole = recovery.total, recovery.reason, where, recovery.error, recovery.begin, recovery.by_log
         total = Phase("total", *whole)
-        _judge(plan, history, total, plan.budget.total, found)
+        _judge(plan, history, total, plan.response.budget.total, found)
     judge_aids(plan, history, artifacts, found)
     judge_pace(plan, history, artifacts, found)
     return found.findings()
@@ -59,13 +59,13 @@ def _judge(plan: Plan, history: History, phase: Phase, budget: float | None, fou
 
 
 def _of_which(plan: Plan) -> str:
-    return f" of the last of {len(plan.goes_on)} recoveries" if len(plan.goes_on) > 1 else ""
+    return f" of the last of {len(plan.response.goes_on)} recoveries" if len(plan.response.goes_on) > 1 else ""
 
 
 def _line(plan: Plan, name: str) -> str:
     for key in (f"recovery.{name}", f"recovery.phases.{name}", "recovery"):
-        if key in plan.lines:
-            return f"scenario.yaml:{plan.lines[key]}"
+        if key in plan.explanation.lines:
+            return f"scenario.yaml:{plan.explanation.lines[key]}"
     return ""
 
 

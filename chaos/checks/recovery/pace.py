@@ -88,7 +88,7 @@ def pace_left_out(plan: Plan, history: History, artifacts: Artifacts) -> Iterato
 
 def _measure(plan: Plan, history: History, artifacts: Artifacts) -> Pace | str | None:
     """The times of steps, or why they are not judged. None where the plan has no training after a recovery."""
-    if not (plan.goes_on or plan.resumes):
+    if not (plan.response.goes_on or plan.resume.resumes):
         return None
     acts = [one.mono for one in history.select("fault.injecting")]
     if not acts:
@@ -165,7 +165,7 @@ def _in_order(history: History, attempt: str, *names: str) -> list[Event]:
 
 def _afterwards(plan: Plan, history: History, act: int) -> Iterator[_Step]:
     """The steps that count: those of the job started again, else those since the last training of the launch began."""
-    if plan.resumes:
+    if plan.resume.resumes:
         yield from _steps(history, RESUME)
         return
     begins = [one.mono for one in history.select("train.begin", attempt=TRAIN) if one.mono > act]

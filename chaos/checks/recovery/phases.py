@@ -16,7 +16,8 @@ from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.mechanisms.markers import SLACK_NS, Launch
 from chaos.mechanisms.registry import RULES
-from chaos.plan.model import PHASES, Plan
+from chaos.plan.model import Plan
+from chaos.plan.parts.response import PHASES
 from chaos.plan.phases import phase_names
 from chaos.plan.recovery.registry import mechanisms as registered
 
@@ -26,17 +27,17 @@ def measure(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
 
     Nothing raises: what cannot be told is None with its reason.
     """
-    if plan.mechanism is None or plan.mechanism not in PHASES:
+    if plan.response.mechanism is None or plan.response.mechanism not in PHASES:
         return Recovery(None, reason="no mechanism with measured phases is planned")
     acts = history.select("fault.injecting")
     if not acts:
         return Recovery(None, _unknown_phases(plan, "no fault was injected"), None, "no fault was injected")
     signs = set(mechanisms(history, artifacts, TRAIN).evidence)
-    rule = RULES[plan.mechanism]
+    rule = RULES[plan.response.mechanism]
     signs -= {name for own in all_signs() if own.name in signs for name in own.also}
-    acted = ", ".join(_named(plan.mechanism, sign, history) for sign in sorted(signs)) or None
+    acted = ", ".join(_named(plan.response.mechanism, sign, history) for sign in sorted(signs)) or None
     if acted is None and rule.acted is not None and rule.acted(history):
-        acted = plan.mechanism  # the SDK has no part in it, so neither handlers nor its log tell of it
+        acted = plan.response.mechanism  # the SDK has no part in it, so neither handlers nor its log tell of it
     try:
         start = _begin(history, spans(plan, history)[-1])
     except NotTold as reason:

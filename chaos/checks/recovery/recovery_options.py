@@ -24,22 +24,22 @@ WARNINGS = "[WARNING] "
 
 def judge_aids(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
     """Judge every aid that the job has, and the lack of those that it has not."""
-    if plan.resumes:
+    if plan.resume.resumes:
         _judge_memory(plan, history, found)
-        if plan.aids.graph:
+        if plan.fault_tolerance.aids.graph:
             _judge_cache(plan, history, artifacts, found)
-    if plan.checkpoint_interval is not None:
+    if plan.training.checkpoint_interval is not None:
         _judge_saving(plan, history, found)
     judge_found_link(plan, history, artifacts, found)
 
 
 def _judge_memory(plan: Plan, history: History, found: Collector) -> None:
     reads = by_rank(history, "checkpoint.read", RESUME)
-    source = "memory" if plan.aids.memory else "storage"
+    source = "memory" if plan.fault_tolerance.aids.memory else "storage"
     expected = f"the checkpoint to go on from is read from {source}"
-    if not reads and not plan.aids.memory:
+    if not reads and not plan.fault_tolerance.aids.memory:
         return  # A job whose storage nobody watches; nothing is claimed about it.
-    for rank in range(plan.ranks):
+    for rank in range(plan.layout.ranks):
         own = reads.get(rank, [])
         if not own:
             found.unknown(expected, f"no read of rank {rank} is recorded")
@@ -53,10 +53,10 @@ def _judge_memory(plan: Plan, history: History, found: Collector) -> None:
 
 
 def _judge_cache(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
-    wanted = plan.aids.compile_cache
+    wanted = plan.fault_tolerance.aids.compile_cache
     expected = f"the graphs of the job that was started again come {'from the cache' if wanted else 'from no cache'}"
     compiled = by_rank(history, "graph.compiled", RESUME)
-    for rank in range(plan.ranks):
+    for rank in range(plan.layout.ranks):
         log = f"logs/{RESUME}/worker_{rank}.log"
         if rank not in compiled:
             found.unknown(expected, f"rank {rank} is not recorded to have made a graph")
@@ -75,7 +75,7 @@ def _judge_cache(plan: Plan, history: History, artifacts: Artifacts, found: Coll
         if hit:
             _judge_cache_files(compiled[rank][0], log, expected, found)
     alone = wanted and any("cached" not in own[0].data for own in compiled.values())
-    found.settle(expected, f"they do, on {plan.ranks} ranks", by_log=alone)
+    found.settle(expected, f"they do, on {plan.layout.ranks} ranks", by_log=alone)
 
 
 def _judge_cache_files(graph: Event, log: str, expected: str, found: Collector) -> None:
@@ -89,7 +89,7 @@ def _judge_cache_files(graph: Event, log: str, expected: str, found: Collector) 
 
 
 def _judge_saving(plan: Plan, history: History, found: Collector) -> None:
-    wanted = plan.aids.asynchronous_saving
+    wanted = plan.fault_tolerance.aids.asynchronous_saving
     expected = f"periodic checkpoints are written {'in the background' if wanted else 'while training waits'}"
     saves = [one for one in history.select("checkpoint.begin", attempt=TRAIN) if one.data.get("kind") == "periodic"]
     if not saves and not wanted:

@@ -36,9 +36,9 @@ def judge_batches(plan: Plan, history: History, twin: Baseline, saved: int | Non
         found.unknown(EXPECTED, f"cannot be compared: {reason}", *where)
         found.close()
         return
-    counted = RESUME if plan.resumes else TRAIN
-    after = " after the resume" if plan.resumes else ""
-    compared: dict[int, int] = dict.fromkeys(range(plan.ranks), 0)
+    counted = RESUME if plan.resume.resumes else TRAIN
+    after = " after the resume" if plan.resume.resumes else ""
+    compared: dict[int, int] = dict.fromkeys(range(plan.layout.ranks), 0)
     wrong: set[int] = set()
     planned = other_batches(plan)
     for rank, step, ours in kept(history, saved):
@@ -58,13 +58,13 @@ def judge_batches(plan: Plan, history: History, twin: Baseline, saved: int | Non
             found.unknown(EXPECTED, f"no batch of rank {rank}{after} can be compared")
         elif missing := sorted(_asked(plan, twin, rank, saved) - digests(history, counted).get(rank, {}).keys()):
             found.unknown(EXPECTED, f"no batch of rank {rank} at step {missing[0]} was recorded")
-    before = ", and those before the fault," if plan.resumes else ""
+    before = ", and those before the fault," if plan.resume.resumes else ""
     found.settle(EXPECTED, f"{sum(compared.values())} batches{after}{before} are equal")
 
 
 def _asked(plan: Plan, twin: Baseline, rank: int, saved: int | None) -> set[int]:
     """Steps of the launch that reaches the last one, of which the fault-free run has a batch."""
-    first = 0 if not plan.resumes else plan.last_step if saved is None else saved
+    first = 0 if not plan.resume.resumes else plan.training.last_step if saved is None else saved
     return {step for step, one in twin.digests.get(rank, {}).items() if step > first and one.data.get("batch")}
 
 

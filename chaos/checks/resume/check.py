@@ -29,8 +29,8 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
         judge_replay(plan, history, Baseline(plan, history, artifacts), logs, found)
     if trains_to_the_end(plan):
         return found.findings()
-    if not plan.resumes:
-        if plan.restore is not None:
+    if not plan.resume.resumes:
+        if plan.resume.restore is not None:
             judge_hopeless(plan, history, artifacts, found)
             judge_refusal(plan, history, artifacts, found)
             return found.findings()
@@ -62,18 +62,18 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
 
 
 def _line(plan: Plan) -> str:
-    line = plan.lines.get("resume.step", plan.lines.get("resume"))
+    line = plan.explanation.lines.get("resume.step", plan.explanation.lines.get("resume"))
     return f"scenario.yaml:{line}" if line else ""
 
 
 def _judge_present(plan: Plan, history: History, found: Collector) -> None:
-    expected = f"all {plan.ranks} ranks are there again"
+    expected = f"all {plan.layout.ranks} ranks are there again"
     found_ranks = processes(history, RESUME)
     agents = {one.rank for one in history.select("agent.start", attempt=RESUME)}
-    gone = [rank for rank in range(plan.ranks) if rank not in found_ranks]
+    gone = [rank for rank in range(plan.layout.ranks) if rank not in found_ranks]
     if gone:
         found.fail(expected, f"{ranks_text(gone)} did not come back", _line(plan))
-    silent = [rank for rank in range(plan.ranks) if rank in found_ranks and rank not in agents]
+    silent = [rank for rank in range(plan.layout.ranks) if rank in found_ranks and rank not in agents]
     if silent:
         found.unknown(expected, f"no history of {ranks_text(silent)} in attempt resume", _line(plan))
     found.settle(expected, "they are", _line(plan))
@@ -81,12 +81,12 @@ def _judge_present(plan: Plan, history: History, found: Collector) -> None:
 
 def _judge_first_steps(plan: Plan, history: History, saved: int, logs: Logged, found: Collector) -> None:
     expected = f"training goes on at step {saved + 1}, after the saved step {saved}"
-    planned = saved if plan.resume_step is None else plan.resume_step - 1
-    if saved not in (planned, planned - planned % (plan.steps_per_update or 1)):
+    planned = saved if plan.resume.resume_step is None else plan.resume.resume_step - 1
+    if saved not in (planned, planned - planned % (plan.training.steps_per_update or 1)):
         seen = f"step {saved} was saved, so that it is step {saved + 1}"
-        found.fail(f"training goes on at step {plan.resume_step}", seen, _line(plan))
+        found.fail(f"training goes on at step {plan.resume.resume_step}", seen, _line(plan))
     begins = by_rank(history, "step.begin", RESUME)
-    for rank in range(plan.ranks):
+    for rank in range(plan.layout.ranks):
         first = next(iter(begins.get(rank, [])), None)
         if rank in logs.ranks:
             by_log.judge_first(logs.ranks[rank], saved, expected, _line(plan), found)

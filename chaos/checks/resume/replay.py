@@ -53,14 +53,14 @@ def judge_replay(plan: Plan, history: History, twin: Baseline, logs: Logged, fou
         if to_the_end:
             _judge_last(plan, rank, ends.get(rank, []), found)
     steps = ", ".join(str(span.step) for span in planned)
-    found.settle(ONCE, f"{plan.ranks} ranks " + (f"went on from step {steps}" if steps else "did"), _line(plan))
+    found.settle(ONCE, f"{plan.layout.ranks} ranks " + (f"went on from step {steps}" if steps else "did"), _line(plan))
     _judge_loads(history, everything, found)
     judge_states(plan, history, twin, planned, parts, found)
     _judge_batches(plan, history, twin, planned, found)
 
 
 def _line(plan: Plan) -> str:
-    line = plan.lines.get("mechanism")
+    line = plan.explanation.lines.get("mechanism")
     return f"scenario.yaml:{line}" if line else ""
 
 
@@ -70,7 +70,7 @@ def _parts(plan: Plan, history: History) -> dict[int, list[list[Event]]]:
     A training that has come to its end is continued by the next one of the process: a job may train each epoch by
     itself.
     """
-    parts: dict[int, list[list[Event]]] = {rank: [] for rank in range(plan.ranks)}
+    parts: dict[int, list[list[Event]]] = {rank: [] for rank in range(plan.layout.ranks)}
     for one in history.select(attempt=TRAIN, writer="agent"):
         own = parts.get(-1 if one.rank is None else one.rank, [])
         if one.event == "train.begin" and not (own and _is_continued(own[-1], one)):
@@ -195,10 +195,10 @@ def _judge_fresh(rank: int, before: list[Event], after: list[Event], found: Coll
 
 
 def _judge_last(plan: Plan, rank: int, ends: list[Event], found: Collector) -> None:
-    expected = f"every rank trains to step {plan.last_step}"
+    expected = f"every rank trains to step {plan.training.last_step}"
     if not ends:
         found.unknown(expected, f"no end of a step of rank {rank} is recorded")
-    elif step_of(ends[-1]) != plan.last_step:
+    elif step_of(ends[-1]) != plan.training.last_step:
         found.fail(expected, f"rank {rank} stopped after step {step_of(ends[-1])}", ends[-1].source)
 
 
@@ -224,7 +224,7 @@ def _judge_batches(plan: Plan, history: History, twin: Baseline, planned: list[S
         found.unknown(BATCHES, f"cannot be compared: {reason}", *where)
         found.close()
         return
-    compared = dict.fromkeys(range(plan.ranks), 0)
+    compared = dict.fromkeys(range(plan.layout.ranks), 0)
     wrong: set[int] = set()
     others = other_batches(plan)
     for rank, step, ours in kept(history, None):

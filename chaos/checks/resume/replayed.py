@@ -51,7 +51,7 @@ def _judge_state(
     plan: Plan, history: History, twin: Baseline, span: Span, rank: int, initial: Event, found: Collector
 ) -> int:
     ours = initial.data.get("parameters")
-    good = plan.comparable is None or span.step <= plan.comparable.until
+    good = plan.equivalence.comparable is None or span.step <= plan.equivalence.comparable.until
     by_twin = twin.wanted and good and span.recovery is not None and span.recovery.as_fault_free
     sources = _of_twin(twin, rank, span.step) if by_twin else _of_group(plan, history, span, rank, initial)
     source = next(((theirs, where) for theirs, where in sources if theirs), None)
@@ -67,7 +67,7 @@ def _judge_state(
         return 1
     seen = f"after recovery {span.number} rank {rank} held another state than that of step {span.step}"
     seen = f"{seen}: {len(names)} differ: {text_list(names)}{origin(twin, rank, names[0], ours, span.step)}"
-    if plan.loss_tolerance > 0 and by_twin:
+    if plan.equivalence.loss_tolerance > 0 and by_twin:
         seen = f"{seen}; only digests are kept, values would be needed for a tolerance"
         found.unknown(RESTORED, seen, initial.source, where)
     else:
@@ -89,7 +89,7 @@ def _of_group(
     plan: Plan, history: History, span: Span, rank: int, initial: Event
 ) -> Iterator[tuple[dict[str, str], str]]:
     """What the rank, or else another one of its replica group, had recorded of the state after the common step."""
-    group = next((group for group in plan.replica_groups if rank in group), (rank,))
+    group = next((group for group in plan.layout.replica_groups if rank in group), (rank,))
     for one in sorted(group, key=lambda other: other != rank):
         recorded = history.select("initial", attempt=TRAIN, rank=one)
         if span.step:

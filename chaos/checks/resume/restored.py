@@ -28,12 +28,12 @@ RESTORED = "each rank goes on with the weights and optimizer state of the file t
 
 def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, found: Collector) -> None:
     """Judge what every rank loaded in attempt resume, and its state before the first step."""
-    wanted = end_of_life(history, artifacts) if plan.restore is None else periodic(history, artifacts)
+    wanted = end_of_life(history, artifacts) if plan.resume.restore is None else periodic(history, artifacts)
     files = by_path(wanted)
     chosen: dict[int, OwnedCheckpoint] = {}
     parts = {(file.rank, file.path.parent): file for file in wanted}
     given = given_theirs(plan, [*loads_made(history), *history.select("load.end", attempt=RESUME)])
-    for rank in range(plan.ranks):
+    for rank in range(plan.layout.ranks):
         loads = loads_made(history, rank)
         if not loads and rank not in given:
             found.unknown(LOADED, f"no load of rank {rank} is recorded")
@@ -44,7 +44,7 @@ def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, 
         ends = history.select("load.end", attempt=RESUME, rank=rank)
         if len(ends) < len(loads):
             found.fail("each load comes to its end", f"a load of rank {rank} did not", *places(loads[-1:]))
-    seen = f"{plan.ranks - len(given)} ranks did"
+    seen = f"{plan.layout.ranks - len(given)} ranks did"
     seen += f", {ranks_text(sorted(given))} got theirs from one that did" if given else ""
     found.settle(LOADED, seen)
     chosen |= {rank: chosen[giver] for rank, giver in given.items() if giver in chosen}
@@ -80,20 +80,20 @@ def _judge_file(
         return None
     file = files.get(path)
     if file is None:
-        kind = "an end-of-life" if plan.restore is None else "a periodic"
-        for one in unowned(history, artifacts, "end-of-life" if plan.restore is None else "periodic"):
+        kind = "an end-of-life" if plan.resume.restore is None else "a periodic"
+        for one in unowned(history, artifacts, "end-of-life" if plan.resume.restore is None else "periodic"):
             if one.path == path:
                 found.unknown(LOADED, f"rank {rank} loaded {where}: {one.reason}", load.source, where)
                 return None
         found.fail(LOADED, f"rank {rank} loaded {where}, which is not {kind} checkpoint", load.source, where)
         return None
-    group = next((group for group in plan.replica_groups if rank in group), (rank,))
+    group = next((group for group in plan.layout.replica_groups if rank in group), (rank,))
     shared = _is_shared(file)
     if file.rank not in group and not shared:
         found.fail(LOADED, f"rank {rank} loaded rank {file.rank}'s file, of another replica group", load.source, where)
         return None
-    if plan.restore is not None and file.rank not in plan.restore.holders.get(rank, ()) and not shared:
-        who = ranks_text(plan.restore.holders.get(rank, ()))
+    if plan.resume.restore is not None and file.rank not in plan.resume.restore.holders.get(rank, ()) and not shared:
+        who = ranks_text(plan.resume.restore.holders.get(rank, ()))
         seen = f"rank {rank} loaded rank {file.rank}'s file, the plan shows that of {who}"
         found.fail(LOADED, seen, load.source, where)
         return None

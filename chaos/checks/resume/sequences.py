@@ -30,7 +30,8 @@ def judge_sequences(plan: Plan, history: History, logs: Logged, attempts: Sequen
             by_log.judge_sequence(log, attempt, (), found)
     _judge_reach(plan, history, logs, attempts[-1], found)
     by_logs = f", {len(logs.ranks)} of them by their logs" if logs.ranks else ""
-    found.settle(EXPECTED, f"steps up to {plan.last_step} on {plan.ranks} ranks{by_logs}", by_log=bool(logs.ranks))
+    seen = f"steps up to {plan.training.last_step} on {plan.layout.ranks} ranks{by_logs}"
+    found.settle(EXPECTED, seen, by_log=bool(logs.ranks))
 
 
 def _judge_order(plan: Plan, rank: int, events: list[Event], attempt: str, found: Collector) -> None:
@@ -50,7 +51,7 @@ def _stride(plan: Plan, events: Sequence[Event]) -> int:
 
     A rank with a step that ends no sink had its steps recorded one by one, so it has skipped those that are missing.
     """
-    return 1 if any(step_of(one) % plan.sink_size for one in events) else plan.sink_size
+    return 1 if any(step_of(one) % plan.training.sink_size for one in events) else plan.training.sink_size
 
 
 def _judge_pairs(history: History, attempt: str, found: Collector) -> None:
@@ -70,7 +71,7 @@ def _judge_pairs(history: History, attempt: str, found: Collector) -> None:
 
 
 def _judge_start(plan: Plan, begins: dict[int, list[Event]], logs: Logged, found: Collector) -> None:
-    for rank in range(plan.ranks):
+    for rank in range(plan.layout.ranks):
         events = begins.get(rank, [])
         if rank in logs.ranks:
             continue
@@ -81,9 +82,9 @@ def _judge_start(plan: Plan, begins: dict[int, list[Event]], logs: Logged, found
 
 
 def _judge_reach(plan: Plan, history: History, logs: Logged, attempt: str, found: Collector) -> None:
-    expected = f"every rank trains to step {plan.last_step}"
+    expected = f"every rank trains to step {plan.training.last_step}"
     begins, ends = by_rank(history, "step.begin", attempt), by_rank(history, "step.end", attempt)
-    for rank in range(plan.ranks):
+    for rank in range(plan.layout.ranks):
         if rank in logs.ranks:
             by_log.judge_reach(plan, logs.ranks[rank], attempt, found)
             continue
@@ -94,7 +95,7 @@ def _judge_reach(plan: Plan, history: History, logs: Logged, attempt: str, found
             found.fail(expected, f"rank {rank} ended no step")
         elif not ended:
             found.unknown(expected, f"no end of a step of rank {rank} in attempt {attempt} is recorded")
-        elif step_of(ended[-1]) != plan.last_step:
+        elif step_of(ended[-1]) != plan.training.last_step:
             found.fail(expected, f"rank {rank} stopped after step {step_of(ended[-1])}", *places(ended[-1:]))
-        elif begun and step_of(begun[-1]) > plan.last_step:
+        elif begun and step_of(begun[-1]) > plan.training.last_step:
             found.fail(expected, f"rank {rank} began step {step_of(begun[-1])}", *places(begun[-1:]))

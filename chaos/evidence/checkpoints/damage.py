@@ -13,7 +13,8 @@ from chaos.history.reader import History
 from chaos.observe.checkpoints.mindformers_layout import ITERATION, PART
 from chaos.observe.checkpoints.mindformers_records import COMMON, METADATA
 from chaos.plan.damage import MODEL, OPTIMIZER
-from chaos.plan.model import Plan, PlannedFault
+from chaos.plan.model import Plan
+from chaos.plan.parts.fault import PlannedFault
 
 DAMAGED = "damaged checkpoint"
 RENAMED = "renamed checkpoint"
@@ -58,9 +59,10 @@ def damage_doubts(
     own = [save for save in saves if _is_of_save(str(save.data.get("path")), file)]
     if not own:
         yield f"rank {rank}'s own history has no save of {file}", (landing.source,)
-    planned = plan.restore.damaged.get(rank) if plan.restore is not None and isinstance(rank, int) else None
+    restore = plan.resume.restore
+    planned = restore.damaged.get(rank) if restore is not None and isinstance(rank, int) else None
     hit = evidence.get("step")
-    if own and (plan.steps_per_update or 1) > 1:  # the evidence has what the optimizer has counted: updates
+    if own and (plan.training.steps_per_update or 1) > 1:  # the evidence has what the optimizer has counted: updates
         hit = own[-1].data.get("step")
     if planned is not None and hit != planned:
         seen = f"rank {rank}'s file of step {hit} was hit, not that of step {planned}"

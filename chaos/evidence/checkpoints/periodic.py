@@ -70,7 +70,7 @@ def resumed_from(plan: Plan, history: History, artifacts: Artifacts) -> int | No
 
 def _held(plan: Plan, history: History, artifacts: Artifacts) -> int | None:
     """The one step that is stored in the files from which the job was started again."""
-    if plan.restore is None:
+    if plan.resume.restore is None:
         return saved_step(history, artifacts)
     files = by_path(periodic(history, artifacts))
     steps: set[int | None] = set()
@@ -81,18 +81,18 @@ def _held(plan: Plan, history: History, artifacts: Artifacts) -> int | None:
         except CheckpointError:
             return None
     if not steps:
-        return plan.restore.step
+        return plan.resume.restore.step
     return steps.pop() if len(steps) == 1 else None
 
 
 def why_unknown(plan: Plan, history: History, artifacts: Artifacts) -> tuple[str, tuple[str, ...]]:
     """Why nobody can say which step the job went on from, and where that is seen: the file that cannot be judged."""
-    kind: SavedKind = "end-of-life" if plan.restore is None else "periodic"
-    for one in unowned(history, artifacts, kind) if plan.restore is None else ():
+    kind: SavedKind = "end-of-life" if plan.resume.restore is None else "periodic"
+    for one in unowned(history, artifacts, kind) if plan.resume.restore is None else ():
         return f"{artifacts.relative(one.path)}: {one.reason}", (artifacts.relative(one.path),)
-    for save in outside(history, artifacts, kind) if plan.restore is None else ():
+    for save in outside(history, artifacts, kind) if plan.resume.restore is None else ():
         return outside_text(save), (save.source,)
-    if plan.restore is None:
+    if plan.resume.restore is None:
         return "the end-of-life checkpoints do not hold one and the same step", ()
     files = by_path(periodic(history, artifacts))
     others = {one.path: one.reason for one in whose(history, artifacts).unowned}
@@ -120,10 +120,10 @@ def outside_text(save: Event) -> str:
 def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
     """Where the plan says that the job cannot be resumed: no step has a file of every replica group to go on from or,
     where each rank goes on from its own only, of every rank."""
-    if plan.restore is not None and plan.restore.unrecorded:
+    if plan.resume.restore is not None and plan.resume.restore.unrecorded:
         return  # what is left of the record is the evidence of the fault
-    own = plan.restore is not None and plan.restore.own
-    sharing = tuple((rank,) for rank in range(plan.ranks)) if own else plan.replica_groups
+    own = plan.resume.restore is not None and plan.resume.restore.own
+    sharing = tuple((rank,) for rank in range(plan.layout.ranks)) if own else plan.layout.replica_groups
     whose = "rank" if own else "group"
     expected = f"no step is left of which every {'rank' if own else 'replica group'} has a file"
     groups: dict[int, set[int]] = defaultdict(set)
@@ -134,7 +134,7 @@ def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, found: Co
     for save in outside(history, artifacts, "periodic")[:1]:
         found.unknown(expected, outside_text(save), save.source)
     # What was damaged is as it was saved again: it was put back when the run was torn down.
-    damaged = plan.restore.damaged if plan.restore is not None else {}
+    damaged = plan.resume.restore.damaged if plan.resume.restore is not None else {}
     for file in files:
         try:
             step = step_at_resume(history, artifacts, file)
@@ -165,7 +165,7 @@ def judge_refusal(plan: Plan, history: History, artifacts: Artifacts, found: Col
     for one in (*loads_made(history), *history.select("step.begin", attempt=RESUME)):
         found.fail(expected, f"rank {one.rank} has recorded {one.event}", one.source)
     refused = []
-    for rank in range(plan.ranks):
+    for rank in range(plan.layout.ranks):
         exits = history.select("rank.exit", attempt=RESUME, rank=rank)
         ended = {one.pid for one in exits}
         missed = [one for one in history.select("rank.found", attempt=RESUME, rank=rank) if one.pid not in ended]

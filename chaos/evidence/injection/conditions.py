@@ -15,8 +15,8 @@ from chaos.evidence.injection.unresponsive import silence_doubts
 from chaos.evidence.proof import Case, Part, Proof
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.model import PlannedFault
 from chaos.plan.partition_effect import is_cut_off
+from chaos.plan.parts.fault import PlannedFault
 
 Judge = Callable[[Fields, Fields], "str | None"]
 """From a fault's parameters and the evidence at one rank: what is missing in it, None where nothing."""

@@ -15,7 +15,7 @@ from chaos.evidence.proof import Case
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.effect import DEFAULT_CODE
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 
 ACTING = "fault.acting"
 """What a rank records just before it does to itself what the harness has asked for."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 
 
 def nodes_of(history: History, injection: Event) -> set[object]:

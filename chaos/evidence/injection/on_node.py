@@ -8,8 +8,8 @@ from datetime import datetime, timezone
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.injection.effect import effect_of
 from chaos.history.event import Event
-from chaos.plan.model import PlannedFault
 from chaos.plan.partition_effect import is_cut_off
+from chaos.plan.parts.fault import PlannedFault
 
 
 def is_silenced(fault: PlannedFault) -> bool:

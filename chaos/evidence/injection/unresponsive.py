@@ -17,8 +17,8 @@ from chaos.evidence.injection.triggers import HANDLER
 from chaos.evidence.proof import Case
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.model import PlannedFault
 from chaos.plan.partition_effect import is_cut_off
+from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.points import point
 
 _SIGKILL = 9

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from chaos.history.event import Event
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 
 LOST_FILES = "lost files"
 """The effect of such a fault (chaos.plan.schedule)."""

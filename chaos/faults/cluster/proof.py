@@ -14,7 +14,7 @@ from chaos.evidence.proof import Case, Proof, all_of
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.history.writer import POD_WRITER
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 
 _DRAIN = "node-drain"
 _TAKE_PODS = frozenset({"pod-delete", "pod-evict", _DRAIN})

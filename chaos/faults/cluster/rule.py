@@ -10,7 +10,9 @@ from chaos.evidence.injection.effect import effect_of
 from chaos.evidence.pods import PodFate, pod_fates
 from chaos.evidence.recoveries import chains
 from chaos.history.reader import History
-from chaos.plan.model import Plan, PlannedFault, Recovery
+from chaos.plan.model import Plan
+from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.parts.response import Recovery
 from chaos.plan.recovery.mechanism import REPLACING
 from chaos.plan.recovery.registry import Names
 
@@ -21,7 +23,7 @@ _KEEPS = Names(lambda mechanism: not (mechanism.starts_ranks or mechanism.ends_l
 
 def judge_kept_pods(plan: Plan, history: History, found: Collector) -> None:
     """Judge the pods of each recovery that promises to keep them; nothing for a job that did not run in pods."""
-    line = f"scenario.yaml:{plan.lines['mechanism']}" if "mechanism" in plan.lines else ""
+    line = f"scenario.yaml:{plan.explanation.lines['mechanism']}" if "mechanism" in plan.explanation.lines else ""
     fates = pod_fates(plan, history)
     known = {fault.id: fault for fault in plan.faults}
     for number in sorted({one.recovery for one in fates}):
@@ -49,7 +51,7 @@ def said(fate: PodFate) -> str:
 
 
 def _is_kept(plan: Plan, node: int, chain: list[Recovery], struck: list[PlannedFault]) -> bool:
-    each = plan.ranks // plan.nodes
+    each = plan.layout.ranks // plan.layout.nodes
     ranks = set(range(node * each, (node + 1) * each))
     if any(effect_of(fault.kind).takes_pod and ranks.intersection(fault.ranks) for fault in struck):
         return False
@@ -61,4 +63,4 @@ def _stays(plan: Plan, recovery: Recovery, ranks: set[int], each: int) -> bool:
     if recovery.mechanism not in REPLACING:
         return False
     nodes = {rank // each for rank in recovery.restarted}
-    return not ranks <= set(recovery.restarted) or (_IN_PLACE in plan.strategies and len(nodes) == 1)
+    return not ranks <= set(recovery.restarted) or (_IN_PLACE in plan.fault_tolerance.strategies and len(nodes) == 1)

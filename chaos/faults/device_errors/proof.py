@@ -15,7 +15,7 @@ from chaos.evidence.order import out_of_order
 from chaos.evidence.proof import Case, Proof
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.recovery.mechanism import LOW_LEVEL, MEMORY
 
 KINDS = ("uce", "ecc", "hcce", "suspect-remote", "link-error", "exception")

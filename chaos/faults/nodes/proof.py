@@ -14,7 +14,7 @@ from chaos.evidence.injection.unresponsive import silence
 from chaos.evidence.proof import Case, Proof, all_of
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 
 _PERIOD = 100_000
 """Microseconds in which a container gets its quota of processor time."""

@@ -16,7 +16,7 @@ from chaos.evidence.order import out_of_order
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.hangs import DELAYS, HOLDS_LOCK, SECONDS
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 
 KINDS = DELAYS
 ENDED = "fault.ended"

@@ -14,7 +14,7 @@ from chaos.evidence.injection.triggers import Demands
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.hangs import SLOW
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 
 SLOWED = "fault.slowed"
 _ROUNDED = 1e-6

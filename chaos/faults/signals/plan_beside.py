@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from chaos.plan.draft import Draft
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.mechanism import NEEDS, RESTARTING, switched_on
 from chaos.plan.schedule import Scheduled

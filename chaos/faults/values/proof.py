@@ -20,7 +20,8 @@ from chaos.evidence.proof import Case, Proof, all_of
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.corruption import BATCH, BY_ITSELF, FLIP, LOSS, SILENT, what_of
-from chaos.plan.model import Plan, PlannedFault
+from chaos.plan.model import Plan
+from chaos.plan.parts.fault import PlannedFault
 
 if TYPE_CHECKING:
     from chaos.evidence.artifacts import Artifacts

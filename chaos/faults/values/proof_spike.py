@@ -16,7 +16,8 @@ from chaos.evidence.order import out_of_order
 from chaos.evidence.proof import Case, Proof, all_of
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.model import Plan, PlannedFault
+from chaos.plan.model import Plan
+from chaos.plan.parts.fault import PlannedFault
 
 KIND = "spike"
 SCALED = "fault.scaled"
@@ -90,8 +91,8 @@ def _norm_doubts(plan: Plan, history: History, fault: PlannedFault, scaled: Even
         if norm != asked and not abs(norm - asked) <= _TOLERANCE * asked:  # also where it is no number
             yield f"the global norm of step {step} came to {norm:g}, not {asked:g}", (digest.source, scaled.source)
         return
-    threshold = plan.watch.threshold if plan.watch is not None else 0.0
-    if not norm >= threshold and any(fault.id in one.faults for one in plan.recoveries):
+    threshold = plan.fault_tolerance.watch.threshold if plan.fault_tolerance.watch is not None else 0.0
+    if not norm >= threshold and any(fault.id in one.faults for one in plan.response.recoveries):
         text = f"the global norm of step {step} came to {norm:g} only, below the threshold {threshold:g}"
         yield text, (digest.source, scaled.source)
 

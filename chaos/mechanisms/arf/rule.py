@@ -81,7 +81,7 @@ def _judge_tried(case: Case) -> None:
 
 def _judge_wait(case: Case, expected: str) -> None:
     """It was given up when its time was up, not before: from the last clean on, after which new processes may come."""
-    wait = PROFILES[case.plan.timings]["ARF"].replacement
+    wait = PROFILES[case.plan.response.timings]["ARF"].replacement
     expected = f"{expected} after {wait:g} s"
     cleaned = _flat(case.calls("clean", "handler.exit"))
     given_up = [one for name in ("save_ckpt", "exit") for one in _flat(case.calls(name))]
@@ -121,7 +121,7 @@ def _judge_silence(case: Case) -> None:
 def _judge_survivors(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
     expected, found, number = _expected(case), case.found, case.span.number
     for name in HANDLERS:
-        for rank in range(case.plan.ranks):
+        for rank in range(case.plan.layout.ranks):
             own = calls[name].get(rank, [])
             if len(own) > 1:
                 seen = f"{name} was called {len(own)} times on rank {rank} in recovery {number}"
@@ -143,7 +143,7 @@ def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
     new = case.span.copied
     for rank in sorted(new - copies.keys()):
         found.fail(expected, f"repair was not called on the new rank {rank} in recovery {number}", line)
-    for group in case.plan.replica_groups:
+    for group in case.plan.layout.replica_groups:
         getting = new.intersection(group)
         giving = [rank for rank in group if rank in copies and rank not in new]
         where = places(one for rank in giving for one in copies[rank])
@@ -166,7 +166,7 @@ def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
 def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
     """On each rank in the order of the handlers; and nothing is copied before all survivors' groups are rebuilt."""
     expected = "every surviving rank is stopped, cleaned and in a new group before any state is copied"
-    for rank in range(case.plan.ranks):
+    for rank in range(case.plan.layout.ranks):
         lasts = [own[-1] for name in HANDLERS if (own := calls[name].get(rank, []))]
         for before, after in pairwise(lasts):
             if after.mono < before.mono:
@@ -218,7 +218,7 @@ def _judge_starts(case: Case) -> None:
     for one in case.span.of(case.history.select("agent.start", attempt=TRAIN)):
         starts.setdefault(one.rank, []).append(one)
     expected = "exactly one rescheduling answers the fault"
-    for rank in range(case.plan.ranks):
+    for rank in range(case.plan.layout.ranks):
         own, wanted = starts.get(rank, []), int(rank in case.span.restarted)
         if len(own) > wanted:
             seen = f"rank {rank} was started {len(own)} times in recovery {case.span.number}"
@@ -234,7 +234,7 @@ def _judge_log(case: Case) -> None:
     if not logged:
         return
     sources = [event.source for event in logged if _is_arf(event.kind, event.fields)]
-    planned = [one for one in case.plan.recoveries if one.mechanism == "ARF"]
+    planned = [one for one in case.plan.response.recoveries if one.mechanism == "ARF"]
     least = len([one for one in planned if one.succeeds])
     expected = f"the SDK replaces lost ranks {least} times"
     if len(sources) > len(planned):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from chaos.plan.describe import group, ranks
-from chaos.plan.model import Recovery
+from chaos.plan.parts.response import Recovery
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.handlers import sharing, spoilers
 from chaos.plan.recovery.incident import Incident

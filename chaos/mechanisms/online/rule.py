@@ -13,8 +13,8 @@ from chaos.mechanisms.order import UNTOLD, suspicious
 from chaos.mechanisms.registry import Rule
 from chaos.mechanisms.repair_phases import phase_ends
 from chaos.observe.logs.log_event import LogEvent
-from chaos.plan.model import PlannedFault
 from chaos.plan.op_retry import SUSPECT_REMOTE
+from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.recovery.mechanism import LOW_LEVEL, REPAIRING
 
 HANDLERS = ("stop", "clean", "repair", "rollback")
@@ -72,7 +72,7 @@ def _judge_silence(case: Case) -> None:
 def _judge_calls(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
     expected, found, number = _expected(case), case.found, case.span.number
     for name in (*_STEPS, "rollback"):
-        for rank in range(case.plan.ranks):
+        for rank in range(case.plan.layout.ranks):
             own = calls[name].get(rank, [])
             if len(own) > 1:
                 seen = f"{name} was called {len(own)} times on rank {rank} in recovery {number}"
@@ -89,7 +89,7 @@ def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
         found.fail(expected, seen, line)
     # Where nothing was lost the SDK may have the rank repair its memory by itself; the vendor's calls nobody.
     spared = {rank for fault in case.span.faults if fault.effect == LOW_LEVEL for rank in fault.ranks}
-    for group in case.plan.replica_groups:
+    for group in case.plan.layout.replica_groups:
         broken = wanted.intersection(group)
         healthy = [rank for rank in group if rank in copies and rank not in wanted | spared]
         where = [one for rank in healthy for one in copies[rank]]
@@ -110,7 +110,7 @@ def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
 def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
     """On each rank stop, then clean, then repair; and no parameter is copied before every rank is clean."""
     expected = "every rank is stopped, then cleaned, before parameters are copied"
-    for rank in range(case.plan.ranks):
+    for rank in range(case.plan.layout.ranks):
         firsts = [own[0] for name in _STEPS if (own := calls[name].get(rank, []))]
         for before, after in pairwise(firsts):
             if after.mono < before.mono:
@@ -178,8 +178,8 @@ def _judge_log(case: Case) -> None:
     if not logged:
         return
     sources = [event.source for event in logged if _is_repair(event)]
-    repairing = [one for one in case.plan.goes_on if one.mechanism in REPAIRING]
-    tried = [one for one in case.plan.recoveries if not one.succeeds and one.mechanism in REPAIRING]
+    repairing = [one for one in case.plan.response.goes_on if one.mechanism in REPAIRING]
+    tried = [one for one in case.plan.response.recoveries if not one.succeeds and one.mechanism in REPAIRING]
     wanted = len(repairing)
     expected = f"the SDK repairs {wanted} times"
     if len(sources) > wanted + len(tried):

@@ -47,8 +47,8 @@ def _last_of_ranks(plan: Plan, events: Iterable[Event], what: str, key: str = ""
     firsts: dict[object, Event] = {}
     for one in events:
         firsts.setdefault(one.data.get(key) if key else one.rank, one)
-    if len(firsts) < plan.ranks:
-        return f"{what} is recorded for {len(firsts)} of {plan.ranks} ranks"
+    if len(firsts) < plan.layout.ranks:
+        return f"{what} is recorded for {len(firsts)} of {plan.layout.ranks} ranks"
     return latest(map(Moment.of, firsts.values()))
 
 

@@ -6,7 +6,7 @@ The job goes on from its last periodic checkpoint, as its own script finds it; s
 from __future__ import annotations
 
 from chaos.plan.describe import are_lost, count, ranks
-from chaos.plan.model import Recovery
+from chaos.plan.parts.response import Recovery
 from chaos.plan.points import PHASE_ORDER, Point
 from chaos.plan.recovery.incident import Incident
 from chaos.plan.recovery.mechanism import DOCUMENT

@@ -81,7 +81,7 @@ def _judge_ends(case: Case, old: dict[int, Event]) -> None:
     found, expected = case.found, _expected(case)
     # Over a broken link, or where a rank hangs, collectives may give up by themselves, before the agent kills the rank.
     gave_up = any(fault.kind == LINK or fault.effect == HANG for fault in case.span.faults)
-    for rank in range(case.plan.ranks):
+    for rank in range(case.plan.layout.ranks):
         start = old.get(rank)
         ends = [] if start is None else case.history.select("rank.exit", attempt=TRAIN, rank=rank, pid=start.pid)
         if not ends:
@@ -134,7 +134,7 @@ def _judge_checkpoint(case: Case, new: dict[int, Event]) -> None:
         saved = {str(one.data.get("path")): step_of(one) for one in finished}
         loads = [one for name in ("load.begin", "load.end") for one in case.history.select(name, attempt=TRAIN)]
         given = given_theirs(case.plan, case.span.of(loads))
-        for rank in sorted(set(range(case.plan.ranks)) - set(given)):
+        for rank in sorted(set(range(case.plan.layout.ranks)) - set(given)):
             _judge_read(case, rank, step, saved, expected)
     seen = "it does" if step else "none is"
     seen += f"; {named(given)} read none, and got the state from a rank of the replica group" if given else ""

@@ -47,6 +47,6 @@ def _first(events: list[Event], after: int) -> Event | None:
 
 def _last(plan: Plan, history: History, name: str, find: Callable[[int, list[Event]], Event | None]) -> Moment | str:
     found = {rank: one for rank, events in by_rank(history, name, TRAIN).items() if (one := find(rank, events))}
-    if len(found) < plan.ranks:
-        return f"{name} in the rollback is recorded for {len(found)} of {plan.ranks} ranks"
+    if len(found) < plan.layout.ranks:
+        return f"{name} in the rollback is recorded for {len(found)} of {plan.layout.ranks} ranks"
     return latest(map(Moment.of, found.values()))

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from chaos.plan.abnormal import last_saved_before, over
 from chaos.plan.describe import are_lost, ranks
-from chaos.plan.model import PlannedFault, Recovery
+from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.parts.response import Recovery
 from chaos.plan.points import PHASE_ORDER, Point
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.incident import Incident

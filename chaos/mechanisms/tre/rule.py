@@ -36,7 +36,7 @@ _TOLERANCE = 1e-3
 def judge(case: Case) -> None:
     """Judge what every rank loaded in the time of the recovery, and what it logged."""
     expected = _expected(case)
-    for rank in range(case.plan.ranks):
+    for rank in range(case.plan.layout.ranks):
         loads = _of_rank(case, "load.begin", rank)
         ended = _of_rank(case, "load.end", rank)
         _judge_loads(case, rank, loads, ended, expected)
@@ -49,16 +49,16 @@ def _norms(plan: Plan, history: History) -> dict[int, list[float]]:
     norms: dict[int, list[float]] = {}
     for one in history.select("digest", attempt=TRAIN, rank=0):
         gradients = one.data.get("gradients")
-        if isinstance(gradients, dict) and plan.watch is not None:
+        if isinstance(gradients, dict) and plan.fault_tolerance.watch is not None:
             norm = float.fromhex(str(gradients["norm"]))
-            if norm >= plan.watch.threshold:
+            if norm >= plan.fault_tolerance.watch.threshold:
                 norms.setdefault(step_of(one), []).append(norm)
     return norms
 
 
 def judge_record(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
     """Judge the record of abnormal norms by the digests of rank 0. Says nothing where nobody watches the norm."""
-    if plan.watch is None:
+    if plan.fault_tolerance.watch is None:
         return
     history_steps = _norms(plan, history)
     paths = artifacts.search(find_norm_records)
@@ -85,11 +85,11 @@ def judge_record(plan: Plan, history: History, artifacts: Artifacts, found: Coll
         if len(norms) != times:
             found.fail(RECORD, f"step {step} has {len(norms)} norms, not {times}", _line(plan), where)
             continue
-        low = [norm for norm in norms if norm < plan.watch.threshold]
+        low = [norm for norm in norms if norm < plan.fault_tolerance.watch.threshold]
         if low:
             found.fail(RECORD, f"step {step} is in it with {low[0]:g}, which is below the threshold", where)
         seen = history_steps.get(step, [])
-        own = norms[1:] if step in plan.watch.recorded else norms
+        own = norms[1:] if step in plan.fault_tolerance.watch.recorded else norms
         if len(seen) < len(own):
             text = f"step {step} is in it {len(own)} times, rank 0 recorded {len(seen)} norms of its gradients there"
             found.unknown(RECORD, text, where)
@@ -102,11 +102,11 @@ def judge_record(plan: Plan, history: History, artifacts: Artifacts, found: Coll
 
 def expected_record(plan: Plan) -> dict[int, int]:
     """How many norms the record must hold, by step."""
-    watch = plan.watch
+    watch = plan.fault_tolerance.watch
     if watch is None:
         return {}
     wanted = dict.fromkeys(watch.recorded, 1)
-    answered = {name for one in plan.recoveries if one.mechanism == "TRE" for name in one.faults}
+    answered = {name for one in plan.response.recoveries if one.mechanism == "TRE" for name in one.faults}
     for fault in plan.faults:
         step = fault.trigger.get("step")
         if fault.effect != "abnormal result" or not isinstance(step, int):
@@ -119,7 +119,7 @@ def expected_record(plan: Plan) -> dict[int, int]:
 
 
 def _line(plan: Plan) -> str:
-    line = plan.lines.get("mechanism")
+    line = plan.explanation.lines.get("mechanism")
     return f"scenario.yaml:{line}" if line else ""
 
 
@@ -233,7 +233,7 @@ def _names(case: Case, end: Event, path: Path) -> Iterable[str]:
 def _judge_logs(case: Case, expected: str) -> None:
     """What MindSpore and the monitor log, as far as the worker's log is there; a lost rank's may break off."""
     lost = _lost(case)
-    for rank in range(case.plan.ranks):
+    for rank in range(case.plan.layout.ranks):
         events = case.artifacts.worker_events(TRAIN, rank)
         if not events:
             case.found.unknown(expected, f"rank {rank} has no log", case.line)
@@ -241,7 +241,7 @@ def _judge_logs(case: Case, expected: str) -> None:
         if rank in lost:
             continue
         steps = [one.step for one in _of_kind(events, "tft.resumed")]
-        planned = [one.step for one in case.plan.recoveries if one.mechanism == "TRE"]
+        planned = [one.step for one in case.plan.response.recoveries if one.mechanism == "TRE"]
         if steps != planned:
             where = tuple(one.source for one in _of_kind(events, "tft.resumed"))
             seen = f"rank {rank} logs that it resumed after TREError from steps {steps}, not {planned}"

@@ -14,10 +14,11 @@ from chaos.mechanisms.markers import Launch, Marker, MarkerError, first_of, last
 def _stops(launch: Launch, after: int) -> list[Halt]:
     """The first stop of each rank since the pause was asked for."""
     own = [
-        [one for one in halts(launch.history, rank) if one.noticed.mono >= after] for rank in range(launch.plan.ranks)
+        [one for one in halts(launch.history, rank) if one.noticed.mono >= after]
+        for rank in range(launch.plan.layout.ranks)
     ]
     if not all(own):
-        raise MarkerError(f"a pause is recorded for {sum(map(bool, own))} of {launch.plan.ranks} ranks")
+        raise MarkerError(f"a pause is recorded for {sum(map(bool, own))} of {launch.plan.layout.ranks} ranks")
     return [stops[0] for stops in own]
 
 
@@ -34,7 +35,7 @@ def _first_after_pause(launch: Launch, after: int) -> Moment:
     order = _told_to_go_on(launch, after).mono
     ended = by_rank(launch.history, "step.end", TRAIN)
     ends = [one for own in ended.values() for one in [later for later in own if later.mono >= order][:1]]
-    return last_of_ranks(launch, ends, "the end of a step after the pause", launch.plan.ranks)
+    return last_of_ranks(launch, ends, "the end of a step after the pause", launch.plan.layout.ranks)
 
 
 _MARKERS: Mapping[str, Marker] = MappingProxyType(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chaos.plan.describe import ranks
-from chaos.plan.model import Recovery
+from chaos.plan.parts.response import Recovery
 from chaos.plan.recovery.incident import Incident
 from chaos.plan.recovery.mechanism import DOCUMENT
 from chaos.plan.recovery.response import Answer, Context

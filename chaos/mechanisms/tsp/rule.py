@@ -8,7 +8,7 @@ from chaos.mechanisms.case import Case
 from chaos.mechanisms.registry import Rule
 from chaos.mechanisms.tsp.phases import phase_ends
 from chaos.observe.logs.log_event import LogEvent
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 
 HANDLERS = ("stream_sync",)
 """The SDK has a paused rank wait for what its device still does."""
@@ -19,7 +19,7 @@ def judge(case: Case) -> None:
     fault = case.span.faults[0]
     expected = _expected(case, fault)
     found = case.found
-    own = {rank: _of_span(case, halts(case.history, rank)) for rank in range(case.plan.ranks)}
+    own = {rank: _of_span(case, halts(case.history, rank)) for rank in range(case.plan.layout.ranks)}
     if not any(own.values()):
         _judge_silence(case, expected)
         return
@@ -156,7 +156,7 @@ def _judge_log(case: Case) -> None:
     if not logged:
         return
     sources = [event.source for event in logged if _is_pause(event)]
-    wanted = sum(one.mechanism == "TSP" for one in case.plan.recoveries)
+    wanted = sum(one.mechanism == "TSP" for one in case.plan.response.recoveries)
     expected = f"the SDK pauses {wanted} times"
     if len(sources) > wanted:
         case.found.fail(expected, f"{len(sources)} pauses in its log", case.line, *sources[:5])

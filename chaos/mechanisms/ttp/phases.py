@@ -31,7 +31,7 @@ def _exited(launch: Launch, after: int) -> Moment:
     # A suspended rank ends when the teardown ends it, which is no part of the recovery.
     suspended = {rank for fault in launch.plan.faults if is_silenced(fault) for rank in fault.ranks}
     exits = [one for one in launch.history.select("rank.exit", attempt=TRAIN) if one.rank not in suspended]
-    seen, wanted = {one.rank for one in exits}, set(range(launch.plan.ranks)) - suspended
+    seen, wanted = {one.rank for one in exits}, set(range(launch.plan.layout.ranks)) - suspended
     if not exits or not wanted <= seen:
         raise MarkerError(f"{len(seen & wanted)} of {len(wanted)} exits are recorded")
     return latest(map(Moment.of, exits))
@@ -40,26 +40,26 @@ def _exited(launch: Launch, after: int) -> Moment:
 def _relaunched(launch: Launch, after: int) -> Moment:
     """The last rank begins to load: its process runs and the framework is there. Without a load, the process runs."""
     starts = launch.history.select("agent.start", attempt=RESUME)
-    started = last_of_ranks(launch, starts, "the start in attempt resume", launch.plan.ranks)
+    started = last_of_ranks(launch, starts, "the start in attempt resume", launch.plan.layout.ranks)
     loads = launch.history.select("load.begin", attempt=RESUME)
-    if len({one.rank for one in loads}) < launch.plan.ranks:
+    if len({one.rank for one in loads}) < launch.plan.layout.ranks:
         return started
-    return last_of_ranks(launch, loads, "the beginning of the load", launch.plan.ranks)
+    return last_of_ranks(launch, loads, "the beginning of the load", launch.plan.layout.ranks)
 
 
 def _loaded(launch: Launch, after: int) -> Moment:
     ends = launch.history.select("load.end", attempt=RESUME)
     given = given_theirs(launch.plan, [*launch.history.select("load.begin", attempt=RESUME), *ends])
     last = {one.rank for one in ends} | set(given)
-    if len(last) < launch.plan.ranks:
-        raise MarkerError(f"the end of the load is recorded for {len(last)} of {launch.plan.ranks} ranks")
+    if len(last) < launch.plan.layout.ranks:
+        raise MarkerError(f"the end of the load is recorded for {len(last)} of {launch.plan.layout.ranks} ranks")
     return latest(map(Moment.of, ends))
 
 
 def _first_begun(launch: Launch, after: int) -> Moment:
     """The last rank begins its first step; where graphs are compiled in that step, the last of them is ready."""
     begins = launch.history.select("step.begin", attempt=RESUME)
-    begun = last_of_ranks(launch, begins, "the first step after the resume", launch.plan.ranks)
+    begun = last_of_ranks(launch, begins, "the first step after the resume", launch.plan.layout.ranks)
     ends = {rank: events[0].mono for rank, events in by_rank(launch.history, "step.end", RESUME).items()}
     ready = [
         one
@@ -72,7 +72,7 @@ def _first_begun(launch: Launch, after: int) -> Moment:
 
 def _first_ended(launch: Launch, after: int) -> Moment:
     ends = launch.history.select("step.end", attempt=RESUME)
-    return last_of_ranks(launch, ends, "the end of the first step after the resume", launch.plan.ranks)
+    return last_of_ranks(launch, ends, "the end of the first step after the resume", launch.plan.layout.ranks)
 
 
 def _caught_up(launch: Launch, after: int) -> Moment:
@@ -83,7 +83,7 @@ def _caught_up(launch: Launch, after: int) -> Moment:
     goal = max(begun)
     first = _first_ended(launch, after)
     ends = [one for one in launch.history.select("step.end", attempt=RESUME) if step_of(one) >= goal]
-    reached = last_of_ranks(launch, ends, f"step {goal}, which the fault interrupted,", launch.plan.ranks)
+    reached = last_of_ranks(launch, ends, f"step {goal}, which the fault interrupted,", launch.plan.layout.ranks)
     return latest((first, reached))
 
 

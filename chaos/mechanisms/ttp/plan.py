@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from chaos.plan.describe import are_lost, ranks
-from chaos.plan.model import (
+from chaos.plan.parts.fault import (
     STORAGE,
     STORAGE_DENIED,
     STORAGE_ERROR,
@@ -13,8 +13,8 @@ from chaos.plan.model import (
     STORAGE_GONE,
     STORAGE_READ_ONLY,
     VOLUME_GONE,
-    Recovery,
 )
+from chaos.plan.parts.response import Recovery
 from chaos.plan.recovery.handlers import spoilers
 from chaos.plan.recovery.incident import Incident
 from chaos.plan.recovery.mechanism import DOCUMENT, IN_UPDATE, MEMORY, UNKNOWN_ERROR

@@ -32,7 +32,7 @@ def judge(case: Case) -> None:
         return
     _judge_handlers(case)
     exited = {one.rank for one in history.select("rank.exit", attempt=TRAIN)}
-    missing = [rank for rank in range(case.plan.ranks) if rank not in exited]
+    missing = [rank for rank in range(case.plan.layout.ranks) if rank not in exited]
     if missing:
         found.unknown(EXPECTED, f"no exit of {ranks_text(missing)} was recorded", case.line)
     signs = text_list(dict.fromkeys(seen for seen, _ in evidence))

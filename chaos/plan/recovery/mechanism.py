@@ -10,7 +10,7 @@ from chaos.plan.recovery.registry import Facts, Names, in_order, mechanisms
 from chaos.scenario.models.terms import Mechanism
 
 if TYPE_CHECKING:
-    from chaos.plan.model import PlannedFault
+    from chaos.plan.parts.fault import PlannedFault
     from chaos.scenario.models.scenario import Scenario
 
 DOCUMENT = "MindSpore Transformers, Training High Availability"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from chaos.plan.model import STORAGE, Recovery
+from chaos.plan.parts.fault import STORAGE
+from chaos.plan.parts.response import Recovery
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.incident import Incident, check_apart, incidents
 from chaos.plan.recovery.mechanism import switched_on

@@ -16,7 +16,7 @@ from chaos.scenario.models.mechanisms import registered
 
 if TYPE_CHECKING:
     from chaos.plan.budgets import Profile
-    from chaos.plan.model import PlannedFault
+    from chaos.plan.parts.fault import PlannedFault
     from chaos.plan.problems import Problems
     from chaos.plan.recovery.incident import Incident
     from chaos.plan.recovery.response import Answer, Context

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from chaos.plan.model import Recovery
+from chaos.plan.parts.response import Recovery
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.incident import Incident
 from chaos.plan.recovery.steps import Loss, first_loss, may_be_ahead

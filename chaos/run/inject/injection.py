@@ -19,8 +19,8 @@ from chaos.machine.ascend.machine import ThisMachine
 from chaos.machine.job.protocol import Job, PlatformError
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.plan.hangs import HANG
-from chaos.plan.model import PlannedFault
 from chaos.plan.partition_effect import SUSPENSION, comes_back
+from chaos.plan.parts.fault import PlannedFault
 from chaos.platforms.nodes import NodesJob
 from chaos.run.inject.fault_record import FaultRecord, evidence_of
 from chaos.run.inject.lasting import LastingFaults

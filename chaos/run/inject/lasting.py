@@ -19,7 +19,7 @@ from chaos.heal.undo import Undone
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.machine.hand.client import HandLost
 from chaos.machine.job.protocol import Job, PlatformError
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 from chaos.run.progress import Recorder
 
 _END_SECONDS = 5.0

@@ -10,7 +10,7 @@ from chaos.faults.behaviours import Preparing
 from chaos.faults.kind import FaultKind
 from chaos.heal.undo import CannotUndo, healable
 from chaos.history.ledger import Ledger
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.traits import JobTraits
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chaos.base.rank_sets import named
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 
 Point = tuple[int | None, str]
 """A step and a phase.

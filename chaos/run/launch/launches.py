@@ -19,7 +19,7 @@ from chaos.jobs.kind import Command, JobKind, Launch
 from chaos.machine.job.ending import Ended
 from chaos.machine.job.processes import NODE_VARIABLE
 from chaos.machine.job.protocol import Job, LaunchSpec, Platform
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.traits import JobTraits
 from chaos.platforms.nodes import NodePlatform, Nodes, NodesJob, places
 from chaos.run.inject.injection import Injection
@@ -85,7 +85,7 @@ class Launches:
         nodes = () if session.nodes is None else session.nodes.all()
         clocks = NodeClocks(session.history, name, nodes, self.clock)
         watch = Watch(session.history, session.progress, self.clock, limits, session.deadline, clocks.look)
-        attempt = Attempt(name, session.plan.ranks, job, session.channel, injection, session.owned.path, watch)
+        attempt = Attempt(name, session.plan.layout.ranks, job, session.channel, injection, session.owned.path, watch)
         try:
             attempt.follow()
             attempt.note_leftovers(_SETTLE_SECONDS)
@@ -154,7 +154,7 @@ class Launches:
         ready = nodes.ready()
         secret = (session.private / SECRET).read_text("ascii")
         specs, clocks = [], NodeClocks(session.history, name, ready, self.clock)
-        for node, place in places(ready, session.plan.ranks, session.private / MEETING):
+        for node, place in places(ready, session.plan.layout.ranks, session.private / MEETING):
             at = replace(launch, place=place)
             text = agent_configuration(node.private, attempt=name, place=place, **told)
             configuration = node.private / configuration_name(name)

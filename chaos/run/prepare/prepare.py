@@ -134,7 +134,9 @@ def _planned(
         platform=named_platform(scenario).traits,
     )
     chosen = _chosen(plan, scenario, faults, machine or Machine())
-    return replace(plan, reasons=(*plan.reasons, *examined.remarks, *switch_remarks(cell), *chosen))
+    said = plan.explanation
+    reasons = (*said.reasons, *examined.remarks, *switch_remarks(cell), *chosen)
+    return replace(plan, explanation=replace(said, reasons=reasons))
 
 
 def _missing_files(loaded: LoadedScenario, cell: Cell) -> Iterator[Problem]:

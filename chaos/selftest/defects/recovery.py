@@ -27,7 +27,7 @@ def _over_budget(phase: str, event: str, attempt: str, *, by_rank_after: int) ->
     def spoil(run_dir: Path) -> None:
         judgement = judge(run_dir)
         lasted = {one.name: one.nanoseconds for one in judgement.recovery.phases}[phase]
-        allowed = judgement.plan.budget.phases.get(phase)
+        allowed = judgement.plan.response.budget.phases.get(phase)
         if lasted is None or allowed is None:
             raise Unspoilt(f"phase {phase} has no length or no budget")
         late = int(allowed * 1e9) - lasted + _A_LITTLE_NS

@@ -6,7 +6,7 @@ import copy
 from dataclasses import replace
 from typing import Any
 
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 from tests.kit.good_run import OWN_PLAN, GoodRun, Record, pid_of, record
 
 MESH = ("pod-dns-gone", "pod-io-delay", "pod-network-delay", "pod-network-loss", "pod-network-partition")

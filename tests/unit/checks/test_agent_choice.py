@@ -12,7 +12,9 @@ from chaos.evidence.collect import Collector
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.mechanisms.strategies import judge_strategies
-from chaos.plan.model import Plan, Recovery
+from chaos.plan.model import Plan
+from chaos.plan.parts.response import Recovery
+from tests.kit.plans import changed
 from tests.unit.checks.test_rsc_rule import PLAN
 
 FAULTS = "{1: 0}"
@@ -22,12 +24,12 @@ TRAINED = History(tuple(Event("step.end", 0, 0, "agent", 0, "train", rank, data=
 
 def plan_of(*recoveries: tuple[str, bool]) -> Plan:
     planned = tuple(Recovery(name, ("death",), 4, succeeds=good) for name, good in recoveries)
-    return replace(PLAN, recoveries=planned, strategies=("retry", "recover", "dump"), lines={"mechanism": 9})
+    return changed(PLAN, recoveries=planned, strategies=("retry", "recover", "dump"), lines={"mechanism": 9})
 
 
 def ended(*recoveries: tuple[str, bool]) -> Plan:
     """ARF is on, and the agent may choose exit alone."""
-    return replace(plan_of(*recoveries), mechanism="none", strategies=("exit",), protection=("ARF",))
+    return changed(plan_of(*recoveries), mechanism="none", strategies=("exit",), protection=("ARF",))
 
 
 def line(text: str) -> str:
@@ -117,7 +119,7 @@ def test_without_evidence_it_is_unknown(tmp_path: Path, plan: Plan, lines: list[
     assert seen in text
 
 
-@pytest.mark.parametrize("plan", [replace(RETRY, strategies=()), PLAN])
+@pytest.mark.parametrize("plan", [changed(RETRY, strategies=()), PLAN])
 def test_without_an_agent_or_without_the_sdk_nothing_is_asked(tmp_path: Path, plan: Plan) -> None:
     assert verdicts(tmp_path, plan) == []
 
@@ -164,8 +166,8 @@ def test_where_exit_is_planned_another_offer_or_choice_fails(
     "plan",
     [
         ended(),
-        replace(SPARED, protection=("TRE", "ARF")),
-        replace(SPARED, faults=PLAN.faults, replica_groups=(PLAN.faults[0].ranks,)),
+        changed(SPARED, protection=("TRE", "ARF")),
+        changed(SPARED, faults=PLAN.faults, replica_groups=(PLAN.faults[0].ranks,)),
     ],
     ids=["nobody has trained", "steps were counted anew", "a group is hit"],
 )
@@ -176,4 +178,4 @@ def test_what_cannot_be_saved_need_not_be_offered(tmp_path: Path, plan: Plan) ->
 
 @pytest.mark.parametrize("on", [("RSC",), ("TRE",), ()])
 def test_without_the_sdk_an_exit_is_not_asked_for(tmp_path: Path, on: tuple[str, ...]) -> None:
-    assert verdicts(tmp_path, replace(ended(), protection=on)) == []
+    assert verdicts(tmp_path, changed(ended(), protection=on)) == []

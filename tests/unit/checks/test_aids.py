@@ -13,7 +13,7 @@ from chaos.checks.recovery.recovery_options import judge_aids
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.history.reader import read_history
-from chaos.plan.model import Aids
+from chaos.plan.parts.recovery_options import Aids
 from tests.kit.good_run import RANKS, VICTIM, GoodRun
 from tests.unit.checks.judging import Judge, said
 
@@ -41,7 +41,7 @@ def log_of(rank: int) -> str:
 
 
 def with_graphs(run: GoodRun, line: str) -> None:
-    run.replan(aids=Aids(graph=True, compile_cache=run.plan.aids.compile_cache))
+    run.replan(aids=Aids(graph=True, compile_cache=run.plan.fault_tolerance.aids.compile_cache))
     for rank in range(RANKS):
         end = next(run.events("step.begin", attempt="resume", rank=rank))
         run.add(f"resume-rank_{rank}", {**end, "event": "graph.compiled", "mono": end["mono"] + 1, "seconds": 0.1})

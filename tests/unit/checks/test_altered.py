@@ -14,7 +14,9 @@ from chaos.evidence.injection.triggers import demands
 from chaos.faults.values.proof import altered_again, altered_doubts, other_batches
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.model import Comparable, Plan, PlannedFault
+from chaos.plan.model import Plan
+from chaos.plan.parts.equivalence import Comparable
+from chaos.plan.parts.fault import PlannedFault
 from tests.kit.good_run import GoodRun, Record, pid_of, record
 from tests.unit.checks.judging import Judge, said
 

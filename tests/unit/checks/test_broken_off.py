@@ -12,8 +12,10 @@ from chaos.checks.checkpoint.broken_off import broken_off
 from chaos.evidence.artifacts import Artifacts
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.model import Plan, PlannedFault, Recovery
-from tests.kit.plans import plan_named
+from chaos.plan.model import Plan
+from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.parts.response import Recovery
+from tests.kit.plans import changed, plan_named
 
 FAULT = PlannedFault("death", "kill", (0,), {"step": 4}, {}, None, 3, "death")
 PLAN = plan_named(
@@ -77,15 +79,15 @@ def test_what_nothing_planned_has_broken_off_is_not(events: list[Event]) -> None
 
 def test_a_fault_that_its_rank_outlives_excuses_nothing() -> None:
     repaired = replace(FAULT, kind="uce", effect="memory error")
-    plan = replace(PLAN, faults=(repaired,), mechanism="UCE", recoveries=(Recovery("UCE", ("death",), 4),))
+    plan = changed(PLAN, faults=(repaired,), mechanism="UCE", recoveries=(Recovery("UCE", ("death",), 4),))
     assert half(*saves(OLD, BEGIN), plan=plan) == set()
 
 
 def test_a_restart_of_all_ranks_breaks_off_what_each_of_them_saves() -> None:
-    everyone = replace(PLAN.recoveries[0], mechanism="RSC", restarted=(0, 1), copied=())
+    everyone = replace(PLAN.response.recoveries[0], mechanism="RSC", restarted=(0, 1), copied=())
     events = [replace(one, rank=1, pid=150) for one in saves(OTHER, BEGIN)]
     killed = Event("rank.exit", 7, 7, "harness", 9, "train", 1, 150, ended(None), "h:3")
-    plan = replace(PLAN, mechanism="RSC", recoveries=(everyone,))
+    plan = changed(PLAN, mechanism="RSC", recoveries=(everyone,))
     assert half(*events, killed, plan=plan) == TEMPORARY
     assert half(*events, killed) == set()
 
@@ -96,7 +98,7 @@ def test_a_restart_of_all_ranks_breaks_off_what_each_of_them_saves() -> None:
 def test_where_the_launch_ends_every_rank_may_be_ended_in_a_save(
     mechanism: str, code: int | None, excused: int
 ) -> None:
-    plan = replace(PLAN, mechanism=mechanism, recoveries=())
+    plan = changed(PLAN, mechanism=mechanism, recoveries=())
     assert half(*saves(OTHER, BEGIN), plan=plan, codes={OTHER: code}) == (TEMPORARY if excused else set())
 
 

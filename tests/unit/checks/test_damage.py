@@ -10,7 +10,7 @@ import pytest
 
 from chaos.evidence.checkpoints.damage import loads_made
 from chaos.history.reader import read_history
-from chaos.plan.model import PlannedRestore
+from chaos.plan.parts.resume import PlannedRestore
 from tests.kit.damaged_run import AFTER, BEFORE, FILE, RENAMED, damaged_run, evidence
 from tests.kit.good_run import SAVED, VICTIM, GoodRun
 from tests.kit.restored_run import HOLDERS, LOSS, slices_of

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from chaos.faults.checkpoints.proof_lost import lost_files_doubts
-from chaos.plan.model import PlannedRestore
+from chaos.plan.parts.resume import PlannedRestore
 from tests.kit.good_run import SAVED, GoodRun, Record, Spoil, pid_of, record, state_after
 from tests.kit.restored_run import LOSS, group_info, restored_run, slices_of
 from tests.unit.checks.judging import Judge, said

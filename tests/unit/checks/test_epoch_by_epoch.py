@@ -31,7 +31,7 @@ def epoch_by_epoch(run: GoodRun, *, until: int) -> GoodRun:
     assert run.baseline is not None
     for name, records in run.baseline.items():
         if name.startswith("train-rank_"):
-            run.baseline[name] = by_epochs(records, last=run.plan.last_step)
+            run.baseline[name] = by_epochs(records, last=run.plan.training.last_step)
     for name, records in run.files.items():
         if name.startswith("train-rank_"):
             run.files[name] = by_epochs(records, last=until)

@@ -10,7 +10,7 @@ import pytest
 
 from chaos.checks.judge import RunUnreadable, judge
 from chaos.evidence.finding import Finding
-from chaos.plan.model import Recovery
+from chaos.plan.parts.response import Recovery
 from tests.kit.good_run import (
     FAULT,
     RANKS,

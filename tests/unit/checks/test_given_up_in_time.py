@@ -13,7 +13,9 @@ from chaos.evidence.recoveries import spans
 from chaos.mechanisms.arf import rule as arf
 from chaos.mechanisms.case import Case
 from chaos.observe.logs.log_event import LogEvent
-from chaos.plan.model import Plan, Recovery
+from chaos.plan.model import Plan
+from chaos.plan.parts.response import Recovery
+from tests.kit.plans import changed
 from tests.kit.replaced_run import HELD, VICTIM, replaced_plan
 from tests.unit.checks.test_rsc_rule import Story
 
@@ -25,7 +27,7 @@ def in_vain(timings: str = "fast") -> Plan:
     """Nobody starts the lost rank again; TTP follows."""
     tried = Recovery("ARF", ("kill",), HELD, succeeds=False, copied=(VICTIM,))
     recoveries = (tried, Recovery("TTP", ("kill",), HELD))
-    return replace(replaced_plan(), mechanism="TTP", recoveries=recoveries, timings=timings)
+    return changed(replaced_plan(), mechanism="TTP", recoveries=recoveries, timings=timings)
 
 
 def waited(seconds: float, *, then: str = "save_ckpt", rank: int = 0) -> Story:
@@ -104,7 +106,7 @@ def test_the_failed_clean_of_an_online_repair_is_no_attempt_of_arf(handler: str,
         Recovery("UCE", ("kill",), HELD, succeeds=False, copied=(VICTIM,)),
         Recovery("ARF", ("kill",), HELD, succeeds=False, restarted=(VICTIM,), copied=(VICTIM,)),
     ]
-    plan = replace(in_vain(), recoveries=(*tried, Recovery("TTP", ("kill",), HELD)))
+    plan = changed(in_vain(), recoveries=(*tried, Recovery("TTP", ("kill",), HELD)))
     story = waited(1.0)
     failed(story, handler, 1)
     history, found = story.history(), Collector("mechanism")

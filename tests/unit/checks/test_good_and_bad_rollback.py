@@ -8,7 +8,9 @@ from dataclasses import replace
 import pytest
 
 from chaos.checks.registry import BUILT_IN
-from chaos.plan.model import Aids, Comparable, Watch
+from chaos.plan.parts.equivalence import Comparable
+from chaos.plan.parts.fault_tolerance import Watch
+from chaos.plan.parts.recovery_options import Aids
 from tests.kit.good_run import GoodRun, Saved, Spoil, digests_of, record, state_after
 from tests.kit.repaired_run import place_of
 from tests.kit.rolled_back_run import AT, HELD, NORM, PHASES_S, RECORD, SPIKE, SPIKER, log_of, rolled_back_run

@@ -13,7 +13,8 @@ from chaos.evidence.finding import Finding
 from chaos.evidence.pods import pod_fates
 from chaos.faults.cluster.rule import judge_kept_pods
 from chaos.history.reader import read_history
-from chaos.plan.model import PlannedFault, Recovery
+from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.parts.response import Recovery
 from tests.kit.good_run import GoodRun, good_run, record
 from tests.kit.repaired_run import Strike, repaired_run
 from tests.kit.replaced_run import AT, replaced_run
@@ -128,7 +129,7 @@ def test_arf_may_move_a_pod_of_which_no_rank_is_left_unless_it_restarts_in_place
     tmp_path: Path, strategies: tuple[str, ...], nodes: str
 ) -> None:
     run = in_pods(replaced_run())
-    (recovery,) = run.plan.recoveries
+    (recovery,) = run.plan.response.recoveries
     moved = Recovery("ARF", recovery.faults, recovery.step, restarted=(2, 3), copied=(2, 3))
     run.replan(recoveries=(moved,), strategies=strategies)
     replaced(run, 1, LATER)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from chaos.plan.model import Comparable, PlannedFault, Recovery
+from chaos.plan.parts.equivalence import Comparable
+from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.parts.response import Recovery
 from tests.kit.good_run import SAVED, VICTIM, GoodRun, digests_of, good_run, hex_of, record, state_after
 from tests.kit.repaired_run import STRUCK, place_of, uce_run
 from tests.kit.replaced_run import replaced_run
@@ -101,7 +103,7 @@ def test_a_pause_before_another_recovery_is_no_beginning_of_training(judged: Jud
     run = uce_run()
     pause = PlannedFault("pause", "pause", (0, 1, 2, 3), {"step": 3}, {"seconds": 0.01}, None, 13, "pause")
     tsp = Recovery("TSP", ("pause",), None)
-    run.replan(faults=(pause, *run.plan.faults), recoveries=(tsp, *run.plan.recoveries))
+    run.replan(faults=(pause, *run.plan.faults), recoveries=(tsp, *run.plan.response.recoveries))
     for rank in range(4):
         act: Record = {"fault": "pause", "kind": "pause", "signal": None, "target_rank": rank, "start_time": 100 + rank}
         run.add("harness", record(10.25, "fault.injecting", **act, **place_of(rank)))

@@ -10,7 +10,7 @@ import pytest
 from chaos.checks.injection.beside_ranks import beside_doubts
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 
 FAULT = PlannedFault("it", "kill", (), {"elapsed": 1.0}, {}, None, 9, "none", "launcher")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chaos.plan.model import PlannedFault, Recovery
+from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.parts.response import Recovery
 from tests.kit.good_run import GoodRun, good_run, pid_of, record
 from tests.kit.rolled_back_run import rolled_back_run
 from tests.unit.checks.harmless import nothing_happens

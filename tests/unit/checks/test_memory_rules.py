@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,8 +14,10 @@ from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.mechanisms.case import Case
 from chaos.mechanisms.online import rule as online
-from chaos.plan.model import PlannedFault, Recovery
+from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.parts.response import Recovery
 from tests.kit.good_run import GROUPS, a_plan
+from tests.kit.plans import changed
 
 LOW, HIGH = "memory error without loss", "memory error"
 UCE = "UCEError error occurs when execute, error_code=507053."
@@ -30,7 +31,7 @@ def event(what: str, mono: int, rank: int, **data: Any) -> Event:
 def case(fault: PlannedFault, mechanism: str, copied: tuple[int, ...], *events: Event) -> Case:
     recovery = Recovery(mechanism, (fault.id,), 5, copied=copied)
     span = Span(1, (), recovery, (fault,), 0, None)
-    plan = replace(a_plan(), faults=(fault,), recoveries=(recovery,), mechanism=mechanism)
+    plan = changed(a_plan(), faults=(fault,), recoveries=(recovery,), mechanism=mechanism)
     return Case(plan, span, recovery, History(events), None, Collector("mechanism"))  # type: ignore[arg-type]
 
 

@@ -14,7 +14,7 @@ ME = "[INFO] ME(99:140535643880320,MainProcess):2026-11-21-01:28:56.320.000 [min
 def with_replicas(given: dict[int, tuple[int, ...]], attempt: str = "train") -> GoodRun:
     """A good run whose ranks 0 to 3 have the replica groups (0, 2) and (1, 3), and in whose logs these are given."""
     run = good_run()
-    assert run.plan.replica_groups == ((0, 2), (1, 3))
+    assert run.plan.layout.replica_groups == ((0, 2), (1, 3))
     for rank, ranks in given.items():
         run.others[f"logs/{attempt}/worker_{rank}.log"] = f"{ME}Set TFT replica with dp: {ranks}.\n".encode()
     return run

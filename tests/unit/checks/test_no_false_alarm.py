@@ -14,7 +14,7 @@ from chaos.checks.recovery.phases import measure
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.finding import worst
 from chaos.history.reader import read_history
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 from tests.kit.good_run import SAVED, GoodRun, Record, Saved, Spoil, loss_after, pid_of, record, state_after, written
 from tests.unit.checks.harmless import nothing_happens
 from tests.unit.checks.judging import Judge
@@ -78,7 +78,7 @@ def torn_line_of_the_killed_rank(run: GoodRun) -> None:
 
 def without_a_resume(run: GoodRun) -> None:
     run.without_resume()
-    run.replan(budget=replace(run.plan.budget, phases={"detection": 1.0}))
+    run.replan(budget=replace(run.plan.response.budget, phases={"detection": 1.0}))
 
 
 def without_a_baseline(run: GoodRun) -> None:

@@ -13,7 +13,7 @@ from chaos.evidence.injection.on_node import early_doubts, ended_at
 from chaos.faults.nodes.kinds import FAMILY
 from chaos.faults.nodes.proof import node_doubts
 from chaos.history.event import Event
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 from tests.kit.good_run import GoodRun, good_run
 from tests.unit.checks.judging import Judge, said
 

@@ -14,8 +14,9 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.proof import Case
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 from tests.kit.good_run import a_plan
+from tests.kit.plans import changed
 
 DEVICE = {"npu": 1, "chip": 0, "logic": 1, "card": 1}
 HEALTH = {"before": "Success", "after": "Fault"}
@@ -113,7 +114,7 @@ def test_a_host_that_boots_again_without_an_order_is_no_fault_of_the_run(orders:
 
 
 def quarantine(kind: str, *events: Event, nodes: int = 1) -> list[tuple[str, str]]:
-    plan = replace(a_plan(), nodes=nodes)
+    plan = changed(a_plan(), nodes=nodes)
     found = Collector("hygiene")
     judge_quarantine(replace(plan, faults=(replace(plan.faults[0], kind=kind),)), history(*events), found)
     return [(one.verdict, one.seen) for one in found.findings()]

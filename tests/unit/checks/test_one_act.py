@@ -7,7 +7,7 @@ import pytest
 from chaos.checks.injection.contradictions import acted_again, other_act_doubts
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 from tests.kit.good_run import GoodRun, Record, Spoil, pid_of
 from tests.kit.replaced_run import NEW_PID, replaced_run
 from tests.unit.checks.judging import Judge, cases_of, said

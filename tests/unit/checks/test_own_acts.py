@@ -20,7 +20,7 @@ from chaos.faults.rank_acts.proof_slow import slowed_doubts
 from chaos.faults.rank_acts.proofs import acted, counted
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 from tests.kit.good_run import a_plan
 
 TRIGGER: dict[str, Any] = {"step": 5, "phase": "forward"}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from chaos.checks.recovery.pace import EXPECTED, SAMPLES
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 from tests.kit.good_run import LAST, RANKS, SAVED, GoodRun, good_run, record
 from tests.kit.repaired_run import STRUCK, uce_run
 from tests.kit.replaced_run import replaced_run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -16,8 +16,10 @@ from chaos.history.reader import History
 from chaos.mechanisms.case import Case
 from chaos.mechanisms.tsp import rule as tsp
 from chaos.observe.logs.log_event import LogEvent
-from chaos.plan.model import PlannedFault, Recovery
+from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.parts.response import Recovery
 from tests.kit.good_run import a_plan
+from tests.kit.plans import changed
 
 SECOND = 1_000_000_000
 RANKS = 4
@@ -88,7 +90,7 @@ def judged(
     trigger = {"step": 5, "phase": "step.begin"}
     fault = PlannedFault("pause", "pause", tuple(range(RANKS)), trigger, parameters, None, 1, "pause")
     recovery = Recovery("TSP", ("pause",), None, succeeds=succeeds)
-    plan = replace(a_plan(), ranks=RANKS, faults=(fault,), recoveries=(recovery,), mechanism="TSP")
+    plan = changed(a_plan(), ranks=RANKS, faults=(fault,), recoveries=(recovery,), mechanism="TSP")
     tried, last = ((), recovery) if succeeds else ((recovery,), None)
     span = Span(1, tried, last, (fault,), int(0.5 * SECOND), None)
     found = Collector("mechanism")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chaos.checks.judge import judge
-from chaos.plan.model import Recovery
+from chaos.plan.parts.response import Recovery
 from tests.kit.good_run import GoodRun, Record, Spoil, record
 from tests.kit.repaired_run import STRUCK, TEXTS, hcce_run, place_of, twice_run, uce_run
 from tests.unit.checks.judging import Judge, said
@@ -166,7 +166,7 @@ def test_missing_evidence_is_unknown_and_says_why(judged: Judge, check: str, spo
 
 def test_faults_in_another_order_than_planned_are_unknown(judged: Judge) -> None:
     run = twice_run()
-    first, last = run.plan.recoveries
+    first, last = run.plan.response.recoveries
     run.replan(recoveries=(last, first))
     assert said(judged(run), "mechanism", "unknown", "the faults were not made in the order of the plan")
 

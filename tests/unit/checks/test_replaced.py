@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from chaos.checks.registry import BUILT_IN
-from chaos.plan.model import Recovery
+from chaos.plan.parts.response import Recovery
 from tests.kit.good_run import GoodRun, Spoil, digests_of, float_hex_next, pid_of, record, state_after
 from tests.kit.replaced_run import AT, HELD, NEW_PID, PHASES_S, SOURCE, VICTIM, place_of, replaced_run
 from tests.unit.checks.judging import Judge, said
@@ -195,7 +195,7 @@ def after_a_failed_repair() -> GoodRun:
     """UCE was tried before: it was then that the survivors stopped and cleaned. How it failed is judged elsewhere."""
     run = replaced_run()
     tried = Recovery("UCE", ("kill",), HELD, succeeds=False, copied=(VICTIM,))
-    run.replan(recoveries=(tried, *run.plan.recoveries))
+    run.replan(recoveries=(tried, *run.plan.response.recoveries))
     return run
 
 

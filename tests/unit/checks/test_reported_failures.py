@@ -53,7 +53,7 @@ def test_a_save_that_the_log_calls_failed_is_none(judged: Judge, line: str, seen
 def test_a_save_that_is_planned_to_fail_may_say_so(judged: Judge) -> None:
     run = good_run()
     run.log.insert(3, (11.3, "DumpCallback: save ckpt failed, ret: 1"))
-    run.replan(recoveries=tuple(replace(one, succeeds=False) for one in run.plan.recoveries))
+    run.replan(recoveries=tuple(replace(one, succeeds=False) for one in run.plan.response.recoveries))
     assert not said(judged(run), "mechanism", "fail", EXPECTED)
 
 

@@ -21,8 +21,10 @@ from chaos.mechanisms.case import Case
 from chaos.mechanisms.processes import judge_processes
 from chaos.mechanisms.rsc.phases import phase_ends
 from chaos.mechanisms.rsc.rule import judge
-from chaos.plan.model import Plan, PlannedFault, Recovery
-from tests.kit.plans import plan_named
+from chaos.plan.model import Plan
+from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.parts.response import Recovery
+from tests.kit.plans import changed, plan_named
 
 RANKS = 4
 KILLED = 2
@@ -139,7 +141,7 @@ def test_a_fault_that_comes_into_a_save_in_the_background_is_another_than_the_pl
     failed = [doubt for doubt, _ in background_doubts(PLAN, in_background(good(), ok=False).history(), death)]
     assert len(failed) == RANKS
     assert "rank 0 has recorded that its checkpoint of step 4 could not be written" in failed[0]
-    other = replace(PLAN, recoveries=(replace(PLAN.recoveries[0], step=0, reads_checkpoint=False),))
+    other = changed(PLAN, recoveries=(replace(PLAN.response.recoveries[0], step=0, reads_checkpoint=False),))
     assert list(background_doubts(other, in_background(good(), but=3).history(), death)) == []
 
 
@@ -210,14 +212,14 @@ def test_only_a_rank_that_can_have_been_ahead_may_lose_a_step_more(
 ) -> None:
     story = good()
     story.add(AT - 0.05, "step.end", rank, 100 + rank, step=8)
-    plan = replace(PLAN, recoveries=(replace(PLAN.recoveries[0], one_more=(0, 1)),))
+    plan = changed(PLAN, recoveries=(replace(PLAN.response.recoveries[0], one_more=(0, 1)),))
     assert [one.seen for one in judged(story, tmp_path, plan) if one.verdict != "pass"] == failed
 
 
 def test_steps_that_nobody_has_recorded_are_unknown_where_none_is_to_be_lost(tmp_path: Path) -> None:
     story = good()
     story.drop("step.end")
-    plan = replace(PLAN, recoveries=(replace(PLAN.recoveries[0], trained_again=0),))
+    plan = changed(PLAN, recoveries=(replace(PLAN.response.recoveries[0], trained_again=0),))
     assert {one.verdict for one in judged(story, tmp_path, plan)} == {"pass", "unknown"}
 
 
@@ -250,7 +252,9 @@ def test_a_rank_may_look_at_other_checkpoints_too(tmp_path: Path) -> None:
 
 
 def test_without_a_checkpoint_nothing_has_to_be_read(tmp_path: Path) -> None:
-    plan = replace(PLAN, recoveries=(replace(PLAN.recoveries[0], step=0, reads_checkpoint=False, trained_again=7),))
+    plan = changed(
+        PLAN, recoveries=(replace(PLAN.response.recoveries[0], step=0, reads_checkpoint=False, trained_again=7),)
+    )
     story = good()
     story.drop("checkpoint.end")
     story.drop("load.end")
@@ -296,7 +300,7 @@ def test_without_a_restart_in_the_plan_such_a_process_counts_too() -> None:
     story.drop("agent.start", pid=201)
     story.drop("rank.found", pid=201)
     story.add(11.0, "child.exit", None, LAUNCHER, child_pid=151, child_rank=1, signal=9, code=None)
-    judge_processes(replace(PLAN, recoveries=()), story.history(), found)
+    judge_processes(changed(PLAN, recoveries=()), story.history(), found)
     failed = [one.seen for one in found.findings() if one.verdict == "fail"]
     assert "rank 1 was started again in attempt train: processes 101, 151" in failed
 

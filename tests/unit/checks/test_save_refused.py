@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from chaos.plan.model import Recovery
+from chaos.plan.parts.response import Recovery
 from tests.kit.good_run import FAULT, SAVED, GoodRun
 from tests.unit.checks.harmless import EFFECTS, with_fault
 from tests.unit.checks.judging import Judge, said

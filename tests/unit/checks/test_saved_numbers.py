@@ -171,7 +171,7 @@ def test_a_training_that_goes_on_may_count_its_epochs_anew_as_its_names_do(run: 
 def test_an_epoch_that_only_one_rank_has_fails_where_nobody_knows_how_long_epochs_are(
     run: GoodRun, judged: Judge
 ) -> None:
-    run.replan(steps_per_epoch=run.plan.last_step)
+    run.replan(steps_per_epoch=run.plan.training.last_step)
     saves_of_a_resumed_training(run, epochs={0: 2, 1: 2})
     assert {one.verdict for one in numbers(judged, run)} == {"unknown"}
     saves_of_a_resumed_training(run, epochs={0: 1, 1: 2})

@@ -10,13 +10,14 @@ from chaos.checks import judge as judging
 from chaos.checks.scope import NotChecked, not_checked, trains_nothing
 from chaos.plan.model import Plan
 from tests.kit.good_run import GoodRun, a_plan
+from tests.kit.plans import changed
 from tests.unit.checks.judging import Judge
 
 
 def planned(step: int, phase: str, mechanism: str = "none") -> Plan:
     plan = a_plan()
     fault = replace(plan.faults[0], trigger={"step": step, "phase": phase})
-    return replace(plan, faults=(fault,), mechanism=mechanism, checkpoint=None, resumes=False)
+    return changed(plan, faults=(fault,), mechanism=mechanism, checkpoint=None, resumes=False)
 
 
 @pytest.mark.parametrize("phase", ["step.begin", "forward", "allreduce.enter"])
@@ -49,7 +50,7 @@ def test_a_trigger_that_also_waits_for_time_may_fire_late() -> None:
 
 def test_where_no_gradients_are_seen_they_are_not_judged_and_that_is_said() -> None:
     assert "gradients" not in {one.what for one in not_checked(a_plan())}
-    assert "gradients" in {one.what for one in not_checked(replace(a_plan(), gradients=False))}
+    assert "gradients" in {one.what for one in not_checked(changed(a_plan(), gradients=False))}
 
 
 def test_what_could_not_be_told_of_a_run_is_told_with_the_error(

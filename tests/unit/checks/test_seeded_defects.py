@@ -507,8 +507,8 @@ MECHANISM: list[tuple[Spoil, str]] = [
 
 def budget(name: str, seconds: float) -> Spoil:
     def spoil(run: GoodRun) -> None:
-        phases = {**run.plan.budget.phases, name: seconds}
-        run.replan(budget=replace(run.plan.budget, phases=phases))
+        phases = {**run.plan.response.budget.phases, name: seconds}
+        run.replan(budget=replace(run.plan.response.budget, phases=phases))
 
     return spoil
 
@@ -516,7 +516,7 @@ def budget(name: str, seconds: float) -> Spoil:
 RECOVERY: list[tuple[Spoil, str]] = [
     (budget("detection", 0.599999999), "detection ≤ 0.6 s | 0.600 s"),
     (budget("relaunch", 8.1), "relaunch ≤ 8.1 s | 8.170 s"),
-    (lambda run: run.replan(budget=replace(run.plan.budget, total=11.8)), "total ≤ 11.8 s | 11.830 s"),
+    (lambda run: run.replan(budget=replace(run.plan.response.budget, total=11.8)), "total ≤ 11.8 s | 11.830 s"),
 ]
 
 

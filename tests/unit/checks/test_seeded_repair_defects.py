@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from chaos.plan.model import Recovery
+from chaos.plan.parts.response import Recovery
 from tests.kit.good_run import (
     LAST,
     GoodRun,
@@ -327,7 +327,7 @@ OTHERS: list[tuple[str, Callable[[], GoodRun], Spoil, str]] = [
     (
         "recovery",
         uce_run,
-        lambda run: run.replan(budget=replace(run.plan.budget, phases={"repair": 0.2})),
+        lambda run: run.replan(budget=replace(run.plan.response.budget, phases={"repair": 0.2})),
         "repair ≤ 0.2 s | 0.250 s",
     ),
     (

@@ -57,8 +57,8 @@ def test_a_budget_kept_or_missed_by_less_than_the_error_is_unknown(
 ) -> None:
     on_hosts(run, Host("h2", (0, 1)))
     run.log = [(at - 90.0, text) for at, text in run.log]  # rank 0's host wrote it, by its own wall clock
-    phases = {**run.plan.budget.phases, "detection": budget}
-    run.replan(budget=replace(run.plan.budget, phases=phases))
+    phases = {**run.plan.response.budget.phases, "detection": budget}
+    run.replan(budget=replace(run.plan.response.budget, phases=phases))
     (one,) = [one for one in judged(run).findings if one.check == "recovery" and "detection" in one.expected]
     assert one.verdict == verdict
     assert "0.600 s ± 0.000300000 s" in one.seen or "± 0.0003 s" in one.seen

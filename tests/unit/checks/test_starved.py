@@ -26,9 +26,9 @@ def waited(run: GoodRun, since: float, until: float, share: float, process: str 
 
 def budget(run: GoodRun, name: str, seconds: float) -> None:
     if name == "total":
-        run.replan(budget=replace(run.plan.budget, total=seconds))
+        run.replan(budget=replace(run.plan.response.budget, total=seconds))
     else:
-        run.replan(budget=replace(run.plan.budget, phases={**run.plan.budget.phases, name: seconds}))
+        run.replan(budget=replace(run.plan.response.budget, phases={**run.plan.response.budget.phases, name: seconds}))
 
 
 def expired(run: GoodRun, name: str, at: float, attempt: str) -> None:

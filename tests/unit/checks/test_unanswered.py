@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from chaos.checks.judge import judge
-from chaos.plan.model import Comparable, PlannedFault
+from chaos.plan.parts.equivalence import Comparable
+from chaos.plan.parts.fault import PlannedFault
 from tests.kit.good_run import LAST, RANKS, GoodRun, Spoil, good_run, hex_of
 from tests.kit.repaired_run import STRUCK, uce_run
 from tests.unit.checks.harmless import nothing_happens

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from chaos.plan.model import PlannedFault, Recovery
+from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.parts.response import Recovery
 from tests.kit.good_run import FAULT, SAVED, GoodRun
 from tests.unit.checks.judging import Judge, said
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from chaos.plan.model import Comparison
+from chaos.plan.parts.comparison import Comparison
 from chaos.report.analyze import analyze
 from chaos.run.driver import RunOutcome
 from tests.kit.good_run import good_run

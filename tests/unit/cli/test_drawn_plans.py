@@ -14,7 +14,8 @@ import pytest
 import yaml
 
 from chaos.cli.random_soak import draw_scenarios
-from chaos.plan.model import Plan, Recovery
+from chaos.plan.model import Plan
+from chaos.plan.parts.response import Recovery
 from chaos.run.prepare.prepare import plan_cell
 
 PHASES = ("step.begin", "forward", "allreduce.enter", "optimizer.update", "step.end")
@@ -67,7 +68,7 @@ class Reading:
         return all(group - gone for group in self.groups)
 
     def _online(self, fault: dict[str, Any], phase: str) -> str | None:
-        if self.plan.strategies and "retry" not in self.plan.strategies:
+        if self.plan.fault_tolerance.strategies and "retry" not in self.plan.fault_tolerance.strategies:
             return None
         if fault["kind"] == "hcce":
             return "HCCE" if self.on & {"HCCE", "UCE"} else None
@@ -112,13 +113,13 @@ class Reading:
         assert self._left(dead)
         assert self.plan.checkpoint is not None and self.plan.checkpoint.step == last
         assert [set(ranks) for ranks in self.plan.checkpoint.entitled.values()] == [one - dead for one in self.groups]
-        assert self.plan.resume_step == last + 1
+        assert self.plan.resume.resume_step == last + 1
 
     def _moved(self, hit: set[int]) -> set[int]:
         """The healthy ranks of the lost ones' nodes: the strategy recover moves a node's container as a whole."""
         size = len(self.everyone) // self.cluster.get("nodes", 1)
         nodes = {rank // size for rank in hit}
-        if size == len(self.everyone) or "recover" not in self.plan.strategies:
+        if size == len(self.everyone) or "recover" not in self.plan.fault_tolerance.strategies:
             return set()
         return {rank for rank in self.everyone if rank // size in nodes} - hit
 
@@ -139,5 +140,5 @@ def test_what_is_planned_is_what_the_rules_say(tmp_path: Path, kind: str) -> Non
         text = (tmp_path / f"{one.cell.scenario.name}.yaml").read_text()
         plan = plan_cell(one.loaded, one.cell)
         reading = Reading(yaml.safe_load(text), plan)
-        assert [set(group) for group in plan.replica_groups] == reading.groups, text
-        assert list(plan.recoveries) == list(reading.recoveries()), text
+        assert [set(group) for group in plan.layout.replica_groups] == reading.groups, text
+        assert list(plan.response.recoveries) == list(reading.recoveries()), text

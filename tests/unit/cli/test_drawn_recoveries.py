@@ -39,17 +39,17 @@ def planned(one: Drawn) -> Plan:
 def test_every_one_ends_in_a_recovery_that_succeeds(drawn: list[Drawn]) -> None:
     for one in drawn:
         plan = planned(one)
-        assert plan.mechanism not in (None, "none"), one.loaded.path
-        assert plan.goes_on or plan.resumes, one.loaded.path
-        assert not (plan.mechanism == "TTP" and plan.checkpoint is None), one.loaded.path
+        assert plan.response.mechanism not in (None, "none"), one.loaded.path
+        assert plan.response.goes_on or plan.resume.resumes, one.loaded.path
+        assert not (plan.response.mechanism == "TTP" and plan.checkpoint is None), one.loaded.path
 
 
 def test_they_vary_in_what_matters(drawn: list[Drawn]) -> None:
     plans = [planned(one) for one in drawn]
     faults = [fault for plan in plans for fault in plan.faults]
-    assert {plan.mechanism for plan in plans} >= set(recipes()) - {"mixed"}
+    assert {plan.response.mechanism for plan in plans} >= set(recipes()) - {"mixed"}
     assert len({one.acting for one in drawn}) >= 10
-    assert {plan.ranks for plan in plans} >= {2, 4}
+    assert {plan.layout.ranks for plan in plans} >= {2, 4}
     assert {fault.trigger.get("phase") for fault in faults} >= set(PHASES)
     assert {len(plan.faults) for plan in plans} >= {1, 2, 3}
 

@@ -41,7 +41,7 @@ def test_every_shipped_scenario_names_the_schema_and_can_be_planned(path: Path) 
     assert shipped(path.stem) == path
     loaded = load_scenario(path, names=known_names())
     for cell in loaded.cells:
-        assert plan_cell(loaded, cell, draw_seed=1).scenario == cell.scenario.name
+        assert plan_cell(loaded, cell, draw_seed=1).identity.scenario == cell.scenario.name
 
 
 def test_of_the_cells_of_a_scenario_some_run_every_day_and_those_of_the_night_are_there() -> None:

@@ -9,7 +9,7 @@ import pytest
 from chaos.faults.cluster.proof import cluster_doubts
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 
 POD = {
     "pod": {"name": "a", "uid": "u", "host": "worker-1"},

@@ -111,13 +111,13 @@ def test_a_changed_package_beside_the_script_is_another_baseline(tmp_path: Path)
 def test_it_resumes_from_the_last_periodic_checkpoint_where_the_scenario_says_that_the_script_does() -> None:
     expect = {"mechanism": "none", "resume": {"step": 5}}
     plan = planned(scenario({"checkpoint_interval": 4}, faults=[KILL], expect=expect))
-    assert plan.restore is not None
-    assert (plan.restore.step, plan.resume_step, plan.resumes) == (4, 5, True)
+    assert plan.resume.restore is not None
+    assert (plan.resume.restore.step, plan.resume.resume_step, plan.resume.resumes) == (4, 5, True)
     # Nobody knows whether the script loads its own rank's file: any of the replica group's will do.
-    assert plan.restore.holders == {0: (0, 1), 1: (0, 1)}
-    assert not plan.gradients
+    assert plan.resume.restore.holders == {0: (0, 1), 1: (0, 1)}
+    assert not plan.training.gradients
     silent = planned(scenario({"checkpoint_interval": 4}, faults=[KILL]))
-    assert (silent.restore, silent.resumes) == (None, False)
+    assert (silent.resume.restore, silent.resume.resumes) == (None, False)
 
 
 def test_a_resume_at_another_step_than_the_last_checkpoints_is_refused() -> None:
@@ -142,7 +142,7 @@ def test_what_it_cannot_do_is_refused_by_name(job: dict[str, Any], words: str) -
 
 def test_on_ascend_protection_is_planned_as_in_a_rehearsal() -> None:
     plan = planned(scenario({"device": "Ascend", "protection": ["TTP"]}, faults=[KILL]))
-    assert plan.mechanism == "TTP"
+    assert plan.response.mechanism == "TTP"
     assert plan.checkpoint is not None and plan.checkpoint.step == 6
 
 

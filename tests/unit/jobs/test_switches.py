@@ -140,13 +140,13 @@ def test_what_mindspore_does_not_read_as_it_looks_is_refused(scenario: Scenario,
 
 def test_a_sound_variable_says_what_is_on(scenario: Scenario) -> None:
     plan = scenario.plan('environment: {MS_ENABLE_TFT: "{TTP:1,UCE:1}"}')
-    assert (plan.protection, plan.mechanism) == (("TTP", "UCE"), "TTP")
+    assert (plan.fault_tolerance.protection, plan.response.mechanism) == (("TTP", "UCE"), "TTP")
     where = f"scenario.yaml:{scenario.line('MS_ENABLE')}: MS_ENABLE_TFT: {{TTP:1,UCE:1}}"
-    assert plan.configured["job.protection"].endswith(where)
+    assert plan.explanation.configured["job.protection"].endswith(where)
 
 
 def test_a_variable_that_switches_everything_off_is_no_protection(scenario: Scenario) -> None:
-    assert scenario.plan('environment: {MS_ENABLE_TFT: "{TTP:0}"}').mechanism == "none"
+    assert scenario.plan('environment: {MS_ENABLE_TFT: "{TTP:0}"}').response.mechanism == "none"
 
 
 def test_a_variable_and_a_list_that_disagree_are_refused(scenario: Scenario) -> None:
@@ -156,7 +156,9 @@ def test_a_variable_and_a_list_that_disagree_are_refused(scenario: Scenario) -> 
 
 
 def test_a_variable_and_a_list_that_agree_are_one(scenario: Scenario) -> None:
-    assert scenario.plan('protection: [TTP]\n  environment: {MS_ENABLE_TFT: "{TTP:1}"}').protection == ("TTP",)
+    assert scenario.plan('protection: [TTP]\n  environment: {MS_ENABLE_TFT: "{TTP:1}"}').fault_tolerance.protection == (
+        "TTP",
+    )
 
 
 @pytest.mark.parametrize(
@@ -170,9 +172,11 @@ def test_a_variable_and_a_list_that_agree_are_one(scenario: Scenario) -> None:
 )
 def test_what_is_said_over_the_harness_of_the_controller_is_told(scenario: Scenario, name: str, follows: str) -> None:
     written = f'environment: {{{name}: "7"}}'
-    (told,) = [one for one in scenario.plan(f"protection: [TTP]\n  {written}").reasons if name in one]
+    (told,) = [one for one in scenario.plan(f"protection: [TTP]\n  {written}").explanation.reasons if name in one]
     assert told.startswith(f"job.environment sets {name} to '7' (line {scenario.line(name)}): {follows}")
-    assert not [one for one in scenario.plan(written).reasons if name in one], "without the SDK there is none"
+    assert not [one for one in scenario.plan(written).explanation.reasons if name in one], (
+        "without the SDK there is none"
+    )
 
 
 @pytest.mark.parametrize(

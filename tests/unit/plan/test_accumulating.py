@@ -36,14 +36,17 @@ def test_an_online_repair_goes_back_to_the_last_update(
     plan: Planner, kind: str, step: int, phase: str, after: int
 ) -> None:
     found = plan(at(kind, step, phase), job={**TWO, "protection": ("UCE", "HCCE")})
-    assert [recovery.step for recovery in found.recoveries] == [after]
-    told = any(f"training goes on after step {after}, with nothing accumulated" in reason for reason in found.reasons)
+    assert [recovery.step for recovery in found.response.recoveries] == [after]
+    told = any(
+        f"training goes on after step {after}, with nothing accumulated" in reason
+        for reason in found.explanation.reasons
+    )
     assert told == ((step, phase) in ((8, "forward"), (9, "step.end")))
 
 
 def test_a_lost_rank_is_replaced_after_the_last_update(plan: Planner) -> None:
     job = {**TWO, "protection": ("ARF",), "agent": True}
-    assert [one.step for one in plan(at("kill", 8, "forward"), job=job).recoveries] == [6]
+    assert [one.step for one in plan(at("kill", 8, "forward"), job=job).response.recoveries] == [6]
 
 
 @pytest.mark.parametrize(
@@ -57,11 +60,11 @@ def test_survivors_may_train_up_to_the_next_update_before_they_save(
     assert found.checkpoint is not None
     open_ = lowest < highest
     assert found.checkpoint.step == (None if open_ else lowest)
-    assert found.resume_step == (None if open_ else lowest + 1)
-    assert open_ == any(f"one of {lowest} to {highest}" in reason for reason in found.reasons)
+    assert found.resume.resume_step == (None if open_ else lowest + 1)
+    assert open_ == any(f"one of {lowest} to {highest}" in reason for reason in found.explanation.reasons)
     for saved in (lowest, highest):
         expect = {"checkpoint": {"step": saved}, "resume": {"step": saved + 1}}
-        assert plan(at("kill", step, phase), job=TWO, expect=expect).resume_step == saved + 1
+        assert plan(at("kill", step, phase), job=TWO, expect=expect).resume.resume_step == saved + 1
 
 
 def test_a_checkpoint_within_an_accumulation_lies_where_the_sdk_counts(plan: Planner) -> None:
@@ -78,13 +81,13 @@ def test_before_the_first_update_nothing_can_be_saved(plan: Planner) -> None:
 
 def test_a_restart_of_all_ranks_takes_the_checkpoint_within_an_accumulation(plan: Planner) -> None:
     job = {**TWO, "protection": ("RSC",), "agent": True, "checkpoint_interval": 3}
-    (recovery,) = plan(at("kill", 8, "forward"), job=job).recoveries
+    (recovery,) = plan(at("kill", 8, "forward"), job=job).response.recoveries
     assert (recovery.step, recovery.trained_again, recovery.one_more) == (6, 1, ())
-    (recovery,) = plan(at("kill", 5, "forward"), job=job).recoveries
+    (recovery,) = plan(at("kill", 5, "forward"), job=job).response.recoveries
     assert (recovery.step, recovery.trained_again, recovery.one_more, recovery.more) == (3, 1, (0, 1, 3), 1)
     (recovery,) = plan(
         at("kill", 5, "forward"), job={**job, "steps_per_update": 4, "checkpoint_interval": 4}
-    ).recoveries
+    ).response.recoveries
     assert (recovery.step, recovery.trained_again, recovery.one_more, recovery.more) == (4, 0, (0, 1, 3), 3)
 
 
@@ -106,13 +109,13 @@ def test_a_fault_at_an_update_that_is_not_made_is_refused_with_its_line(plan: Pl
     said = plan.refused(at("kill", 7, "optimizer.update"), job=TWO)
     assert "is never reached: step 7 makes no update, there is one every 2 steps" in said
     assert "use step 8" in said
-    assert plan(at("kill", 8, "optimizer.update"), job=TWO).mechanism == "TTP"
+    assert plan(at("kill", 8, "optimizer.update"), job=TWO).response.mechanism == "TTP"
 
 
 def test_the_plan_shows_the_updates(plan: Planner) -> None:
     found = plan(job=TWO)
     assert "an update of the optimizer every 2 steps" in render(found)
-    assert "The optimizer makes an update once in 2 steps; the SDK counts no others." in found.reasons
-    assert io.loads(io.dumps(found)).steps_per_update == 2
+    assert "The optimizer makes an update once in 2 steps; the SDK counts no others." in found.explanation.reasons
+    assert io.loads(io.dumps(found)).training.steps_per_update == 2
     assert "update of the optimizer" not in render(plan())
-    assert plan().steps_per_update == 1
+    assert plan().training.steps_per_update == 1

@@ -156,25 +156,27 @@ def compare(plan: Planner, job: Job, hits: list[Hit], seed: int) -> None:
     if story.ends_at is not None and story.saved is None:
         with suppress(ScenarioError):  # whoever expects a checkpoint is told that there is none
             assert planned(plan, job, hits, without_checkpoint=False).checkpoint is None
-    event(f"planned: {[one.mechanism for one in found.recoveries]} {found.mechanism}")
+    event(f"planned: {[one.mechanism for one in found.response.recoveries]} {found.response.mechanism}")
     assert story.why is None, story.why
     agree(found, job, story)
 
 
 def agree(found: Plan, job: Job, story: Story) -> None:
-    going_on = [(one.mechanism, one.step, frozenset(one.restarted), frozenset(one.copied)) for one in found.goes_on]
+    going_on = [
+        (one.mechanism, one.step, frozenset(one.restarted), frozenset(one.copied)) for one in found.response.goes_on
+    ]
     assert going_on == [(one.mechanism, one.step, one.restarted, one.copied) for one in story.recoveries]
     if story.saved is None:
         assert found.checkpoint is None
         ended = story.ends_at is not None
         last = story.recoveries[-1].mechanism if story.recoveries else None
-        assert found.mechanism == ("none" if ended else last)
+        assert found.response.mechanism == ("none" if ended else last)
         return
-    assert found.mechanism == "TTP"
+    assert found.response.mechanism == "TTP"
     assert found.checkpoint is not None
     assert found.checkpoint.step == story.ends_at
-    assert found.resume_step == (story.ends_at or 0) + 1
-    assert {frozenset(group) for group in found.replica_groups} == set(story.saved)
+    assert found.resume.resume_step == (story.ends_at or 0) + 1
+    assert {frozenset(group) for group in found.layout.replica_groups} == set(story.saved)
     # HA: where both may, the lower rank saves ("stored in rank 0", "in rank 5" where rank 1 is gone).
     assert set(found.checkpoint.savers) == {min(entitled) for entitled in story.saved.values()}
     assert {frozenset(ranks) for ranks in found.checkpoint.entitled.values()} == set(story.saved.values())
@@ -185,7 +187,7 @@ def test_who_is_dead_cannot_be_suspended_at_the_same_barrier(plan: Planner) -> N
     at = {"target": {"rank": 1}, "trigger": {"step": 5, "phase": "forward"}}
     kill, suspend = {"kind": "kill", **at}, {"kind": "stop", **at}
     assert "it is lost only once" in plan.refused(kill, suspend)
-    assert plan(suspend, kill).mechanism == "TTP"
+    assert plan(suspend, kill).response.mechanism == "TTP"
 
 
 @pytest.mark.parametrize("protection", [(), ("TTP",)])

@@ -114,7 +114,7 @@ def test_an_online_repair_goes_on_after_the_last_step_that_the_others_complete(
     except ScenarioError:
         assert at[0] == 1 or stopped == {STEPS}
         return
-    assert stopped == {one.step for one in found.goes_on}
+    assert stopped == {one.step for one in found.response.goes_on}
 
 
 sizes = st.integers(1, 4)
@@ -149,11 +149,11 @@ def test_savers_are_the_lowest_survivors_that_hold_the_same_slices(
         },
         job={"controller": "outside"},
     )
-    assert set(found.replica_groups) == set(expected)
-    assert [group[0] for group in found.replica_groups] == sorted(group[0] for group in expected)
+    assert set(found.layout.replica_groups) == set(expected)
+    assert [group[0] for group in found.layout.replica_groups] == sorted(group[0] for group in expected)
     assert found.checkpoint is not None
-    assert found.checkpoint.savers == tuple(min(expected[group]) for group in found.replica_groups)
+    assert found.checkpoint.savers == tuple(min(expected[group]) for group in found.layout.replica_groups)
     assert [list(ranks) for ranks in found.checkpoint.entitled.values()] == [
-        expected[group] for group in found.replica_groups
+        expected[group] for group in found.layout.replica_groups
     ]
     assert set(found.checkpoint.files) == set(found.checkpoint.savers)

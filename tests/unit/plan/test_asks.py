@@ -43,22 +43,26 @@ def real(plan: Planner) -> Planner:
 @pytest.mark.parametrize("kind", ["segfault", "abort", "exit"])
 def test_a_rank_that_ends_itself_is_lost_like_one_that_is_killed(real: Planner, kind: str) -> None:
     ours, killed = real(fault(kind)), real(fault("kill"))
-    assert (ours.mechanism, ours.checkpoint, ours.resume_step) == (killed.mechanism, killed.checkpoint, 5)
+    assert (ours.response.mechanism, ours.checkpoint, ours.resume.resume_step) == (
+        killed.response.mechanism,
+        killed.checkpoint,
+        5,
+    )
 
 
 @pytest.mark.parametrize("kind", ["exception", "link-error"])
 def test_an_error_that_nothing_repairs_takes_its_rank(real: Planner, kind: str) -> None:
     found = real(fault(kind), job={"protection": ("TTP", "UCE", "HCCE")})
-    assert (found.mechanism, found.resume_step, found.faults[0].effect) == ("TTP", 5, UNKNOWN_ERROR)
-    assert "reports any other to the SDK as unknown" in " ".join(found.reasons)
+    assert (found.response.mechanism, found.resume.resume_step, found.faults[0].effect) == ("TTP", 5, UNKNOWN_ERROR)
+    assert "reports any other to the SDK as unknown" in " ".join(found.explanation.reasons)
     again = real(fault(kind), job={"protection": ("TTP", "UCE", "HCCE", "ARF"), "agent": True})
-    assert [(one.mechanism, one.restarted) for one in again.recoveries] == [("ARF", (1,))]
+    assert [(one.mechanism, one.restarted) for one in again.response.recoveries] == [("ARF", (1,))]
 
 
 def test_a_suspect_remote_is_repaired_like_a_failed_communication(real: Planner) -> None:
     found = real(fault("suspect-remote"), job={"protection": ("TTP", "HCCE")})
-    assert [(one.mechanism, one.step, one.copied) for one in found.recoveries] == [("HCCE", 4, ())]
-    assert "is error 507057" in " ".join(found.reasons)
+    assert [(one.mechanism, one.step, one.copied) for one in found.response.recoveries] == [("HCCE", 4, ())]
+    assert "is error 507057" in " ".join(found.explanation.reasons)
     late = fault("suspect-remote", {"step": 5, "phase": "step.end"})
     assert "while the gradients are exchanged" in real.refused(late, job={"protection": ("HCCE",)})
 
@@ -67,15 +71,15 @@ def test_a_suspect_remote_is_repaired_like_a_failed_communication(real: Planner)
 def test_a_rank_that_hangs_is_found_by_the_collectives_timeout_alone(real: Planner, kind: str) -> None:
     restarted = {"protection": ("RSC",), "agent": True, "checkpoint_interval": 2, "hccl": {}}
     found = real(fault(kind), job=restarted)
-    assert [(one.mechanism, one.step) for one in found.recoveries] == [("RSC", 4)]
-    assert real(fault(kind), job={"protection": (), "hccl": {}}).mechanism == "none"
+    assert [(one.mechanism, one.step) for one in found.response.recoveries] == [("RSC", 4)]
+    assert real(fault(kind), job={"protection": (), "hccl": {}}).response.mechanism == "none"
     assert "without job.hccl nothing says when" in real.refused(fault(kind), job={"protection": ()})
     assert "depends on the order in which the others" in real.refused(fault(kind), job={"hccl": {}})
 
 
 def test_a_hang_that_ends_calls_nobody(real: Planner) -> None:
     found = real(fault("hang", seconds=2), expect={"mechanism": "none"})
-    assert (found.mechanism, found.faults[0].effect) == (None, "none")
+    assert (found.response.mechanism, found.faults[0].effect) == (None, "none")
     assert "may be given up by the others" in real.refused(fault("hang", seconds=21))
     hccl = {"hccl": {"exec_timeout": 100.0, "time_scale": 0.01}}
     assert "0.5 s is the limit" in real.refused(fault("hang", seconds=0.6), job=hccl)
@@ -83,7 +87,7 @@ def test_a_hang_that_ends_calls_nobody(real: Planner) -> None:
 
 def test_a_lock_that_is_held_stops_the_stand_ins_heartbeat_and_not_the_vendors(real: Planner) -> None:
     assert "with TTP nothing can be judged" in real.refused(fault("hold-gil", seconds=1))
-    assert real(fault("hold-gil", seconds=1), job={"protection": ()}).mechanism is None
+    assert real(fault("hold-gil", seconds=1), job={"protection": ()}).response.mechanism is None
 
 
 @pytest.mark.parametrize(
@@ -108,7 +112,7 @@ def test_a_lock_that_is_held_stops_the_stand_ins_heartbeat_and_not_the_vendors(r
 )
 def test_what_a_kind_cannot_have_is_refused_by_name(real: Planner, wrong: dict[str, Any], text: str | None) -> None:
     if text is None:
-        assert real(wrong).mechanism == "TTP"
+        assert real(wrong).response.mechanism == "TTP"
     else:
         assert text in real.refused(wrong)
 
@@ -128,17 +132,23 @@ def test_a_flipped_bit_is_promised_to_nobody_and_compared_up_to_it(
     real: Planner, place: str, where: str, losses: int
 ) -> None:
     found = real(fault("flip-bit", {"step": 5, "phase": place}, where=where), expect={"mechanism": "none"})
-    assert found.comparable is not None
-    assert (found.mechanism, found.comparable.until) == (None, 4)  # the state of before it is the fault-free run's
-    assert (found.comparable.losses_until, found.comparable.finite_until) == (losses, losses)
-    assert "No mechanism is promised to find that" in " ".join(found.reasons)
+    assert found.equivalence.comparable is not None
+    assert (found.response.mechanism, found.equivalence.comparable.until) == (
+        None,
+        4,
+    )  # the state of before it is the fault-free run's
+    assert (found.equivalence.comparable.losses_until, found.equivalence.comparable.finite_until) == (losses, losses)
+    assert "No mechanism is promised to find that" in " ".join(found.explanation.reasons)
 
 
 def test_another_batch_leaves_every_value_finite(real: Planner) -> None:
     found = real(fault("wrong-batch"), expect={"mechanism": "none"})
-    assert found.comparable is not None
-    assert (found.comparable.until, found.comparable.losses_until) == (4, 4)
-    assert (found.comparable.finite_until, found.comparable.finite_gradients_until) == (None, None)
+    assert found.equivalence.comparable is not None
+    assert (found.equivalence.comparable.until, found.equivalence.comparable.losses_until) == (4, 4)
+    assert (found.equivalence.comparable.finite_until, found.equivalence.comparable.finite_gradients_until) == (
+        None,
+        None,
+    )
 
 
 @pytest.mark.parametrize("kind", ["flip-bit", "wrong-batch", "nonfinite-loss"])
@@ -165,4 +175,4 @@ def test_after_a_flipped_weight_no_recovery_is_planned(real: Planner) -> None:
     flip = fault("flip-bit", {"step": 4}, where="weight")
     assert "do not hold the same weights" in real.refused(flip, fault("kill", {"step": 7}))
     gradient = fault("flip-bit", {"step": 4, "phase": "allreduce.enter"})
-    assert real(gradient, fault("kill", {"step": 7})).mechanism == "TTP"
+    assert real(gradient, fault("kill", {"step": 7})).response.mechanism == "TTP"

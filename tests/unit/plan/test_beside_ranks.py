@@ -22,8 +22,8 @@ def killed(role: str = "launcher", kind: str = "kill", **trigger: Any) -> dict[s
 def test_a_killed_launcher_leaves_the_ranks_alone(plan: Planner) -> None:
     found = plan(killed(), job=AGENT, expect={"mechanism": "none"})
     (fault,) = found.faults
-    assert (found.mechanism, fault.role, fault.ranks, fault.effect) == (None, "launcher", (), "none")
-    assert "so they train on, but nobody would start one again" in " ".join(found.reasons)
+    assert (found.response.mechanism, fault.role, fault.ranks, fault.effect) == (None, "launcher", (), "none")
+    assert "so they train on, but nobody would start one again" in " ".join(found.explanation.reasons)
     assert "kill on the launcher" in render(found)
     assert loads(dumps(found)) == found
 

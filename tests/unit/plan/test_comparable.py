@@ -39,16 +39,20 @@ def fault(kind: str, step: int, phase: str = "", rank: int = 1, **parameters: An
 
 
 def limits(plan: Plan) -> tuple[int, int] | None:
-    return None if plan.comparable is None else (plan.comparable.until, plan.comparable.losses_until)
+    return (
+        None
+        if plan.equivalence.comparable is None
+        else (plan.equivalence.comparable.until, plan.equivalence.comparable.losses_until)
+    )
 
 
 @pytest.mark.parametrize("kind", ["flip-bit", "wrong-batch", "nonfinite-loss"])
 def test_a_step_that_is_trained_again_is_compared_again(real: Planner, kind: str) -> None:
     back = real(fault(kind, 6), fault("kill", 7), job=RSC)
-    assert back.comparable is None
+    assert back.equivalence.comparable is None
     assert [one.taken_back for one in back.faults] == [True, False]
-    assert back.recoveries[0].as_fault_free
-    assert "everything must be as without it then" in " ".join(back.reasons)
+    assert back.response.recoveries[0].as_fault_free
+    assert "everything must be as without it then" in " ".join(back.explanation.reasons)
     assert loads(dumps(back)) == back
 
 
@@ -56,19 +60,19 @@ def test_a_checkpoint_of_after_the_corruption_keeps_it(real: Planner) -> None:
     kept = real(fault("flip-bit", 3), fault("kill", 7), job=RSC)
     assert limits(kept) == (2, 3)
     assert [one.taken_back for one in kept.faults] == [False, False]
-    assert not kept.recoveries[0].as_fault_free
+    assert not kept.response.recoveries[0].as_fault_free
 
 
 def test_a_corruption_behind_the_restart_is_not_taken_back(real: Planner) -> None:
     later = real(fault("flip-bit", 10), fault("kill", 7), job=RSC)
     assert limits(later) == (9, 10)
-    assert later.recoveries[0].as_fault_free
+    assert later.response.recoveries[0].as_fault_free
 
 
 def test_the_second_restart_may_take_it_back_and_the_first_not(real: Planner) -> None:
     found = real(fault("kill", 5), fault("flip-bit", 9), fault("kill", 11, rank=2), job=RSC)
     assert limits(found) is None
-    assert [one.step for one in found.recoveries] == [4, 8]
+    assert [one.step for one in found.response.recoveries] == [4, 8]
 
 
 def test_a_resume_from_before_the_corruption_takes_it_back(real: Planner) -> None:
@@ -129,10 +133,10 @@ def test_a_flipped_bit_behind_one_that_was_taken_back_can(real: Planner) -> None
 
 
 def test_what_must_be_finite_ends_with_the_step_that_is_changed(real: Planner) -> None:
-    found = real(fault("flip-bit", 6), expect=NONE).comparable
+    found = real(fault("flip-bit", 6), expect=NONE).equivalence.comparable
     assert found is not None
     assert (found.finite_until, found.finite_gradients_until) == (6, 5)
-    other = real(fault("nonfinite-loss", 6), expect=NONE).comparable
+    other = real(fault("nonfinite-loss", 6), expect=NONE).equivalence.comparable
     assert other is not None
     assert (other.finite_until, other.finite_gradients_until) == (5, 5)
     assert replace(other, finite_until=None).losses_until == 5

@@ -40,7 +40,7 @@ def test_a_sink_above_one_is_refused_for_those_that_need_it(plan: Planner, mecha
     plan.lines = {"job.sink_size": 9}
     job = {"sink_size": 2, "protection": (mechanism,)}
     if mechanism not in TABLE["sink size 1"]:
-        assert plan(job=job).mechanism is None
+        assert plan(job=job).response.mechanism is None
         return
     text = plan.refused(job=job)
     assert "example.yaml:9:3: the sink size is 2." in text
@@ -53,7 +53,7 @@ def test_a_layout_without_replica_is_refused_for_those_that_need_one(plan: Plann
     plan.lines = {"cluster.parallel.data_parallel": 4}
     cluster = {"ranks": 4, "parallel": {"model_parallel": 4}}
     if mechanism not in TABLE["replicas"]:
-        assert plan(cluster=cluster, job={"protection": (mechanism,)}).mechanism is None
+        assert plan(cluster=cluster, job={"protection": (mechanism,)}).response.mechanism is None
         return
     text = plan.refused(cluster=cluster, job={"protection": (mechanism,)})
     assert "example.yaml:4:3: no rank has a replica: data_parallel is 1." in text
@@ -78,7 +78,12 @@ def test_a_constraint_of_an_implied_mechanism_says_what_implies_it(plan: Planner
 
 def test_layout_constraints_do_not_bind_an_unprotected_job(plan: Planner) -> None:
     found = plan(kill(0), cluster={"ranks": 1}, job={"sink_size": 2, "protection": ()})
-    assert (found.mechanism, found.checkpoint, found.resumes, found.resume_step) == ("none", None, False, None)
+    assert (found.response.mechanism, found.checkpoint, found.resume.resumes, found.resume.resume_step) == (
+        "none",
+        None,
+        False,
+        None,
+    )
 
 
 # Losses that cannot be saved: an error, unless the scenario is there to prove it
@@ -102,9 +107,14 @@ def test_a_loss_that_cannot_be_saved_is_refused_unless_nothing_is_expected(
     assert "write expect.checkpoint: none if that is what the scenario wants to prove" in text
 
     found = plan(*faults, cluster=sharded, expect={"checkpoint": "none", "resume": "none", "mechanism": "none"})
-    assert (found.mechanism, found.checkpoint, found.resumes, found.resume_step) == ("none", None, False, None)
-    assert found.budget.total is None
-    assert any(message in reason[0].lower() + reason[1:] for reason in found.reasons)
+    assert (found.response.mechanism, found.checkpoint, found.resume.resumes, found.resume.resume_step) == (
+        "none",
+        None,
+        False,
+        None,
+    )
+    assert found.response.budget.total is None
+    assert any(message in reason[0].lower() + reason[1:] for reason in found.explanation.reasons)
 
 
 @pytest.mark.parametrize(("path", "faults", "message"), UNSAVED)
@@ -138,7 +148,7 @@ def test_a_loss_behind_the_last_all_reduce_is_refused_as_pointless(plan: Planner
 
 def test_a_loss_in_the_last_step_before_its_all_reduce_is_saved(plan: Planner) -> None:
     found = plan(kill(1, trigger={"step": 10, "phase": "allreduce.enter"}))
-    assert found.checkpoint is not None and (found.checkpoint.step, found.resume_step) == (9, 10)
+    assert found.checkpoint is not None and (found.checkpoint.step, found.resume.resume_step) == (9, 10)
 
 
 def test_an_open_loss_in_a_job_of_one_step_has_nothing_to_save(plan: Planner) -> None:
@@ -151,19 +161,19 @@ def test_an_open_loss_in_a_job_of_one_step_has_nothing_to_save(plan: Planner) ->
 
 def test_a_mechanism_that_has_nothing_to_do_may_be_on(plan: Planner) -> None:
     found = plan(job={"protection": MECHANISMS})
-    assert (found.mechanism, found.checkpoint, found.resumes) == (None, None, False)
+    assert (found.response.mechanism, found.checkpoint, found.resume.resumes) == (None, None, False)
 
 
 @pytest.mark.parametrize("protection", [(), ("HCCE",), ("TRE",), ("TSP",)])
 def test_without_a_mechanism_for_lost_ranks_the_job_just_ends(plan: Planner, protection: tuple[str, ...]) -> None:
     found = plan(kill(1), job={"protection": protection})
-    assert (found.mechanism, found.checkpoint, found.resumes) == ("none", None, False)
-    assert any("no mechanism can act" in reason for reason in found.reasons)
+    assert (found.response.mechanism, found.checkpoint, found.resume.resumes) == ("none", None, False)
+    assert any("no mechanism can act" in reason for reason in found.explanation.reasons)
 
 
 def test_a_harmless_fault_calls_for_no_mechanism(plan: Planner) -> None:
     found = plan({"kind": "mark", "target": {"rank": 0}, "trigger": {"step": 3}})
-    assert (found.mechanism, found.checkpoint, found.resumes) == (None, None, False)
+    assert (found.response.mechanism, found.checkpoint, found.resume.resumes) == (None, None, False)
     assert [fault.kind for fault in found.faults] == ["mark"]
 
 
@@ -175,4 +185,4 @@ def test_a_layout_that_does_not_add_up_is_an_error_with_its_line(plan: Planner) 
 
 def test_more_ranks_than_the_controller_accepts_are_said_and_not_refused(plan: Planner) -> None:
     found = plan(cluster={"ranks": 131_072})
-    assert any("controller accepts at most 100,000 ranks" in reason for reason in found.reasons)
+    assert any("controller accepts at most 100,000 ranks" in reason for reason in found.explanation.reasons)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chaos.plan.budgets import AFTER_RESTART, PROFILES
-from chaos.plan.model import PHASES
+from chaos.plan.parts.response import PHASES
 from chaos.rehearsal.ttp.timings import PROFILES as TIMINGS
 
 if TYPE_CHECKING:
@@ -55,14 +55,14 @@ def test_savers_that_cannot_be_are_refused(
 def test_a_written_step_closes_an_open_one(plan: Planner) -> None:
     found = plan(LATER, expect={"checkpoint": {"step": 4}})
     assert found.checkpoint is not None
-    assert (found.checkpoint.step, found.resume_step) == (4, 5)
+    assert (found.checkpoint.step, found.resume.resume_step) == (4, 5)
     assert found.checkpoint.directory == "ttp_saved_checkpoints-step_4"
-    assert "The trigger leaves the step open; the scenario expects step 4." in found.reasons
+    assert "The trigger leaves the step open; the scenario expects step 4." in found.explanation.reasons
 
 
 def test_a_written_resume_closes_an_open_step_too(plan: Planner) -> None:
     found = plan(LATER, expect={"resume": {"step": 5}})
-    assert found.checkpoint is not None and (found.checkpoint.step, found.resume_step) == (4, 5)
+    assert found.checkpoint is not None and (found.checkpoint.step, found.resume.resume_step) == (4, 5)
 
 
 CONFLICTS: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
@@ -135,21 +135,21 @@ def test_nothing_can_be_expected_where_no_mechanism_acts(plan: Planner, expect: 
 
 def test_expecting_none_is_right_where_no_mechanism_acts(plan: Planner) -> None:
     none = {"mechanism": "none", "checkpoint": "none", "resume": "none"}
-    assert plan(expect=none).mechanism is None
-    assert plan(KILL, job={"protection": ()}, expect=none).mechanism == "none"
+    assert plan(expect=none).response.mechanism is None
+    assert plan(KILL, job={"protection": ()}, expect=none).response.mechanism == "none"
 
 
 def test_a_job_that_is_not_resumed_has_no_resume_step(plan: Planner) -> None:
     found = plan(KILL, job={"resume": False}, expect={"resume": "none"})
     assert found.checkpoint is not None and found.checkpoint.step == 5
-    assert (found.resumes, found.resume_step) == (False, None)
+    assert (found.resume.resumes, found.resume.resume_step) == (False, None)
     text = plan.refused(KILL, job={"resume": False}, expect={"resume": {"step": 6}})
     assert "expect.resume wants step 6, but job.resume is false" in text
 
 
 def test_a_loss_expectation_needs_a_baseline(plan: Planner) -> None:
-    assert plan(KILL, expect={"loss": {"tolerance": 0.5}}).loss_tolerance == 0.5
-    assert plan(KILL).loss_tolerance == 0.0
+    assert plan(KILL, expect={"loss": {"tolerance": 0.5}}).equivalence.loss_tolerance == 0.5
+    assert plan(KILL).equivalence.loss_tolerance == 0.0
     text = plan.refused(KILL, expect={"loss": {"tolerance": 0.5}}, baseline="none")
     assert "expect.loss needs a baseline to compare with" in text
 
@@ -167,22 +167,22 @@ def test_all_conflicts_are_reported_at_once(plan: Planner) -> None:
 @pytest.mark.parametrize("profile", ["fast", "vendor"])
 def test_budgets_come_from_the_profile_for_every_phase(plan: Planner, profile: str) -> None:
     found = plan(KILL, job={"timings": profile})
-    assert tuple(found.budget.phases) == PHASES["TTP"]
-    assert found.budget.phases == PROFILES[profile]["TTP"].phases
-    assert found.budget.total == {"fast": 180.0, "vendor": 600.0}[profile]
+    assert tuple(found.response.budget.phases) == PHASES["TTP"]
+    assert found.response.budget.phases == PROFILES[profile]["TTP"].phases
+    assert found.response.budget.total == {"fast": 180.0, "vendor": 600.0}[profile]
 
 
 @pytest.mark.parametrize("profile", ["fast", "vendor"])
 def test_the_detection_of_a_suspended_rank_may_take_as_long_as_a_heartbeat_counts(plan: Planner, profile: str) -> None:
     found = plan({**KILL, "kind": "stop"}, job={"timings": profile})
     chosen = PROFILES[profile]["TTP"]
-    assert found.budget.phases == {**chosen.phases, "detection": chosen.silence}
+    assert found.response.budget.phases == {**chosen.phases, "detection": chosen.silence}
     assert (
         chosen.silence is not None
         and chosen.silence > TIMINGS[profile].lost_after + 2 * TIMINGS[profile].check_interval
     )
     written = {"recovery": {"phases": {"detection": "3s"}}}
-    assert plan({**KILL, "kind": "stop"}, expect=written).budget.phases["detection"] == 3.0
+    assert plan({**KILL, "kind": "stop"}, expect=written).response.budget.phases["detection"] == 3.0
 
 
 @pytest.mark.parametrize("profile", ["fast", "vendor"])
@@ -193,19 +193,19 @@ def test_where_more_is_lost_than_a_suspended_rank_the_stop_may_take_as_long_as_t
     several = {**KILL, "kind": "stop", "target": {"ranks": [1, 2]}}
     other = {**KILL, "kind": "stop", "target": {"rank": 2}, "id": "other"}
     for faults in ((several,), (KILL, other)):
-        asked = plan(*faults, job={"timings": profile}).budget.phases["stop"]
+        asked = plan(*faults, job={"timings": profile}).response.budget.phases["stop"]
         assert asked >= TIMINGS[profile].collection + 2.0
     assert (
-        plan({**KILL, "kind": "stop"}, job={"timings": profile}).budget.phases["stop"]
+        plan({**KILL, "kind": "stop"}, job={"timings": profile}).response.budget.phases["stop"]
         == (PROFILES[profile]["TTP"].phases["stop"])
     )
 
 
 def test_written_budgets_replace_those_of_the_profile(plan: Planner) -> None:
     found = plan(KILL, expect={"recovery": {"total": "2m", "phases": {"detection": "500ms", "first step": "9s"}}})
-    assert found.budget.total == 120.0
-    assert (found.budget.phases["detection"], found.budget.phases["first step"]) == (0.5, 9.0)
-    assert found.budget.phases["save"] == PROFILES["fast"]["TTP"].phases["save"]
+    assert found.response.budget.total == 120.0
+    assert (found.response.budget.phases["detection"], found.response.budget.phases["first step"]) == (0.5, 9.0)
+    assert found.response.budget.phases["save"] == PROFILES["fast"]["TTP"].phases["save"]
 
 
 def test_a_phase_that_the_mechanism_does_not_have_gets_a_near_miss(plan: Planner) -> None:
@@ -217,8 +217,8 @@ def test_a_phase_that_the_mechanism_does_not_have_gets_a_near_miss(plan: Planner
 
 def test_without_a_resume_the_phases_after_it_have_no_budget(plan: Planner) -> None:
     found = plan(KILL, job={"resume": False})
-    assert not set(found.budget.phases) & set(AFTER_RESTART)
-    assert found.budget.total == sum(found.budget.phases.values())
+    assert not set(found.response.budget.phases) & set(AFTER_RESTART)
+    assert found.response.budget.total == sum(found.response.budget.phases.values())
     text = plan.refused(KILL, job={"resume": False}, expect={"recovery": {"phases": {"load": "1s"}}})
     assert "phase 'load' never comes: the job is not started again" in text
 
@@ -237,7 +237,7 @@ def test_every_expectation_has_the_line_that_wrote_it_or_that_it_follows_from(pl
         "expect.recovery.phases.save": 25,
     }
     expect = {"resume": {"step": 6}, "recovery": {"phases": {"save": "1s"}}}
-    lines = plan(KILL, expect=expect).lines
+    lines = plan(KILL, expect=expect).explanation.lines
     assert lines["mechanism"] == 10
     assert lines["checkpoint"] == lines["checkpoint.ranks"] == 12
     assert (lines["resume"], lines["resume.step"]) == (20, 21)
@@ -246,15 +246,15 @@ def test_every_expectation_has_the_line_that_wrote_it_or_that_it_follows_from(pl
 
 
 def test_a_scenario_without_a_text_has_no_lines(plan: Planner) -> None:
-    assert plan(KILL).lines == {}
+    assert plan(KILL).explanation.lines == {}
     assert plan.refused(FIRST).startswith("example.yaml: the ranks are lost before step 1")
 
 
 def test_the_budgets_of_many_ranks_on_one_machine_are_longer_and_the_plan_says_so(plan: Planner) -> None:
     few, many = (plan(KILL, cluster={"ranks": ranks}, job={"timings": "fast"}) for ranks in (16, 128))
-    assert few.budget.phases == PROFILES["fast"]["TTP"].phases
-    assert many.budget.phases == {name: 8 * seconds for name, seconds in few.budget.phases.items()}
+    assert few.response.budget.phases == PROFILES["fast"]["TTP"].phases
+    assert many.response.budget.phases == {name: 8 * seconds for name, seconds in few.response.budget.phases.items()}
     said = "every budget that the scenario does not write is 8 times that of up to 16"
-    assert [said in " ".join(one.reasons) for one in (few, many)] == [False, True]
+    assert [said in " ".join(one.explanation.reasons) for one in (few, many)] == [False, True]
     vendor = plan(KILL, cluster={"ranks": 128}, job={"timings": "vendor"})
-    assert vendor.budget.phases == PROFILES["vendor"]["TTP"].phases
+    assert vendor.response.budget.phases == PROFILES["vendor"]["TTP"].phases

@@ -58,7 +58,9 @@ def test_of_several_replica_groups_the_lowest_of_each_saves_and_the_last_of_them
     first = at_step("first", 0)
     job = {"controller": "outside"}
     for handler, ranks in (("save_ckpt", (2,)), ("save_ckpt", (1, 2)), ("rename", (2,))):
-        assert plan(first, at_handler(handler, *ranks), job=job, cluster=PAIRS, expect=NONE).mechanism == "none"
+        assert (
+            plan(first, at_handler(handler, *ranks), job=job, cluster=PAIRS, expect=NONE).response.mechanism == "none"
+        )
     assert "rename on rank 2 only" in plan.refused(first, at_handler("rename", 1), job=job, cluster=PAIRS, expect=NONE)
 
 
@@ -82,7 +84,7 @@ def test_a_fault_behind_the_one_at_which_an_online_repair_fails_meets_the_replac
     error, unclean = at_step("first", 1, "uce"), at_handler("clean", 1, kind="uce", name="unclean")
     death = at_handler("repair", 2, name="death", after="unclean")
     found = plan(error, unclean, death, job=BOTH)
-    tried = [(one.mechanism, one.succeeds) for one in found.recoveries]
+    tried = [(one.mechanism, one.succeeds) for one in found.response.recoveries]
     assert tried == [("UCE", False), ("ARF", False), ("TTP", True)]
     stopped = at_handler("stop", 2, name="death", after="unclean")  # the online repair has stopped all ranks before
     assert "is never reached" in plan.refused(error, unclean, stopped, job=BOTH)

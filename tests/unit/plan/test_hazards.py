@@ -63,9 +63,9 @@ def test_another_name_does_not_allow_it(tmp_path: Path) -> None:
 
 def test_a_link_that_is_down_within_one_server_needs_no_mechanism(tmp_path: Path) -> None:
     plan = plan_cell(*loaded(tmp_path, ALLOWED))
-    assert plan.mechanism is None
-    assert plan.timings == "hardware"
-    reasons = " ".join(plan.reasons)
+    assert plan.response.mechanism is None
+    assert plan.response.timings == "hardware"
+    reasons = " ".join(plan.explanation.reasons)
     assert "is of high risk and allowed by name" in reasons
     assert "80E01801" in reasons and "more than once" not in reasons
 
@@ -74,7 +74,7 @@ def test_a_card_that_is_hit_twice_is_warned_of(tmp_path: Path) -> None:
     again = "  - {id: two, kind: device-reset, target: {rank: 1}, trigger: {step: 9}}\n"
     text = ALLOWED.replace("[npu-link-down]", "[npu-link-down, device-reset]") + again
     plan = plan_cell(*loaded(tmp_path, text))
-    assert "hits the card of rank 1 more than once" in " ".join(plan.reasons)
+    assert "hits the card of rank 1 more than once" in " ".join(plan.explanation.reasons)
 
 
 def test_a_link_that_is_down_does_not_go_down_again(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_name_that_is_no_fault_is_refused(tmp_path: Path) -> None:
 def test_a_reset_is_planned_as_the_loss_of_the_rank(tmp_path: Path) -> None:
     text = ALLOWED.replace("npu-link-down", "device-reset").replace("steps: 12", "steps: 12, protection: [TTP]")
     plan = plan_cell(*loaded(tmp_path, text))
-    assert plan.mechanism == "TTP"
+    assert plan.response.mechanism == "TTP"
     assert plan.checkpoint is not None and plan.checkpoint.step == 5
 
 
@@ -131,10 +131,10 @@ def test_the_tools_and_the_right_to_use_them_are_needed(tmp_path: Path) -> None:
 def test_on_hardware_the_budgets_are_what_the_vendor_states(tmp_path: Path, kind: str, job: str, total: float) -> None:
     text = SCENARIO.replace("npu-link-down", kind).replace("steps: 12", f"steps: 12, {job}")
     plan = plan_cell(*loaded(tmp_path, text))
-    assert (plan.timings, plan.budget.total, plan.budget.phases) == ("hardware", total, {})
+    assert (plan.response.timings, plan.response.budget.total, plan.response.budget.phases) == ("hardware", total, {})
     assert f"{total:g} s in all  (" in render(plan)
     written = plan_cell(*loaded(tmp_path, text + "expect: {recovery: {phases: {detection: 9s}}}\n"))
-    assert written.budget.phases == {"detection": 9.0}
+    assert written.response.budget.phases == {"detection": 9.0}
 
 
 def test_a_hazard_that_is_none_of_a_device_needs_leave_but_no_device(tmp_path: Path) -> None:
@@ -152,5 +152,5 @@ def test_a_hazard_that_is_none_of_a_device_needs_leave_but_no_device(tmp_path: P
 
     with pytest.raises(ScenarioError, match="stops a service of the machine"):
         planned(SCENARIO)
-    reasons = " ".join(planned(ALLOWED).reasons)
+    reasons = " ".join(planned(ALLOWED).explanation.reasons)
     assert "stops a service of the machine" in reasons and "80E01801" not in reasons

@@ -34,7 +34,7 @@ SHARDS = {
 def test_a_size_that_the_kind_does_not_know_is_refused(
     plan: Planner, key: str, cluster: dict[str, Any], said: str
 ) -> None:
-    assert plan(cluster=cluster).replica_groups  # a kind without limits takes it
+    assert plan(cluster=cluster).layout.replica_groups  # a kind without limits takes it
     plan.traits, plan.lines = LIMITED, {f"cluster.parallel.{key}": 7}
     text = plan.refused(cluster=cluster)
     assert "example.yaml:7:3: " in text
@@ -44,7 +44,7 @@ def test_a_size_that_the_kind_does_not_know_is_refused(
 @pytest.mark.parametrize("cluster", [SLICES, SHARDS])
 def test_a_script_of_the_scenario_slices_as_it_likes(plan: Planner, cluster: dict[str, Any]) -> None:
     plan.traits = LIMITED
-    assert plan(cluster=cluster, job={"script": "own.py"}).replica_groups
+    assert plan(cluster=cluster, job={"script": "own.py"}).layout.replica_groups
     assert "pipeline stages" in plan.refused(cluster=STAGES, job={"script": "own.py"})
 
 
@@ -52,7 +52,7 @@ def test_a_mechanism_or_an_aid_that_the_kind_does_not_have_is_refused(plan: Plan
     limits = {"mechanisms": frozenset({"TTP", "ARF"}), "lacks": {"job.graph": "compiles no graphs"}}
     plan.traits = JobTraits(frozenset(PHASE_ORDER), "mindspore", **limits)  # type: ignore[arg-type]
     plan.lines = {"job.protection": 4, "job.graph": 5}
-    assert plan().replica_groups
+    assert plan().layout.replica_groups
     text = plan.refused(job={"protection": ["TTP", "UCE"], "graph": True})
     assert "example.yaml:4:3: " in text
     assert "job kind 'rehearsal' does not take part in UCE" in text

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chaos.plan.io import dumps, loads
-from chaos.plan.model import Comparison
+from chaos.plan.parts.comparison import Comparison
 from chaos.plan.render import render
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ def test_a_link_beside_mechanisms_that_need_an_order_is_refused(plan: Planner, p
 def test_the_link_of_a_card_is_planned_without_a_timeout_of_the_device_layer(plan: Planner) -> None:
     """On several nodes, where it matters. HCCL's own timeout is in the job's environment there."""
     cut = {**LINK, "kind": "npu-link-down"}
-    assert plan(cut, job={"protection": ()}).mechanism == "none"
+    assert plan(cut, job={"protection": ()}).response.mechanism == "none"
     restarted = plan(cut, job={"protection": ("RSC",), "agent": True, "checkpoint_interval": 2})
-    assert [(one.mechanism, one.step) for one in restarted.recoveries] == [("RSC", 4)]
+    assert [(one.mechanism, one.step) for one in restarted.response.recoveries] == [("RSC", 4)]
     assert "depends on the order" in plan.refused(cut, job={"protection": ("HCCE",)})
 
 
@@ -43,8 +43,16 @@ def test_a_link_breaks_in_the_exchange_only(plan: Planner) -> None:
 def test_the_plan_holds_scaled_times_aids_and_comparison(plan: Planner) -> None:
     job = {"hccl": {"watchdog": True, "exec_timeout": 1800.0, "time_scale": 0.01}, "storage": {"memory": True}}
     found = plan(job=job, matrix={"memory": [False, True]}, compare={"axis": "memory", "at_most": {"load": 0.5}})
-    assert (found.aids.watchdog, found.aids.exec_timeout, found.aids.poll) == (True, 18.0, 0.02)
-    assert (found.aids.memory, found.aids.asynchronous_saving, found.aids.compile_cache) == (True, False, False)
+    assert (
+        found.fault_tolerance.aids.watchdog,
+        found.fault_tolerance.aids.exec_timeout,
+        found.fault_tolerance.aids.poll,
+    ) == (True, 18.0, 0.02)
+    assert (
+        found.fault_tolerance.aids.memory,
+        found.fault_tolerance.aids.asynchronous_saving,
+        found.fault_tolerance.aids.compile_cache,
+    ) == (True, False, False)
     assert found.comparison == Comparison("memory", {"load": 0.5})
     assert loads(dumps(found)) == found
     text = render(found)

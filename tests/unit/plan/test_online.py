@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chaos.plan.budgets import AFTER_RESTART, PROFILES
-from chaos.plan.model import PHASES, Plan
+from chaos.plan.model import Plan
+from chaos.plan.parts.response import PHASES
 from chaos.plan.recovery.mechanism import DOCUMENT, acts_on_error
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ def error(kind: str, at: int | dict[str, Any], phase: str | None = None, **targe
 
 def repaired(plan: Plan) -> tuple[str | None, tuple[int, ...]]:
     """Mechanism and repair steps; that nothing is saved and nothing started again goes with every online repair."""
-    assert (plan.checkpoint, plan.resumes, plan.resume_step) == (None, False, None)
-    return plan.mechanism, tuple(one.step for one in plan.goes_on if one.step is not None)
+    assert (plan.checkpoint, plan.resume.resumes, plan.resume.resume_step) == (None, False, None)
+    return plan.response.mechanism, tuple(one.step for one in plan.response.goes_on if one.step is not None)
 
 
 # Which mechanism answers
@@ -55,17 +56,20 @@ def test_the_mechanism_follows_from_the_error_and_what_is_on(
 def test_a_communication_error_with_only_uce_on_is_still_repaired_as_one(plan: Planner) -> None:
     found = plan(error("hcce", 5), job=UCE)
     assert repaired(found) == ("HCCE", (4,))
-    assert any("with UCE on MindSpore's wrapper around the training handles this error" in why for why in found.reasons)
+    assert any(
+        "with UCE on MindSpore's wrapper around the training handles this error" in why
+        for why in found.explanation.reasons
+    )
 
 
 def test_the_reasons_name_the_error_the_mechanism_and_the_step(plan: Planner) -> None:
-    memory = " ".join(plan(error("uce", 5, "forward"), job=UCE).reasons)
+    memory = " ".join(plan(error("uce", 5, "forward"), job=UCE).explanation.reasons)
     assert f"Rank 1 has a memory error, and UCE repairs that online ({DOCUMENT}) with the state of a replica" in memory
     assert "at forward of step 5, before the gradients are in: no rank can finish step 5" in memory
     assert "all go on after step 4, rank 1 with the state of a replica, and step 5 is replayed." in memory
-    late = " ".join(plan(error("uce", 5, "step.end"), job=UCE).reasons)
+    late = " ".join(plan(error("uce", 5, "step.end"), job=UCE).explanation.reasons)
     assert "the others finish step 5 and block in step 6, so all go on after step 5" in late.replace("The", "the")
-    lost = " ".join(plan(error("hcce", 5, ranks=(1, 2)), job=HCCE).reasons)
+    lost = " ".join(plan(error("hcce", 5, ranks=(1, 2)), job=HCCE).explanation.reasons)
     assert "Ranks 1-2 have a communication error, and HCCE repairs that online" in lost
     assert "copies nothing" in lost
 
@@ -166,8 +170,8 @@ def test_a_whole_replica_group_with_memory_errors_is_refused_unless_nothing_is_e
 
     found = plan(fault, cluster=PAIRS, job=UCE, expect={"checkpoint": "none", "mechanism": "none"})
     assert repaired(found) == ("none", ())
-    assert found.budget.total is None
-    assert any("the job exits without a checkpoint" in reason for reason in found.reasons)
+    assert found.response.budget.total is None
+    assert any("the job exits without a checkpoint" in reason for reason in found.explanation.reasons)
     assert said in plan.refused(fault, cluster=PAIRS, job=UCE, expect={"checkpoint": {"step": 4}})
 
 
@@ -209,9 +213,9 @@ def test_without_an_online_mechanism_a_rank_with_an_error_is_lost(
     found = plan(error(kind, 6, phase))
     death = plan(error("kill", 6, phase))
     assert found.checkpoint is not None
-    assert (found.mechanism, found.checkpoint, found.resume_step) == ("TTP", death.checkpoint, step + 1)
-    assert (found.checkpoint.step, found.goes_on, found.budget) == (step, (), death.budget)
-    assert any("so a rank that reports one is lost" in reason for reason in found.reasons)
+    assert (found.response.mechanism, found.checkpoint, found.resume.resume_step) == ("TTP", death.checkpoint, step + 1)
+    assert (found.checkpoint.step, found.response.goes_on, found.response.budget) == (step, (), death.response.budget)
+    assert any("so a rank that reports one is lost" in reason for reason in found.explanation.reasons)
 
 
 def test_the_process_of_a_rank_that_reports_an_error_still_hosts_the_controller(plan: Planner) -> None:
@@ -226,8 +230,8 @@ def test_errors_on_a_whole_group_leave_nothing_to_save(plan: Planner, kind: str)
     fault = error(kind, 6, replica_group=0)
     assert "no end-of-life checkpoint is saved" in plan.refused(fault, cluster=PAIRS)
     found = plan(fault, cluster=PAIRS, expect={"checkpoint": "none"})
-    assert found.mechanism == "none"
-    assert any("so a rank that reports one is lost" in reason for reason in found.reasons)
+    assert found.response.mechanism == "none"
+    assert any("so a rank that reports one is lost" in reason for reason in found.explanation.reasons)
 
 
 @pytest.mark.parametrize("kind", ["uce", "hcce"])
@@ -262,7 +266,7 @@ def test_online_repair_comes_before_arf_because_the_agent_prefers_it(
 def test_two_errors_in_different_steps_are_both_repaired_in_their_order(plan: Planner) -> None:
     found = plan(error("hcce", 8, rank=2), error("hcce", 5, rank=1), job=HCCE)
     assert repaired(found) == ("HCCE", (4, 7))
-    assert sum("is replayed" in reason for reason in found.reasons) == 2
+    assert sum("is replayed" in reason for reason in found.explanation.reasons) == 2
 
 
 def test_the_next_error_may_come_where_the_first_repair_has_gone_on(plan: Planner) -> None:
@@ -294,14 +298,14 @@ def test_two_errors_that_may_meet_are_refused(
 def test_several_mechanisms_act_one_after_another(plan: Planner) -> None:
     schedule = (error("uce", 4), error("hcce", 6, rank=2), error("kill", 9, rank=3))
     found = plan(*schedule, job={"protection": ("UCE", "HCCE", "TTP")})
-    assert [(one.mechanism, one.faults, one.step) for one in found.recoveries] == [
+    assert [(one.mechanism, one.faults, one.step) for one in found.response.recoveries] == [
         ("UCE", ("uce-1",), 3),
         ("HCCE", ("hcce-2",), 5),
         ("TTP", ("kill-3",), 8),
     ]
-    assert (found.mechanism, found.resume_step) == ("TTP", 9)
+    assert (found.response.mechanism, found.resume.resume_step) == ("TTP", 9)
     assert found.checkpoint is not None and found.checkpoint.savers == (0,)
-    assert [one.mechanism for one in found.goes_on] == ["UCE", "HCCE"]
+    assert [one.mechanism for one in found.response.goes_on] == ["UCE", "HCCE"]
 
 
 @pytest.mark.parametrize(
@@ -322,17 +326,17 @@ def test_after_a_repair_that_is_broken_off_the_job_exits_without_a_checkpoint(pl
     faults = (error("uce", 5), error("hcce", {"handler": handler, "after": "uce-1"}, rank=2))
     assert "the SDK saves nothing, and the job exits" in plan.refused(*faults, job=UCE)
     found = plan(*faults, job=UCE, expect={"checkpoint": "none"})
-    assert [(one.mechanism, one.step, one.succeeds) for one in found.recoveries] == [("UCE", 4, False)]
-    assert (found.mechanism, found.checkpoint, found.resumes) == ("none", None, False)
-    assert any("UCE is tried on the memory error of rank 1 and fails" in reason for reason in found.reasons)
+    assert [(one.mechanism, one.step, one.succeeds) for one in found.response.recoveries] == [("UCE", 4, False)]
+    assert (found.response.mechanism, found.checkpoint, found.resume.resumes) == ("none", None, False)
+    assert any("UCE is tried on the memory error of rank 1 and fails" in reason for reason in found.explanation.reasons)
 
 
 def test_a_save_that_is_broken_off_leaves_no_checkpoint(plan: Planner) -> None:
     faults = (error("kill", 5, rank=2), error("kill", {"handler": "save_ckpt"}, rank=0))
     assert "the save is broken off" in plan.refused(*faults)
     found = plan(*faults, expect={"checkpoint": "none"})
-    assert (found.mechanism, found.checkpoint, found.resumes) == ("none", None, False)
-    assert [(one.mechanism, one.succeeds) for one in found.recoveries] == [("TTP", False)]
+    assert (found.response.mechanism, found.checkpoint, found.resume.resumes) == ("none", None, False)
+    assert [(one.mechanism, one.succeeds) for one in found.response.recoveries] == [("TTP", False)]
 
 
 @pytest.mark.parametrize(
@@ -380,9 +384,9 @@ def test_what_an_online_repair_cannot_show_is_refused(plan: Planner, expect: dic
 @pytest.mark.parametrize("mechanism", ["UCE", "HCCE"])
 def test_budgets_come_from_the_profile_for_every_phase(plan: Planner, profile: str, mechanism: str) -> None:
     found = plan(error(mechanism.lower(), 5), job={"protection": (mechanism,), "timings": profile})
-    assert tuple(found.budget.phases) == PHASES[mechanism] == ("detection", "stop", "repair", "first step")
-    assert found.budget.phases == PROFILES[profile][mechanism].phases
-    assert found.budget.total == {"fast": 20.0, "vendor": 30.0}[profile]
+    assert tuple(found.response.budget.phases) == PHASES[mechanism] == ("detection", "stop", "repair", "first step")
+    assert found.response.budget.phases == PROFILES[profile][mechanism].phases
+    assert found.response.budget.total == {"fast": 20.0, "vendor": 30.0}[profile]
     assert "first step" in AFTER_RESTART, "the phase of the same name after a restart must not take this one away"
 
 
@@ -395,13 +399,13 @@ def test_the_total_binds_and_leaves_room_for_every_phase(profile: str, mechanism
 
 def test_written_budgets_replace_those_of_the_profile(plan: Planner) -> None:
     written = {"recovery": {"total": "9s", "phases": {"repair": "2s"}}}
-    budget = plan(error("uce", 5), job=UCE, expect=written).budget
+    budget = plan(error("uce", 5), job=UCE, expect=written).response.budget
     assert (budget.total, budget.phases["repair"], budget.phases["stop"]) == (9.0, 2.0, 5.0)
 
 
 def test_the_repair_has_the_line_that_it_follows_from(plan: Planner) -> None:
     plan.lines = {"job.timings": 6, "faults.0": 10, "faults.0.trigger": 12, "expect.mechanism": 20}
-    lines = plan(error("uce", 5), job=UCE, expect={"mechanism": "UCE"}).lines
+    lines = plan(error("uce", 5), job=UCE, expect={"mechanism": "UCE"}).explanation.lines
     assert (lines["mechanism"], lines["recoveries"], lines["checkpoint"], lines["resume"]) == (20, 12, 12, 12)
     assert (lines["recovery.repair"], lines["recovery.total"]) == (6, 6)
 

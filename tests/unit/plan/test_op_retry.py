@@ -19,20 +19,20 @@ def job(value: str | None) -> dict[str, Any]:
 
 def test_what_is_on_is_stated_and_the_error_is_one_that_the_retry_has_given_up(plan: Planner) -> None:
     found = plan(HCCE, job=job("L0:0, L1:1, L2:1"))
-    assert found.mechanism == "HCCE"
-    text = " ".join(found.reasons)
+    assert found.response.mechanism == "HCCE"
+    text = " ".join(found.explanation.reasons)
     assert "Operator-level retry is on for L1, L2 (HCCL_OP_RETRY_ENABLE)" in text
     assert "is error 507904: HCCL has given up its operator" in text
 
 
 @pytest.mark.parametrize("value", [None, "L0:0,L1:0,L2:0"])
 def test_what_is_off_is_stated(plan: Planner, value: str | None) -> None:
-    text = " ".join(plan(HCCE, job=job(value)).reasons)
+    text = " ".join(plan(HCCE, job=job(value)).explanation.reasons)
     assert "Operator-level retry is off (HCCL_OP_RETRY_ENABLE)" in text
 
 
 def test_without_the_variable_and_without_an_error_nothing_is_said(plan: Planner) -> None:
-    assert "perator-level" not in " ".join(plan(job=job(None)).reasons)
+    assert "perator-level" not in " ".join(plan(job=job(None)).explanation.reasons)
 
 
 @pytest.mark.parametrize(

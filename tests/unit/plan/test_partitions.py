@@ -26,17 +26,17 @@ def cut(target: dict[str, Any] | None = None, trigger: dict[str, Any] | None = N
 @pytest.mark.parametrize("seconds", [0.1, 1, 2])
 def test_a_short_one_is_answered_by_nobody(plan: Planner, seconds: float, direction: str) -> None:
     found = plan(cut({"rank": 0}, seconds=seconds, direction=direction), cluster=NODES, job={"protection": ("ARF",)})
-    assert (found.mechanism, found.recoveries, found.faults[0].effect) == (None, (), "none")
+    assert (found.response.mechanism, found.response.recoveries, found.faults[0].effect) == (None, (), "none")
 
 
 @pytest.mark.parametrize("given", [{}, {"seconds": 18}, {"seconds": 30, "direction": "both"}])
 def test_a_long_one_loses_its_ranks_and_the_side_of_the_controller_saves(plan: Planner, given: dict[str, Any]) -> None:
     found = plan(cut(**given), cluster=NODES)
-    assert (found.mechanism, found.faults[0].effect, found.resume_step) == ("TTP", "suspension", 6)
+    assert (found.response.mechanism, found.faults[0].effect, found.resume.resume_step) == ("TTP", "suspension", 6)
     assert found.checkpoint is not None
     assert (found.checkpoint.step, found.checkpoint.savers) == (5, (0, 1))
-    assert found.budget.phases["detection"] == PROFILES["fast"]["TTP"].silence
-    (told,) = [one for one in found.reasons if "cut off by fault cut" in one]
+    assert found.response.budget.phases["detection"] == PROFILES["fast"]["TTP"].silence
+    (told,) = [one for one in found.explanation.reasons if "cut off by fault cut" in one]
     seconds = given.get("seconds")
     end = "they are ended with the launch" if seconds is None else f"back after {seconds} s they find no controller"
     assert end in told
@@ -110,7 +110,7 @@ def test_a_lost_replica_group_is_told_as_with_any_loss(plan: Planner) -> None:
     slices = {"nodes": 2, "ranks": 4, "parallel": {"data_parallel": 2, "model_parallel": 1, "pipeline_stage": 2}}
     assert "no complete copy of the state is left" in plan.refused(cut(), cluster=slices)
     found = plan(cut(), cluster=slices, expect={"checkpoint": "none"})
-    assert (found.mechanism, found.checkpoint) == ("none", None)
+    assert (found.response.mechanism, found.checkpoint) == ("none", None)
 
 
 def test_nothing_can_wait_for_its_end(plan: Planner) -> None:
@@ -123,11 +123,11 @@ def test_nothing_can_wait_for_its_end(plan: Planner) -> None:
 
 
 def test_the_job_is_started_again_as_much_later_as_the_ranks_may_take_to_end(plan: Planner) -> None:
-    lasts, heals = plan(cut(), cluster=NODES).budget, plan(cut(seconds=20), cluster=NODES).budget
+    lasts, heals = plan(cut(), cluster=NODES).response.budget, plan(cut(seconds=20), cluster=NODES).response.budget
     assert heals.phases["relaunch"] - lasts.phases["relaunch"] == 41
     assert lasts.total is not None
     assert heals.total == lasts.total + 41
-    slow = plan(cut(seconds=130), cluster=NODES, job={"timings": "vendor"}, deadlines={"end": "10m"}).budget
+    slow = plan(cut(seconds=130), cluster=NODES, job={"timings": "vendor"}, deadlines={"end": "10m"}).response.budget
     assert slow.phases["relaunch"] == PROFILES["vendor"]["TTP"].phases["relaunch"] + 130 + 120 + 75
 
 
@@ -135,6 +135,6 @@ def test_the_parameter_tells_the_shortest_times_as_the_plan_has_them(plan: Plann
     about = WHOLE["seconds"].about
     for timings, least in (("fast", 18), ("vendor", 55)):
         job = {"timings": timings}
-        assert plan(cut(seconds=least), cluster=NODES, job=job).mechanism == "TTP"
+        assert plan(cut(seconds=least), cluster=NODES, job=job).response.mechanism == "TTP"
         assert "may come before" in plan.refused(cut(seconds=least - 0.1), cluster=NODES, job=job)
         assert str(least) in about

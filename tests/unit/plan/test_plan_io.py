@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from chaos.plan.io import PlanFormatError, as_data, dumps, loads
-from chaos.plan.model import Budget, Plan, PlannedCheckpoint, PlannedFault, Recovery
+from chaos.plan.io import KEYS, PlanFormatError, as_data, dumps, loads
+from chaos.plan.model import Plan
+from chaos.plan.parts.checkpoint import PlannedCheckpoint
+from chaos.plan.parts.equivalence import Equivalence
+from chaos.plan.parts.explanation import Explanation
+from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.parts.fault_tolerance import FaultTolerance
+from chaos.plan.parts.identity import Identity
+from chaos.plan.parts.layout import RankLayout
+from chaos.plan.parts.response import Budget, Recovery, Response
+from tests.kit.plans import plan_with
 
 if TYPE_CHECKING:
     from tests.unit.plan.conftest import Planner
@@ -58,19 +69,25 @@ recoveries = st.builds(
     copied=ranks,
     reads_checkpoint=st.booleans(),
 )
-plans = st.builds(
-    Plan,
-    replica_groups=st.lists(ranks, max_size=3).map(tuple),
-    faults=st.lists(faults, max_size=2).map(tuple),
-    checkpoint=st.none() | checkpoints,
-    protection=st.lists(names, max_size=2).map(tuple),
-    budget=st.builds(Budget, total=st.none() | numbers, phases=st.dictionaries(names, numbers, max_size=2)),
-    loss_tolerance=numbers,
-    recoveries=st.lists(recoveries, max_size=2).map(tuple),
-    reasons=st.lists(names, max_size=2).map(tuple),
-    lines=st.dictionaries(names, st.integers(1, 99), max_size=2),
-    **dict.fromkeys(("scenario", "source", "cell", "baseline", "timings"), names),
-)
+parts = {
+    "identity": st.builds(Identity, scenario=names, source=names, cell=names),
+    "layout": st.builds(RankLayout, replica_groups=st.lists(ranks, max_size=3).map(tuple)),
+    "fault_tolerance": st.builds(FaultTolerance, protection=st.lists(names, max_size=2).map(tuple)),
+    "response": st.builds(
+        Response,
+        budget=st.builds(Budget, total=st.none() | numbers, phases=st.dictionaries(names, numbers, max_size=2)),
+        timings=names,
+        recoveries=st.lists(recoveries, max_size=2).map(tuple),
+    ),
+    "equivalence": st.builds(Equivalence, baseline=names, loss_tolerance=numbers),
+    "comparison": st.none(),
+    "explanation": st.builds(
+        Explanation,
+        reasons=st.lists(names, max_size=2).map(tuple),
+        lines=st.dictionaries(names, st.integers(1, 99), max_size=2),
+    ),
+}
+plans = st.builds(Plan, faults=st.lists(faults, max_size=2).map(tuple), checkpoint=st.none() | checkpoints, **parts)
 
 
 # Slow input is a matter of the machine's load, not of this test.
@@ -78,6 +95,31 @@ plans = st.builds(
 @given(plan=plans)
 def test_any_plan_comes_back_equal(plan: Plan) -> None:
     assert loads(dumps(plan)) == plan
+
+
+def test_the_keys_are_those_of_earlier_versions() -> None:
+    assert " ".join(KEYS) == (
+        "scenario source cell seed ranks nodes replica_groups faults mechanism checkpoint resumes resume_step "
+        "last_step steps_per_epoch checkpoint_interval protection loss_tolerance baseline budget timings finding "
+        "failing finding_sdk finding_always failing_with_vendor recoveries strategies aids comparison restore "
+        "group_info gradients loss_ranks comparable watch sink_size steps_per_update configured reasons lines"
+    )
+
+
+def test_every_field_of_a_part_is_a_key_and_no_two_share_a_name() -> None:
+    bare = plan_with()
+    parts = [(one.name, getattr(bare, one.name)) for one in fields(Plan)]
+    whole = [name for name, part in parts if not is_dataclass(part)]
+    assert whole == ["faults", "checkpoint", "comparison"]
+    inner = [one.name for _, part in parts if is_dataclass(part) for one in fields(part)]
+    assert Counter([*whole, *inner]) == Counter(KEYS)
+    assert not {name for name, _ in parts}.intersection(inner)
+
+
+def test_a_key_that_an_earlier_version_did_not_write_has_its_default() -> None:
+    data = json.loads(dumps(plan_with()))
+    added = KEYS[KEYS.index("failing") :]
+    assert loads(json.dumps({name: value for name, value in data.items() if name not in added})) == plan_with()
 
 
 def test_a_built_plan_comes_back_equal_down_to_the_types(plan: Planner, sharded: dict[str, Any]) -> None:
@@ -98,7 +140,7 @@ def test_a_plan_of_an_online_repair_comes_back_equal(plan: Planner) -> None:
     built = plan(fault, job={"protection": ("UCE",)})
     assert loads(dumps(built)) == built
     assert [one["step"] for one in json.loads(dumps(built))["recoveries"]] == [4]
-    assert [one.step for one in loads(dumps(built)).recoveries] == [4]
+    assert [one.step for one in loads(dumps(built)).response.recoveries] == [4]
 
 
 def changed(plan: Planner, **changes: Any) -> str:

@@ -57,7 +57,7 @@ def plan_of(text: str, directory: Path) -> Plan:
 
 def test_lines_are_those_of_the_file(tmp_path: Path) -> None:
     plan = plan_of(EXAMPLE, tmp_path)
-    lines = plan.lines
+    lines = plan.explanation.lines
     assert plan.checkpoint is not None and plan.checkpoint.savers == (0, 5, 2, 3)
     assert plan.faults[0].line == 13
     assert (lines["checkpoint"], lines["checkpoint.step"], lines["checkpoint.ranks"]) == (19, 20, 16)

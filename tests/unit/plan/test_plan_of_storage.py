@@ -33,10 +33,10 @@ def kill(step: int, phase: str = "step.begin") -> dict[str, Any]:
 )
 def test_the_save_is_tried_and_fails(plan: Planner, kind: str, words: str) -> None:
     made = plan(storage(kind, 3), kill(5), expect=NONE)
-    assert (made.mechanism, made.checkpoint, made.resumes) == ("none", None, False)
-    (tried,) = made.recoveries
+    assert (made.response.mechanism, made.checkpoint, made.resume.resumes) == ("none", None, False)
+    (tried,) = made.response.recoveries
     assert (tried.mechanism, tried.succeeds, tried.step, tried.faults) == ("TTP", False, 4, ("kill",))
-    assert any(f"fault disk {words}" in reason for reason in made.reasons)
+    assert any(f"fault disk {words}" in reason for reason in made.explanation.reasons)
 
 
 def test_a_checkpoint_that_is_expected_all_the_same_is_refused(plan: Planner) -> None:
@@ -47,7 +47,7 @@ def test_a_checkpoint_that_is_expected_all_the_same_is_refused(plan: Planner) ->
 
 def test_where_nobody_saves_it_changes_nothing(plan: Planner) -> None:
     made = plan(storage("full", 3))
-    assert (made.mechanism, made.recoveries) == (None, ())
+    assert (made.response.mechanism, made.response.recoveries) == (None, ())
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_an_all_reduce_must_lie_between_the_fault_and_the_loss(
     plan: Planner, first: tuple[int, str], second: tuple[int, str], apart: bool
 ) -> None:
     if apart:
-        assert plan(storage("full", *first), kill(*second), expect=NONE).mechanism == "none"
+        assert plan(storage("full", *first), kill(*second), expect=NONE).response.mechanism == "none"
     else:
         text = plan.refused(storage("full", *first), kill(*second), expect=NONE)
         assert "may come before the end-of-life checkpoint or after it" in text
@@ -83,7 +83,7 @@ def test_a_periodic_checkpoint_behind_it_is_refused(plan: Planner, interval: int
 
 
 def test_a_periodic_checkpoint_before_it_or_behind_the_loss_is_not(plan: Planner) -> None:
-    assert plan(storage("full", 4), kill(6), expect=NONE, job={"checkpoint_interval": 3}).mechanism == "none"
+    assert plan(storage("full", 4), kill(6), expect=NONE, job={"checkpoint_interval": 3}).response.mechanism == "none"
 
 
 def test_a_job_that_does_not_say_where_it_saves_cannot_be_hit(plan: Planner) -> None:
@@ -97,7 +97,7 @@ def test_a_job_that_does_not_say_where_it_saves_cannot_be_hit(plan: Planner) -> 
 def test_it_can_be_made_at_the_handler_itself(plan: Planner, kind: str, handler: str) -> None:
     at_handler = {"id": "disk", "kind": kind, "target": RANK_0, "trigger": {"handler": handler}}
     made = plan(at_handler, kill(5), expect=NONE)
-    assert [(one.mechanism, one.succeeds) for one in made.recoveries] == [("TTP", False)]
+    assert [(one.mechanism, one.succeeds) for one in made.response.recoveries] == [("TTP", False)]
 
 
 SPLIT = {"ranks": 4, "nodes": 2, "parallel": {"data_parallel": 2, "model_parallel": 2}}
@@ -114,16 +114,16 @@ def lost(**target: Any) -> dict[str, Any]:
 
 def test_a_volume_that_is_gone_where_nobody_saves_changes_nothing(plan: Planner) -> None:
     made = plan(volume(1), lost(node=1), cluster=SPLIT)
-    assert [(one.mechanism, one.succeeds, one.step) for one in made.recoveries] == [("TTP", True, 4)]
+    assert [(one.mechanism, one.succeeds, one.step) for one in made.response.recoveries] == [("TTP", True, 4)]
     assert made.checkpoint is not None and made.checkpoint.savers == (0, 1)
 
 
 def test_a_volume_that_is_gone_where_some_must_save_breaks_the_save_off(plan: Planner) -> None:
     made = plan(volume(0), lost(node=1), cluster=SPLIT, expect=NONE)
-    assert [(one.mechanism, one.succeeds) for one in made.recoveries] == [("TTP", False)]
-    assert any("fault volume has taken the volume from its node" in reason for reason in made.reasons)
+    assert [(one.mechanism, one.succeeds) for one in made.response.recoveries] == [("TTP", False)]
+    assert any("fault volume has taken the volume from its node" in reason for reason in made.explanation.reasons)
     made = plan(volume(0), lost(rank=2), cluster=SPLIT, expect=NONE)  # of the other group somebody has it
-    assert [(one.mechanism, one.succeeds) for one in made.recoveries] == [("TTP", False)]
+    assert [(one.mechanism, one.succeeds) for one in made.response.recoveries] == [("TTP", False)]
 
 
 @pytest.mark.parametrize(("node", "left"), [(0, "ranks 0,2"), (1, "ranks 1,3")])
@@ -142,8 +142,8 @@ def test_a_kill_inside_the_save_breaks_it_off(plan: Planner, phase: str | None) 
     trigger = {"handler": "save_ckpt", "after": "kill", **({"phase": phase} if phase else {})}
     inside = {"id": "in-save", "kind": "kill", "target": {"rank": 0}, "trigger": trigger}
     made = plan(kill(5), inside, expect=NONE)
-    (tried,) = made.recoveries
+    (tried,) = made.response.recoveries
     assert (tried.mechanism, tried.succeeds, tried.step) == ("TTP", False, 4)
     assert made.faults[1].trigger == trigger
     where = f"{phase} in handler save_ckpt" if phase else "handler save_ckpt"
-    assert any(f"fault in-save strikes rank 0 at {where}" in reason for reason in made.reasons)
+    assert any(f"fault in-save strikes rank 0 at {where}" in reason for reason in made.explanation.reasons)

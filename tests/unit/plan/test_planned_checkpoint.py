@@ -23,7 +23,7 @@ def kill(*ranks: int, step: int = 6) -> dict[str, Any]:
 def test_the_documents_example_saves_step_5_on_ranks_0_2_3_and_5(plan: Planner, sharded: dict[str, Any]) -> None:
     plan.traits = MINDFORMERS
     found = plan(kill(1), cluster=sharded, job={"steps": 19, "protection": ("TTP", "UCE", "TSP")})
-    assert found.replica_groups == ((0, 4), (1, 5), (2, 6), (3, 7))
+    assert found.layout.replica_groups == ((0, 4), (1, 5), (2, 6), (3, 7))
     assert found.checkpoint is not None
     assert found.checkpoint.step == 5
     assert found.checkpoint.savers == (0, 5, 2, 3)
@@ -34,7 +34,7 @@ def test_the_documents_example_saves_step_5_on_ranks_0_2_3_and_5(plan: Planner, 
         "checkpoint/rank_5/llama2_13b_rank_5-5_1.ckpt",
     }
     assert found.checkpoint.directory is None
-    assert found.resume_step == 6
+    assert found.resume.resume_step == 6
 
 
 def test_one_rank_of_each_group_saves_and_any_other_survivor_may(plan: Planner, sharded: dict[str, Any]) -> None:
@@ -71,7 +71,7 @@ def test_a_random_target_draws_one_seed_and_says_so(plan: Planner) -> None:
     assert plan.drawn == [7]
     assert found.faults[0].seed == 7
     rank = found.faults[0].ranks[0]
-    assert f"Fault kill-1: rank {rank} drawn with seed 7." in found.reasons
+    assert f"Fault kill-1: rank {rank} drawn with seed 7." in found.explanation.reasons
     again = plan({**fault, "target": {"random": {"among": (1, 2, 3), "seed": 7}}})
     assert again.faults[0].ranks == (rank,)
     assert plan.drawn == [7]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chaos.plan.io import dumps, loads
-from chaos.plan.model import PlannedRestore
+from chaos.plan.parts.resume import PlannedRestore
 from chaos.plan.platform_traits import PlatformTraits
 from chaos.plan.points import PHASE_ORDER
 from chaos.plan.traits import JobTraits
@@ -40,32 +40,32 @@ def hit(*ranks: int, kind: str = "truncate-checkpoint", name: str = "hit", **mor
 @pytest.mark.parametrize("kind", ["truncate-checkpoint", "flip-checkpoint", "stale-checkpoint"])
 def test_nobody_may_go_on_from_a_damaged_file(plan: Planner, kind: str) -> None:
     made = plan(power(), hit(0, kind=kind), cluster=CLUSTER, job=JOB, expect={"resume": {"step": 9}})
-    assert made.restore == PlannedRestore(8, (), {**ANY, 0: (2,), 2: (2,)}, {0: 8})
-    assert "that of rank 0 and step 8; nobody may go on from a damaged state" in " ".join(made.reasons)
+    assert made.resume.restore == PlannedRestore(8, (), {**ANY, 0: (2,), 2: (2,)}, {0: 8})
+    assert "that of rank 0 and step 8; nobody may go on from a damaged state" in " ".join(made.explanation.reasons)
     assert loads(dumps(made)) == made
 
 
 def test_a_job_that_loads_its_own_file_first_takes_a_replicas_for_a_damaged_one(plan: Planner) -> None:
     plan.traits = JobTraits(frozenset(PHASE_ORDER), "mindspore", group_info=True)
     made = plan(power(), hit(2), cluster=CLUSTER, job=JOB)
-    assert made.restore == PlannedRestore(8, (), {0: (0,), 2: (0,), 1: (1,), 3: (3,)}, {2: 8})
+    assert made.resume.restore == PlannedRestore(8, (), {0: (0,), 2: (0,), 1: (1,), 3: (3,)}, {2: 8})
 
 
 def test_a_renamed_file_is_as_good_as_before(plan: Planner) -> None:
     made = plan(power(), hit(0, kind="rename-checkpoint"), cluster=CLUSTER, job=JOB)
-    assert made.restore == PlannedRestore(8, (), ANY)
+    assert made.resume.restore == PlannedRestore(8, (), ANY)
     plan.traits = JobTraits(frozenset(PHASE_ORDER), "mindspore", group_info=True)
     made = plan(power(), hit(0, kind="rename-checkpoint"), cluster=CLUSTER, job=JOB)
-    assert made.restore == PlannedRestore(8, (), {0: (0, 2), 2: (2,), 1: (1,), 3: (3,)})
+    assert made.resume.restore == PlannedRestore(8, (), {0: (0, 2), 2: (2,), 1: (1,), 3: (3,)})
 
 
 def test_a_whole_group_goes_back_to_the_older_step_or_nowhere(plan: Planner) -> None:
     made = plan(power(), hit(0, 2), cluster=CLUSTER, job=JOB)
-    assert made.restore == PlannedRestore(4, (), ANY, {0: 8, 2: 8})
-    assert made.resume_step == 5
+    assert made.resume.restore == PlannedRestore(4, (), ANY, {0: 8, 2: 8})
+    assert made.resume.resume_step == 5
     made = plan(power(), hit(0, 2), cluster=CLUSTER, job={**JOB, "checkpoint_interval": 8})
-    assert made.restore == PlannedRestore(None, (), {}, {0: 8, 2: 8})
-    assert not made.resumes and "that is not damaged" in " ".join(made.reasons)
+    assert made.resume.restore == PlannedRestore(None, (), {}, {0: 8, 2: 8})
+    assert not made.resume.resumes and "that is not damaged" in " ".join(made.explanation.reasons)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_every_rank_of_mindformers_goes_back_to_the_newest_step_of_which_all_hav
     plan: Planner, kind: str
 ) -> None:
     made = mindformers(plan)(power(ranks=BOTH), hit(1, kind=kind), cluster=TWO, job=JOB)
-    assert made.restore == PlannedRestore(4, (), OWN, {1: 8}, own=True)
+    assert made.resume.restore == PlannedRestore(4, (), OWN, {1: 8}, own=True)
     assert loads(dumps(made)) == made
 
 
@@ -126,8 +126,8 @@ def test_a_whole_file_of_a_replica_is_no_help_where_each_rank_goes_on_from_its_o
     """Both ranks hold the same weights, and nobody looks for those of the other."""
     job = {**JOB, "checkpoint_interval": 8}
     made = mindformers(plan)(power(ranks=BOTH), hit(0, kind="truncate-checkpoint"), cluster=TWO, job=job)
-    assert made.restore == PlannedRestore(None, (), {}, {0: 8}, own=True)
-    told = " ".join(made.reasons)
+    assert made.resume.restore == PlannedRestore(None, (), {}, {0: 8}, own=True)
+    told = " ".join(made.explanation.reasons)
     assert "no step every rank has a periodic checkpoint that is not damaged" in told
     assert "from its own only" in told and "replica group has a" not in told
 
@@ -149,16 +149,16 @@ def record(*ranks: int, how: str = "remove", name: str = "record") -> dict[str, 
 @pytest.mark.parametrize("ranks", [(0,), (0, 1)])
 def test_without_the_record_of_a_rank_the_newest_files_count(plan: Planner, how: str, ranks: tuple[int, ...]) -> None:
     made = mindformers(plan)(power(ranks=BOTH), record(*ranks, how=how), cluster=TWO, job=JOB)
-    assert made.restore == PlannedRestore(8, (), OWN, own=True)
+    assert made.resume.restore == PlannedRestore(8, (), OWN, own=True)
     said = "latest time" if len(ranks) == 2 else "without the records of rank 0 those of the others count"
-    assert said in " ".join(made.reasons)
+    assert said in " ".join(made.explanation.reasons)
 
 
 @pytest.mark.parametrize("legacy", [True, False])
 def test_an_older_record_is_believed(plan: Planner, legacy: bool) -> None:
     made = mindformers(plan, legacy=legacy)(power(ranks=BOTH), record(0, how="stale"), cluster=TWO, job=JOB)
-    assert made.restore == PlannedRestore(4, (), OWN, own=True)
-    assert "the record of rank 0 names step 4" in " ".join(made.reasons)
+    assert made.resume.restore == PlannedRestore(4, (), OWN, own=True)
+    assert "the record of rank 0 names step 4" in " ".join(made.explanation.reasons)
 
 
 def test_a_plan_that_was_written_before_it_told_of_own_files_is_read(plan: Planner) -> None:
@@ -170,19 +170,21 @@ def test_a_plan_that_was_written_before_it_told_of_own_files_is_read(plan: Plann
 @pytest.mark.parametrize("how", ["remove", "truncate", "corrupt"])
 def test_without_the_one_record_of_the_new_layout_the_last_complete_save_counts(plan: Planner, how: str) -> None:
     made = mindformers(plan, legacy=False)(power(ranks=BOTH), record(0, how=how), cluster=TWO, job=JOB)
-    assert made.restore == PlannedRestore(8, (), OWN, own=True)
-    assert "the last complete one in the directory" in " ".join(made.reasons)
+    assert made.resume.restore == PlannedRestore(8, (), OWN, own=True)
+    assert "the last complete one in the directory" in " ".join(made.explanation.reasons)
 
 
 def test_before_version_1_8_one_lost_record_makes_all_ranks_go_by_the_latest_times(plan: Planner) -> None:
     """Beside a record that is stale: there the two promises differ."""
     faults = (power(ranks=BOTH), record(0, name="gone"), record(1, how="stale"))
     made = mindformers(plan)(*faults, cluster=TWO, job=JOB)
-    assert made.restore == PlannedRestore(4, (), OWN, own=True)
+    assert made.resume.restore == PlannedRestore(4, (), OWN, own=True)
     plan.traits = replace(plan.traits, all_records=True)
     made = plan(*faults, cluster=TWO, job=JOB)
-    assert made.restore == PlannedRestore(8, (), OWN, own=True)
-    assert "rank 0 has no record (meta.json), so each takes its file with the latest time" in " ".join(made.reasons)
+    assert made.resume.restore == PlannedRestore(8, (), OWN, own=True)
+    assert "rank 0 has no record (meta.json), so each takes its file with the latest time" in " ".join(
+        made.explanation.reasons
+    )
 
 
 def test_ranks_that_do_not_see_each_others_records_are_refused(plan: Planner) -> None:
@@ -201,7 +203,7 @@ def test_ranks_that_do_not_see_each_others_records_are_refused(plan: Planner) ->
 def test_a_save_of_which_a_part_is_damaged_is_not_complete(plan: Planner, part: str) -> None:
     damage = hit(0, kind="remove-checkpoint", parameters={"part": part})
     made = mindformers(plan, legacy=False, form=None)(power(ranks=BOTH), damage, cluster=TWO, job=JOB)
-    assert made.restore == PlannedRestore(4, (), OWN, {0: 8}, own=True)
+    assert made.resume.restore == PlannedRestore(4, (), OWN, {0: 8}, own=True)
 
 
 @pytest.mark.parametrize(

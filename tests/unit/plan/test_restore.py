@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chaos.plan.io import dumps, loads
-from chaos.plan.model import PlannedRestore
+from chaos.plan.parts.resume import PlannedRestore
 from chaos.plan.points import PHASE_ORDER
 from chaos.plan.render import render
 from chaos.plan.traits import JobTraits
@@ -36,19 +36,24 @@ def lose(*ranks: int, **trigger: Any) -> dict[str, Any]:
 
 def test_a_lost_file_is_replaced_by_that_of_a_replica(plan: Planner) -> None:
     made = plan(power(), lose(2), cluster=CLUSTER, job=JOB, expect={"resume": {"step": 9}})
-    assert made.mechanism == "none"
-    assert made.restore == PlannedRestore(8, (2,), {0: (0,), 2: (0,), 1: (1,), 3: (3,)})
-    assert (made.resumes, made.resume_step, made.checkpoint, made.group_info) == (True, 9, None, True)
-    assert "rank 2 loads that of rank 0" in " ".join(made.reasons)
+    assert made.response.mechanism == "none"
+    assert made.resume.restore == PlannedRestore(8, (2,), {0: (0,), 2: (0,), 1: (1,), 3: (3,)})
+    assert (made.resume.resumes, made.resume.resume_step, made.checkpoint, made.layout.group_info) == (
+        True,
+        9,
+        None,
+        True,
+    )
+    assert "rank 2 loads that of rank 0" in " ".join(made.explanation.reasons)
     assert "at step 9, from periodic checkpoints" in render(made)
     assert loads(dumps(made)) == made
 
 
 def test_when_a_whole_group_has_lost_its_files_there_is_nothing_to_resume_from(plan: Planner) -> None:
     made = plan(power(), lose(0, 2), cluster=CLUSTER, job=JOB)
-    assert made.restore == PlannedRestore(None, (0, 2), {})
-    assert not made.resumes
-    assert "every rank of replica group [0, 2] are lost" in " ".join(made.reasons)
+    assert made.resume.restore == PlannedRestore(None, (0, 2), {})
+    assert not made.resume.resumes
+    assert "every rank of replica group [0, 2] are lost" in " ".join(made.explanation.reasons)
     text = plan.refused(power(), lose(0, 2), cluster=CLUSTER, job=JOB, expect={"resume": {"step": 9}})
     assert "expect.resume wants step 9" in text
 
@@ -67,15 +72,15 @@ def test_when_a_whole_group_has_lost_its_files_there_is_nothing_to_resume_from(p
 )
 def test_the_newest_step_that_every_group_has_saved(plan: Planner, fault: dict[str, Any], step: int | None) -> None:
     made = plan(fault, lose(3), cluster=CLUSTER, job=JOB)
-    assert made.restore is not None
-    assert made.restore.step == step
-    assert made.resume_step == (None if step is None else step + 1)
+    assert made.resume.restore is not None
+    assert made.resume.restore.step == step
+    assert made.resume.resume_step == (None if step is None else step + 1)
 
 
 def test_a_written_resume_alone_asks_for_the_periodic_checkpoints(plan: Planner) -> None:
     made = plan(power(), cluster=CLUSTER, job=JOB, expect={"resume": {"step": 9}})
-    assert made.restore == PlannedRestore(8, (), {rank: (rank,) for rank in EVERYONE})
-    assert plan(power(), cluster=CLUSTER, job=JOB).restore is None
+    assert made.resume.restore == PlannedRestore(8, (), {rank: (rank,) for rank in EVERYONE})
+    assert plan(power(), cluster=CLUSTER, job=JOB).resume.restore is None
 
 
 @pytest.mark.parametrize(
@@ -109,13 +114,13 @@ def test_a_moment_that_is_open_leaves_the_step_open(plan: Planner) -> None:
 @pytest.mark.parametrize("job", [{"script": "own.py"}, {"resume": False}])
 def test_a_job_that_does_not_resume_by_itself_has_nothing_to_restore(plan: Planner, job: dict[str, Any]) -> None:
     made = plan(power(), lose(2), cluster=CLUSTER, job={**JOB, **job})
-    assert made.restore is None
-    assert not made.resumes
+    assert made.resume.restore is None
+    assert not made.resume.resumes
 
 
 def test_a_job_whose_ranks_hold_the_same_weights_writes_no_group_info(plan: Planner) -> None:
-    assert not plan(job=JOB).group_info
-    assert plan(cluster=CLUSTER, job=JOB).group_info
+    assert not plan(job=JOB).layout.group_info
+    assert plan(cluster=CLUSTER, job=JOB).layout.group_info
 
 
 PAIR = {"ranks": 2}
@@ -132,17 +137,17 @@ def mindformers(plan: Planner) -> Planner:
 @pytest.mark.parametrize("phase", ["checkpoint.begin", "checkpoint.write", "step.end"])
 def test_mindformers_goes_on_from_a_step_of_which_every_rank_has_its_own_file(mindformers: Planner, phase: str) -> None:
     made = mindformers(power(8, phase, (0,)), cluster=PAIR, job=OFTEN, expect={"resume": {"step": 7}})
-    assert made.restore == PlannedRestore(6, (), {0: (0,), 1: (1,)}, own=True)
-    assert "every rank has its own periodic checkpoint" in " ".join(made.reasons)
+    assert made.resume.restore == PlannedRestore(6, (), {0: (0,), 1: (1,)}, own=True)
+    assert "every rank has its own periodic checkpoint" in " ".join(made.explanation.reasons)
     text = mindformers.refused(power(8, phase, (0,)), cluster=PAIR, job=OFTEN, expect={"resume": {"step": 9}})
     assert "resumes from the periodic checkpoints of step 6" in text
 
 
 def test_mindformers_takes_no_replicas_file_for_a_lost_one(mindformers: Planner) -> None:
     made = mindformers(power(8, ranks=(0, 1)), lose(1), cluster=PAIR, job=OFTEN)
-    assert made.restore == PlannedRestore(None, (1,), {}, own=True)
-    assert not made.resumes
-    assert "files of rank 1 are lost, and each rank goes on from its own only" in " ".join(made.reasons)
+    assert made.resume.restore == PlannedRestore(None, (1,), {}, own=True)
+    assert not made.resume.resumes
+    assert "files of rank 1 are lost, and each rank goes on from its own only" in " ".join(made.explanation.reasons)
 
 
 def test_a_kill_between_a_file_and_the_record_of_it_leaves_mindformers_choice_open(mindformers: Planner) -> None:
@@ -156,7 +161,7 @@ def test_what_is_saved_in_the_background_leaves_mindformers_choice_open(mindform
     background = {**OFTEN, "storage": {"asynchronous_saving": True}}
     text = mindformers.refused(power(9, ranks=(0,)), cluster=PAIR, job=background, expect={"resume": {"step": 9}})
     assert "nobody knows from which one the job goes on" in text
-    assert mindformers(power(9, ranks=(0,)), cluster=PAIR, job=background).restore is None
+    assert mindformers(power(9, ranks=(0,)), cluster=PAIR, job=background).resume.restore is None
 
 
 def test_files_of_one_directory_for_all_ranks_cannot_be_lost_by_rank(mindformers: Planner) -> None:
@@ -173,7 +178,7 @@ def test_a_script_of_the_scenarios_own_goes_on_from_the_step_that_the_scenario_t
     plan.traits = JobTraits(frozenset(PHASE_ORDER), "mindspore", resumes_periodic=True)
     fault = power(8, "checkpoint.begin", (0,))
     made = plan(fault, cluster=PAIR, job=OFTEN, expect={"resume": {"step": told}})
-    assert made.restore == PlannedRestore(told - 1, (), {0: holders, 1: holders})
+    assert made.resume.restore == PlannedRestore(told - 1, (), {0: holders, 1: holders})
 
 
 @pytest.mark.parametrize("told", [10, 11, 1])
@@ -200,9 +205,9 @@ def test_behind_a_save_that_was_broken_off_the_periodic_ones_are_left(
     """Whom the fault takes inside the save has saved what was due before."""
     expect = {"checkpoint": "none", "resume": {"step": step + 1}}
     made = plan(struck, in_save(0), cluster=CLUSTER, job=SAVING, expect=expect)
-    assert (made.mechanism, made.checkpoint, made.resume_step) == ("none", None, step + 1)
-    assert made.restore is not None and made.restore.step == step
-    assert [(one.mechanism, one.succeeds) for one in made.recoveries] == [("TTP", False)]
+    assert (made.response.mechanism, made.checkpoint, made.resume.resume_step) == ("none", None, step + 1)
+    assert made.resume.restore is not None and made.resume.restore.step == step
+    assert [(one.mechanism, one.succeeds) for one in made.response.recoveries] == [("TTP", False)]
 
 
 def test_a_save_that_may_begin_before_the_periodic_one_has_ended_is_refused(plan: Planner) -> None:

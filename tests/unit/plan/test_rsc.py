@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from chaos.plan.model import PHASES, Recovery
+from chaos.plan.parts.response import PHASES, Recovery
 from chaos.scenario.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ def test_training_goes_on_after_the_last_certain_checkpoint(
     plan: Planner, step: int, phase: str, goes_on_after: int, lost: int, one_more: tuple[int, ...]
 ) -> None:
     found = plan(kill(step, phase, id="death"), job=JOB)
-    assert found.mechanism == "RSC"
-    assert found.recoveries == (
+    assert found.response.mechanism == "RSC"
+    assert found.response.recoveries == (
         Recovery(
             "RSC",
             ("death",),
@@ -51,9 +51,11 @@ def test_training_goes_on_after_the_last_certain_checkpoint(
             one_more=one_more,
         ),
     )
-    assert (found.checkpoint, found.resumes) == (None, False)
-    assert tuple(found.budget.phases) == PHASES["RSC"]
-    assert any("with RSC the cluster's agent kills all ranks and starts them again" in why for why in found.reasons)
+    assert (found.checkpoint, found.resume.resumes) == (None, False)
+    assert tuple(found.response.budget.phases) == PHASES["RSC"]
+    assert any(
+        "with RSC the cluster's agent kills all ranks and starts them again" in why for why in found.explanation.reasons
+    )
 
 
 PAIRS = {"ranks": 4, "parallel": {"data_parallel": 2, "model_parallel": 2}}
@@ -62,10 +64,13 @@ PAIRS = {"ranks": 4, "parallel": {"data_parallel": 2, "model_parallel": 2}}
 
 def test_at_the_all_reduce_another_replica_group_may_end_the_step(plan: Planner) -> None:
     found = plan(kill(7, "allreduce.enter", rank=1), job=JOB, cluster=PAIRS)
-    assert (found.recoveries[0].trained_again, found.recoveries[0].one_more) == (2, (0, 2))
-    assert any("2 or 3 steps lost: ranks 0,2, of other replica groups, may end step 7" in why for why in found.reasons)
+    assert (found.response.recoveries[0].trained_again, found.response.recoveries[0].one_more) == (2, (0, 2))
+    assert any(
+        "2 or 3 steps lost: ranks 0,2, of other replica groups, may end step 7" in why
+        for why in found.explanation.reasons
+    )
     both = {**kill(7, "allreduce.enter"), "target": {"ranks": (0, 1)}}
-    assert plan(both, job=JOB, cluster=PAIRS).recoveries[0].one_more == ()
+    assert plan(both, job=JOB, cluster=PAIRS).response.recoveries[0].one_more == ()
 
 
 @pytest.mark.parametrize(("step", "phase"), [(8, "allreduce.enter"), (8, "checkpoint.end"), (9, "step.begin")])
@@ -74,17 +79,19 @@ def test_a_death_while_another_replica_group_may_save_is_refused(plan: Planner, 
         plan.refused(kill(step, phase), job=JOB, cluster=PAIRS)
     )
     everybody = {**kill(step, phase), "target": {"ranks": (0, 1)}}
-    assert plan(everybody, job=JOB, cluster=PAIRS).recoveries[0].step == (4 if phase == "allreduce.enter" else 8)
+    assert plan(everybody, job=JOB, cluster=PAIRS).response.recoveries[0].step == (
+        4 if phase == "allreduce.enter" else 8
+    )
 
 
 def test_a_death_in_the_last_step_that_another_replica_group_may_end_is_refused(plan: Planner) -> None:
     job = {**JOB, "checkpoint_interval": None}
     text = plan.refused(kill(12, "allreduce.enter"), job=job, cluster=PAIRS)
     assert "ranks 1,3 of other replica groups may finish all 12 steps and leave" in text
-    assert plan(kill(12, "allreduce.enter"), job=job).mechanism == "RSC"
+    assert plan(kill(12, "allreduce.enter"), job=job).response.mechanism == "RSC"
     unprotected = {**job, "protection": (), "agent": False}
     assert "may finish all 12 steps" in plan.refused(kill(12, "allreduce.enter"), job=unprotected, cluster=PAIRS)
-    assert plan(kill(12, "forward"), job=unprotected, cluster=PAIRS).mechanism == "none"
+    assert plan(kill(12, "forward"), job=unprotected, cluster=PAIRS).response.mechanism == "none"
 
 
 def test_a_later_fault_that_another_replica_group_may_reach_early_is_refused(plan: Planner) -> None:
@@ -93,34 +100,34 @@ def test_a_later_fault_that_another_replica_group_may_reach_early_is_refused(pla
         later = kill(step, phase, rank=1)
         assert text in plan.refused(first, later, job={**JOB, "checkpoint_interval": 5}, cluster=PAIRS)
     found = plan(first, kill(9, "forward", rank=1), job={**JOB, "checkpoint_interval": 5}, cluster=PAIRS)
-    assert [one.trained_again for one in found.recoveries] == [1, 3]
+    assert [one.trained_again for one in found.response.recoveries] == [1, 3]
 
 
 def test_without_periodic_checkpoints_training_begins_anew(plan: Planner) -> None:
     found = plan(kill(6), job={**JOB, "checkpoint_interval": None})
-    assert (found.recoveries[0].step, found.recoveries[0].trained_again) == (0, 5)
-    assert any("since job.checkpoint_interval is not set" in why for why in found.reasons)
+    assert (found.response.recoveries[0].step, found.response.recoveries[0].trained_again) == (0, 5)
+    assert any("since job.checkpoint_interval is not set" in why for why in found.explanation.reasons)
 
 
 def test_a_second_death_is_answered_by_a_second_restart(plan: Planner) -> None:
     found = plan(kill(6), kill(9, "forward", rank=0), job=JOB)
-    assert [(one.step, one.trained_again) for one in found.recoveries] == [(4, 1), (8, 0)]
+    assert [(one.step, one.trained_again) for one in found.response.recoveries] == [(4, 1), (8, 0)]
 
 
 def test_a_second_death_before_a_new_checkpoint_goes_back_to_the_same_one(plan: Planner) -> None:
     found = plan(kill(6), kill(8, rank=0), job=JOB)
-    assert [(one.step, one.trained_again) for one in found.recoveries] == [(4, 1), (4, 3)]
+    assert [(one.step, one.trained_again) for one in found.response.recoveries] == [(4, 1), (4, 3)]
 
 
 def test_past_the_limit_of_restarts_the_agent_ends_the_job(plan: Planner) -> None:
     found = plan(kill(6), kill(9, rank=0), job={**JOB, "restart_limit": 1}, expect={"checkpoint": "none"})
-    assert (found.mechanism, [one.mechanism for one in found.recoveries]) == ("none", ["RSC"])
-    assert any("1 time, as often as job.restart_limit allows" in why for why in found.reasons)
+    assert (found.response.mechanism, [one.mechanism for one in found.response.recoveries]) == ("none", ["RSC"])
+    assert any("1 time, as often as job.restart_limit allows" in why for why in found.explanation.reasons)
 
 
 def test_no_restart_at_all_may_be_allowed(plan: Planner) -> None:
     found = plan(kill(6), job={**JOB, "restart_limit": 0}, expect={"checkpoint": "none"})
-    assert (found.mechanism, found.recoveries) == ("none", ())
+    assert (found.response.mechanism, found.response.recoveries) == ("none", ())
 
 
 @pytest.mark.parametrize("phase", ["optimizer.update", "step.end", "checkpoint.begin"])
@@ -157,7 +164,7 @@ def test_rsc_behind_another_mechanism_is_refused(plan: Planner) -> None:
 
 def test_an_error_of_the_device_is_a_lost_rank_to_rsc(plan: Planner) -> None:
     found = plan({**kill(6, rank=1), "kind": "uce"}, job=JOB)
-    assert (found.mechanism, found.recoveries[0].step) == ("RSC", 4)
+    assert (found.response.mechanism, found.response.recoveries[0].step) == ("RSC", 4)
 
 
 @pytest.mark.parametrize(
@@ -172,5 +179,5 @@ def test_a_death_just_behind_a_save_in_the_background_is_refused(
             kill(step, phase), job=job
         )
     else:
-        assert plan(kill(step, phase), job=job).recoveries[0].step == 8
-    assert plan(kill(step, phase), job=JOB).recoveries[0].step == 8
+        assert plan(kill(step, phase), job=job).response.recoveries[0].step == 8
+    assert plan(kill(step, phase), job=JOB).response.recoveries[0].step == 8

@@ -82,7 +82,7 @@ def test_as_many_steps_are_lost_as_any_order_of_the_ranks_can_cost(
         parallel |= {"enable_parallel_optimizer": True, "optimizer_weight_shard_size": shards}
     fault = {"kind": "kill", "target": {"ranks": tuple(lost)}, "trigger": {"step": STRUCK, "phase": phase}}
     job = {"steps": STEPS, "protection": ("RSC",), "agent": True}
-    (found,) = plan(fault, cluster={"ranks": rows * model, "parallel": parallel}, job=job).recoveries
+    (found,) = plan(fault, cluster={"ranks": rows * model, "parallel": parallel}, job=job).response.recoveries
     assert found.trained_again is not None and found.step == 0
     most = {rank: max(possible) for rank, possible in ends.items()}
     for rank, step in most.items():

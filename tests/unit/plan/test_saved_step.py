@@ -23,22 +23,28 @@ BEHIND = ("optimizer.update", "step.end", "checkpoint.begin", "checkpoint.write"
 def test_a_loss_up_to_the_all_reduce_saves_the_step_before(plan: Planner, phase: str) -> None:
     found = plan(kill(2, 6, phase))
     assert found.checkpoint is not None
-    assert (found.mechanism, found.checkpoint.step, found.resume_step) == ("TTP", 5, 6)
-    assert any("block in the all-reduce of step 6, so step 5 is saved" in reason for reason in found.reasons)
+    assert (found.response.mechanism, found.checkpoint.step, found.resume.resume_step) == ("TTP", 5, 6)
+    assert any(
+        "block in the all-reduce of step 6, so step 5 is saved" in reason for reason in found.explanation.reasons
+    )
 
 
 @pytest.mark.parametrize("phase", BEHIND)
 def test_a_loss_behind_the_all_reduce_saves_the_step_itself(plan: Planner, phase: str) -> None:
     found = plan(kill(2, 6, phase), job={"checkpoint_interval": 3})
     assert found.checkpoint is not None
-    assert (found.mechanism, found.checkpoint.step, found.resume_step) == ("TTP", 6, 7)
-    assert any("finish step 6 and block in step 7, so step 6 is saved" in reason for reason in found.reasons)
+    assert (found.response.mechanism, found.checkpoint.step, found.resume.resume_step) == ("TTP", 6, 7)
+    assert any(
+        "finish step 6 and block in step 7, so step 6 is saved" in reason for reason in found.explanation.reasons
+    )
 
 
 @pytest.mark.parametrize("phase", ["forward", "step.end"])
 def test_several_ranks_are_spoken_of_as_several(plan: Planner, phase: str) -> None:
     both = {**kill(1, 6, phase), "target": {"ranks": (1, 3)}}
-    assert any(reason.startswith(f"Ranks 1,3 are lost at {phase} of step 6") for reason in plan(both).reasons)
+    assert any(
+        reason.startswith(f"Ranks 1,3 are lost at {phase} of step 6") for reason in plan(both).explanation.reasons
+    )
 
 
 def test_the_default_phase_is_the_beginning_of_the_step(plan: Planner) -> None:
@@ -50,14 +56,14 @@ def test_the_default_phase_is_the_beginning_of_the_step(plan: Planner) -> None:
 def test_a_suspended_rank_is_lost_like_a_killed_one(plan: Planner) -> None:
     found = plan({**kill(2, 6, "forward"), "kind": "stop"})
     assert found.checkpoint is not None
-    assert (found.mechanism, found.checkpoint.step, found.checkpoint.savers) == ("TTP", 5, (0,))
+    assert (found.response.mechanism, found.checkpoint.step, found.checkpoint.savers) == ("TTP", 5, (0,))
 
 
 @pytest.mark.parametrize("mechanism", ["TTP", "UCE"])
 def test_ttp_acts_when_it_is_on_or_implied(plan: Planner, mechanism: str) -> None:
     found = plan(kill(2, 6), job={"protection": (mechanism, "TSP", "TRE")})
-    assert found.mechanism == "TTP"
-    assert ("UCE switches TTP on." in found.reasons) == (mechanism == "UCE")
+    assert found.response.mechanism == "TTP"
+    assert ("UCE switches TTP on." in found.explanation.reasons) == (mechanism == "UCE")
 
 
 OPEN = [
@@ -72,7 +78,12 @@ OPEN = [
 def test_an_open_trigger_leaves_the_step_open(plan: Planner, trigger: dict[str, Any]) -> None:
     found = plan({"kind": "kill", "target": {"rank": 1}, "trigger": trigger})
     assert found.checkpoint is not None
-    assert (found.mechanism, found.checkpoint.step, found.resumes, found.resume_step) == ("TTP", None, True, None)
+    assert (found.response.mechanism, found.checkpoint.step, found.resume.resumes, found.resume.resume_step) == (
+        "TTP",
+        None,
+        True,
+        None,
+    )
     assert (found.checkpoint.directory, found.checkpoint.files) == (None, {})
     assert found.checkpoint.savers == (0,)
 
@@ -128,14 +139,14 @@ def test_a_death_after_another_has_landed_changes_only_who_saves(plan: Planner) 
 def test_a_death_at_an_open_time_beside_an_exact_one_leaves_the_step_open(plan: Planner) -> None:
     found = plan(kill(1, 5), kill(2, trigger={"elapsed": "1s"}))
     assert found.checkpoint is not None and found.checkpoint.step is None
-    assert any("one of 1 to 4" in reason for reason in found.reasons)
+    assert any("one of 1 to 4" in reason for reason in found.explanation.reasons)
 
 
 def test_a_death_after_a_harmless_fault_leaves_the_step_open_from_there_on(plan: Planner) -> None:
     mark = {"id": "seen", "kind": "mark", "target": {"rank": 2}, "trigger": {"step": 5, "phase": "step.end"}}
     found = plan(kill(1, trigger={"after": "seen"}), mark)
     assert found.checkpoint is not None and found.checkpoint.step is None
-    assert any("one of 5 to 9" in reason for reason in found.reasons)
+    assert any("one of 5 to 9" in reason for reason in found.explanation.reasons)
 
 
 def test_a_ring_through_any_settles_on_the_alternative_outside_it(plan: Planner) -> None:
@@ -144,7 +155,7 @@ def test_a_ring_through_any_settles_on_the_alternative_outside_it(plan: Planner)
         {"id": "b", "kind": "mark", "target": {"rank": 1}, "trigger": {"after": "a"}},
     )
     assert [fault.id for fault in found.faults] == ["a", "b"]
-    assert any("one of 4 to 9" in reason for reason in found.reasons)
+    assert any("one of 4 to 9" in reason for reason in found.explanation.reasons)
 
 
 def test_faults_that_wait_for_each_other_are_refused(plan: Planner) -> None:
@@ -161,7 +172,7 @@ def test_a_rank_dies_once(plan: Planner) -> None:
 def test_a_stopped_rank_reaches_no_later_barrier_but_can_be_killed(plan: Planner) -> None:
     stop = {"kind": "stop", "target": {"rank": 2}, "trigger": {"step": 5}}
     assert "cannot hit rank 2" in plan.refused(stop, kill(2, 5, "forward"))
-    assert plan(stop, kill(2, trigger={"after": "stop-1"})).mechanism == "TTP"
+    assert plan(stop, kill(2, trigger={"after": "stop-1"})).response.mechanism == "TTP"
 
 
 # Triggers that never fire

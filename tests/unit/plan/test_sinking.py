@@ -41,4 +41,4 @@ def test_a_step_within_other_conditions_is_looked_at_too(plan: Planner) -> None:
 
 
 def test_the_ends_of_sinks_are_planned(plan: Planner) -> None:
-    assert plan(kill(12), cluster=ALONE, job=job()).sink_size == 4
+    assert plan(kill(12), cluster=ALONE, job=job()).training.sink_size == 4

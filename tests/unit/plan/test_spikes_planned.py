@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from chaos.plan.io import dumps, loads
-from chaos.plan.model import Recovery, Watch
+from chaos.plan.parts.fault_tolerance import Watch
+from chaos.plan.parts.response import Recovery
 from chaos.plan.points import PHASE_ORDER
 from chaos.plan.render import render
 from chaos.plan.traits import JobTraits
@@ -40,23 +41,23 @@ def test_every_rank_goes_back_to_the_newest_checkpoint_before_the_step(
     plan: Planner, step: int, interval: int, saved: int
 ) -> None:
     made = plan(spike(step), job=job(checkpoint_interval=interval))
-    assert made.mechanism == "TRE"
-    assert made.recoveries == (Recovery("TRE", (f"spike-{step}",), saved, reads_checkpoint=True),)
-    assert made.comparable is None
-    assert made.watch == Watch(5.0)
-    assert not made.resumes
-    assert set(made.budget.phases) == {"detection", "load", "first step", "caught up"}
-    assert f"so the newest one holds step {saved}" in " ".join(made.reasons)
+    assert made.response.mechanism == "TRE"
+    assert made.response.recoveries == (Recovery("TRE", (f"spike-{step}",), saved, reads_checkpoint=True),)
+    assert made.equivalence.comparable is None
+    assert made.fault_tolerance.watch == Watch(5.0)
+    assert not made.resume.resumes
+    assert set(made.response.budget.phases) == {"detection", "load", "first step", "caught up"}
+    assert f"so the newest one holds step {saved}" in " ".join(made.explanation.reasons)
 
 
 def test_it_needs_neither_the_sdk_nor_replicas_nor_sink_size_1(plan: Planner) -> None:
     made = plan(spike(ranks=(0,)), cluster={"ranks": 1}, job=job(sink_size=4, checkpoint_interval=4))
-    assert made.mechanism == "TRE"
-    assert not any("MindIO" in reason for reason in made.reasons)
+    assert made.response.mechanism == "TRE"
+    assert not any("MindIO" in reason for reason in made.explanation.reasons)
 
 
 def test_a_factor_is_taken_for_enough(plan: Planner) -> None:
-    assert plan(spike(factor=100, ranks=(1, 2)), job=job()).mechanism == "TRE"
+    assert plan(spike(factor=100, ranks=(1, 2)), job=job()).response.mechanism == "TRE"
 
 
 @pytest.mark.parametrize(
@@ -70,61 +71,61 @@ def test_a_spike_that_is_not_answered_changes_the_run_for_good(
     plan: Planner, fault: Any, watch: dict[str, Any], reason: str
 ) -> None:
     made = plan(fault, job=job(tre=watch))
-    assert (made.mechanism, made.recoveries) == (None, ())
-    assert made.comparable is not None
-    assert made.comparable.until == 7
-    assert reason in " ".join(made.reasons)
+    assert (made.response.mechanism, made.response.recoveries) == (None, ())
+    assert made.equivalence.comparable is not None
+    assert made.equivalence.comparable.until == 7
+    assert reason in " ".join(made.explanation.reasons)
     assert "up to step 8; after that not compared" in render(made)
     assert loads(dumps(made)) == made
 
 
 def test_without_anybody_who_watches_nothing_happens(plan: Planner) -> None:
     made = plan(spike(), job={"steps": 12, "protection": ()})
-    assert made.mechanism is None
-    assert "nobody watches the global norm" in " ".join(made.reasons)
+    assert made.response.mechanism is None
+    assert "nobody watches the global norm" in " ".join(made.explanation.reasons)
 
 
 def test_a_repeated_spike_is_recorded_and_kept(plan: Planner) -> None:
     made = plan(spike(norm=7.5, repeat=1), job=job())
-    assert [one.step for one in made.recoveries] == [6]
-    assert made.comparable is not None
-    assert made.comparable.until == 7
+    assert [one.step for one in made.response.recoveries] == [6]
+    assert made.equivalence.comparable is not None
+    assert made.equivalence.comparable.until == 7
 
 
 def test_with_asynchronous_checkpoints_the_loss_is_not_promised(plan: Planner) -> None:
     made = plan(spike(), job=job(storage={"asynchronous_saving": True}))
-    assert [one.step for one in made.recoveries] == [6]
-    assert made.comparable is not None
-    assert made.comparable.until == 5
-    assert "asynchronous checkpoints" in made.comparable.why
+    assert [one.step for one in made.response.recoveries] == [6]
+    assert made.equivalence.comparable is not None
+    assert made.equivalence.comparable.until == 5
+    assert "asynchronous checkpoints" in made.equivalence.comparable.why
 
 
 def test_a_rollback_to_a_save_that_is_just_being_written_is_a_matter_of_time(plan: Planner) -> None:
     text = plan.refused(spike(7), job=job(storage={"asynchronous_saving": True}))
     assert "step 6 is just being written in the background" in text and "use a later step" in text
-    assert [one.step for one in plan(spike(7), job=job()).recoveries] == [6]
+    assert [one.step for one in plan(spike(7), job=job()).response.recoveries] == [6]
 
 
 def test_what_is_saved_in_the_background_leaves_mindformers_rollback_open(plan: Planner) -> None:
     plan.traits = JobTraits(frozenset(PHASE_ORDER), "mindformers", restarts=True)
     text = plan.refused(spike(), job=job(storage={"asynchronous_saving": True}))
     assert "nobody knows to which one the rollback goes back" in text and "save in the foreground" in text
-    assert [one.step for one in plan(spike(), job=job()).recoveries] == [6]
+    assert [one.step for one in plan(spike(), job=job()).response.recoveries] == [6]
 
 
 def test_several_spikes_are_rolled_back_one_after_another(plan: Planner) -> None:
     made = plan(spike(11), spike(8), job=job())
-    assert [(one.faults, one.step) for one in made.recoveries] == [(("spike-8",), 6), (("spike-11",), 9)]
+    assert [(one.faults, one.step) for one in made.response.recoveries] == [(("spike-8",), 6), (("spike-11",), 9)]
 
 
 def test_a_rank_that_is_lost_in_the_rollback_leaves_nothing_to_save(plan: Planner) -> None:
     made = plan(spike(), kill(8, "checkpoint.load"), job=job(protection=("TTP", "TRE")), expect={"checkpoint": "none"})
-    assert made.mechanism == "none"
-    (recovery,) = made.recoveries
+    assert made.response.mechanism == "none"
+    (recovery,) = made.response.recoveries
     assert (recovery.mechanism, recovery.succeeds, recovery.step) == ("TRE", False, 6)
-    assert made.comparable is not None
-    assert made.comparable.until == 7
-    assert "holds the update of that step for unfinished" in " ".join(made.reasons)
+    assert made.equivalence.comparable is not None
+    assert made.equivalence.comparable.until == 7
+    assert "holds the update of that step for unfinished" in " ".join(made.explanation.reasons)
 
 
 @pytest.mark.parametrize(
@@ -168,5 +169,5 @@ def test_slices_are_watched_by_a_kind_that_can_but_a_spike_in_them_is_not_planne
     told = "the global norm is watched in jobs of pure data parallelism only"
     assert told in Planner().refused(cluster=sliced, job=job())
     able = Planner(JobTraits(frozenset(PHASE_ORDER), "mindformers", storage="checkpoints", watches_slices=True))
-    assert able(cluster=sliced, job=job()).watch == Watch(5.0)
+    assert able(cluster=sliced, job=job()).fault_tolerance.watch == Watch(5.0)
     assert told in able.refused(spike(), cluster=sliced, job=job())

@@ -32,8 +32,8 @@ def fault(kind: str, **target: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("strategies", SETS)
 def test_the_mechanism_follows_from_the_strategies(plan: Planner, strategies: tuple[str, ...], kind: str) -> None:
     found = plan(fault(kind), job={"agent": True, "strategies": strategies, "protection": ()})
-    assert found.mechanism == by_hand(strategies, kind)
-    assert found.strategies == strategies
+    assert found.response.mechanism == by_hand(strategies, kind)
+    assert found.fault_tolerance.strategies == strategies
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_recover_takes_whole_nodes_and_in_place_only_lost_ranks(
         cluster={"ranks": 6, "nodes": 3},
         job={"agent": True, "strategies": strategies, "protection": ()},
     )
-    assert sorted(found.recoveries[0].restarted) == list(restarted)
+    assert sorted(found.response.recoveries[0].restarted) == list(restarted)
 
 
 def test_in_place_only_one_node_can_be_repaired(plan: Planner) -> None:
@@ -63,13 +63,13 @@ def test_in_place_only_one_node_can_be_repaired(plan: Planner) -> None:
         cluster={"ranks": 6, "nodes": 3},
         job={"agent": True, "strategies": ("recover-in-place", "dump"), "protection": ()},
     )
-    assert found.mechanism == "TTP"
+    assert found.response.mechanism == "TTP"
 
 
 def test_without_dump_nothing_is_saved_though_ttp_is_on(plan: Planner) -> None:
     found = plan(fault("kill"), job={"agent": True, "strategies": ("exit",), "protection": ()})
-    assert (found.mechanism, found.checkpoint) == ("none", None)
-    assert any("dump is not among job.strategies (exit)" in why for why in found.reasons)
+    assert (found.response.mechanism, found.checkpoint) == ("none", None)
+    assert any("dump is not among job.strategies (exit)" in why for why in found.explanation.reasons)
 
 
 def test_elastic_training_is_refused_by_name(plan: Planner) -> None:

@@ -67,17 +67,17 @@ def launched(tmp_path: Path, loading: str) -> tuple[Command, dict[str, Any]]:
 
 def test_a_kill_is_planned_with_a_resume_from_the_checkpoint_before_it(tmp_path: Path) -> None:
     plan = planned(tmp_path)
-    assert plan.restore is not None
-    assert (plan.restore.step, plan.resume_step) == (6, 7)
+    assert plan.resume.restore is not None
+    assert (plan.resume.restore.step, plan.resume.resume_step) == (6, 7)
 
 
 def test_that_no_gradients_are_compared_is_said_by_the_plan_and_beside_the_verdict(tmp_path: Path) -> None:
     plan = planned(tmp_path)
-    assert not plan.gradients
+    assert not plan.training.gradients
     assert "loss        equal bit for bit, without the gradients, which nobody records" in render(plan)
     assert [one.what for one in not_checked(plan) if one.check == "loss"] == ["gradients"]
     by_path = planned(tmp_path, SCENARIO.replace("callback", "path"))
-    assert by_path.gradients
+    assert by_path.training.gradients
     assert "without the gradients" not in render(by_path)
 
 

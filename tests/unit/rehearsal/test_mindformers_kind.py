@@ -55,10 +55,10 @@ def test_a_configuration_of_its_own_is_found_by_its_name(tmp_path: Path) -> None
     (tmp_path / "s.yaml").write_text(SCENARIO, "utf-8")
     loaded = load_scenario(tmp_path / "s.yaml", names=known_names())
     plan = plan_cell(loaded, loaded.cells[0], draw_seed=0)
-    assert (plan.ranks, plan.checkpoint_interval) == (1, 3)
-    assert plan.restore is not None and plan.restore.step == 6
-    assert plan.restore.holders == {0: (0,)}
-    assert "MindFormers, resume training" in " ".join(plan.reasons)
+    assert (plan.layout.ranks, plan.training.checkpoint_interval) == (1, 3)
+    assert plan.resume.restore is not None and plan.resume.restore.step == 6
+    assert plan.resume.restore.holders == {0: (0,)}
+    assert "MindFormers, resume training" in " ".join(plan.explanation.reasons)
 
 
 def test_a_file_beside_the_scenario_comes_before_one_of_its_own(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_file_beside_the_scenario_comes_before_one_of_its_own(tmp_path: Path) 
     (tmp_path / "qwen3.yaml").write_text(yaml.safe_dump(changed), "utf-8")
     (tmp_path / "s.yaml").write_text(SCENARIO, "utf-8")
     loaded = load_scenario(tmp_path / "s.yaml", names=known_names())
-    assert plan_cell(loaded, loaded.cells[0], draw_seed=0).seed == 5
+    assert plan_cell(loaded, loaded.cells[0], draw_seed=0).training.seed == 5
 
 
 def test_the_training_data_depend_on_the_seed_alone(tmp_path: Path) -> None:

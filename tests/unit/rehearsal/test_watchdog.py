@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy
 import pytest
 
-from chaos.plan.recovery_options import WATCHDOG_POLL_SECONDS
+from chaos.plan.parts.recovery_options import WATCHDOG_POLL_SECONDS
 from chaos.rehearsal.device.communication_errors import CommunicationAborted, CommunicationTimeout
 from chaos.rehearsal.device.communicator import Communicator
 from chaos.rehearsal.device.watchdog import POLL_SECONDS, start_watchdog

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from chaos.evidence.finding import Verdict
-from chaos.plan.model import Comparison as Planned
+from chaos.plan.parts.comparison import Comparison as Planned
 from chaos.report.analyze import analyze
 from chaos.report.compare import compare
 from chaos.report.result import Making, RecoveryResult, Result, from_json

@@ -13,7 +13,7 @@ from chaos.machine.job.processes import FoundProcess
 from chaos.machine.job.protocol import PlatformError
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.process import ProcessIdentity, State
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 from chaos.run.launch.channel import AtBarrier, Message
 
 LAUNCHER = ProcessIdentity(50, 1, "boot")

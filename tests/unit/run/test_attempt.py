@@ -21,7 +21,7 @@ from chaos.history.writer import HistoryWriter
 from chaos.machine.job.processes import FoundProcess
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.process import ProcessIdentity
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 from chaos.run.inject.injection import Injection
 from chaos.run.launch.attempt import Attempt, JobFailed, Watch
 from chaos.run.launch.channel import Hello, Stranger

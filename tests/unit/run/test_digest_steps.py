@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from chaos.plan.model import Recovery
+from chaos.plan.parts.response import Recovery
 from chaos.run.driver import digest_steps
 from tests.kit.good_run import a_plan
+from tests.kit.plans import changed
 from tests.kit.rolled_back_run import HELD, SPIKE, rolled_back_plan
 
 
@@ -18,14 +17,14 @@ def test_digests_of_every_step_need_no_exception() -> None:
 def test_the_saved_and_the_last_step_have_digests_although_they_are_thinned_out() -> None:
     plan = a_plan()
     assert plan.checkpoint is not None
-    assert digest_steps(plan, 3) == (plan.checkpoint.step, plan.last_step)
+    assert digest_steps(plan, 3) == (plan.checkpoint.step, plan.training.last_step)
 
 
 def test_the_steps_of_online_repairs_have_digests_too() -> None:
     assert digest_steps(
-        replace(a_plan(), checkpoint=None, recoveries=tuple(Recovery("UCE", ("uce",), step) for step in (4, 8))), 5
-    ) == (4, 8, a_plan().last_step)
+        changed(a_plan(), checkpoint=None, recoveries=tuple(Recovery("UCE", ("uce",), step) for step in (4, 8))), 5
+    ) == (4, 8, a_plan().training.last_step)
 
 
 def test_the_step_of_a_spike_has_a_digest_for_its_proof() -> None:
-    assert digest_steps(rolled_back_plan(), 5) == (HELD, SPIKE, a_plan().last_step)
+    assert digest_steps(rolled_back_plan(), 5) == (HELD, SPIKE, a_plan().training.last_step)

@@ -386,7 +386,7 @@ def test_the_run_is_planned_with_the_steps_for_an_update_that_the_baseline_shows
     (completed,) = history_of(outcome).select("plan.completed")
     plan = outcome.run_dir / "plan.json"
     assert completed.data == {"steps_per_update": 2, "plan": fingerprint(plan.read_bytes())}
-    assert loads(plan.read_bytes()).steps_per_update == 2
+    assert loads(plan.read_bytes()).training.steps_per_update == 2
     judged = [one for one in judge(outcome.run_dir).findings if "the plan is the one" in one.expected]
     assert [one.verdict for one in judged] == ["pass"]
 

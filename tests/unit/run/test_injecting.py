@@ -19,7 +19,7 @@ from chaos.history.writer import HistoryWriter
 from chaos.machine.job.protocol import Job, PlatformError
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.process import NoSuchProcess, ProcessIdentity, RefusedProcess, WrongProcess
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 from chaos.run.inject.injection import Injection
 from tests.unit.run.fakes import FakeConnection, FakeJob, at_barrier, identity, planned
 

@@ -77,7 +77,7 @@ def scenario(path: Path, kind: str = "kill", ranks: int = 4) -> LoadedScenario:
 
 def test_what_it_carries_is_planned_and_what_it_needs_is_looked_for(tmp_path: Path) -> None:
     loaded = scenario(tmp_path)
-    assert plan_cell(loaded, loaded.cells[0], 1).mechanism == "TTP"
+    assert plan_cell(loaded, loaded.cells[0], 1).response.mechanism == "TTP"
     needs = needs_of_scenario(loaded.cells[0].scenario)
     (lacking,) = [one for one in probe(needs, Machine(reports=tmp_path)) if one.need == "rocket"]
     assert (lacking.ok, lacking.advice) == (False, "fuel it")

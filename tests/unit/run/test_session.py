@@ -45,7 +45,7 @@ def history(run: RunDirectory) -> HistoryWriter:
 @pytest.fixture
 def opened(run: RunDirectory, history: HistoryWriter) -> Open:
     """Open a session of the run."""
-    plan: Any = SimpleNamespace(ranks=2)  # a session keeps the rest of it for others
+    plan: Any = SimpleNamespace(layout=SimpleNamespace(ranks=2))  # a session keeps the rest of it for others
 
     def opened(ports: tuple[int, ...] = (), **job: Any) -> AbstractContextManager[Session]:
         checked: Plan = plan

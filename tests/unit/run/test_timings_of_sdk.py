@@ -21,15 +21,15 @@ def test_the_budgets_are_those_of_the_sdk(sdk: str, timings: str) -> None:
     loaded = load_scenario(SCENARIO, settings={}, names=known_names())
     cell = with_timings_of(sdk, loaded.cells[0])
     plan = plan_cell(loaded, cell)
-    assert plan.timings == timings
-    assert plan.budget.phases["detection"] == PROFILES[timings]["TTP"].phases["detection"]
+    assert plan.response.timings == timings
+    assert plan.response.budget.phases["detection"] == PROFILES[timings]["TTP"].phases["detection"]
 
 
 @pytest.mark.parametrize(("name", "seconds"), [("kill-rank", 30.0), ("strategy-dump", 60.0)])
 def test_with_an_agent_the_vendors_controller_waits_for_it_before_it_ends_the_ranks(name: str, seconds: float) -> None:
     loaded = load_scenario(shipped(name), settings={}, names=known_names())
-    assert plan_cell(loaded, with_timings_of("vendor", loaded.cells[0])).budget.phases["exit"] == seconds
-    fast = plan_cell(loaded, loaded.cells[0]).budget.phases["exit"]
+    assert plan_cell(loaded, with_timings_of("vendor", loaded.cells[0])).response.budget.phases["exit"] == seconds
+    fast = plan_cell(loaded, loaded.cells[0]).response.budget.phases["exit"]
     assert fast == PROFILES["fast"]["TTP"].phases["exit"]
 
 

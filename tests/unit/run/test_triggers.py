@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chaos.plan.model import PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.schedule import plain_trigger
 from chaos.run.inject.triggers import Known, armed_points, fires, log_texts, waiting_for
 from chaos.scenario.models.fault import Trigger

@@ -61,7 +61,7 @@ def test_a_recorded_run_that_is_not_green_any_more_is_no_base(tmp_path: Path, mo
 def test_only_a_green_run_of_its_own_scenario_can_be_recorded(tmp_path: Path) -> None:
     archive = tmp_path / "kept" / "base.zip"
     good, bad = good_run().write(tmp_path / "good"), spoilt().write(tmp_path / "bad")
-    name = good_run().plan.scenario
+    name = good_run().plan.identity.scenario
     with pytest.raises(NotRecorded, match=f"is a run of {name}, not of another"):
         record("another", good, archive)
     with pytest.raises(NotRecorded, match="is fail, and no base"):
@@ -87,5 +87,5 @@ def test_a_run_that_cannot_be_looked_at_as_a_whole_is_not_recorded(tmp_path: Pat
     run = good_run().write(tmp_path / "run")
     make_deep(run / "job" / "deep")
     with pytest.raises(NotRecorded, match="has more than 256 levels of directories below"):
-        record(good_run().plan.scenario, run, tmp_path / "kept" / "base.zip")
+        record(good_run().plan.identity.scenario, run, tmp_path / "kept" / "base.zip")
     assert list((tmp_path / "kept").iterdir()) == []

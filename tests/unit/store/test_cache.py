@@ -17,7 +17,8 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import DeadlineExpired, Patience
 from chaos.history.writer import HistoryWriter
 from chaos.plan import io
-from chaos.plan.model import Plan, PlannedFault
+from chaos.plan.model import Plan
+from chaos.plan.parts.fault import PlannedFault
 from chaos.store.baselines import BaselineError, copy_into, find_or_make, why_incomplete
 from chaos.store.directory import create_run
 from tests.kit.plans import plan_named

@@ -13,7 +13,7 @@ def test_a_good_recovery_passes(run: GoodRun, judged: Judge) -> None:
 
 
 def test_a_recovery_that_takes_too_long_fails(run: GoodRun, judged: Judge) -> None:
-    run.replan(budget=replace(run.plan.budget, total=11.8))
+    run.replan(budget=replace(run.plan.response.budget, total=11.8))
     assert said(judged(run), "recovery", "fail", "total ≤ 11.8 s | 11.830 s")
 
 

@@ -18,17 +18,20 @@ def test_what_is_left_out_comes_from_the_configuration(room: Room) -> None:
 
 
 def test_the_plan_tells_which_line_each_value_comes_from(room: Room) -> None:
-    told = room.plan().configured
+    told = room.plan().explanation.configured
     assert told["job.seed"] == "job.yaml:1: seed: 7"
     assert told["job.checkpoint_interval"] == "job.yaml:21: save_checkpoint_steps: 4"
     assert told["cluster.parallel.data_parallel"] == "job.yaml:14: parallel_config.data_parallel: 4"
     room.change("  sink_size: 1\n", "")
-    assert room.plan().configured["job.sink_size"] == "job.yaml leaves runner_config.sink_size out, which means 1"
+    assert (
+        room.plan().explanation.configured["job.sink_size"]
+        == "job.yaml leaves runner_config.sink_size out, which means 1"
+    )
 
 
 def test_what_both_write_may_agree(room: Room) -> None:
     room.change_scenario("steps: 12", "steps: 12\n  seed: 7\n  sink_size: 1")
-    assert "job.seed" not in room.plan().configured
+    assert "job.seed" not in room.plan().explanation.configured
 
 
 def test_what_both_write_differently_is_refused_with_both_lines(room: Room) -> None:

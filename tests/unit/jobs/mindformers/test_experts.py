@@ -52,17 +52,17 @@ model:
 
 def test_a_job_like_deepseek_v3_is_planned_with_the_ranks_that_hold_the_same_experts(room: Room) -> None:
     plan = spread(room, 16, 8, 32, 8).change("callbacks:", f"{DEEPSEEK}callbacks:").plan()
-    assert plan.mechanism == "TTP"
-    assert plan.replica_groups[:2] == ((0, 32, 64, 96), (1, 33, 65, 97))
-    assert plan.replica_groups[-1] == (927, 959, 991, 1023)
-    assert len(plan.replica_groups) == 256
+    assert plan.response.mechanism == "TTP"
+    assert plan.layout.replica_groups[:2] == ((0, 32, 64, 96), (1, 33, 65, 97))
+    assert plan.layout.replica_groups[-1] == (927, 959, 991, 1023)
+    assert len(plan.layout.replica_groups) == 256
     assert plan.checkpoint is not None
     assert plan.checkpoint.savers[:3] == (0, 33, 2)
     assert plan.checkpoint.entitled[33] == (33, 65, 97)
 
 
 def test_the_plan_names_the_copies_of_dense_weights_and_of_experts(room: Room) -> None:
-    reasons = spread(room, 8, 1, 4).plan().reasons
+    reasons = spread(room, 8, 1, 4).plan().explanation.reasons
     line = 1 + room.configuration.splitlines().index("  expert_parallel: 4")
     told = f"With expert_parallel 4 (job.yaml:{line}) dense weights have 8 copies, and whole experts have 2 copies"
     (remark,) = (reason for reason in reasons if reason.startswith(told))
@@ -76,13 +76,13 @@ def test_the_plan_names_the_copies_of_dense_weights_and_of_experts(room: Room) -
 def test_losing_both_copies_of_an_expert_is_no_recovery_though_dense_weights_are_left(room: Room) -> None:
     assert "every rank of replica group [1, 5] is lost" in killed(spread(room, 8, 1, 4), 1, 5).refused()
     plan = room.change_scenario("faults:", "expect: {checkpoint: none}\nfaults:").plan()
-    assert plan.mechanism == "none"
+    assert plan.response.mechanism == "none"
     assert plan.checkpoint is None
 
 
 def test_losing_one_copy_of_each_of_two_experts_is_recovered(room: Room) -> None:
     plan = killed(spread(room, 8, 1, 4), 1, 6).plan()
-    assert plan.mechanism == "TTP"
+    assert plan.response.mechanism == "TTP"
     assert plan.checkpoint is not None
     assert plan.checkpoint.savers == (0, 5, 2, 3)
 
@@ -112,7 +112,7 @@ def test_dense_weights_without_a_second_copy_are_refused_as_in_every_plan(room: 
 def test_a_legacy_model_has_the_layers_that_its_configuration_chooses(
     room: Room, moe: str, group: tuple[int, ...]
 ) -> None:
-    assert legacy(room, 8, 2, 4, moe).plan().replica_groups[0] == group
+    assert legacy(room, 8, 2, 4, moe).plan().layout.replica_groups[0] == group
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_layers_that_would_differ_in_their_replicas_are_refused_with_what_each_w
 
 def test_layers_that_agree_in_their_replicas_are_planned(room: Room) -> None:
     # Without model parallelism a sliced expert is whole.
-    assert legacy(room, 8, 1, 4, "expert_num: 8, use_gmm: True").plan().replica_groups[0] == (0, 4)
+    assert legacy(room, 8, 1, 4, "expert_num: 8, use_gmm: True").plan().layout.replica_groups[0] == (0, 4)
 
 
 def test_a_model_that_may_have_no_experts_is_refused_with_all_readings(room: Room) -> None:
@@ -150,7 +150,7 @@ def test_a_model_that_may_have_no_experts_is_refused_with_all_readings(room: Roo
 
 def test_optimizer_shards_take_copies_of_experts_too(room: Room) -> None:
     plan = spread(room, 8, 2, 4).change("parallel_config:", f"{SHARDED}parallel_config:").plan()
-    assert plan.replica_groups[0] == (0, 8)
+    assert plan.layout.replica_groups[0] == (0, 8)
     refused = room.change("expert_parallel: 4", "expert_parallel: 8").refused()
     assert "Dense weights have 4 copies, which is enough" in refused
     assert "whole experts have 1 copy" in refused
@@ -158,7 +158,7 @@ def test_optimizer_shards_take_copies_of_experts_too(room: Room) -> None:
 
 def test_optimizer_shards_leave_legacy_experts_whole_that_they_do_not_divide(room: Room) -> None:
     legacy(room, 8, 1, 4, "expert_num: 4").change("parallel_config:", f"{SHARDED}parallel_config:")
-    assert room.plan().replica_groups[0] == (0, 4)
+    assert room.plan().layout.replica_groups[0] == (0, 4)
     assert "sliced experts (moe.py) have 1 copy" in room.change("expert_num: 4", "expert_num: 8").refused()
 
 
@@ -178,7 +178,7 @@ def test_a_stage_that_may_have_no_experts_is_refused(room: Room) -> None:
 
 
 def test_stages_do_not_matter_where_experts_have_the_replicas_of_dense_weights(room: Room) -> None:
-    assert spread(room, 4, 4, 4, 2).plan().replica_groups[0] == (0, 4, 8, 12)
+    assert spread(room, 4, 4, 4, 2).plan().layout.replica_groups[0] == (0, 4, 8, 12)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_a_layout_that_is_not_known_is_refused_and_its_neighbour_is_not(
     room: Room, old: str, new: str, why: str
 ) -> None:
     spread(room, 8, 2, 4, more="  context_parallel: 2\n")
-    assert room.plan().replica_groups[0] == tuple(range(0, 32, 4))
+    assert room.plan().layout.replica_groups[0] == tuple(range(0, 32, 4))
     assert f"is not planned by this version: {why}" in room.change(old, new).refused()
 
 
@@ -221,15 +221,17 @@ def test_sets_that_overlap_leave_no_replica(room: Room) -> None:
 def test_without_a_mechanism_that_needs_replicas_only_what_is_sure_is_compared(room: Room) -> None:
     room.change_scenario("protection: [TTP]", "protection: []")
     plan = legacy(room, 8, 2, 4, "expert_num: 8, use_gmm: True").plan()
-    assert plan.replica_groups[0] == (0, 8)  # by moev3.py 4 and 12 hold the same, too
-    assert any("only ranks that hold the same state by every reading are compared" in text for text in plan.reasons)
+    assert plan.layout.replica_groups[0] == (0, 8)  # by moev3.py 4 and 12 hold the same, too
+    assert any(
+        "only ranks that hold the same state by every reading are compared" in text for text in plan.explanation.reasons
+    )
 
 
 @pytest.mark.parametrize("mode", ["0", "HYBRID_PARALLEL"])
 def test_a_mode_that_slices_nothing_spreads_no_experts(room: Room, mode: str) -> None:
     room.change_scenario("protection: [TTP]", "protection: []")
     plan = sized(room, 4, 1, 2).change("parallel_config:", f"parallel: {{parallel_mode: {mode}}}\nparallel_config:")
-    assert not any("experts" in reason for reason in plan.plan().reasons)
+    assert not any("experts" in reason for reason in plan.plan().explanation.reasons)
 
 
 @pytest.mark.parametrize(

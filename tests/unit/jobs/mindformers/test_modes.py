@@ -57,14 +57,14 @@ def test_a_parallel_mode_that_there_is_not_is_refused(room: Room, mode: str) -> 
 @pytest.mark.parametrize("mode", ["1", "SEMI_AUTO_PARALLEL", "2", "AUTO_PARALLEL"])
 def test_in_these_modes_the_sizes_count(room: Room, mode: str) -> None:
     room.change("data_parallel: 4\n  model_parallel: 1", "data_parallel: 2\n  model_parallel: 2")
-    assert in_mode(room, mode).plan().replica_groups == ((0, 2), (1, 3))
+    assert in_mode(room, mode).plan().layout.replica_groups == ((0, 2), (1, 3))
 
 
 @pytest.mark.parametrize("mode", ["3", "HYBRID_PARALLEL"])
 def test_in_hybrid_mode_mindformers_sets_all_sizes_to_1(room: Room, mode: str) -> None:
     room.change("data_parallel: 4\n  model_parallel: 1", "data_parallel: 2\n  model_parallel: 2")
     room.change_scenario("name: example", "name: example\ncluster: {ranks: 4}")
-    assert in_mode(room, mode).plan().replica_groups == ((0, 1, 2, 3),)
+    assert in_mode(room, mode).plan().layout.replica_groups == ((0, 1, 2, 3),)
 
 
 def test_tre_works_in_graph_mode_only(room: Room) -> None:
@@ -81,16 +81,16 @@ def test_a_checkpoint_that_is_due_within_a_sink_is_saved_at_its_end(
     room.change("sink_size: 1", f"sink_size: {sink}").change("steps: 4", f"steps: {steps}")
     room.change_scenario("[TTP]", "[]")
     plan = room.plan()
-    assert plan.checkpoint_interval == interval
+    assert plan.training.checkpoint_interval == interval
     told = f"job.yaml:21: save_checkpoint_steps: {steps}"
     if interval != steps:
         told += f" (every {interval} steps, at the end of a sink of {sink})"
-    assert plan.configured["job.checkpoint_interval"] == told
+    assert plan.explanation.configured["job.checkpoint_interval"] == told
 
 
 def test_without_sinks_a_checkpoint_is_saved_when_it_is_due(room: Room) -> None:
     room.change("sink_mode: True\n  sink_size: 1", "sink_mode: False\n  sink_size: 2").change("steps: 4", "steps: 3")
-    assert room.change_scenario("[TTP]", "[]").plan().checkpoint_interval == 3
+    assert room.change_scenario("[TTP]", "[]").plan().training.checkpoint_interval == 3
 
 
 def test_a_default_is_refused_at_the_line_of_the_switch_that_makes_it_count(room: Room) -> None:

@@ -37,7 +37,7 @@ def _set(room: Room, key: str, written: str, *, over: bool) -> Room:
 def test_a_layout_of_null_is_the_new_one(room: Room, version: str, written: str, layout: str, over: bool) -> None:
     room.checkout(version)
     plan = _set(room, "use_legacy_format", written, over=over).plan()
-    assert plan.configured["checkpoint layout"].lower().endswith(f"use_legacy_format: {layout}".lower())
+    assert plan.explanation.configured["checkpoint layout"].lower().endswith(f"use_legacy_format: {layout}".lower())
     assert plan.checkpoint is not None
     assert bool(plan.checkpoint.files) == ("legacy" in layout.split("_")[-1])
 
@@ -45,7 +45,7 @@ def test_a_layout_of_null_is_the_new_one(room: Room, version: str, written: str,
 @pytest.mark.parametrize("written", ["null", "0", "False"])
 def test_the_callback_of_1_7_reads_null_and_0_too(room: Room, written: str) -> None:
     room.checkout("1.7.0").change("    prefix", f"    use_legacy_format: {written}\n    prefix")
-    assert room.plan().configured["checkpoint layout"] == f"job.yaml:20: use_legacy_format: {written} (new)"
+    assert room.plan().explanation.configured["checkpoint layout"] == f"job.yaml:20: use_legacy_format: {written} (new)"
 
 
 @pytest.mark.parametrize("over", [False, True])

@@ -436,7 +436,7 @@ def test_a_ranks_files_are_lost_in_the_legacy_layout_only(room: Room) -> None:
     head, _, _ = room.scenario.partition("  - kind: kill")
     room.scenario = f"{head}{LOSE}".replace(PROTECTION, "protection: []")
     plan = room.plan()
-    assert plan.restore is not None and plan.restore.step is None
+    assert plan.resume.restore is not None and plan.resume.restore.step is None
     room.configuration += "use_legacy_format: False\n"
     assert "saves the files of all ranks in one directory for each step" in room.refused()
 
@@ -467,7 +467,7 @@ def test_what_a_lost_record_means_is_told_by_the_documents_of_the_jobs_version(
     room.scenario = f"{head}{RECORDS}".replace(PROTECTION, "protection: []")
     room.change_scenario("steps: 12", "steps: 12\n  checkout: checkout")
     plan = room.plan()
-    assert plan.restore is not None and plan.restore.step == step
+    assert plan.resume.restore is not None and plan.resume.restore.step == step
 
 
 def test_an_empty_checkpoint_is_a_fresh_start_from_2_1_on_only(room: Room, tmp_path: Path) -> None:
@@ -494,7 +494,7 @@ def test_damage_that_needs_an_older_save_is_refused_where_one_is_kept(room: Room
         return
     assert "needs a checkpoint before the newest one, and this job keeps 1" in room.refused()
     room.change("keep_checkpoint_max: 1", "keep_checkpoint_max: 2")
-    assert room.plan().resume_step == 5
+    assert room.plan().resume.resume_step == 5
 
 
 @pytest.mark.parametrize(

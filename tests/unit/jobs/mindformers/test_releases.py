@@ -98,8 +98,8 @@ def test_a_version_without_a_number_has_no_mechanism(room: Room) -> None:
     assert "MindFormers 1.0 does nothing for TTP" in room.change("type: CheckpointMonitor", old).checkout("").refused()
     room.change_scenario("[TTP]", "[]")
     plan = room.plan()
-    assert plan.checkpoint_interval == 4
-    assert plan.configured["checkpoint prefix"] == "job.yaml:20: prefix: tiny"
+    assert plan.training.checkpoint_interval == 4
+    assert plan.explanation.configured["checkpoint prefix"] == "job.yaml:20: prefix: tiny"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_version_without_a_number_has_no_mechanism(room: Room) -> None:
 )
 def test_the_callback_that_saves_has_the_name_of_its_version(room: Room, version: str, name: str, saves: bool) -> None:
     room.change("type: CheckpointMonitor", f"type: {name}").change_scenario("[TTP]", "[]").checkout(version)
-    assert ("checkpoint prefix" in room.plan().configured) == saves
+    assert ("checkpoint prefix" in room.plan().explanation.configured) == saves
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_the_callback_that_saves_is_looked_for_in_the_sources(
     callbacks.parent.mkdir(parents=True)
     callbacks.write_text(f"class Other:\n    pass\n\n\nclass {name}(ModelCheckpoint):\n    pass\n")
     assert release_of(room.path / "checkout").version == taken
-    assert ("checkpoint prefix" in room.plan().configured) == (other == name)
+    assert ("checkpoint prefix" in room.plan().explanation.configured) == (other == name)
 
 
 def test_sources_without_a_number_and_a_template_know_one_layout(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ CONTEXT = "context:\n"
 
 
 def remarks(room: Room) -> list[str]:
-    return [reason for reason in room.plan().reasons if WATCHDOG in reason]
+    return [reason for reason in room.plan().explanation.reasons if WATCHDOG in reason]
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ def test_another_choice_than_that_of_the_records_is_refused_where_the_job_is_res
     room: Room, key: str, words: str
 ) -> None:
     resuming(room).checkout("1.8.0")
-    assert room.plan().resume_step == 5
+    assert room.plan().resume.resume_step == 5
     room.configuration += key
     told = room.refused()
     assert told.startswith(f"job.yaml:24:1: {words}")
@@ -56,11 +56,11 @@ def test_another_choice_than_that_of_the_records_is_refused_where_the_job_is_res
 
 def test_files_by_their_times_count_only_where_no_strategy_chooses(room: Room) -> None:
     room.configuration += LATEST
-    assert room.plan().resumes
+    assert room.plan().resume.resumes
     room.configuration += "remove_redundancy: True\n"
     assert "whatever is recorded" in room.refused()
     room.configuration += "use_legacy_format: False\n"
-    assert room.checkout("2.1.0").plan().resumes
+    assert room.checkout("2.1.0").plan().resume.resumes
 
 
 def test_health_of_checkpoints_is_known_from_1_6_on(room: Room) -> None:
@@ -87,7 +87,7 @@ def test_in_the_new_layout_of_2_1_a_threshold_chooses_what_is_gone_on_from(
             "a resume then goes on from the newest checkpoint that MindFormers has marked as healthy" in room.refused()
         )
     else:
-        assert room.plan().resumes
+        assert room.plan().resume.resumes
 
 
 @pytest.mark.parametrize(("layout", "refused"), [("use_legacy_format: False\n", True), ("", False)])

@@ -1,12 +1,31 @@
-"""What the job has to make a recovery shorter, and what is compared because of it."""
+"""What the job has to make a recovery shorter."""
 
 from __future__ import annotations
 
-from chaos.plan.model import Aids, Comparison
+from dataclasses import dataclass
+
 from chaos.scenario.models.scenario import Scenario
 
 WATCHDOG_POLL_SECONDS = 2.0
 """How often MindSpore's watchdog looks for communication errors, before it is scaled."""
+
+
+@dataclass(frozen=True)
+class Aids:
+    """What the job has to make a recovery shorter; each is off by default, as a rehearsal has it.
+
+    ``watchdog`` is None where the job's collectives have no timeout that is looked at. ``exec_timeout`` and ``poll``
+    are the collective's timeout and the watchdog's poll in seconds, scaled by ``time_scale``.
+    """
+
+    watchdog: bool | None = None
+    exec_timeout: float | None = None
+    poll: float | None = None
+    time_scale: float | None = None
+    asynchronous_saving: bool = False
+    memory: bool = False
+    graph: bool = False
+    compile_cache: bool = False
 
 
 def plan_aids(scenario: Scenario) -> Aids:
@@ -22,9 +41,3 @@ def plan_aids(scenario: Scenario) -> Aids:
         graph=job.graph,
         compile_cache=job.compile_cache,
     )
-
-
-def plan_comparison(scenario: Scenario) -> Comparison | None:
-    """What is compared with the other cell, None where the scenario compares nothing."""
-    compare = scenario.compare
-    return None if compare is None else Comparison(compare.axis, dict(compare.at_most))

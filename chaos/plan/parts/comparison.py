@@ -1,0 +1,24 @@
+"""What is judged between the run and that of another cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chaos.scenario.models.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is judged between this run and the one whose cell differs in ``axis`` alone.
+
+    ``at_most`` maps a measure to the largest share of the first cell's that the second may have.
+    """
+
+    axis: str
+    at_most: dict[str, float]
+
+
+def plan_comparison(scenario: Scenario) -> Comparison | None:
+    """What is compared with the other cell, None where the scenario compares nothing."""
+    compare = scenario.compare
+    return None if compare is None else Comparison(compare.axis, dict(compare.at_most))

@@ -1,0 +1,27 @@
+"""Why the plan expects what it expects, and where that is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from chaos.plan.source import Source
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What each expectation follows from.
+
+    ``reasons`` explains each derived expectation in a sentence. ``lines`` maps an expectation ("checkpoint.step",
+    "mechanism", "repair", "recovery.detection", …) to the line of the scenario file that wrote it or, where the plan
+    filled it in, to the line that it follows from. ``configured`` tells for each value that the job's own files decide,
+    by its key in a scenario or by its name, what it is and where it stands.
+    """
+
+    reasons: tuple[str, ...] = ()
+    lines: dict[str, int] = field(default_factory=dict)
+    configured: dict[str, str] = field(default_factory=dict)
+
+
+def configured_of(source: Source) -> dict[str, str]:
+    """The values that the job's own files decide, each with what it is and where it stands."""
+    return {name: str(origin) for name, origin in {**source.origins, **source.facts}.items()}

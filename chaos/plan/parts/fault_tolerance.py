@@ -1,0 +1,41 @@
+"""What the planned job is protected by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from chaos.plan.parts.recovery_options import Aids, plan_aids
+from chaos.scenario.models.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Watch:
+    """The watch over the global norm: its threshold, and steps that the record of an earlier run lists already."""
+
+    threshold: float
+    recorded: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class FaultTolerance:
+    """What is switched on in the job.
+
+    ``protection`` names the mechanisms. ``strategies`` are those that the cluster's agent may choose of, empty where
+    there is no agent. ``watch`` is None where nobody watches the global norm.
+    """
+
+    protection: tuple[str, ...]
+    strategies: tuple[str, ...] = ()
+    aids: Aids = field(default_factory=Aids)
+    watch: Watch | None = None
+
+
+def plan_fault_tolerance(scenario: Scenario) -> FaultTolerance:
+    """What the scenario switches on."""
+    job = scenario.job
+    return FaultTolerance(
+        protection=job.protection,
+        strategies=job.strategies if job.agent else (),
+        aids=plan_aids(scenario),
+        watch=None if job.tre is None else Watch(job.tre.threshold, job.tre.recorded),
+    )

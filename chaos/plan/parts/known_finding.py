@@ -1,0 +1,34 @@
+"""The finding by which the run may fail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chaos.scenario.models.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class KnownFinding:
+    """The finding that the scenario shows, None where it shows none.
+
+    ``failing`` are the checks in which the run may fail by ``finding``. It holds with ``finding_sdk`` only, if given,
+    and in every run unless ``finding_always`` is false; with the vendor's SDK ``failing_with_vendor`` may fail, too.
+    """
+
+    finding: str | None
+    failing: tuple[str, ...] = ()
+    finding_sdk: str | None = None
+    finding_always: bool = True
+    failing_with_vendor: tuple[str, ...] = ()
+
+
+def plan_known_finding(scenario: Scenario) -> KnownFinding:
+    """The finding that the scenario says it shows."""
+    known = scenario.known
+    return KnownFinding(
+        finding=None if known is None else known.id,
+        failing=scenario.failing,
+        finding_sdk=None if known is None else known.sdk,
+        finding_always=known is None or known.always,
+        failing_with_vendor=() if known is None else known.with_vendor,
+    )

@@ -1,0 +1,43 @@
+"""The steps that the planned job trains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chaos.plan.traits import JobTraits
+from chaos.scenario.models import job
+from chaos.scenario.models.scenario import Scenario
+
+MOST_STEPS_PER_UPDATE = job.MOST_STEPS_PER_UPDATE
+
+
+@dataclass(frozen=True)
+class Training:
+    """The job's seed and steps, and what it records of them.
+
+    ``sink_size`` is how many steps may be recorded as one. ``steps_per_update`` is how many steps come to one update of
+    the optimizer; None in plans of earlier versions, which took every step for one. ``checkpoint_interval`` is None
+    where no periodic checkpoint is saved. ``gradients``: the ranks record their reduced gradients.
+    """
+
+    seed: int
+    last_step: int
+    steps_per_epoch: int
+    steps_per_update: int | None = None
+    sink_size: int = 1
+    checkpoint_interval: int | None = None
+    gradients: bool = True
+
+
+def plan_training(scenario: Scenario, traits: JobTraits) -> Training:
+    """The training that the scenario asks for."""
+    asked = scenario.job
+    return Training(
+        seed=asked.seed,
+        last_step=asked.steps,
+        steps_per_epoch=asked.steps_per_epoch or asked.steps,
+        steps_per_update=asked.steps_per_update or 1,
+        sink_size=asked.sink_size,
+        checkpoint_interval=asked.checkpoint_interval,
+        gradients=traits.gradients,
+    )
