@@ -15,7 +15,7 @@ from chaos.machine.running.directories import FileKey
 from chaos.machine.running.outputs import Output, outputs_of, teed_outputs_of
 from chaos.machine.running.running import JobProcess
 from chaos.observe.logs.log_event import LogEvent
-from chaos.observe.logs.reader import LogReader
+from chaos.observe.logs.log_reader import LogReader
 from chaos.observe.logs.tail import LogTail
 from chaos.observe.logs.ttp.log import CHATTER
 

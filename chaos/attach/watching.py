@@ -18,7 +18,7 @@ from chaos.machine.running.adopted import AdoptedJob
 from chaos.machine.running.directories import FileKey, key_of
 from chaos.machine.running.running import JobProcess, RunningJob, Survey, survey
 from chaos.observe.logs.log_event import LogEvent
-from chaos.observe.logs.reader import LogReader
+from chaos.observe.logs.log_reader import LogReader
 
 GRACE_SECONDS = 30.0
 """How long no rank may be there before a job without a launcher has ended: whoever has started it may do so again."""

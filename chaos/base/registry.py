@@ -159,6 +159,13 @@ class Registry:
                 f"the {self.noun} {name!r} is registered as {point.value}, which cannot be loaded: {error}; {REINSTALL}"
             ) from error
 
+    def misfit(self, name: str, base: str) -> RegistryError:
+        """The error that the object called ``name`` does not derive from the class ``base``, which it has to."""
+        return RegistryError(
+            f"the {self.noun} {name!r} is registered as {self.points[name].value}, which does not derive from {base}, "
+            "as it has to (docs/extending.md)"
+        )
+
     def _unknown(self, name: str) -> str:
         text = f"unknown {self.noun} {name!r}"
         if broken := [str(error) for error in self._of_families if isinstance(error, Exception)]:

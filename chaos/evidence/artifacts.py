@@ -20,10 +20,11 @@ from chaos.observe.checkpoints.layout import DIGESTED, FoundCheckpoint, find_che
 from chaos.observe.checkpoints.saved_state import SavedState, read_saved_state
 from chaos.observe.logs.device_log import DeviceLogReader
 from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.log_reader import LogReader
 from chaos.observe.logs.losses.loss_columns import LossColumns, LossScanner
 from chaos.observe.logs.losses.other_losses import read_losses
 from chaos.observe.logs.mindspore_log import MindSporeLogReader
-from chaos.observe.logs.reader import LogReader, read_log
+from chaos.observe.logs.reader import read_log
 from chaos.observe.logs.registered import other_readers
 from chaos.observe.logs.ttp.log import TtpLogReader
 

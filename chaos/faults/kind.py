@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chaos.base import registry as registries
-from chaos.base.registry import RegistryError
 from chaos.history.ledger import UndoStep
 from chaos.machine.ascend.machine import RankMachine, ThisMachine
 from chaos.machine.job.protocol import Job
@@ -152,10 +151,7 @@ def fault_kind(name: str) -> FaultKind:
     members = registries.registry("faults")
     kind = members.load(name)
     if not isinstance(kind, FaultKind):
-        raise RegistryError(
-            f"the fault kind {name!r} is registered as {members.points[name].value}, which is no FaultKind: "
-            "its class has to derive from chaos.faults.kind.FaultKind (docs/extending.md)"
-        )
+        raise members.misfit(name, "chaos.faults.kind.FaultKind")
     return kind
 
 

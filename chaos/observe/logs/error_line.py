@@ -9,15 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import tzinfo
 from typing import Any
 
 from chaos.observe.logs.device_log import DeviceLogReader
 from chaos.observe.logs.framework_prefix import match_mindformers, split_prefix
 from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.log_reader import LogReader
 from chaos.observe.logs.taskd_log import TaskdLogReader
 from chaos.observe.logs.ttp.log import TtpLogReader
-from chaos.observe.logs.wall_time import WallTime
 
 LONGEST = 400
 """Characters of a message that are kept."""
@@ -57,7 +56,7 @@ class ErrorLine:
     fields: dict[str, Any] = field(default_factory=dict)
 
 
-class ErrorLineReader:
+class ErrorLineReader(LogReader):
     """Lines of level ERROR or above that no other reader knows: ``mindspore.error``, ``taskd.error``, ``other.error``.
 
     The fields are ``level``, the message ``text`` and, where the line tells them, ``place_text`` in the source and the
@@ -67,9 +66,6 @@ class ErrorLineReader:
     name = "errors"
     own_rank = True
     asked_last = True
-
-    def __init__(self, tz: tzinfo | None = None) -> None:
-        self._wall = WallTime(tz)
 
     def recognises(self, first_lines: Sequence[str]) -> bool:
         """Never: it says nothing of whose log it is."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import tzinfo
 
 from chaos.observe.logs.framework_prefix import match_mindformers, time_of
 from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.log_reader import LogReader
 from chaos.observe.logs.losses.step_fields import bar_fields, step_fields
 from chaos.observe.logs.losses.training_line import TrainingLine, decimals, read_training_line, step_of_line
 from chaos.observe.logs.patterns import find_event, known
-from chaos.observe.logs.wall_time import WallTime
 
 STEP = "train.step"
 PROGRESS = "train.progress"
@@ -208,7 +207,7 @@ MESSAGES = _TABLE
 """What stands behind the prefix of a line."""
 
 
-class MindFormersLogReader:
+class MindFormersLogReader(LogReader):
     """Lines of MindFormers 1.x and 2.x. ``tz`` is the zone of the times in the log, None the local one.
 
     ``train.step`` is the line of a step: its ``step`` counts over the whole job, ``loss_text`` is as printed, ``loss``
@@ -221,9 +220,6 @@ class MindFormersLogReader:
 
     name = "mindformers"
     own_rank = True
-
-    def __init__(self, tz: tzinfo | None = None) -> None:
-        self._wall = WallTime(tz)
 
     def recognises(self, first_lines: Sequence[str]) -> bool:
         """Whether MindFormers' own prefix is among the lines."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import tzinfo
 
 from chaos.observe.logs.device_log import of_framework
 from chaos.observe.logs.framework_prefix import has_prefix, split_prefix
 from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.log_reader import LogReader
 from chaos.observe.logs.patterns import Known, find_event, known
 from chaos.observe.logs.refusals import REFUSALS
-from chaos.observe.logs.wall_time import WallTime
 
 _LOSS = "train.loss"
 # A message begins where the prefix ends, or behind the function that MindSpore's C++ puts there. An error also ends a
@@ -232,7 +231,7 @@ _TABLE = (
 )
 
 
-class MindSporeLogReader:
+class MindSporeLogReader(LogReader):
     """Lines of a worker's log. ``tz`` is the zone of the times in the log, None the local one.
 
     What such a line says of a device has the kinds of the device's own logs (``device.*``).
@@ -242,9 +241,6 @@ class MindSporeLogReader:
 
     name = "mindspore"
     own_rank = True
-
-    def __init__(self, tz: tzinfo | None = None) -> None:
-        self._wall = WallTime(tz)
 
     def recognises(self, first_lines: Sequence[str]) -> bool:
         """Whether the framework's prefix or a loss is among the lines."""

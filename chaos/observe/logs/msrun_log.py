@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import tzinfo
 
 from chaos.observe.logs.framework_prefix import split_prefix
 from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.log_reader import LogReader
 from chaos.observe.logs.patterns import find_event, known
-from chaos.observe.logs.wall_time import WallTime
 
 NODE_RANK = "cluster.node_rank"
 """In which a process tells the rank that the cluster has given it."""
@@ -81,16 +80,13 @@ _TABLE = (
 )
 
 
-class MsrunLogReader:
+class MsrunLogReader(LogReader):
     """Lines of msrun and of the cluster it builds: ``msrun.*`` and ``cluster.*``.
 
     ``tz`` is the zone of the times in the log, None the local one.
     """
 
     name = "msrun"
-
-    def __init__(self, tz: tzinfo | None = None) -> None:
-        self._wall = WallTime(tz)
 
     def recognises(self, first_lines: Sequence[str]) -> bool:
         """Whether msrun's or the scheduler's own lines are among them."""

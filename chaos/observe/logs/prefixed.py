@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
-from datetime import tzinfo
 from typing import ClassVar
 
 from chaos.observe.logs.log_event import LogEvent
-from chaos.observe.logs.wall_time import WallTime
+from chaos.observe.logs.log_reader import LogReader
 
 
-class PrefixedReader(ABC):
+class PrefixedReader(LogReader):
     """A reader of lines with the prefix ``prefix``. ``tz`` is the zone of the times in the log, None the local one."""
 
     prefix: ClassVar[re.Pattern[str]]
-
-    def __init__(self, tz: tzinfo | None = None) -> None:
-        self._wall = WallTime(tz)
 
     def recognises(self, first_lines: Sequence[str]) -> bool:
         """Whether any of the lines has this log's prefix."""

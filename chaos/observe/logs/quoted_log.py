@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import tzinfo
 
 from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.log_reader import LogReader
 from chaos.observe.logs.losses.training_line import read_training_line
 from chaos.observe.logs.mindformers_log import MESSAGES
 from chaos.observe.logs.patterns import find_event
@@ -28,15 +28,12 @@ _OTHER = re.compile(
 _HEAD = re.compile(r"(?:(?!: )[\w:,\[\] -]){0,60}")
 
 
-class QuotedLogReader:
+class QuotedLogReader(LogReader):
     """Messages of MindFormers and MindIO TFT without a prefix, with the kinds that they have with one."""
 
     name = "quoted"
     own_rank = True
     only_when_chosen = True
-
-    def __init__(self, tz: tzinfo | None = None) -> None:
-        del tz  # such a line has no time
 
     def recognises(self, first_lines: Sequence[str]) -> bool:
         """Whether such a line is among them, or that of a step."""

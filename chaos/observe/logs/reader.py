@@ -1,4 +1,4 @@
-"""Log readers: what one is, which one a file needs, and reading a file with them."""
+"""Log readers: which one a file needs, and reading a file with them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from pathlib import Path
-from typing import Protocol
 
 from chaos.base.plain_files import open_plain
 from chaos.observe.logs.device_log import DeviceLogReader
@@ -16,6 +15,7 @@ from chaos.observe.logs.error_line import ErrorLineReader
 from chaos.observe.logs.launcher_prefix import Unprefixed, strip_launcher
 from chaos.observe.logs.lines import LINE_LIMIT, LineSplitter
 from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.log_reader import LogReader
 from chaos.observe.logs.mindformers_log import PROGRESS, STEP, MindFormersLogReader
 from chaos.observe.logs.mindspore_log import MindSporeLogReader
 from chaos.observe.logs.msrun_log import NODE_RANK, MsrunLogReader
@@ -31,26 +31,6 @@ _PID_SUFFIX = re.compile(r"\.log\.(\d{1,10})$")
 _TURNED_OVER = re.compile(r"(?:debug|info|warning|error|worker_\d{1,9}(?:\.before-\d{1,9})?|scheduler)\.log\.\d{1,9}")
 _RANK_NAME = re.compile(r"worker_(\d{1,9})(?:\.before-\d{1,9})?\.log(?:\.\d{1,9})?")
 _RANK_DIRECTORY = re.compile(r"rank_(\d{1,9})")
-
-
-class LogReader(Protocol):
-    """Reads the lines of one program. Readers of other packages come from the entry point group ``chaos.readers``.
-
-    One that reads what a rank says of itself may have ``own_rank = True``: then an event that names no rank gets that
-    of the file, if its name tells one. One that knows lines which mean nothing in another log may have
-    ``only_when_chosen = True``: it is chosen after all others, and read nothing with where another is. One that takes
-    whatever others leave has ``asked_last = True``.
-    """
-
-    @property
-    def name(self) -> str:
-        """Its name in the registry."""
-
-    def recognises(self, first_lines: Sequence[str]) -> bool:
-        """Whether a log that begins with these lines is of the program's."""
-
-    def read(self, line: str) -> LogEvent | None:
-        """The event of one line without its line feed, None when the line says nothing that is known."""
 
 
 @dataclass
@@ -91,21 +71,14 @@ def built_in_readers(tz: tzinfo | None = None) -> list[LogReader]:
 def choose_reader(first_lines: Sequence[str], readers: Sequence[LogReader]) -> LogReader | None:
     """The first reader that recognises the content, or None. The name of a file decides nothing."""
     first_lines = [split_records(strip_launcher(line).text)[-1] for line in first_lines]
-    return next((reader for reader in sorted(readers, key=_only_when_chosen) if reader.recognises(first_lines)), None)
+    ordered = sorted(readers, key=lambda reader: reader.only_when_chosen)
+    return next((reader for reader in ordered if reader.recognises(first_lines)), None)
 
 
 def in_order(first: LogReader | None, readers: Sequence[LogReader]) -> list[LogReader]:
     """The readers that a log is read with, in the order in which they are asked. ``first`` is the one chosen."""
-    others = [reader for reader in readers if reader is not first and not _only_when_chosen(reader)]
-    return [*([] if first is None else [first]), *sorted(others, key=_asked_last)]
-
-
-def _only_when_chosen(reader: LogReader) -> bool:
-    return bool(getattr(reader, "only_when_chosen", False))
-
-
-def _asked_last(reader: LogReader) -> bool:
-    return bool(getattr(reader, "asked_last", False))
+    others = [reader for reader in readers if reader is not first and not reader.only_when_chosen]
+    return [*([] if first is None else [first]), *sorted(others, key=lambda reader: reader.asked_last)]
 
 
 def read_log(
@@ -206,7 +179,7 @@ def _read_records(readers: Sequence[LogReader], line: str) -> list[tuple[LogEven
     if not before:
         only = _read(readers, line)
         return [] if only is None else [only]
-    knowing = [reader for reader in readers if not _asked_last(reader)]
+    knowing = [reader for reader in readers if not reader.asked_last]
     found = [_read(knowing, part) for part in (*before, last)]
     for index, part in enumerate(before):
         if (one := found[index]) is not None and one[0].kind == STEP:
@@ -214,7 +187,7 @@ def _read_records(readers: Sequence[LogReader], line: str) -> list[tuple[LogEven
     whole = None if any(found) else _read(knowing, line)
     if whole is not None and whole[0].kind not in (STEP, PROGRESS):
         return [whole]
-    left = [reader for reader in readers if _asked_last(reader)]
+    left = [reader for reader in readers if reader.asked_last]
     every = (one or _read(left, part) for one, part in zip(found, (*before, last), strict=True))
     return [one for one in every if one is not None]
 
@@ -223,7 +196,7 @@ def _read(readers: Sequence[LogReader], line: str) -> tuple[LogEvent, bool] | No
     for reader in readers:
         event = reader.read(line)
         if event is not None:
-            return event, bool(getattr(reader, "own_rank", False))
+            return event, reader.own_rank
     return None
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import tzinfo
 
 from chaos.base.registry import registry
-from chaos.observe.logs.reader import LogReader, built_in_readers
+from chaos.observe.logs.log_reader import LogReader
+from chaos.observe.logs.reader import built_in_readers
 
 
 def registered_readers(tz: tzinfo | None = None) -> list[LogReader]:
@@ -19,7 +20,15 @@ def registered_readers(tz: tzinfo | None = None) -> list[LogReader]:
 def other_readers(tz: tzinfo | None = None) -> list[LogReader]:
     """Those of other packages, which are called with ``tz`` as those of this package are.
 
-    Raises chaos.base.registry.RegistryError when one cannot be loaded.
+    Raises chaos.base.registry.RegistryError when one cannot be loaded, or is no LogReader.
     """
     known = {reader.name for reader in built_in_readers(tz)}
-    return [registry("readers").load(name)(tz) for name in registry("readers").names() if name not in known]
+    return [_reader(name, tz) for name in registry("readers").names() if name not in known]
+
+
+def _reader(name: str, tz: tzinfo | None) -> LogReader:
+    members = registry("readers")
+    reader = members.load(name)(tz)
+    if not isinstance(reader, LogReader):
+        raise members.misfit(name, "chaos.observe.logs.log_reader.LogReader")
+    return reader

@@ -8,7 +8,8 @@ from typing import BinaryIO
 
 from chaos.observe.logs.lines import LineSplitter
 from chaos.observe.logs.log_event import LogEvent
-from chaos.observe.logs.reader import LogReader, choose_reader, in_order, read_line
+from chaos.observe.logs.log_reader import LogReader
+from chaos.observe.logs.reader import choose_reader, in_order, read_line
 
 BACK = 256 << 10
 """Bytes at the end of a log that are read when its following begins: enough for the last steps of any rank."""

@@ -23,5 +23,5 @@ def test_what_is_registered_as_one_and_is_none_is_refused(monkeypatch: pytest.Mo
     point = EntryPoint("odd", f"chaos.faults.signals.kill:{target}", "chaos.faults")
     known = Registry("chaos.faults", NOUNS["chaos.faults"], source=lambda group: [point])
     monkeypatch.setattr(registries, "registry", lambda group: known)
-    with pytest.raises(RegistryError, match=r"'odd' is registered as .* has to derive from .*FaultKind .*extending"):
+    with pytest.raises(RegistryError, match=r"'odd' is registered as .* does not derive from .*FaultKind, .*extending"):
         fault_kind("odd")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.log_reader import LogReader
 from chaos.observe.logs.reader import LogScan, built_in_readers, read_log
 from chaos.observe.logs.tail import LogTail
 
@@ -103,7 +104,7 @@ def test_both_records_of_a_line_are_read(tmp_path: Path) -> None:
 
 
 def test_a_reader_of_another_package_is_asked_before(tmp_path: Path) -> None:
-    class Mine:
+    class Mine(LogReader):
         name = "mine"
 
         def recognises(self, first_lines: Sequence[str]) -> bool:

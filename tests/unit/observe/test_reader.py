@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from chaos.observe.logs.lines import LineSplitter
 from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.log_reader import LogReader
 from chaos.observe.logs.reader import CHUNK, LogScan, built_in_readers, choose_reader, read_log
 from chaos.observe.logs.records import split_records
 
@@ -184,7 +185,7 @@ def test_the_parts_of_a_line_are_the_line(line: str) -> None:
 
 
 def test_a_reader_of_another_package_is_used_like_the_built_in_ones(tmp_path: Path) -> None:
-    class Mine:
+    class Mine(LogReader):
         name = "mine"
 
         def recognises(self, first_lines: Sequence[str]) -> bool:

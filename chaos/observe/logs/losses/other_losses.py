@@ -14,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.log_reader import LogReader
 from chaos.observe.logs.losses.loss_columns import NO_TIME, LossColumns
 from chaos.observe.logs.mindformers_log import STEP
-from chaos.observe.logs.reader import LogReader, LogScan, built_in_readers, read_log
+from chaos.observe.logs.reader import LogScan, built_in_readers, read_log
 
 EXACT = -1
 """Digits after the point of a loss whose reader does not tell them: it is compared as the number that it is."""
