@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 
 from chaos.checks.checkpoint import check as checkpoint
 from chaos.checks.consistency import check as consistency
@@ -12,6 +12,7 @@ from chaos.checks.hygiene import check as hygiene
 from chaos.checks.injection import check as injection
 from chaos.checks.loss import check as loss
 from chaos.checks.mechanism import check as mechanism
+from chaos.checks.names import added_checks
 from chaos.checks.recovery import check as recovery
 from chaos.checks.resume import check as resume
 from chaos.checks.run import check as run
@@ -22,9 +23,6 @@ from chaos.plan.model import Plan
 
 Check = Callable[[Plan, History, Artifacts], list[Finding]]
 """A check: pure, reads only what it is given."""
-
-GROUP = "chaos.checks"
-"""Entry point group by which another package adds a check."""
 
 PRECONDITIONS = (record.NAME, run.NAME, injection.NAME)
 """Checks that decide whether the others can blame anybody: a sound record, a finished run, the planned fault."""
@@ -49,6 +47,6 @@ def all_checks(points: Iterable[EntryPoint] | None = None) -> dict[str, Check | 
     ``points`` stands in for the installed entry points. A name of a built-in check cannot be taken.
     """
     found: dict[str, Check | EntryPoint] = dict(BUILT_IN)
-    for point in sorted(entry_points(group=GROUP) if points is None else points, key=lambda one: one.name):
+    for point in added_checks(points):
         found.setdefault(point.name, point)
     return found

@@ -14,8 +14,8 @@ from chaos.base.refusal import Refused
 from chaos.cli.paths import scenario_directories
 from chaos.platforms.kind import with_inventory
 from chaos.run.prepare.on_platform import on_platform
-from chaos.run.prepare.prepare import chosen_sdk, known_names, plan_cell
-from chaos.run.prepare.versions import with_timings_of
+from chaos.run.prepare.prepare import known_names, prepare
+from chaos.run.prepare.prepared import Prepared
 from chaos.scenario.errors import suggest
 from chaos.scenario.find import find_scenario, iter_scenarios
 from chaos.scenario.load import load_scenario
@@ -46,17 +46,17 @@ def load(
     return on_platform(load_scenario(path, settings=dict(settings or {}), names=names), platform, inventory)
 
 
-def refuse_impossible(pairs: Iterable[tuple[LoadedScenario, Cell]], sdk: str, draw_seed: int | None = None) -> None:
-    """Refuse a cell that cannot work before any other is started. ``sdk`` is the one that is asked for.
+def prepare_cells(
+    pairs: Iterable[tuple[LoadedScenario, Cell]], sdk: str, draw_seed: int | None = None
+) -> list[Prepared]:
+    """Plan all cells: one that cannot work is refused before any other is started. ``sdk`` is the one asked for.
 
-    Raises ScenarioError, and click.UsageError where the SDK is not there.
+    Raises ScenarioError, and click.UsageError where the SDK is not there or what a job reads cannot be read.
     """
-    for loaded, cell in pairs:
-        try:
-            chosen = chosen_sdk(sdk, cell.scenario)
-        except Refused as error:
-            raise click.UsageError(str(error)) from error
-        plan_cell(loaded, with_timings_of(chosen, cell), draw_seed)
+    try:
+        return [prepare(loaded, cell, sdk, draw_seed) for loaded, cell in pairs]
+    except Refused as error:
+        raise click.UsageError(str(error)) from error
 
 
 def named_files(texts: Sequence[str]) -> list[Path]:

@@ -13,6 +13,7 @@ from chaos.report.summary import CellOutcome, Summary
 from chaos.scenario.errors import ScenarioError
 
 if TYPE_CHECKING:
+    from chaos.run.prepare.prepared import Prepared
     from chaos.scenario.load import Cell, LoadedScenario
 
 
@@ -36,8 +37,8 @@ class Outcome(Protocol):
 
 
 def run_cells(
-    pairs: Sequence[tuple[LoadedScenario, Cell]],
-    run_one: Callable[[LoadedScenario, Cell], Outcome],
+    cells: Sequence[Prepared],
+    run_one: Callable[[Prepared], Outcome],
     *,
     started: str,
     clock: Callable[[], float],
@@ -50,12 +51,12 @@ def run_cells(
     ``started`` is the time of the call (ISO 8601), ``clock`` gives seconds. An exception of the harness becomes the
     cell's error, in the words of ``failed``. ``done`` is called with the summary so far after every cell.
     """
-    summary = Summary(started, (), tuple(label(*pair) for pair in pairs))
-    for loaded, cell in pairs:
+    summary = Summary(started, (), tuple(label(prepared.loaded, prepared.cell) for prepared in cells))
+    for prepared in cells:
         begun = clock()
-        scenario = cell.scenario.name
+        cell, scenario = prepared.cell, prepared.scenario.name
         try:
-            outcome = run_one(loaded, cell)
+            outcome = run_one(prepared)
         except KeyboardInterrupt:
             summary = replace(summary, interrupted=True)
             done(summary)

@@ -17,7 +17,7 @@ from chaos.checks.run.events import CHANGED
 from chaos.doctor import INTERFACE, OWN_AGENT, Machine, probe
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
-from chaos.jobs.kind import JobError, Simulated
+from chaos.jobs.kind import Simulated
 from chaos.machine.ascend.quarantine import node_name
 from chaos.machine.hand.client import HandLost
 from chaos.machine.job.protocol import Platform
@@ -41,14 +41,13 @@ from chaos.run.made_with import machine_facts, masked_values, own_code, recorded
 from chaos.run.open_files import refuse_too_few
 from chaos.run.prepare.inputs import InputChanged, Inputs
 from chaos.run.prepare.on_platform import named_platform, settings_of
-from chaos.run.prepare.prepare import plan_cell, prepare, unknown_releases
+from chaos.run.prepare.prepare import plan_cell, unknown_releases
 from chaos.run.prepare.prepared import Prepared
 from chaos.run.prepare.versions import sdk_named, versions
 from chaos.run.progress import Progress
 from chaos.run.session import Session, open_session
 from chaos.run.watch.host_incidents import noticing_mishaps
 from chaos.run.watch.quarantine import watching_quarantine
-from chaos.scenario.load import Cell, LoadedScenario
 from chaos.scenario.models.scenario import Expect, Scenario
 from chaos.store.baseline_key import baseline_key
 from chaos.store.baselines import BaselineError, copy_into, find_or_make, why_incomplete
@@ -70,9 +69,7 @@ class RunOptions:
     """
 
     reports: Path
-    draw_seed: int | None = None
     baseline: str | None = None
-    sdk: str = "auto"
     cores: int | None = None
     arguments: tuple[str, ...] = ()
 
@@ -86,15 +83,12 @@ class RunOutcome:
     interrupted: bool
 
 
-def run_cell(
-    loaded: LoadedScenario, cell: Cell, options: RunOptions, progress: Progress, *, clock: Clock = SYSTEM_CLOCK
-) -> RunOutcome:
+def run_cell(prepared: Prepared, options: RunOptions, progress: Progress, *, clock: Clock = SYSTEM_CLOCK) -> RunOutcome:
     """Run one cell and judge it.
 
-    Whatever ends the run, its processes are ended and its faults undone first. Raises ScenarioError for a scenario
-    that cannot work, and errors of the harness itself; what the job does wrong becomes the verdict.
+    Whatever ends the run, its processes are ended and its faults undone first. Raises Refused where this machine lacks
+    what it needs, and errors of the harness itself; what the job does wrong becomes the verdict.
     """
-    prepared = prepare(loaded, cell, options.sdk, options.draw_seed)
     plan = prepared.plan
     if options.baseline is not None:
         plan = replace(plan, equivalence=replace(plan.equivalence, baseline=options.baseline))
@@ -160,6 +154,8 @@ class _Runner:
         self._deadline = Deadline("run", scenario.deadlines.run, clock)
         self._versions = versions()
         self._digest_steps: tuple[int, ...] = ()
+        self._code = own_code()
+        self._planned = prepared.inputs
         self._inputs: Inputs | None = None
         self._changed: InputChanged | None = None
         self._taken: PortTaken | None = None
@@ -261,7 +257,7 @@ class _Runner:
             variables=masked_values(self._cell.values),
             cores=list(self._cores),
             machine=machine_facts(),
-            code=own_code(),
+            code=self._code,
             hosts=self._hosts(scenario),
         )
 
@@ -337,15 +333,9 @@ class _Runner:
         return {"unknown releases": owned.token}
 
     def _begun(self) -> Inputs:
-        """The job's inputs as they were when this was first asked for. Raises Refused where one cannot be read."""
+        """The job's inputs as they were when this was first asked for. Raises InputChanged where the plan is older."""
         if self._inputs is None:
-            directory = self._loaded.path.parent
-            # Of nodes that have an environment of their own nothing of this one comes to the job.
-            own = self._platform_kind.own_environment
-            try:
-                self._inputs = Inputs(self._kind, self._scenario, directory, {} if own else dict(os.environ))
-            except JobError as error:
-                raise Refused(str(error)) from error
+            self._inputs = self._planned.begin()
         return self._inputs
 
     def _still(self) -> bool:

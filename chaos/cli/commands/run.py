@@ -26,7 +26,7 @@ from chaos.cli.options import (
     set_option,
 )
 from chaos.cli.paths import find_run, make_reports
-from chaos.cli.scenarios import load, pick_cells, refuse_impossible
+from chaos.cli.scenarios import load, pick_cells, prepare_cells
 from chaos.report.summary import Summary, write_summary
 from chaos.run.cells import run_cells
 from chaos.run.prepare.prepare import fresh_seed
@@ -34,7 +34,8 @@ from chaos.scenario.pairs import pairs as compared
 
 if TYPE_CHECKING:
     from chaos.run.driver import RunOptions, RunOutcome
-    from chaos.scenario.load import Cell, LoadedScenario
+    from chaos.run.prepare.prepared import Prepared
+    from chaos.scenario.load import LoadedScenario
 
 
 @click.command("run", short_help="Run scenarios: start the job, inject the faults, judge.")
@@ -86,9 +87,8 @@ def command(
     130 interrupted. The worst cell decides.
     """
     loaded = [load(text, settings, platform, inventory) for text in scenarios]
-    pairs = pick_cells(loaded, cells)
     draw_seed = fresh_seed() if seed is None else seed
-    refuse_impossible(pairs, sdk, draw_seed)
+    cells_of_call = prepare_cells(pick_cells(loaded, cells), sdk, draw_seed)
     make_reports(reports)
 
     from chaos.run.driver import RunOptions
@@ -96,21 +96,21 @@ def command(
     if baseline not in (None, "auto", "none"):
         baseline = str(find_run(baseline, reports))
     settled = context.ensure_object(Settings)
-    options = RunOptions(reports.resolve(), draw_seed, baseline, sdk, cores, settled.arguments)
-    summary = _run(pairs, options, scenarios, keep_going=keep_going, as_json=as_json, debug=settled.debug)
+    options = RunOptions(reports.resolve(), baseline, cores, settled.arguments)
+    summary = _run(cells_of_call, options, scenarios, keep_going=keep_going, as_json=as_json, debug=settled.debug)
     summary = _with_comparisons(summary, loaded)
     saved = _save(summary, reports)
     settled.kept = f"the verdict, {summary.verdict}, is in {reports / 'summary.json'}"
     if as_json:
         echo_json(_with_results(summary))
-    elif len(pairs) > 1:
+    elif len(cells_of_call) > 1:
         _print_comparisons(summary)
         _print_summary(summary, reports)
     return _exit_code(summary) if saved else codes.HARNESS
 
 
 def _run(
-    pairs: Sequence[tuple[LoadedScenario, Cell]],
+    cells: Sequence[Prepared],
     options: RunOptions,
     scenarios: Sequence[str],
     *,
@@ -123,9 +123,9 @@ def _run(
     from chaos.cli.progress import open_progress
     from chaos.run.driver import run_cell
 
-    def run_one(scenario: LoadedScenario, cell: Cell) -> RunOutcome:
+    def run_one(cell: Prepared) -> RunOutcome:
         with open_progress(to_errors=as_json) as progress:
-            outcome = run_cell(scenario, cell, options, progress)
+            outcome = run_cell(cell, options, progress)
         if not as_json:
             _print_result(outcome)
         return outcome
@@ -142,7 +142,7 @@ def _run(
 
     with ended_like_ctrl_c():
         return run_cells(
-            pairs,
+            cells,
             run_one,
             started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
             clock=time.monotonic,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from chaos.jobs.inputs import SEEN, changes, module_inputs, named_inputs
@@ -38,25 +38,48 @@ def _of_platform(scenario: Scenario, directory: Path) -> Mapping[str, str]:
 
 
 class Inputs:
-    """The job's inputs as they were when the run began."""
+    """The job's inputs as they were when they were first looked at: when the run was planned, then when it began.
+
+    Raises JobError where one cannot be read.
+    """
 
     def __init__(self, kind: JobKind, scenario: Scenario, directory: Path, environment: Mapping[str, str]) -> None:
         self._of = (kind, scenario, directory, environment)
         self.begun = inputs_of(*self._of)
+
+    def begin(self) -> Inputs:
+        """Return them as they are at the begin of the run, which other runs of the same call may have kept waiting.
+
+        Raises InputChanged where a source or a configuration is another one than when the run was planned.
+        """
+        now = self._now("when the run was planned")
+        if sources := _sources(changes(self.begun, now.begun)):
+            raise InputChanged(
+                f"{', '.join(sources)} has changed since the run was planned, so the plan may be that of another job; "
+                "run it again"
+            )
+        return now
 
     def changed(self) -> tuple[str, ...]:
         """Files and directories that look otherwise by size and time. The job may write to them itself.
 
         Raises InputChanged where a source or a configuration has changed: no job writes its own.
         """
-        try:
-            now = inputs_of(*self._of)
-        except JobError as error:
-            raise InputChanged(f"{error}, which was there when the run began; run it again") from error
-        found = changes(self.begun, now)
-        if sources := [name for name in found if not name.startswith(SEEN)]:
+        found = changes(self.begun, self._now("when the run began").begun)
+        if sources := _sources(found):
             raise InputChanged(
                 f"{', '.join(sources)} has changed while the run went on, so its launches are not of one job; run it "
                 "again, and leave the files as they are meanwhile"
             )
         return tuple(name.removeprefix(SEEN) for name in found)
+
+    def _now(self, before: str) -> Inputs:
+        try:
+            return Inputs(*self._of)
+        except JobError as error:
+            raise InputChanged(f"{error}, which was there {before}; run it again") from error
+
+
+def _sources(changed: Iterable[str]) -> list[str]:
+    """Those of the changed inputs that are known by content: sources and configurations."""
+    return [name for name in changed if not name.startswith(SEEN)]

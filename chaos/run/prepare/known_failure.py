@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from chaos.checks.names import check_names
 from chaos.jobs.kind import Simulated
 from chaos.run.prepare.versions import sdk_named
 from chaos.scenario.errors import Problem, printable, quote, suggest
@@ -54,13 +55,11 @@ def unexpected(failing: Collection[str], expected: Collection[str]) -> tuple[str
 
 
 def unknown_checks(cell: Cell, source: str) -> Iterator[Problem]:
-    """The names in ``failing`` that no check has. Nothing is imported for a scenario without a finding."""
+    """The names in ``failing`` that no check has."""
     scenario = cell.scenario
     if not scenario.failing:
         return
-    from chaos.checks.registry import all_checks  # all checks, and numpy, which few scenarios need before a run
-
-    known = [*all_checks(), *([] if scenario.compare is None else [COMPARISON])]
+    known = [*check_names(), *([] if scenario.compare is None else [COMPARISON])]
     named = [(f"failing.{number}", name) for number, name in enumerate(scenario.failing)]
     if scenario.known is not None:
         named += [(f"finding.with_vendor.{number}", name) for number, name in enumerate(scenario.known.with_vendor)]

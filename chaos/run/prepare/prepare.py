@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from chaos.base.refusal import Refused
 from chaos.base.registry import UnknownName, registry
 from chaos.doctor import BASE, INTERFACE, OWN_AGENT, Machine, needs_of, probe
 from chaos.faults.behaviours import Lasting
 from chaos.faults.kind import FaultKind, fault_kind
-from chaos.jobs.kind import Configured, Examined, NamesFiles, NeedsByScenario
+from chaos.jobs.kind import Configured, Examined, JobError, JobKind, NamesFiles, NeedsByScenario
 from chaos.jobs.switches import switch_problems, switch_remarks, switched_by_environment
 from chaos.plan.build import build_plan
 from chaos.plan.model import Plan
 from chaos.plan.planned_kind import PlannedKind
 from chaos.plan.recovery.mechanism import NEEDS, REPLACING, switched_on
 from chaos.plan.source import Source
+from chaos.platforms.kind import PlatformKind
 from chaos.platforms.remote_requirements import MODULES
+from chaos.run.prepare.inputs import Inputs
 from chaos.run.prepare.known_failure import unknown_checks
 from chaos.run.prepare.on_platform import named_platform, platform_of, platform_problems
 from chaos.run.prepare.prepared import Prepared
@@ -91,23 +96,25 @@ def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None, 
 def prepare(loaded: LoadedScenario, cell: Cell, sdk: str, draw_seed: int | None = None) -> Prepared:
     """Plan a cell and look up everything that a run of it works with. ``sdk`` is the one that is asked for.
 
-    Raises as :func:`plan_cell` does, and Refused where the SDK is not there.
+    Raises as :func:`plan_cell` does, and Refused where the SDK is not there or what the job reads cannot be read.
     """
     chosen = chosen_sdk(sdk, cell.scenario)
     cell = with_timings_of(chosen, cell)
     scenario = cell.scenario
     examined, kinds = examine(loaded, cell), kinds_of(scenario)
-    return Prepared(
-        loaded,
-        cell,
-        chosen,
-        _planned(loaded, cell, examined, kinds, draw_seed),
-        registry("jobs").load(scenario.job.kind),
-        examined.traits,
-        platform_of(scenario),
-        kinds,
-        needs_of_scenario(scenario),
-    )
+    job, platform = registry("jobs").load(scenario.job.kind), platform_of(scenario)
+    plan = _planned(loaded, cell, examined, kinds, draw_seed)
+    inputs = _inputs(job, scenario, loaded.path.parent, platform)
+    needs = needs_of_scenario(scenario)
+    return Prepared(loaded, cell, chosen, plan, job, examined.traits, platform, kinds, needs, inputs)
+
+
+def _inputs(job: JobKind, scenario: Scenario, directory: Path, platform: PlatformKind) -> Inputs:
+    try:
+        # Of nodes that have an environment of their own nothing of this one comes to the job.
+        return Inputs(job, scenario, directory, {} if platform.own_environment else dict(os.environ))
+    except JobError as error:
+        raise Refused(str(error)) from error
 
 
 def _planned(

@@ -10,6 +10,7 @@ from chaos.jobs.kind import JobKind
 from chaos.plan.model import Plan
 from chaos.plan.traits import JobTraits
 from chaos.platforms.kind import PlatformKind
+from chaos.run.prepare.inputs import Inputs
 from chaos.scenario.load import Cell, LoadedScenario
 from chaos.scenario.models.scenario import Scenario
 
@@ -28,6 +29,7 @@ class Prepared:
         platform: the platform that the job is started on.
         kinds: the kinds of its faults by name.
         needs: names of the probes that must succeed before it can run.
+        inputs: what the job reads, as it was when the plan was made.
     """
 
     loaded: LoadedScenario
@@ -39,6 +41,7 @@ class Prepared:
     platform: PlatformKind
     kinds: Mapping[str, FaultKind]
     needs: tuple[str, ...]
+    inputs: Inputs
 
     @property
     def scenario(self) -> Scenario:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from chaos.checks.names import BUILT_IN_NAMES
 from chaos.checks.registry import BUILT_IN
 from tests.kit.good_run import GoodRun
 from tests.unit.checks.judging import Judge
@@ -14,6 +15,10 @@ def test_a_good_recovery_passes_every_check(run: GoodRun, judged: Judge) -> None
     assert [one for one in judgement.findings if one.verdict != "pass"] == []
     assert judgement.verdict == "pass"
     assert {one.check for one in judgement.findings} == set(BUILT_IN)
+
+
+def test_the_names_are_known_without_the_checks() -> None:
+    assert tuple(BUILT_IN) == BUILT_IN_NAMES
 
 
 def test_each_check_has_a_file_of_its_name_to_start_with() -> None:

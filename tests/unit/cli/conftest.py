@@ -18,7 +18,7 @@ from tests.unit.cli.kit import SCENARIO, Ended
 def registries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Registries that know a job kind, a fault kind and a platform, whatever is installed."""
     known = {
-        "chaos.jobs": EntryPoint("rehearsal", f"{kit.__name__}:FakeJob", "chaos.jobs"),
+        "chaos.jobs": EntryPoint("rehearsal", f"{kit.__name__}:JOB", "chaos.jobs"),
         "chaos.faults": EntryPoint("kill", f"{kit.__name__}:FAULT", "chaos.faults"),
         "chaos.platforms": EntryPoint("local", f"{kit.__name__}:PLATFORM", "chaos.platforms"),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, get_args
 
 from chaos.faults.kind import FaultKind, Victim
@@ -12,6 +13,7 @@ from chaos.machine.job.local import LocalPlatform
 from chaos.machine.job.protocol import Job
 from chaos.plan.traits import JobTraits
 from chaos.platforms.kind import PlatformKind
+from chaos.scenario.models.scenario import Scenario
 from chaos.scenario.models.terms import Phase
 
 SCENARIO = """\
@@ -35,6 +37,10 @@ class FakeJob:
     traits = JobTraits(observable=frozenset(get_args(Phase)), checkpoint_form="mindspore")
     needs = ("cores",)
 
+    def fingerprint(self, scenario: Scenario, directory: Path) -> Mapping[str, str]:
+        """The job reads nothing."""
+        return {}
+
 
 class FakeFault(FaultKind):
     """A fault kind that ends a process."""
@@ -52,7 +58,7 @@ class FakeFault(FaultKind):
         raise AssertionError("no fault is made here")
 
 
-FAULT = FakeFault()
+FAULT, JOB = FakeFault(), FakeJob()
 
 
 PLATFORM = PlatformKind("local", LocalPlatform)

@@ -25,9 +25,10 @@ class Outcome:
 
 
 def cells(*names: str) -> list[Any]:
-    """Cells of one scenario, s."""
-    loaded = SimpleNamespace(path=Path("s.yaml"))
-    return [(loaded, SimpleNamespace(name=name, scenario=SimpleNamespace(name="s"))) for name in names]
+    """Prepared cells of one scenario, s."""
+    loaded, scenario = SimpleNamespace(path=Path("s.yaml")), SimpleNamespace(name="s")
+    found = [SimpleNamespace(name=name, scenario=scenario) for name in names]
+    return [SimpleNamespace(loaded=loaded, cell=cell, scenario=scenario) for cell in found]
 
 
 def run(outcomes: dict[str, Any], *, keep_going: bool = False) -> tuple[Summary, list[Summary]]:
@@ -35,8 +36,8 @@ def run(outcomes: dict[str, Any], *, keep_going: bool = False) -> tuple[Summary,
     seen: list[Summary] = []
     ticks: Iterator[float] = iter(range(100))
 
-    def run_one(loaded: Any, cell: Any) -> Outcome:
-        outcome = outcomes[cell.name]
+    def run_one(prepared: Any) -> Outcome:
+        outcome = outcomes[prepared.cell.name]
         if isinstance(outcome, BaseException):
             raise outcome
         assert isinstance(outcome, Outcome)

@@ -12,6 +12,7 @@ import pytest
 from chaos.plan.parts.comparison import Comparison
 from chaos.report.analyze import analyze
 from chaos.run.driver import RunOutcome
+from chaos.run.prepare.prepared import Prepared
 from tests.kit.good_run import good_run
 from tests.unit.cli.kit import SCENARIO, Ended
 
@@ -29,8 +30,9 @@ def a_run(directory: Path, cell: str) -> Path:
     return run.write(directory)
 
 
-def run_cell(loaded: Any, cell: Any, options: Any, progress: Any) -> RunOutcome:
+def run_cell(prepared: Prepared, options: Any, progress: Any) -> RunOutcome:
     """Stands for the driver."""
+    cell = prepared.cell
     directory = a_run(options.reports / f"run-{cell.values['victim']}", cell.name)
     return RunOutcome(directory, analyze(directory).verdict, False)
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from chaos.run.driver import RunOptions, RunOutcome
+from chaos.run.prepare.prepared import Prepared
 from tests.unit.cli.kit import SCENARIO, Ended
 
 Call = Callable[..., Ended]
@@ -26,11 +27,11 @@ class Driver:
         self.ends: list[str | BaseException] = ["pass"]
         self.options: list[RunOptions] = []
 
-    def __call__(self, loaded: Any, cell: Any, options: RunOptions, progress: Any) -> RunOutcome:
+    def __call__(self, prepared: Prepared, options: RunOptions, progress: Any) -> RunOutcome:
         """Run a cell."""
         self.options.append(options)
         end = self.ends[len(self.options) - 1]
-        progress.note(f"running {cell.name}")
+        progress.note(f"running {prepared.cell.name}")
         if isinstance(end, BaseException):
             raise end
         run_dir = options.reports / f"run-{len(self.options)}"
@@ -55,7 +56,7 @@ def test_the_verdict_is_the_exit_code(chaos: Call, place: Path, driver: Driver, 
     assert ended.code == code, ended.err
     (cell,) = json.loads(ended.out)["cells"]
     assert (cell["run"], cell["result"]) == ("run-1", {"verdict": verdict})
-    wanted = RunOptions(place / "reports", draw_seed=5, baseline="none", sdk="auto", arguments=words)
+    wanted = RunOptions(place / "reports", baseline="none", arguments=words)
     assert driver.options == [wanted]
 
 

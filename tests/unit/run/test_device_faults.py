@@ -15,7 +15,7 @@ from chaos.heal.heal import heal_run
 from chaos.history.reader import History, read_history
 from chaos.report.analyze import analyze
 from chaos.run.driver import RunOptions, run_cell
-from chaos.run.prepare.prepare import known_names
+from chaos.run.prepare.prepare import known_names, prepare
 from chaos.scenario.load import load_scenario
 from tests.kit.played_tools import write_tool, write_tools
 from tests.kit.recorded import SEEDS
@@ -65,8 +65,8 @@ def run(machine: Path, text: str = SCENARIO) -> Path:
     path = machine / "device.yaml"
     path.write_text(text)
     loaded = load_scenario(path, settings={}, names=known_names())
-    options = RunOptions(machine / "reports", 1, "none", "standin")
-    return run_cell(loaded, loaded.cells[0], options, Watcher()).run_dir
+    prepared = prepare(loaded, loaded.cells[0], "standin", draw_seed=1)
+    return run_cell(prepared, RunOptions(machine / "reports", "none"), Watcher()).run_dir
 
 
 def history_of(run_dir: Path) -> History:

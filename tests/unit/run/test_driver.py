@@ -32,7 +32,7 @@ from chaos.report.result import read_result
 from chaos.run.driver import RunOptions, RunOutcome, run_cell
 from chaos.run.launch.setup import write_secret
 from chaos.run.made_with import own_code
-from chaos.run.prepare.prepare import known_names
+from chaos.run.prepare.prepare import known_names, prepare
 from chaos.scenario.load import load_scenario
 from chaos.store.directory import read_run
 from tests.unit.fake_job import kind, listening
@@ -92,14 +92,17 @@ def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         progress: Watcher | None = None,
         clock: Clock = SYSTEM_CLOCK,
         settings: Mapping[str, str] = MappingProxyType({}),
+        before_run: Callable[[], None] = lambda: None,
     ) -> RunOutcome:
         path = tmp_path / "fake.yaml"
         variables = "variables: {batch: small}" if settings else ""
         path.write_text(SCENARIO.format(faults=faults, job=job, variables=variables))
         loaded = load_scenario(path, settings=settings, names=known_names())
         set_there = [f"--set={name}={value}" for name, value in settings.items()]
-        options = RunOptions(tmp_path / "reports", 1, baseline, "standin", arguments=("run", str(path), *set_there))
-        return run_cell(loaded, loaded.cells[0], options, progress or Watcher(), clock=clock)
+        options = RunOptions(tmp_path / "reports", baseline, arguments=("run", str(path), *set_there))
+        prepared = prepare(loaded, loaded.cells[0], "standin", draw_seed=1)
+        before_run()
+        return run_cell(prepared, options, progress or Watcher(), clock=clock)
 
     return drive
 
@@ -438,6 +441,15 @@ def test_a_source_that_changes_before_a_launch_is_neither_the_jobs_failure_nor_t
     assert history_of(outcome).select("attempt.start") == []
 
 
+def test_a_source_that_changes_between_plan_and_run_starts_nothing(drive: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call with many cells plans them all, and runs the last one much later."""
+    inputs = {"configuration job.yaml": "as it was"}
+    monkeypatch.setattr(kind.KIND, "fingerprint", lambda *_: dict(inputs), raising=False)
+    outcome = drive(KILL, before_run=lambda: inputs.update({"configuration job.yaml": "edited"}))
+    assert_told_as_changed(outcome, "configuration job.yaml has changed since the run was planned")
+    assert history_of(outcome).select("attempt.start") == []
+
+
 @pytest.mark.parametrize("baseline", ["auto", "none"])
 def test_a_source_that_is_not_there_is_no_defect_of_the_harness(
     drive: Run, monkeypatch: pytest.MonkeyPatch, baseline: str
@@ -452,10 +464,12 @@ def test_a_source_that_is_not_there_is_no_defect_of_the_harness(
     assert told == "chaos: the run was not started: job.script: there is no file x.py"
 
 
-def assert_told_as_changed(outcome: RunOutcome) -> None:
+def assert_told_as_changed(
+    outcome: RunOutcome, change: str = "configuration job.yaml has changed while the run went on"
+) -> None:
     history = history_of(outcome)
     (end,) = history.select("run.end")
-    assert "configuration job.yaml has changed while the run went on" in end.data["error"]
+    assert change in end.data["error"]
     assert "run it again" in end.data["error"]
     assert [one.data["reason"] for one in history.select("input.changed")] == [end.data["error"]]
     assert history.select("baseline.failed") == []

@@ -38,7 +38,7 @@ def test_what_the_vendors_timings_forbid_is_refused_before_anything_starts(
 ) -> None:
     started: list[str] = []
     monkeypatch.setattr("chaos.run.prepare.prepare.choose_sdk", lambda wanted, **_: "vendor")
-    monkeypatch.setattr("chaos.run.driver.run_cell", lambda loaded, cell, *_: started.append(cell.name))
+    monkeypatch.setattr("chaos.run.driver.run_cell", lambda prepared, *_: started.append(prepared.cell.name))
     partition = shipped("plain-partition-heals")
     reports = tmp_path / "reports"
     assert entry(["run", str(partition), "--reports", str(reports)]) == 64
