@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 from chaos.evidence.baseline import NONE
 from chaos.evidence.facts import ranks_text
-from chaos.plan.corruption import stays
-from chaos.plan.hangs import HANG
+from chaos.faults.values.plan_corruption import stays
 from chaos.plan.model import Plan
 from chaos.plan.parts.response import PHASES
-from chaos.plan.schedule import LETHAL, RAISED
+from chaos.plan.schedule import HANG, LETHAL, RAISED
 
 _FIRST = ((1, "step.begin"), (1, "forward"), (1, "allreduce.enter"))  # no set: a spoilt plan holds what has no hash
 

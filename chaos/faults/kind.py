@@ -32,8 +32,8 @@ class Victim:
     ``parameters`` are those that the scenario gives it. ``tell_controller`` tells the process of the SDK's controller
     something, and ``tell_worker`` this rank, whatever it does; both return False where nobody is there to be told.
     ``place`` is what the platform says of where the rank lives, plain data for undo steps. ``ports`` are those of the
-    launch that are known by a word (:mod:`chaos.plan.ports`). ``machine`` is the one that the rank runs on. ``run`` is
-    the run's identity where the rank does not carry it: in a job that was running before.
+    launch that are known by a word (:class:`chaos.plan.traits.JobTraits`). ``machine`` is the one that the rank runs
+    on. ``run`` is the run's identity where the rank does not carry it: in a job that was running before.
     """
 
     rank: int

@@ -8,18 +8,11 @@ from dataclasses import replace
 from chaos.plan.budgets import plan_budget
 from chaos.plan.checkpoint import plan_checkpoint
 from chaos.plan.comparable import Resumed, plan_comparable
-from chaos.plan.corruption import check_corruption, corruption_reasons
 from chaos.plan.describe import sentence
 from chaos.plan.draft import Draft
-from chaos.plan.errors import check_errors
 from chaos.plan.expectations import Expected, merge
-from chaos.plan.family_rules import check_families, reasons_of_families
-from chaos.plan.hangs import check_hangs, check_slowness
-from chaos.plan.memory import ECC
+from chaos.plan.family_rules import check_families, longest_wait, reasons_of_families
 from chaos.plan.model import Plan
-from chaos.plan.op_retry import check_op_retry
-from chaos.plan.own_ends import check_own_ends
-from chaos.plan.partitions import check_partitions, partition_reasons, waits_for_the_end
 from chaos.plan.parts.checkpoint import PlannedCheckpoint
 from chaos.plan.parts.comparison import plan_comparison
 from chaos.plan.parts.equivalence import plan_equivalence
@@ -34,10 +27,9 @@ from chaos.plan.parts.resume import Resume
 from chaos.plan.parts.training import Training, plan_training
 from chaos.plan.planned_kind import Kinds, asks_of, effects_of, hazards_of, lasting_of, parameters_of
 from chaos.plan.platform_traits import SEVERAL_HOSTS, PlatformTraits
-from chaos.plan.ports import check_ports
 from chaos.plan.problems import Problems
 from chaos.plan.reasons import expectation_lines, reasons
-from chaos.plan.recovery.mechanism import SAVING, switched_on
+from chaos.plan.recovery.mechanism import SAVING, TIMED, switched_on
 from chaos.plan.recovery.outcome import Outcome, check_reachable, derive
 from chaos.plan.recovery.registry import in_order
 from chaos.plan.restore import plan_restore, writes_group_info
@@ -50,10 +42,8 @@ from chaos.plan.rules.healed import check_healed
 from chaos.plan.rules.job_limits import job_violations
 from chaos.plan.rules.parameters import check_parameters
 from chaos.plan.rules.sinking import check_sinking
-from chaos.plan.schedule import ABNORMAL, plan_faults
+from chaos.plan.schedule import SUSPENSION, plan_faults
 from chaos.plan.source import Source
-from chaos.plan.spikes import spike_reasons
-from chaos.plan.storage import check_storage
 from chaos.plan.topology.errors import TopologyError
 from chaos.plan.topology.layout import Layout, layout_of, replica_groups
 from chaos.plan.topology.survive import survive
@@ -110,7 +100,7 @@ def build_plan(
     if expected.resumes or restore is not None:
         problems.add_found(traits.unplanned)
     after = None if expected.resume_step is None else expected.resume_step - 1
-    judged = plan_comparable(scenario, groups, faults, outcome.recoveries, Resumed(expected.resumes, after), problems)
+    judged = plan_comparable(draft, outcome.recoveries, Resumed(expected.resumes, after), problems)
     outcome = replace(outcome, recoveries=judged.recoveries)
     budget = _budget(draft, outcome, expected, problems)
     problems.raise_found()
@@ -118,7 +108,7 @@ def build_plan(
     training = plan_training(scenario, traits)
     checkpoint = _checkpoint(outcome, expected, entitled, traits, training)
     said = (
-        *reasons(scenario, layout, faults, outcome, checkpoint, expected.resume_step, expected.resumes),
+        *reasons(draft, outcome, checkpoint, expected.resume_step, expected.resumes),
         *_reasons_of_faults(draft, judged.faults),
     )
     lines = expectation_lines(scenario, faults, outcome, checkpoint, budget, expected.resumes, problems)
@@ -154,15 +144,6 @@ def _check(draft: Draft, problems: Problems) -> None:
     check_asks(faults, asks_of(kinds), problems)
     check_healed(scenario, lasting_of(kinds), problems)
     check_families(draft, problems)
-    check_ports(scenario, layout, faults, parameters_of(kinds), traits, problems)
-    check_errors(scenario, faults, problems)
-    check_corruption(scenario, faults, traits, problems)
-    check_slowness(scenario, faults, problems)
-    check_own_ends(scenario, faults, problems)
-    check_hangs(scenario, faults, traits, problems)
-    check_storage(scenario, faults, traits, problems)
-    check_partitions(scenario, layout, faults, problems)
-    check_op_retry(scenario, problems)
     for mechanism in in_order():
         if mechanism.check is not None:
             mechanism.check(scenario, faults, traits, problems)
@@ -179,11 +160,11 @@ def _budget(draft: Draft, outcome: Outcome, expected: Expected, problems: Proble
         expected.resumes,
         draft.scenario,
         problems,
-        silent=any(fault.effect == "suspension" for fault in draft.faults),
+        silent=any(fault.effect == SUSPENSION for fault in draft.faults),
         lost=len(outcome.dead),
         tried=[one.mechanism for one in outcome.recoveries if not one.succeeds],
-        ecc=any(fault.kind == ECC for fault in draft.scenario.faults),
-        waits=waits_for_the_end(draft.scenario, draft.faults),
+        ecc=any(draft.kinds[fault.kind].effect == TIMED for fault in draft.scenario.faults),
+        waits=longest_wait(draft),
     )
 
 
@@ -203,13 +184,7 @@ def _checkpoint(
 
 def _reasons_of_faults(draft: Draft, planned: Sequence[PlannedFault]) -> Iterator[str]:
     """What the plan says of single faults, in sentences."""
-    found = (
-        *partition_reasons(draft.faults),
-        *spike_reasons(draft.scenario, [fault for fault in draft.faults if fault.effect == ABNORMAL]),
-        *corruption_reasons(planned),
-        *reasons_of_families(draft, planned),
-    )
-    yield from map(sentence, found)
+    yield from map(sentence, reasons_of_families(draft, planned))
     yield from hazard_reasons(draft.faults, hazards_of(draft.kinds))
 
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from chaos.plan.corruption import BY_ITSELF, SILENT, corruption_limit, one_of, what_of
+from chaos.plan.change import Change
+from chaos.plan.draft import Draft
+from chaos.plan.family_rules import changes_of_families
 from chaos.plan.parts.equivalence import Comparable
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.response import ENDING, Recovery
 from chaos.plan.points import PHASE_ORDER, Point
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.mechanism import PAUSING
-from chaos.plan.schedule import ABNORMAL, Scheduled
-from chaos.plan.spikes import spike_limit, unpromised
-from chaos.scenario.models.scenario import Scenario
+from chaos.plan.schedule import Scheduled
 
 _ALL_REDUCE = PHASE_ORDER.index("allreduce.enter")
 
@@ -41,23 +41,6 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class _Change:
-    """A fault that changes what is computed, and the limit that it alone sets. ``lasting``: nothing lifts that."""
-
-    fault: Scheduled
-    limit: Comparable
-    lasting: bool
-
-    @property
-    def point(self) -> Point:
-        return self.fault.moment.earliest
-
-    @property
-    def name(self) -> str:
-        return self.fault.fault.id
-
-
-@dataclass(frozen=True)
 class _Fate:
     """What becomes of a change in the launch. ``wrong``: the training is still wrong by it when that ends.
 
@@ -70,25 +53,19 @@ class _Fate:
     back: int | None = None
 
 
-def plan_comparable(
-    scenario: Scenario,
-    groups: Sequence[tuple[int, ...]],
-    faults: Sequence[Scheduled],
-    recoveries: Sequence[Recovery],
-    resumed: Resumed,
-    problems: Problems,
-) -> Judged:
+def plan_comparable(draft: Draft, recoveries: Sequence[Recovery], resumed: Resumed, problems: Problems) -> Judged:
     """Work out what can be compared.
 
     Notes changes of which it is a matter of time whether a recovery takes them back, and flipped bits that nobody could
     tell from an earlier change.
     """
+    faults = draft.faults
     known = {one.fault.id: one for one in faults}
     wrong_after: list[set[str]] = [set() for _ in recoveries]
     left: list[Comparable] = []
     back: set[str] = set()
-    changes = _changes(scenario, faults, recoveries)
-    fates = [_follow(change, known, groups, recoveries, wrong_after, problems) for change in changes]
+    changes = sorted(changes_of_families(draft, recoveries), key=lambda change: change.point)
+    fates = [_follow(change, known, draft.groups, recoveries, wrong_after, problems) for change in changes]
     for change, fate in zip(changes, fates, strict=True):
         if fate.wrong and not (resumed.again and _goes_back(change, resumed.step, problems)):
             left.append(change.limit)
@@ -103,19 +80,8 @@ def plan_comparable(
     )
 
 
-def _changes(scenario: Scenario, faults: Sequence[Scheduled], recoveries: Sequence[Recovery]) -> list[_Change]:
-    """In the order in which they are made."""
-    broken = {name for one in recoveries if one.reads_checkpoint and not one.succeeds for name in one.faults}
-    found = [_Change(one, corruption_limit(one), False) for one in faults if one.effect == SILENT]
-    for one in faults:
-        limit = spike_limit(scenario, one, broken=one.fault.id in broken) if one.effect == ABNORMAL else None
-        if limit is not None:
-            found.append(_Change(one, limit, unpromised(scenario, one) and one.fault.id not in broken))
-    return sorted(found, key=lambda change: change.point)
-
-
 def _follow(
-    change: _Change,
+    change: Change,
     known: Mapping[str, Scheduled],
     groups: Sequence[tuple[int, ...]],
     recoveries: Sequence[Recovery],
@@ -144,7 +110,7 @@ def _follow(
     return _Fate(wrong or not made, first, back)
 
 
-def _goes_back(change: _Change, step: int | None, problems: Problems) -> bool:
+def _goes_back(change: Change, step: int | None, problems: Problems) -> bool:
     """Whether training that goes on after ``step`` trains the changed one again, or never had it."""
     if step is None:
         _refuse_open(change, problems)
@@ -153,7 +119,7 @@ def _goes_back(change: _Change, step: int | None, problems: Problems) -> bool:
 
 
 def _is_made_before(
-    change: _Change, struck: Sequence[Scheduled], groups: Sequence[tuple[int, ...]], problems: Problems
+    change: Change, struck: Sequence[Scheduled], groups: Sequence[tuple[int, ...]], problems: Problems
 ) -> bool:
     """Whether the change is made before the recovery from the faults ``struck``, and not after it."""
     exact = [one for one in struck if one.moment.exact and one.handler is None]
@@ -182,7 +148,7 @@ def _is_made_before(
     return False
 
 
-def _refuse_open(change: _Change, problems: Problems) -> None:
+def _refuse_open(change: Change, problems: Problems) -> None:
     name, step = change.name, change.point.step
     problems.add(
         f"{change.fault.path}.trigger",
@@ -193,10 +159,10 @@ def _refuse_open(change: _Change, problems: Problems) -> None:
     )
 
 
-def _check_felt(changes: Sequence[_Change], fates: Sequence[_Fate], problems: Problems) -> None:
+def _check_felt(changes: Sequence[Change], fates: Sequence[_Fate], problems: Problems) -> None:
     """Note a flipped bit whose only sign is a state that differs from the fault-free one, where it does already."""
     for number, (later, fate) in enumerate(zip(changes, fates, strict=True)):
-        if later.fault.effect != SILENT or (what := what_of(later.fault.fault)) in BY_ITSELF:
+        if not later.shown_by_state:
             continue
         still = [
             earlier
@@ -209,14 +175,14 @@ def _check_felt(changes: Sequence[_Change], fates: Sequence[_Fate], problems: Pr
                 f"that fault {later.name!r} is felt shows by a state that differs from the fault-free run's, and it "
                 f"differs already because of fault {still[0].name!r} ({problems.where(still[0].fault.path)})",
                 text=later.fault.fault.kind,
-                hint=f"write a scenario for each: nothing else tells of {one_of(what)}",
+                hint=f"write a scenario for each: nothing else tells of {later.shown_by_state}",
             )
 
 
-def _check_ended(changes: Sequence[_Change], faults: Sequence[Scheduled], problems: Problems) -> None:
+def _check_ended(changes: Sequence[Change], faults: Sequence[Scheduled], problems: Problems) -> None:
     """Note a corruption of a step that its ranks may never end: then nothing shows what came of it."""
     for change in changes:
-        if change.fault.effect != SILENT:
+        if not change.silent:
             continue
         for other in faults:
             stops = (other.lethal or other.raised) and other.handler is None and other.moment.exact

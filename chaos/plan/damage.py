@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from chaos.plan.periodic import newest_saved
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.outcome import Outcome
 from chaos.plan.schedule import DAMAGED, RECORD, RENAMED, Scheduled
@@ -100,11 +101,6 @@ def _goes_on(traits: JobTraits) -> bool:
 def is_missed(fault: Scheduled, traits: JobTraits) -> bool:
     """Whether nobody may go on from the file that this fault hits: its content is spoilt, or nobody finds it."""
     return fault.effect == DAMAGED or (fault.effect == RENAMED and traits.restarts)
-
-
-def newest_saved(last: int, interval: int) -> int:
-    """The step of the newest periodic checkpoint of a rank that has finished those up to step ``last``."""
-    return last - last % interval
 
 
 def spoilt(

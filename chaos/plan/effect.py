@@ -27,6 +27,8 @@ class Effect:
         reboots: the kernel that could say how the process has ended ends with it.
         on_card: it disturbs a card, which the cluster may quarantine for it.
         starves: ranks wait for processors on purpose.
+        parts_nodes: the network between the nodes of its ranks and all others is taken.
+        breaks_link: a link of a card is down, which the timeout of a collective or the watchdog has to find out.
     """
 
     signal: int | None = None
@@ -42,6 +44,8 @@ class Effect:
     reboots: bool = False
     on_card: bool = False
     starves: bool = False
+    parts_nodes: bool = False
+    breaks_link: bool = False
 
 
 NONE = Effect()

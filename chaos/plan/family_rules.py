@@ -18,8 +18,10 @@ from chaos.scenario.models.fault import Fault
 from chaos.scenario.models.terms import Mechanism
 
 if TYPE_CHECKING:
+    from chaos.plan.change import Change
     from chaos.plan.draft import Draft
     from chaos.plan.parts.fault import PlannedFault
+    from chaos.plan.parts.response import Recovery
     from chaos.plan.schedule import Scheduled
 
 
@@ -45,16 +47,22 @@ class Rules:
         listed: its place among the reasons at the end of a plan.
         settle: the effect of a fault, given that of its kind: by its parameters, its moment, what the ranks have.
         check: notes faults that cannot be made, and those of which it is not known what becomes of the job.
+        introduce: reasons that stand before those for the targets: about the job and all its faults.
         explain_fault: a reason about one fault, which stands with that for its target.
         explain: the reasons at the end of a plan; the planned faults say which of them are taken back.
+        changes: faults that change what is computed, each with how far the run can be compared because of it.
+        waits: seconds by which the job is started again later because a fault lasts.
     """
 
     order: int
     listed: int = 0
     settle: Callable[[str, Occurrence, Problems], str] | None = None
     check: Callable[[Draft, Problems], None] | None = None
+    introduce: Callable[[Draft], Iterable[str]] | None = None
     explain_fault: Callable[[Scheduled], str | None] | None = None
     explain: Callable[[Draft, Sequence[PlannedFault]], Iterable[str]] | None = None
+    changes: Callable[[Draft, Sequence[Recovery]], Iterable[Change]] | None = None
+    waits: Callable[[Draft], float] | None = None
 
 
 @cache
@@ -81,6 +89,22 @@ def check_families(draft: Draft, problems: Problems) -> None:
     for rules in in_order():
         if rules.check is not None:
             rules.check(draft, problems)
+
+
+def changes_of_families(draft: Draft, recoveries: Sequence[Recovery]) -> tuple[Change, ...]:
+    """The faults that change what is computed, family by family."""
+    asked = (rules.changes for rules in in_order() if rules.changes is not None)
+    return tuple(change for changes in asked for change in changes(draft, recoveries))
+
+
+def longest_wait(draft: Draft) -> float:
+    """Seconds by which the job is started again later because a fault lasts."""
+    return max((rules.waits(draft) for rules in in_order() if rules.waits is not None), default=0.0)
+
+
+def reasons_of_job(draft: Draft) -> tuple[str, ...]:
+    """What families say about the job and all its faults, before the reasons for the targets."""
+    return tuple(reason for rules in in_order() if rules.introduce is not None for reason in rules.introduce(draft))
 
 
 def reasons_of_fault(fault: Scheduled) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from chaos.plan.effect import NONE, Effect
 from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.hazard import Hazard
 from chaos.plan.rules.parameters import Parameters
@@ -20,6 +21,7 @@ class PlannedKind:
         parameters: those that it has; None where it looks at its own.
         asks: where its ranks must be.
         lasting: whether it ends by the harness's word while the job goes on.
+        on_rank: what it does to a rank's process, node and card.
     """
 
     effect: str
@@ -27,6 +29,7 @@ class PlannedKind:
     parameters: Parameters | None = None
     asks: Asks | None = None
     lasting: bool = False
+    on_rank: Effect = NONE
 
 
 Kinds = Mapping[str, PlannedKind]

@@ -16,6 +16,9 @@ LAST_PHASE = PHASE_ORDER.index("checkpoint.end")
 
 _ALL_REDUCE = PHASE_ORDER.index("allreduce.enter")
 
+EXCHANGE = PHASE_ORDER[: _ALL_REDUCE + 1]
+"""Phases of a step up to the exchange of the gradients, in which an error of communication arises."""
+
 
 class Point(NamedTuple):
     """A barrier of a step, comparable: ``phase`` is the index in :data:`PHASE_ORDER`."""

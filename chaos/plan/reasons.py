@@ -7,15 +7,14 @@ from collections.abc import Iterator, Sequence
 from chaos.base.growth import FEW
 from chaos.plan.budgets import growth
 from chaos.plan.describe import count, layout_reason, ranks, sentence
-from chaos.plan.family_rules import reasons_of_fault
-from chaos.plan.op_retry import op_retry_reasons
+from chaos.plan.draft import Draft
+from chaos.plan.family_rules import reasons_of_fault, reasons_of_job
 from chaos.plan.parts.checkpoint import PlannedCheckpoint
 from chaos.plan.parts.response import PHASES, Budget
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.mechanism import IMPLIES, NEEDS, need_message, switched_on
 from chaos.plan.recovery.outcome import Outcome
 from chaos.plan.schedule import Scheduled
-from chaos.plan.topology.layout import Layout
 from chaos.scenario.models.scenario import ExpectCheckpoint, ExpectResume, Scenario
 
 CONTROLLER_LIMIT = 100_000
@@ -23,28 +22,25 @@ CONTROLLER_LIMIT = 100_000
 
 
 def reasons(
-    scenario: Scenario,
-    layout: Layout,
-    faults: Sequence[Scheduled],
+    draft: Draft,
     outcome: Outcome,
     checkpoint: PlannedCheckpoint | None,
     resume_step: int | None,
     resumes: bool,
 ) -> tuple[str, ...]:
     """Sentences in the order of the plan: layout, switches, targets, mechanism, repairs, step, savers, resume."""
-    found = _reasons(scenario, layout, faults, outcome, checkpoint, resume_step, resumes)
+    found = _reasons(draft, outcome, checkpoint, resume_step, resumes)
     return tuple(sentence(text) for text in found)
 
 
 def _reasons(
-    scenario: Scenario,
-    layout: Layout,
-    faults: Sequence[Scheduled],
+    draft: Draft,
     outcome: Outcome,
     checkpoint: PlannedCheckpoint | None,
     resume_step: int | None,
     resumes: bool,
 ) -> Iterator[str]:
+    scenario, layout = draft.scenario, draft.layout
     yield layout_reason(layout)
     if (every := scenario.job.steps_per_update or 1) > 1:
         yield f"the optimizer makes an update once in {every} steps; the SDK counts no others"
@@ -61,8 +57,8 @@ def _reasons(
             f"with timings {scenario.job.timings} {count(layout.ranks, 'rank')} share the cores of a machine, so every "
             f"budget that the scenario does not write is {times:g} times that of up to {FEW}"
         )
-    yield from op_retry_reasons(scenario, faults)
-    for fault in faults:
+    yield from reasons_of_job(draft)
+    for fault in draft.faults:
         yield from reasons_of_fault(fault)
         if fault.fault.seed is not None:
             yield f"fault {fault.fault.id}: {ranks(fault.fault.ranks)} drawn with seed {fault.fault.seed}"

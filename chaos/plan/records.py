@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from chaos.plan.damage import PARAMETERS, damaging, newest_saved
+from chaos.plan.damage import PARAMETERS, damaging
 from chaos.plan.describe import ranks
+from chaos.plan.periodic import newest_saved
 from chaos.plan.platform_traits import PlatformTraits
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import LOST_FILES, RECORD, Scheduled

@@ -7,11 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chaos.plan.corruption import SILENT
 from chaos.plan.family_rules import Occurrence, settled
-from chaos.plan.hangs import HANG, hang_effect
-from chaos.plan.memory import memory_effect
-from chaos.plan.partition_effect import partition_effect
 from chaos.plan.parts.fault import STORAGE, PlannedFault
 from chaos.plan.points import Moment
 from chaos.plan.problems import Problems
@@ -36,14 +32,23 @@ from chaos.scenario.models.ids import fault_ids
 from chaos.scenario.models.scenario import MAX_RANKS, Scenario
 from chaos.scenario.models.terms import Mechanism
 
-LETHAL = ("death", "suspension")
+SUSPENSION = "suspension"
+"""Effect of a fault whose ranks fall silent while their processes live."""
+
+LETHAL = ("death", SUSPENSION)
 """Effects after which a rank answers no more: it is gone, or stopped and taken for gone when its heartbeat is lost."""
 
 RAISED = (MEMORY, LOW_LEVEL, IN_UPDATE, COMMUNICATION, UNKNOWN_ERROR)
 """Effects of a fault that is raised as an error in its ranks, whose processes live on."""
 
+HANG = "hang"
+"""Effect of a fault after which a rank's process lives, and its training does not go on."""
+
 ABNORMAL = "abnormal result"
 """Effect of a fault whose ranks compute what they should not; nothing else happens to them."""
+
+SILENT = "silent corruption"
+"""Effect of a fault after which ranks compute with wrong values, and nothing says so."""
 
 TERMINATION = "termination"
 """Effect of a signal that asks a process to end: none where the SDK's processor has a handler for it, else death."""
@@ -174,10 +179,6 @@ def plan_faults(
 def _effect_here(effect: str, occurrence: Occurrence, target: Resolved, problems: Problems) -> str:
     """The effect of the kind on this target, with these parameters, at this moment."""
     effect = settled(effect, occurrence, problems)
-    fault = occurrence.fault
-    effect = memory_effect(effect, fault, occurrence.moment, occurrence.path, problems)
-    effect = hang_effect(effect, fault)
-    effect = partition_effect(effect, fault.kind, fault.parameters)
     # A process beside the ranks: what no rule refuses touches no rank.
     return effect if target.role is None else "none"
 

@@ -38,8 +38,8 @@ class JobTraits:
     ``rank_directories`` says that each rank saves in a directory of its own, ``rank_N``. ``alters`` is what a fault
     can change inside its ranks: gradient, weight, activation, batch, loss. ``same_losses`` are keys of the job that
     change no loss of its own script while there is no fault, so that cells which differ in them share a baseline.
-    ``ports`` says what ports of a launch are for that others connect to: a word of ``chaos.plan.ports`` and which of
-    the launch's ports it is, from 0; ``own_ports`` are those words of which each rank records its own port.
+    ``ports`` says what ports of a launch are for that others connect to: a word of the faults' parameter ``port`` and
+    which of the launch's ports it is, from 0; ``own_ports`` are those words of which each rank records its own port.
     ``kept`` is how many periodic checkpoints of a rank are kept, None where that is not known.
     ``unplanned`` are what the job's own files say about the checkpoint that a resume goes on from and this version does
     not plan: problems where the plan has a resume.

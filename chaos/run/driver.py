@@ -26,9 +26,8 @@ from chaos.machine.linux.children import subreaper
 from chaos.machine.linux.commands import SystemCommands
 from chaos.plan import io
 from chaos.plan.build import build_plan
-from chaos.plan.corruption import SILENT
 from chaos.plan.model import Plan
-from chaos.plan.schedule import ABNORMAL
+from chaos.plan.schedule import ABNORMAL, SILENT
 from chaos.plan.source import Source
 from chaos.platforms.kind import PlatformKind
 from chaos.platforms.nodes import NamesNodes, NodePlatform, RecordsHosts

@@ -17,9 +17,9 @@ from chaos.evidence.facts import RESUME, TRAIN, digests, ranks_text, text_list
 from chaos.evidence.finding import Finding
 from chaos.evidence.logged import logged
 from chaos.evidence.recoveries import NotTold, Span, reaches_the_end, replayed_spans, spans
+from chaos.faults.values.plan_corruption import stays
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.corruption import stays
 from chaos.plan.model import Plan
 
 NAME = "consistency"

@@ -13,18 +13,17 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, exit_status, places, signal_number, text_list
 from chaos.evidence.finding import Finding
 from chaos.evidence.injection.deaths import wanted_end
-from chaos.evidence.injection.effect import effect_of
+from chaos.evidence.injection.effect import effect_of, is_cut_off
 from chaos.evidence.injection.identity import other_process
 from chaos.evidence.recoveries import reaches_the_end
 from chaos.faults.checkpoints.proof_lost import LOST_FILES
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger
 from chaos.history.reader import History
-from chaos.plan.hangs import HANG
 from chaos.plan.model import Plan
-from chaos.plan.partition_effect import is_cut_off
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.recovery.mechanism import SAVING
+from chaos.plan.schedule import HANG
 
 NAME = "hygiene"
 

@@ -11,11 +11,11 @@ from typing import Any
 
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.fields import Fields, number
+from chaos.evidence.injection.effect import is_cut_off
 from chaos.evidence.injection.unresponsive import silence_doubts
 from chaos.evidence.proof import Case, Part, Proof
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.partition_effect import is_cut_off
 from chaos.plan.parts.fault import PlannedFault
 
 Judge = Callable[[Fields, Fields], "str | None"]

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 
 from chaos.evidence.doubt import Doubt
-from chaos.evidence.injection.effect import effect_of
+from chaos.evidence.injection.effect import effect_of, is_cut_off
 from chaos.history.event import Event
-from chaos.plan.partition_effect import is_cut_off
 from chaos.plan.parts.fault import PlannedFault
 
 

@@ -12,7 +12,7 @@ from chaos.machine.ascend.machine import RankMachine
 from chaos.machine.ascend.tools import Reset, reset_command
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.process import ProcessIdentity
-from chaos.plan.errors import EXCHANGE
+from chaos.plan.points import EXCHANGE
 from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.hazard import Hazard
 

@@ -11,7 +11,9 @@ FAMILY = Family(
         "device-reset": Kind(
             "chaos.faults.ascend.device_reset:KIND", proof.DEVICE_RESET, Effect(fails=True, on_card=True)
         ),
-        "npu-link-down": Kind("chaos.faults.ascend.npu_link_down:KIND", proof.LINK_DOWN, Effect(on_card=True)),
+        "npu-link-down": Kind(
+            "chaos.faults.ascend.npu_link_down:KIND", proof.LINK_DOWN, Effect(on_card=True, breaks_link=True)
+        ),
     },
     undo={
         "recover-link": Undo("chaos.faults.ascend.undo:recover_link"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from chaos.faults.device_errors import proof, proof_link
 from chaos.faults.family import Family, Kind
+from chaos.plan.effect import Effect
 
 FAMILY = Family(
     kinds={
@@ -13,10 +14,12 @@ FAMILY = Family(
         "link": Kind(
             "chaos.faults.device_errors.link:KIND",
             proof_link.LINK,
+            Effect(breaks_link=True),
             job={"hccl": {"watchdog": False, "time_scale": 0.01}},
         ),
         "link-error": Kind("chaos.faults.device_errors.link_error:KIND", proof.RAISED),
         "suspect-remote": Kind("chaos.faults.device_errors.suspect_remote:KIND", proof.RAISED),
         "uce": Kind("chaos.faults.device_errors.uce:KIND", proof.RAISED),
     },
+    rules="chaos.faults.device_errors.plan:RULES",
 )

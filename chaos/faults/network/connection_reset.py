@@ -18,11 +18,11 @@ from chaos.base.strict_json import parse
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.network.named_port import port_of
 from chaos.faults.network.on_network import FROM_START, MEANS, between, missed, own_and_others
+from chaos.faults.network.plan_ports import RESET_PORT
 from chaos.faults.network.running_connections import RunningConnections
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job, PlatformError
 from chaos.machine.linux.net.connections import Connection
-from chaos.plan.ports import RESET_PORT
 
 _DIRECTORY = "connections"
 

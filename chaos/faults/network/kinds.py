@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from chaos.faults.family import Family, Kind, Undo
 from chaos.faults.network import proof
+from chaos.plan.effect import Effect
 from chaos.plan.recovery.mechanism import SAVING
 
 FAMILY = Family(
@@ -14,7 +15,9 @@ FAMILY = Family(
         "network-delay": Kind("chaos.faults.network.network_delay:KIND", proof.DELAY),
         "network-loss": Kind("chaos.faults.network.network_loss:KIND", proof.LOSS),
         "network-rate": Kind("chaos.faults.network.network_rate:KIND", proof.RATE),
-        "partition": Kind("chaos.faults.network.partition:KIND", proof.PARTITION, parameters={"seconds": 1}),
+        "partition": Kind(
+            "chaos.faults.network.partition:KIND", proof.PARTITION, Effect(parts_nodes=True), parameters={"seconds": 1}
+        ),
         "port-blocked": Kind(
             "chaos.faults.network.port_blocked:KIND", proof.PORT, job={"protection": SAVING}, target={"node": 0}
         ),
@@ -22,4 +25,5 @@ FAMILY = Family(
     undo={
         "mend-network": Undo("chaos.faults.network.undo:mend_network"),
     },
+    rules="chaos.faults.network.plan:RULES",
 )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.network.plan_ports import COMMUNICATOR
 from chaos.history.jsonl import decode_shown, read_lines
-from chaos.plan.ports import COMMUNICATOR
 
 _JOINED = "communicator.joined"
 

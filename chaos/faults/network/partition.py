@@ -19,9 +19,10 @@ from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.network.on_network import OnNetwork, between, missed, sides
+from chaos.faults.network.plan_partition import PARTITION, UNNOTICED
 from chaos.machine.job.protocol import Job, PlatformError
-from chaos.plan.partition_effect import PARTITION, SUSPENSION, UNNOTICED
 from chaos.plan.rules.parameters import Parameter, value_of
+from chaos.plan.schedule import SUSPENSION
 from chaos.platforms.network.links import Way
 
 

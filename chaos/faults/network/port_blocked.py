@@ -15,9 +15,9 @@ from typing import Any
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.network.named_port import port_of
 from chaos.faults.network.on_network import BRIEFLY, OnNetwork, between, missed, own_and_others
+from chaos.faults.network.plan_ports import PORT
 from chaos.machine.job.protocol import Job, PlatformError
 from chaos.machine.linux.net.ports import Ports
-from chaos.plan.ports import PORT
 from chaos.plan.rules.parameters import Parameter, value_of
 from chaos.platforms.network.links import Way
 

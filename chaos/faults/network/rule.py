@@ -10,11 +10,11 @@ from collections.abc import Mapping
 
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, ranks_text, step_of
+from chaos.evidence.injection.effect import ends_by_itself, is_cut_off
 from chaos.evidence.injection.unresponsive import may_end
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
-from chaos.plan.partition_effect import ends_by_itself, is_cut_off
 from chaos.plan.parts.fault import PlannedFault
 
 _SAVES = ("save_ckpt", "rename")

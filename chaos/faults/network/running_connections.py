@@ -14,13 +14,13 @@ from typing import Any
 
 from chaos.faults.behaviours import Aimed
 from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.network.plan_ports import CONTROLLER, RESET_PORT, SCHEDULER
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job, PlatformError
 from chaos.machine.linux.net.connections import Connection, established, reset
 from chaos.machine.linux.net.of_process import connections_of, network_of
 from chaos.machine.linux.procfs import environment
 from chaos.machine.running.running import JobProcess
-from chaos.plan.ports import CONTROLLER, RESET_PORT, SCHEDULER
 
 _VARIABLES = {SCHEDULER: "MS_SCHED_PORT", CONTROLLER: "MS_TFT_PORT"}
 """Where a rank's environment tells the port that a word means."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from chaos.faults.rank_acts.hanging import Hanging
-from chaos.plan.hangs import SECONDS
+from chaos.faults.rank_acts.plan_hangs import SECONDS
 from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.parameters import Parameter
 

@@ -9,10 +9,11 @@ from typing import Any
 from chaos.faults.in_rank import InRank
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.own_record import own_event
+from chaos.faults.rank_acts.plan_hangs import SECONDS
 from chaos.machine.job.protocol import Job
-from chaos.plan.hangs import HANG, SECONDS
 from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.parameters import Parameter, Parameters
+from chaos.plan.schedule import HANG
 
 PHASES = ("step.begin", "forward", "allreduce.enter", "optimizer.update", "step.end")
 """Where a rank can hang: on its way through a step."""

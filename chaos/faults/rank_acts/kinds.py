@@ -21,4 +21,5 @@ FAMILY = Family(
     undo={
         "remove-memory-group": Undo("chaos.faults.rank_acts.undo:remove_memory_group", after_processes=True),
     },
+    rules="chaos.faults.rank_acts.plan:RULES",
 )

@@ -13,9 +13,9 @@ from chaos.evidence.facts import exit_status
 from chaos.evidence.injection.deaths import ACTING, own_act_doubts
 from chaos.evidence.injection.triggers import Demands
 from chaos.evidence.order import out_of_order
+from chaos.faults.rank_acts.plan_hangs import DELAYS, HOLDS_LOCK, SECONDS
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.hangs import DELAYS, HOLDS_LOCK, SECONDS
 from chaos.plan.parts.fault import PlannedFault
 
 KINDS = DELAYS

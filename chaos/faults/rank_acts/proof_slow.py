@@ -11,9 +11,9 @@ from chaos.evidence.doubt import Doubt
 from chaos.evidence.facts import places
 from chaos.evidence.injection.deaths import own_act_doubts
 from chaos.evidence.injection.triggers import Demands
+from chaos.faults.rank_acts.plan_hangs import SLOW
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.hangs import SLOW
 from chaos.plan.parts.fault import PlannedFault
 
 SLOWED = "fault.slowed"

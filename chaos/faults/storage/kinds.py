@@ -22,4 +22,5 @@ FAMILY = Family(
         "thaw-storage": Undo("chaos.faults.storage.undo:thaw_storage"),
         "allow-writing": Undo("chaos.faults.storage.undo:allow_writing"),
     },
+    rules="chaos.faults.storage.plan:RULES",
 )

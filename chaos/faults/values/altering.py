@@ -9,9 +9,9 @@ from chaos.faults.in_rank import InRank
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.own_record import own_event, own_proof
 from chaos.machine.job.protocol import Job
-from chaos.plan.corruption import SILENT
 from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.parameters import Parameters
+from chaos.plan.schedule import SILENT
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from chaos.faults.values.altering import Altering
-from chaos.plan.corruption import PLACES
+from chaos.faults.values.plan_corruption import PLACES
 from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.parameters import Parameter
 

@@ -12,4 +12,5 @@ FAMILY = Family(
         "spike": Kind("chaos.faults.values.spike:KIND", proof_spike.SPIKE, parameters={"norm": 7.5}),
         "wrong-batch": Kind("chaos.faults.values.wrong_batch:KIND", proof.CHANGED),
     },
+    rules="chaos.faults.values.plan:RULES",
 )

@@ -17,11 +17,12 @@ from chaos.evidence.injection.agreement import agrees
 from chaos.evidence.injection.triggers import Demands, barrier, place_text
 from chaos.evidence.order import out_of_order
 from chaos.evidence.proof import Case, Proof, all_of
+from chaos.faults.values.plan_corruption import BATCH, BY_ITSELF, FLIP, LOSS, what_of
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.corruption import BATCH, BY_ITSELF, FLIP, LOSS, SILENT, what_of
 from chaos.plan.model import Plan
 from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.schedule import SILENT
 
 if TYPE_CHECKING:
     from chaos.evidence.artifacts import Artifacts

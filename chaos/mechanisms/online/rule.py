@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from chaos.evidence.facts import TRAIN, error_text, places, ranks_text
+from chaos.faults.device_errors.plan_op_retry import SUSPECT_REMOTE
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.mechanisms.case import Case
@@ -13,7 +14,6 @@ from chaos.mechanisms.order import UNTOLD, suspicious
 from chaos.mechanisms.registry import Rule
 from chaos.mechanisms.repair_phases import phase_ends
 from chaos.observe.logs.log_event import LogEvent
-from chaos.plan.op_retry import SUSPECT_REMOTE
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.recovery.mechanism import LOW_LEVEL, REPAIRING
 

@@ -16,7 +16,7 @@ from chaos.mechanisms.markers import Launch
 from chaos.mechanisms.order import UNTOLD, suspicious
 from chaos.mechanisms.registry import Rule
 from chaos.mechanisms.rsc.phases import phase_ends, started_again
-from chaos.plan.hangs import HANG
+from chaos.plan.schedule import HANG
 
 SIGKILL = 9
 HANDLERS: tuple[str, ...] = ()

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chaos.plan.abnormal import last_saved_before, over
 from chaos.plan.describe import are_lost, ranks
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.response import Recovery
+from chaos.plan.periodic import last_saved_before
 from chaos.plan.points import PHASE_ORDER, Point
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.incident import Incident
@@ -34,6 +34,16 @@ WHERE = "allreduce.enter"
 LOADING = "checkpoint.load"
 _MARGIN = 0.01
 """A norm nearer to the threshold than this part of it may fall on either side, by rounding."""
+
+
+def over(fault: PlannedFault, threshold: float) -> bool:
+    """Whether the norm that the spike asks for reaches the threshold.
+
+    The plan never looks at a run, so a spike must say what it comes to: the global norm itself (``norm``), or a
+    ``factor`` that is taken for large enough. Check ``injection`` then asks the run whether it came to that.
+    """
+    norm = fault.parameters.get("norm")
+    return isinstance(norm, (int, float)) and norm >= threshold
 
 
 def answer(context: Context, incident: Incident) -> Answer | None:

@@ -19,10 +19,10 @@ from chaos.plan.recovery.handlers import spoilers
 from chaos.plan.recovery.incident import Incident
 from chaos.plan.recovery.mechanism import DOCUMENT, IN_UPDATE, MEMORY, UNKNOWN_ERROR
 from chaos.plan.recovery.response import PROVE_NONE, Answer, Context, note
+from chaos.plan.recovery.spoilt_saves import spoils_save
 from chaos.plan.recovery.steps import Loss
 from chaos.plan.rules.constraints import CONTROLLER_RANK, loss_violations, nothing_left
 from chaos.plan.schedule import Scheduled
-from chaos.plan.storage import spoils_save
 from chaos.plan.topology.survive import survive
 
 _STORAGE_WORDS = {

@@ -11,6 +11,7 @@ from typing import Any
 from chaos.base.rank_sets import named
 from chaos.base.registry import package_of
 from chaos.base.wait import DeadlineExpired, Patience
+from chaos.evidence.injection.effect import comes_back
 from chaos.faults.behaviours import Lasting
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.heal.undo import CannotUndo, Undone
@@ -18,9 +19,8 @@ from chaos.history.ledger import Ledger, UndoStep
 from chaos.machine.ascend.machine import ThisMachine
 from chaos.machine.job.protocol import Job, PlatformError
 from chaos.machine.linux.process import ProcessIdentity
-from chaos.plan.hangs import HANG
-from chaos.plan.partition_effect import SUSPENSION, comes_back
 from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.schedule import HANG, SUSPENSION
 from chaos.platforms.nodes import NodesJob
 from chaos.run.inject.fault_record import FaultRecord, evidence_of
 from chaos.run.inject.lasting import LastingFaults

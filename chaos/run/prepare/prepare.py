@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from chaos.base.refusal import Refused
 from chaos.base.registry import UnknownName, registry
 from chaos.doctor import BASE, INTERFACE, OWN_AGENT, Machine, needs_of, probe
+from chaos.evidence.injection.effect import effect_of
 from chaos.faults.behaviours import Lasting
 from chaos.faults.kind import FaultKind, fault_kind
 from chaos.jobs.kind import Configured, Examined, JobError, JobKind, NamesFiles, NeedsByScenario
@@ -189,6 +190,7 @@ def planned_kind(kind: FaultKind, scenario: Scenario) -> PlannedKind:
         parameters=kind.parameters,
         asks=kind.asks,
         lasting=isinstance(kind, Lasting),
+        on_rank=effect_of(kind.name),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from chaos.evidence.injection.effect import effect_of
 from chaos.plan.build import build_plan
 from chaos.plan.model import Plan
 from chaos.plan.planned_kind import PlannedKind
@@ -114,6 +115,7 @@ class Planner:
             parameters=self.parameters.get(name),
             asks=self.asks.get(name),
             lasting=name in self.lasting,
+            on_rank=effect_of(name),
         )
 
     def refused(self, *faults: Mapping[str, Any], **rest: Any) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chaos.base.registry import registry
-from chaos.plan.ports import PORT, RESET_PORT
+from chaos.faults.network.plan_ports import PORT, RESET_PORT
 
 if TYPE_CHECKING:
     from tests.unit.plan.conftest import Planner

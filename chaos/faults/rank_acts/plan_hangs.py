@@ -6,20 +6,13 @@ thread. So only the collective's timeout (HCCL_EXEC_TIMEOUT) finds it, on the ra
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
+from chaos.plan.draft import Draft
+from chaos.plan.family_rules import Occurrence
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.mechanism import NEEDS, RESTARTING, switched_on
+from chaos.plan.schedule import HANG, Scheduled
 from chaos.plan.traits import JobTraits
-from chaos.scenario.models.fault import Fault
 from chaos.scenario.models.scenario import Scenario
-
-if TYPE_CHECKING:
-    from chaos.plan.schedule import Scheduled
-
-HANG = "hang"
-"""Effect of a fault after which a rank's process lives, and its training does not go on."""
 
 SLOW = "slow-rank"
 """The kind that makes each step of a rank longer."""
@@ -38,33 +31,36 @@ PATIENCE = 20.0
 give up after 30 (MS_CPU_COMM_OP_TIMEOUT)."""
 
 
-def hang_effect(effect: str, fault: Fault) -> str:
+def settle_hang(effect: str, occurrence: Occurrence, problems: Problems) -> str:
     """The effect of a hang that ends by itself: none. That of any other fault as it is."""
-    return "none" if effect == HANG and SECONDS in fault.parameters else effect
+    del problems
+    return "none" if effect == HANG and SECONDS in occurrence.fault.parameters else effect
 
 
-def check_hangs(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, problems: Problems) -> None:
+def check_hangs(draft: Draft, problems: Problems) -> None:
     """Note hangs of which nobody says when, or by whom, they are noticed, and delays that somebody would notice."""
-    for fault in faults:
+    scenario = draft.scenario
+    for fault in draft.faults:
         if fault.effect == HANG:
-            _check_for_ever(scenario, fault, traits, problems)
+            _check_for_ever(scenario, fault, draft.traits, problems)
         elif fault.fault.kind in DELAYS:
             _check_delay(scenario, fault, problems)
         if fault.fault.kind == HOLDS_LOCK:
             _check_heartbeat(scenario, fault, problems)
 
 
-def check_slowness(scenario: Scenario, faults: Sequence[Scheduled], problems: Problems) -> None:
+def check_slowness(draft: Draft, problems: Problems) -> None:
     """Note ranks that are to be slow for more steps than are left."""
-    for fault in faults:
+    job = draft.scenario.job
+    for fault in draft.faults:
         steps = fault.fault.parameters.get("steps", 1)
-        left = scenario.job.steps - fault.moment.earliest.step
+        left = job.steps - fault.moment.earliest.step
         if fault.fault.kind == SLOW and isinstance(steps, int) and steps > left:
             problems.add(
                 f"{fault.path}.parameters.steps" if "steps" in fault.fault.parameters else f"{fault.path}.trigger.step",
                 f"fault {fault.fault.id!r} slows {steps} steps down from step {fault.moment.earliest.step} on, and "
                 "behind "
-                f"them there must be one that shows the others waiting: the job trains {scenario.job.steps}",
+                f"them there must be one that shows the others waiting: the job trains {job.steps}",
                 text=steps,
                 hint="slow fewer steps down, or begin earlier",
             )

@@ -5,14 +5,15 @@ The harness gives a job its ports anew in every run, so a scenario that names on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from chaos.plan.describe import ranks
+from chaos.plan.draft import Draft
+from chaos.plan.planned_kind import parameters_of
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.mechanism import NEEDS, switched_on
-from chaos.plan.rules.parameters import Parameter, Parameters
-from chaos.plan.schedule import Scheduled
+from chaos.plan.rules.parameters import Parameter
 from chaos.plan.topology.layout import Layout
 from chaos.plan.traits import JobTraits
 from chaos.scenario.models.scenario import Scenario
@@ -40,24 +41,18 @@ _MASTER = 0
 """The node that scheduler and controller are on."""
 
 
-def check_ports(
-    scenario: Scenario,
-    layout: Layout,
-    faults: Sequence[Scheduled],
-    known: Mapping[str, Parameters],
-    traits: JobTraits,
-    problems: Problems,
-) -> None:
+def check_ports(draft: Draft, problems: Problems) -> None:
     """Note ports that the job does not have, and those that are on no node of the ranks that are hit."""
-    for fault in faults:
+    known = parameters_of(draft.kinds)
+    for fault in draft.faults:
         named, one = fault.fault.parameters.get("port"), known.get(fault.fault.kind, {}).get("port")
         if one not in (PORT, RESET_PORT) or named not in one.words:
             continue
-        reason = _not_known(named, scenario, traits)
+        reason = _not_known(named, draft.scenario, draft.traits)
         if reason is None and one is PORT:
-            reason = _not_there(named, layout, fault.fault.ranks, traits)
+            reason = _not_there(named, draft.layout, fault.fault.ranks, draft.traits)
         if reason is None and one is RESET_PORT:
-            reason = _believed(named, scenario)
+            reason = _believed(named, draft.scenario)
         if reason is not None:
             message, hint = reason
             problems.add(f"{fault.path}.parameters.port", message, text=named, hint=hint)

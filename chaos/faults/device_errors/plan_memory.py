@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from chaos.plan.points import PHASE_ORDER, Moment
+from chaos.plan.family_rules import Occurrence
+from chaos.plan.points import PHASE_ORDER
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.mechanism import IN_UPDATE, LOW_LEVEL, MEMORY, TIMED
 from chaos.scenario.errors import suggest
-from chaos.scenario.models.fault import Fault
 
 STRATEGIES = ("high level", "low level")
 """What the device can make of a memory error: memory in use was lost, or none was."""
 
-ECC = "ecc"
-"""The fault kind of an HBM multi-bit ECC error, the memory error that tells its time."""
-
 _UPDATE = PHASE_ORDER.index("optimizer.update")
 
 
-def memory_effect(effect: str, fault: Fault, moment: Moment, path: str, problems: Problems) -> str:
+def settle_memory(effect: str, occurrence: Occurrence, problems: Problems) -> str:
     """The effect of a memory error of a scenario; that of any other fault as it is. Notes wrong parameters.
 
     One that tells its time cannot be repaired when it falls into the optimizer's update: MindSpore asks the SDK with
@@ -25,6 +22,7 @@ def memory_effect(effect: str, fault: Fault, moment: Moment, path: str, problems
     """
     if effect not in (MEMORY, TIMED):
         return effect
+    fault, path = occurrence.fault, occurrence.path
     for name in fault.parameters.keys() - {"strategy"}:
         hint = suggest(name, ["strategy"]) or "its only parameter is strategy"
         problems.add(f"{path}.parameters.{name}", f"a {effect} has no parameter {name!r}", text=name, hint=hint)
@@ -36,6 +34,6 @@ def memory_effect(effect: str, fault: Fault, moment: Moment, path: str, problems
             text=strategy,
             hint=f"use one of: {', '.join(STRATEGIES)}",
         )
-    if effect == TIMED and fault.trigger.step is not None and moment.earliest.phase == _UPDATE:
+    if effect == TIMED and fault.trigger.step is not None and occurrence.moment.earliest.phase == _UPDATE:
         return IN_UPDATE
     return LOW_LEVEL if strategy == STRATEGIES[1] else MEMORY

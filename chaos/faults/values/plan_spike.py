@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from chaos.plan.abnormal import last_saved_before
+from chaos.plan.change import Change
 from chaos.plan.describe import ranks
+from chaos.plan.draft import Draft
 from chaos.plan.parts.equivalence import Comparable
+from chaos.plan.parts.response import Recovery
+from chaos.plan.periodic import last_saved_before
 from chaos.plan.recovery.mechanism import DOCUMENT
-from chaos.plan.schedule import Scheduled
+from chaos.plan.schedule import ABNORMAL, Scheduled
 from chaos.scenario.models.scenario import Scenario
 
 
-def spike_limit(scenario: Scenario, spike: Scheduled, *, broken: bool) -> Comparable | None:
+def spikes(draft: Draft) -> list[Scheduled]:
+    """The faults by which ranks compute an abnormal result."""
+    return [fault for fault in draft.faults if fault.effect == ABNORMAL]
+
+
+def spike_changes(draft: Draft, recoveries: Sequence[Recovery]) -> Iterator[Change]:
+    """The spikes behind which something cannot be compared."""
+    broken = {name for one in recoveries if one.reads_checkpoint and not one.succeeds for name in one.faults}
+    for spike in spikes(draft):
+        is_broken = spike.fault.id in broken
+        limit = _limit(draft.scenario, spike, broken=is_broken)
+        if limit is not None:
+            yield Change(spike, limit, lasting=_is_unpromised(draft.scenario, spike) and not is_broken)
+
+
+def _limit(scenario: Scenario, spike: Scheduled, *, broken: bool) -> Comparable | None:
     """How far states and losses can be compared because of one spike; None where all of them can.
 
     ``broken``: its rollback is broken off.
@@ -22,7 +40,7 @@ def spike_limit(scenario: Scenario, spike: Scheduled, *, broken: bool) -> Compar
         return _until(step - 1, f"fault {fault.id} changes the update of step {step}, and nothing takes that back")
     if broken:
         return _until(step - 1, f"the rollback is broken off, so the abnormal step {step} is not trained again")
-    if unpromised(scenario, spike):
+    if _is_unpromised(scenario, spike):
         return _until(
             last_saved_before(step, scenario.job.checkpoint_interval) - 1,
             f"with {spike.repaired_by} and asynchronous checkpoints together the loss after the rollback is not "
@@ -33,7 +51,7 @@ def spike_limit(scenario: Scenario, spike: Scheduled, *, broken: bool) -> Compar
     return None
 
 
-def unpromised(scenario: Scenario, spike: Scheduled) -> bool:
+def _is_unpromised(scenario: Scenario, spike: Scheduled) -> bool:
     """Whether the rollback itself leaves open what is computed after it."""
     return spike.repaired_by is not None and scenario.job.storage.asynchronous_saving
 
@@ -42,11 +60,11 @@ def _until(step: int, why: str) -> Comparable:
     return Comparable(step, step + 1, why)
 
 
-def spike_reasons(scenario: Scenario, spikes: Sequence[Scheduled]) -> tuple[str, ...]:
+def explain_spikes(draft: Draft) -> tuple[str, ...]:
     """Why nothing is rolled back for a spike, and what comes of one that is repeated."""
-    watch = scenario.job.tre
+    watch = draft.scenario.job.tre
     found = []
-    for spike in spikes:
+    for spike in spikes(draft):
         fault, step = spike.fault, spike.moment.earliest.step
         who = f"the gradients of {ranks(fault.ranks)} spike in step {step}"
         if spike.repaired_by is not None:

@@ -8,20 +8,29 @@ where the network comes back before, because it finds no controller any more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from chaos.plan.budgets import profile_of
 from chaos.plan.describe import ranks
-from chaos.plan.partition_effect import PARTITION, UNNOTICED, ends_by_itself, is_cut_off
+from chaos.plan.draft import Draft
+from chaos.plan.family_rules import Occurrence
+from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.mechanism import SAVING, switched_on
 from chaos.plan.recovery.registry import Facts
-from chaos.plan.schedule import PAUSE, Scheduled
+from chaos.plan.schedule import PAUSE, SUSPENSION, Scheduled
 from chaos.plan.topology.layout import Layout
 from chaos.plan.triggers import parts
 from chaos.scenario.models.ids import fault_ids
 from chaos.scenario.models.scenario import Scenario
+
+PARTITION = "partition"
+"""The kind."""
+
+UNNOTICED = 2.0
+"""Seconds of a partition that nobody has to answer: with what TCP waits until it sends again it stays below the
+shortest silence after which a rank counts as lost (5 s)."""
 
 _CONTROLLER_NODE = 0
 """The node that the controller is on, in rank 0 or beside the ranks."""
@@ -39,42 +48,65 @@ _LONGEST_WAIT = 120.0
 """Seconds that TCP waits at most until it sends again (TCP_RTO_MAX in Linux)."""
 
 
-def waits_for_the_end(scenario: Scenario, faults: Sequence[Scheduled]) -> float:
-    """Seconds by which the job is started again later, for the sake of partitions that end before it.
+def settle_partition(effect: str, occurrence: Occurrence, problems: Problems) -> str:
+    """The effect of a partition that is over before a heartbeat is missed: none. That of any other fault as it is."""
+    del problems
+    seconds = occurrence.fault.parameters.get("seconds")
+    brief = isinstance(seconds, int | float) and seconds <= UNNOTICED
+    return "none" if occurrence.fault.kind == PARTITION and brief else effect
+
+
+def _is_cut_off(fault: PlannedFault) -> bool:
+    """Whether it is a partition by which its ranks are lost to the controller."""
+    return fault.kind == PARTITION and fault.effect == SUSPENSION
+
+
+def _ends_by_itself(fault: PlannedFault) -> bool:
+    """Whether it is one by which ranks are lost, and after which they have to end by themselves."""
+    return _is_cut_off(fault) and "seconds" in fault.parameters
+
+
+def waits_for_the_end(draft: Draft) -> float:
+    """Seconds by which the job is started again later, for the sake of partitions that end before it."""
+    return _waits_for(draft.scenario, draft.faults)
+
+
+def _waits_for(scenario: Scenario, faults: Sequence[Scheduled]) -> float:
+    """Seconds until whoever these partitions cut off has ended.
 
     Each lasts as long as it says. Who was cut off notices nothing until TCP sends again, and each of its waits is as
     long as all before it; then it looks for the controller for a while.
     """
     search = _SEARCH.get(scenario.job.timings, 0.0)
-    cut = [float(one.fault.parameters["seconds"]) for one in faults if ends_by_itself(one.fault)]
+    cut = [float(one.fault.parameters["seconds"]) for one in faults if _ends_by_itself(one.fault)]
     return max((seconds + min(seconds, _LONGEST_WAIT) + search for seconds in cut), default=0.0)
 
 
-def partition_reasons(faults: Sequence[Scheduled]) -> tuple[str, ...]:
+def explain_partitions(draft: Draft, faults: Sequence[PlannedFault]) -> Iterator[str]:
     """What becomes of the ranks that are cut off, of each such fault."""
-    found = []
-    for one in faults:
-        if is_cut_off(one.fault):
+    del draft
+    for fault in faults:
+        if _is_cut_off(fault):
             end = "they are ended with the launch"
-            if ends_by_itself(one.fault):
-                seconds = one.fault.parameters["seconds"]
+            if _ends_by_itself(fault):
+                seconds = fault.parameters["seconds"]
                 end = f"when the network is back after {seconds:g} s they find no controller and end by themselves"
-            found.append(
-                f"{ranks(one.fault.ranks)}, cut off by fault {one.fault.id}, live on and hear nothing: the controller "
+            yield (
+                f"{ranks(fault.ranks)}, cut off by fault {fault.id}, live on and hear nothing: the controller "
                 f"misses their heartbeats, they save nothing, and {end}"
             )
-    return tuple(found)
 
 
-def check_partitions(scenario: Scenario, layout: Layout, faults: Sequence[Scheduled], problems: Problems) -> None:
+def check_partitions(draft: Draft, problems: Problems) -> None:
     """Note partitions that take ranks from the job where it is not known what becomes of that."""
-    cut = [fault for fault in faults if is_cut_off(fault.fault)]
+    scenario = draft.scenario
+    cut = [fault for fault in draft.faults if _is_cut_off(fault.fault)]
     for fault in cut:
         _check_direction(fault, problems)
-        _check_sides(fault, layout, problems)
+        _check_sides(fault, draft.layout, problems)
         _check_mechanisms(scenario, fault, problems)
         _check_seconds(scenario, fault, problems)
-        _check_moment(fault, faults, problems)
+        _check_moment(fault, draft.faults, problems)
     _check_waiting(scenario, {fault.fault.id for fault in cut}, problems)
 
 
@@ -163,7 +195,7 @@ def _check_seconds(scenario: Scenario, fault: Scheduled, problems: Problems) -> 
             hint=f"use up to {UNNOTICED:g}, or {least:g} and more, or leave seconds out: it lasts until the launch has "
             "ended",
         )
-    elif (longest := waits_for_the_end(scenario, [fault])) > scenario.deadlines.end:
+    elif (longest := _waits_for(scenario, [fault])) > scenario.deadlines.end:
         problems.add(
             path,
             f"the ranks that are cut off for {seconds:g} s may take {longest:g} s from then on until they have ended, "

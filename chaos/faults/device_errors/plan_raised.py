@@ -2,44 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from chaos.plan.describe import ranks
-from chaos.plan.points import PHASE_ORDER, Point
+from chaos.plan.draft import Draft
+from chaos.plan.points import EXCHANGE, Point
 from chaos.plan.problems import Problems
-from chaos.plan.recovery.mechanism import COMMUNICATION, LOW_LEVEL, RESTARTING, switched_on
+from chaos.plan.recovery.mechanism import COMMUNICATION, LOW_LEVEL, RESTARTING, UNKNOWN_ERROR, switched_on
 from chaos.plan.schedule import Scheduled
 from chaos.scenario.models.scenario import Scenario
 
-EXCHANGE = PHASE_ORDER[: PHASE_ORDER.index("allreduce.enter") + 1]
-"""Phases at which a communication error can be raised: those up to the exchange of the gradients."""
-
 _UPDATE = "optimizer.update"
 
-LINK, DEVICE_LINK = "link", "npu-link-down"
-"""The fault kinds that break a link, in the device layer and on the device, and leave it to timeout or watchdog to find
-that out."""
+LINK = "link"
+"""The fault kind that breaks a link in the device layer."""
+
+EXCEPTION_MARKS = (
+    "UCEError",
+    "HCCEError",
+    "SuspectRemoteError",
+    "ForceStopError",
+    "ARF FINISH",
+    "STEP FINISH",
+    "TREError",
+)
+"""By these MindSpore's wrapper tells errors apart (train/model.py of 2.10)."""
 
 FIRST_REPAIRABLE = 2
 """First step in which an error can be repaired: the replica groups are known once step 1 is finished."""
 
 
-def check_errors(scenario: Scenario, faults: Sequence[Scheduled], problems: Problems) -> None:
-    """Note errors that cannot be raised where the scenario wants them, and those whose outcome is not known.
-
-    Args:
-        scenario: the scenario.
-        faults: its faults.
-        problems: takes what is wrong.
-    """
-    raised = [fault for fault in faults if fault.raised]
+def check_raised(draft: Draft, problems: Problems) -> None:
+    """Note errors that cannot be raised where the scenario wants them, and those whose outcome is not known."""
+    scenario = draft.scenario
+    raised = [fault for fault in draft.faults if fault.raised]
     for fault in raised:
         _check_trigger(fault, problems)
-        if fault.fault.kind in (LINK, DEVICE_LINK):
+        if draft.kinds[fault.fault.kind].on_rank.breaks_link:
             _check_link(scenario, fault, problems)
     timed = [fault for fault in raised if fault.moment.exact and fault.repaired_by is not None]
     for fault in timed:
         _check_step(scenario, fault, problems)
+    for fault in draft.faults:
+        _check_text(fault, problems)
+
+
+def _check_text(fault: Scheduled, problems: Problems) -> None:
+    """Note an exception that MindSpore takes for another."""
+    text = fault.fault.parameters.get("text")
+    marks = [mark for mark in EXCEPTION_MARKS if mark in text] if isinstance(text, str) else []
+    if fault.effect == UNKNOWN_ERROR and marks:
+        problems.add(
+            f"{fault.path}.parameters.text",
+            f"MindSpore takes an error with {marks[0]!r} in its text for another one than it is",
+            text=text,
+            hint="write another text, or use the fault kind of that error",
+        )
 
 
 def _when(fault: Scheduled) -> Point:

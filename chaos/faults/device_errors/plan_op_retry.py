@@ -8,11 +8,11 @@ Source: MindCluster, process-level online recovery.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
+from chaos.plan.draft import Draft
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.mechanism import COMMUNICATION
-from chaos.plan.schedule import Scheduled
 from chaos.scenario.models.scenario import Scenario
 
 VARIABLE = "HCCL_OP_RETRY_ENABLE"
@@ -37,10 +37,10 @@ def check_op_retry(scenario: Scenario, problems: Problems) -> None:
         )
 
 
-def op_retry_reasons(scenario: Scenario, faults: Sequence[Scheduled]) -> Iterator[str]:
+def introduce_op_retry(draft: Draft) -> Iterator[str]:
     """What the operator-level retry does, where it is set or where an error of communication comes."""
-    errors = [fault for fault in faults if fault.effect == COMMUNICATION]
-    value = scenario.job.environment.get(VARIABLE)
+    errors = [fault for fault in draft.faults if fault.effect == COMMUNICATION]
+    value = draft.scenario.job.environment.get(VARIABLE)
     if value is None and not errors:
         return
     on = [] if value is None else [level for level, state in _levels(value).items() if state == "1"]

@@ -6,21 +6,17 @@ on; what it computes from then on is compared with nothing, and the scenario has
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
+from chaos.plan.change import Change
+from chaos.plan.draft import Draft
 from chaos.plan.parts.equivalence import Comparable
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.problems import Problems
+from chaos.plan.schedule import SILENT, Scheduled
 from chaos.plan.traits import JobTraits
 from chaos.scenario.models.scenario import Scenario
-
-if TYPE_CHECKING:
-    from chaos.plan.schedule import Scheduled
-
-SILENT = "silent corruption"
-"""Effect of a fault after which ranks compute with wrong values, and nothing says so."""
 
 PLACES: Mapping[str, str] = MappingProxyType(
     {"gradient": "allreduce.enter", "weight": "step.begin", "activation": "forward"}
@@ -50,7 +46,16 @@ def stays(fault: PlannedFault) -> bool:
     return fault.effect == SILENT and what_of(fault) == "weight"
 
 
-def corruption_limit(one: Scheduled) -> Comparable:
+def corruptions(faults: Sequence[Scheduled]) -> Iterator[Change]:
+    """Each of them, with what shows that it was made."""
+    for one in faults:
+        if one.effect == SILENT:
+            what = what_of(one.fault)
+            shown_by_state = "" if what in BY_ITSELF else one_of(what)
+            yield Change(one, _limit(one), silent=True, shown_by_state=shown_by_state)
+
+
+def _limit(one: Scheduled) -> Comparable:
     """How far states and losses can be compared because of one fault of this kind."""
     fault, step = one.fault, one.moment.earliest.step
     what = what_of(fault)
@@ -62,7 +67,7 @@ def corruption_limit(one: Scheduled) -> Comparable:
     return Comparable(step - 1, losses, why, finite_until=losses, finite_gradients_until=step - 1)
 
 
-def corruption_reasons(faults: Sequence[PlannedFault]) -> tuple[str, ...]:
+def explain_corruptions(faults: Sequence[PlannedFault]) -> tuple[str, ...]:
     """What is promised of each."""
     return tuple(
         f"fault {one.id} changes {one_of(what_of(one))} of its ranks in step {one.trigger['step']} and reports nothing."
@@ -78,11 +83,12 @@ def _comes_of(fault: PlannedFault) -> str:
     return "what is computed from then on is compared with nothing"
 
 
-def check_corruption(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, problems: Problems) -> None:
+def check_corruption(draft: Draft, problems: Problems) -> None:
     """Note corruption that cannot be made, that cannot be shown, or of which it is not known what comes of it."""
+    scenario, faults = draft.scenario, draft.faults
     silent = [fault for fault in faults if fault.effect == SILENT]
     for fault in silent:
-        _check_place(scenario, fault, traits, problems)
+        _check_place(scenario, fault, draft.traits, problems)
         if stays(fault.fault):
             _check_alone(fault, faults, problems)
     calling = [fault for fault in faults if fault.lethal or fault.raised or fault.repaired_by is not None]

@@ -1,0 +1,26 @@
+"""What the plan makes of values that are changed inside a rank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from chaos.faults.values.plan_corruption import check_corruption, corruptions, explain_corruptions
+from chaos.faults.values.plan_spike import explain_spikes, spike_changes
+from chaos.plan.change import Change
+from chaos.plan.draft import Draft
+from chaos.plan.family_rules import Rules
+from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.parts.response import Recovery
+
+
+def changes(draft: Draft, recoveries: Sequence[Recovery]) -> Iterable[Change]:
+    """What is computed wrongly, because of each fault."""
+    return (*corruptions(draft.faults), *spike_changes(draft, recoveries))
+
+
+def explain(draft: Draft, faults: Sequence[PlannedFault]) -> Iterable[str]:
+    """Why nothing is rolled back, and what is promised of a value that nobody notices."""
+    return (*explain_spikes(draft), *explain_corruptions(faults))
+
+
+RULES = Rules(order=20, listed=20, check=check_corruption, explain=explain, changes=changes)
