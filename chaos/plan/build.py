@@ -93,7 +93,7 @@ def build_plan(
     outcome = derive(scenario, groups, faults, problems)
     problems.raise_found()
     entitled = survive(groups, outcome.dead).entitled
-    restore, restored = plan_restore(scenario, groups, faults, outcome, traits, platform, problems)
+    restore, restored = plan_restore(draft, outcome, problems)
     if restored:
         outcome = replace(outcome, reasons=(*outcome.reasons, restored))
     expected = merge(scenario, outcome, entitled, restore, problems)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from chaos.base.registry import registry
 from chaos.plan.points import Moment
 from chaos.plan.problems import Problems
+from chaos.plan.saved import SavedRules
 from chaos.scenario.models.fault import Fault
 from chaos.scenario.models.terms import Mechanism
 
@@ -51,6 +52,7 @@ class Rules:
         explain_fault: a reason about one fault, which stands with that for its target.
         explain: the reasons at the end of a plan; the planned faults say which of them are taken back.
         changes: faults that change what is computed, each with how far the run can be compared because of it.
+        saved: how its faults hit periodic checkpoints.
         waits: seconds by which the job is started again later because a fault lasts.
     """
 
@@ -62,6 +64,7 @@ class Rules:
     explain_fault: Callable[[Scheduled], str | None] | None = None
     explain: Callable[[Draft, Sequence[PlannedFault]], Iterable[str]] | None = None
     changes: Callable[[Draft, Sequence[Recovery]], Iterable[Change]] | None = None
+    saved: SavedRules | None = None
     waits: Callable[[Draft], float] | None = None
 
 
@@ -95,6 +98,11 @@ def changes_of_families(draft: Draft, recoveries: Sequence[Recovery]) -> tuple[C
     """The faults that change what is computed, family by family."""
     asked = (rules.changes for rules in in_order() if rules.changes is not None)
     return tuple(change for changes in asked for change in changes(draft, recoveries))
+
+
+def saved_rules() -> tuple[SavedRules, ...]:
+    """What families say of faults that hit periodic checkpoints."""
+    return tuple(rules.saved for rules in in_order() if rules.saved is not None)
 
 
 def longest_wait(draft: Draft) -> float:

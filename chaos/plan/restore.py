@@ -11,15 +11,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from chaos.plan.damage import check_damage, damaging, spoilt
 from chaos.plan.describe import group, ranks
+from chaos.plan.draft import Draft
+from chaos.plan.family_rules import saved_rules
 from chaos.plan.parts.resume import PlannedRestore
-from chaos.plan.platform_traits import PlatformTraits
 from chaos.plan.points import PHASE_ORDER, Point
 from chaos.plan.problems import Problems
-from chaos.plan.records import Recorded, check_records, check_shared, of_records, recorded
 from chaos.plan.recovery.outcome import Outcome
-from chaos.plan.schedule import LOST_FILES, RENAMED, Scheduled
+from chaos.plan.rules.shared_directory import check_shared
+from chaos.plan.saved import Damage
+from chaos.plan.schedule import Scheduled
 from chaos.plan.traits import JobTraits
 from chaos.scenario.models.scenario import ExpectResume, Scenario
 
@@ -39,21 +40,14 @@ def writes_group_info(scenario: Scenario, groups: Sequence[tuple[int, ...]], tra
     return traits.group_info and scenario.job.script is None and len(groups) > 1
 
 
-def plan_restore(
-    scenario: Scenario,
-    groups: Sequence[tuple[int, ...]],
-    faults: Sequence[Scheduled],
-    outcome: Outcome,
-    traits: JobTraits,
-    platform: PlatformTraits,
-    problems: Problems,
-) -> tuple[PlannedRestore | None, str]:
+def plan_restore(draft: Draft, outcome: Outcome, problems: Problems) -> tuple[PlannedRestore | None, str]:
     """What a job that just ended can be started again from, and why. None where the scenario asks for nothing of it.
 
     Asked for: a fault takes files away or damages them, or ``expect.resume`` names a step although no mechanism saves
     one.
     """
-    losing = _losing(scenario, faults, outcome, traits, platform, problems)
+    scenario, groups, faults, traits = draft.scenario, draft.groups, draft.faults, draft.traits
+    losing = _losing(draft, outcome, problems)
     written = isinstance(scenario.expect.resume, ExpectResume)
     if outcome.mechanism != "none" or outcome.loss is None or not (losing or written):
         return None, ""
@@ -73,50 +67,38 @@ def plan_restore(
         return None, ""
     _check_in_save(faults, outcome, interval, problems)
     everyone = range(sum(map(len, groups)))
-    gone = [fault for fault in losing if fault.effect == LOST_FILES]
-    lost = tuple(sorted({rank for fault in gone for rank in fault.fault.ranks}))
     if traits.restarts:
         _check_recorded(scenario, lethal, interval, problems)
-        if len(lost) == len(everyone):
-            _refuse_empty(gone[0], problems)
     last = _last_saved(everyone, lethal, step)
-    left = _Left(
-        lost, last, spoilt(faults, last, interval, traits, problems), _any_replica(scenario, groups, traits, faults)
-    )
-    records = recorded(faults, last, interval, traits, problems)
+    damage = _damage(draft, last, interval, problems)
+    left = _Left(damage.lost, last, dict(damage.damaged), _any_replica(draft, damage))
     if traits.resumes_periodic and (told := _told_step(scenario, interval)) is not None:
         holders = _holders(groups, told, left)
         if holders is not None:
-            return PlannedRestore(told, lost, holders, left.damaged), f"step {told} has been saved, {_SCRIPT}"
+            return PlannedRestore(told, left.lost, holders, left.damaged), f"step {told} has been saved, {_SCRIPT}"
     newest = step - step % interval + interval
-    return _newest_complete(groups, left, newest, interval, traits, records)
+    return _newest_complete(groups, left, newest, interval, traits, damage)
 
 
-def _losing(
-    scenario: Scenario,
-    faults: Sequence[Scheduled],
-    outcome: Outcome,
-    traits: JobTraits,
-    platform: PlatformTraits,
-    problems: Problems,
-) -> list[Scheduled]:
+def _losing(draft: Draft, outcome: Outcome, problems: Problems) -> list[Scheduled]:
     """The faults that take away or damage what has been saved; notes those that cannot be planned."""
-    losing = [fault for fault in faults if fault.effect == LOST_FILES]
-    for fault in losing:
-        _check_losing(scenario, fault, traits, problems)
-    check_damage(scenario, faults, outcome, traits, problems)
-    check_records(faults, traits, problems)
-    check_shared(scenario, faults, traits, platform, problems)
-    return [*losing, *damaging(faults), *of_records(faults)]
+    losing: list[Scheduled] = []
+    for rules in saved_rules():
+        rules.check(draft, outcome, problems)
+        losing += rules.losing(draft)
+    check_shared(draft, problems)
+    return losing
 
 
-def _refuse_empty(fault: Scheduled, problems: Problems) -> None:
-    problems.add(
-        f"{fault.path}.target",
-        f"fault {fault.fault.id!r} leaves no file of any rank, and in an empty directory MindFormers begins to "
-        f"train anew without a word ({_RESTART}), which no check tells from a job that has lost its way",
-        text="target",
-        hint="leave one rank its files",
+def _damage(draft: Draft, last: Mapping[int, int], interval: int, problems: Problems) -> Damage:
+    """What the faults of all families leave of what has been saved."""
+    damages = [rules.damage(draft, last, interval, problems) for rules in saved_rules()]
+    return Damage(
+        tuple(sorted({rank for damage in damages for rank in damage.lost})),
+        {rank: step for damage in damages for rank, step in damage.damaged.items()},
+        frozenset(rank for damage in damages for rank in damage.renamed),
+        min((damage.newest for damage in damages if damage.newest is not None), default=None),
+        "; ".join(damage.why for damage in damages if damage.why),
     )
 
 
@@ -126,16 +108,16 @@ def _newest_complete(
     newest: int,
     interval: int,
     traits: JobTraits,
-    records: Recorded,
+    damage: Damage,
 ) -> tuple[PlannedRestore, str]:
     """The newest step, up to ``newest`` and to what the records name, from which every rank can go on; and why."""
     own = traits.restarts or traits.resumes_periodic
-    for candidate in range(newest if records.newest is None else min(records.newest, newest), 0, -interval):
+    for candidate in range(newest if damage.newest is None else min(damage.newest, newest), 0, -interval):
         holders = _holders(groups, candidate, left)
         if holders is not None and not (own and left.lacking(candidate)):
             source = _SCRIPT if traits.resumes_periodic else f"({_RESTART if traits.restarts else SOURCE})"
             why = _why(candidate, left, holders, source, own)
-            why += f"; {records.why}" if records.why else ""
+            why += f"; {damage.why}" if damage.why else ""
             return PlannedRestore(candidate, left.lost, holders, left.damaged, own=own), why
     hopeless = PlannedRestore(None, left.lost, {}, left.damaged, own=own)
     return hopeless, _why_not(groups, left, interval, traits)
@@ -170,15 +152,14 @@ def _restores(scenario: Scenario, groups: Sequence[tuple[int, ...]], traits: Job
     return by_itself or traits.restarts or traits.resumes_periodic or writes_group_info(scenario, groups, traits)
 
 
-def _any_replica(
-    scenario: Scenario, groups: Sequence[tuple[int, ...]], traits: JobTraits, faults: Sequence[Scheduled]
-) -> frozenset[int]:
-    if traits.resumes_periodic or not (traits.restarts or writes_group_info(scenario, groups, traits)):
+def _any_replica(draft: Draft, damage: Damage) -> frozenset[int]:
+    traits, groups = draft.traits, draft.groups
+    if traits.resumes_periodic or not (traits.restarts or writes_group_info(draft.scenario, groups, traits)):
         return frozenset(rank for members in groups for rank in members)
     if traits.restarts:
         return frozenset()
     # The file is whole, so its rank may load it; one that goes by names may take a replica's.
-    return frozenset(rank for fault in faults if fault.effect == RENAMED for rank in fault.fault.ranks)
+    return damage.renamed
 
 
 def _told_step(scenario: Scenario, interval: int) -> int | None:
@@ -224,33 +205,6 @@ def _check_recorded(scenario: Scenario, lethal: Sequence[Scheduled], interval: i
                 text="checkpoint.end",
                 hint=f"take phase checkpoint.write, or step.begin of step {at.step + 1}",
             )
-
-
-def _check_losing(scenario: Scenario, fault: Scheduled, traits: JobTraits, problems: Problems) -> None:
-    """Files are lost for good only when nobody saves any more, and there must be a directory that holds a rank's."""
-    if not traits.rank_directories:
-        problems.add(
-            f"{fault.path}.kind",
-            f"fault {fault.fault.id!r} takes away the directory that a rank saves in, but the job saves the files of "
-            "all ranks in one directory for each step (MindFormers, layout iteration_N)",
-            text=fault.fault.kind,
-            hint="use a configuration that saves in the legacy layout",
-        )
-    if scenario.job.checkpoint_interval is None:
-        problems.add(
-            f"{fault.path}.kind",
-            f"fault {fault.fault.id!r} takes away periodic checkpoints, but the job saves none "
-            f"({problems.where('job.checkpoint_interval')})",
-            text=fault.fault.kind,
-            hint="set job.checkpoint_interval",
-        )
-    if fault.fault.trigger.keys() != {"after"}:
-        problems.add(
-            f"{fault.path}.trigger",
-            f"fault {fault.fault.id!r} takes away what its ranks have saved, so it must come when they save no more",
-            text=", ".join(fault.fault.trigger),
-            hint="let it wait for the fault that ends the job: after, and nothing else",
-        )
 
 
 def _last_saved(everyone: Sequence[int], lethal: Sequence[Scheduled], survived: int) -> dict[int, int]:

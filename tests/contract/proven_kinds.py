@@ -13,12 +13,12 @@ from typing import Any, cast
 from chaos.base.registry import registry
 from chaos.checks.injection.check import check
 from chaos.evidence.artifacts import Artifacts
-from chaos.evidence.checkpoints.damage import DAMAGED, RENAMED
 from chaos.evidence.finding import Finding
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.resume import PlannedRestore
+from chaos.plan.schedule import DAMAGED, RENAMED
 from tests.kit.good_run import a_plan
 from tests.kit.plans import changed
 from tests.unit.checks import harmless

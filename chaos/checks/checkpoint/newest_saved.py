@@ -8,18 +8,17 @@ from __future__ import annotations
 from chaos.checks.history.torn_tails import GONE
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.background import is_background, written
-from chaos.evidence.checkpoints.damage import DAMAGED, RENAMED
 from chaos.evidence.checkpoints.owner import kept_of
 from chaos.evidence.checkpoints.periodic import periodic
 from chaos.evidence.checkpoints.saved import stored_step
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN
-from chaos.faults.checkpoints.proof_lost import LOST_FILES
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoints.checkpoint import CheckpointError
 from chaos.plan.model import Plan
 from chaos.plan.parts.fault import STORAGE
+from chaos.plan.schedule import DAMAGED, LOST_FILES, RENAMED
 
 EXPECTED = "the checkpoint that each rank has saved last is there"
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
-from chaos.faults.checkpoints.proof_lost import LOST_FILES
 from chaos.observe.checkpoints.group_info import GROUP_INFO, GroupInfoError, find_group_infos, read_group_info
 from chaos.plan.model import Plan
+from chaos.plan.schedule import LOST_FILES
 
 EXPECTED = f"{GROUP_INFO} of every rank names the ranks of its replica group"
 

@@ -16,14 +16,13 @@ from chaos.evidence.injection.deaths import wanted_end
 from chaos.evidence.injection.effect import effect_of, is_cut_off
 from chaos.evidence.injection.identity import other_process
 from chaos.evidence.recoveries import reaches_the_end
-from chaos.faults.checkpoints.proof_lost import LOST_FILES
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.recovery.mechanism import SAVING
-from chaos.plan.schedule import HANG
+from chaos.plan.schedule import HANG, LOST_FILES
 
 NAME = "hygiene"
 

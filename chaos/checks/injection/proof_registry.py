@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from chaos.base.registry import Registry, RegistryError, UnknownName, package_of, registry
-from chaos.evidence.checkpoints.damage import damage_doubts
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.injection.unresponsive import silence_doubts
 from chaos.evidence.proof import Case, Proof, lacking_evidence
+from chaos.faults.checkpoints.proof_damage import damage_doubts
 from chaos.faults.checkpoints.proof_lost import lost_files_doubts
 
 GROUP = "chaos.proofs"

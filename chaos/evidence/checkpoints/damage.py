@@ -1,75 +1,18 @@
-"""What the evidence of a fault must show that damages or renames a checkpoint."""
+"""What a fault has left of a checkpoint, as far as whoever loads one meets it."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from chaos.evidence.doubt import Doubt
-from chaos.evidence.facts import RESUME, TRAIN
+from chaos.evidence.facts import RESUME
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoints.mindformers_layout import ITERATION, PART
 from chaos.observe.checkpoints.mindformers_records import COMMON, METADATA
-from chaos.plan.damage import MODEL, OPTIMIZER
-from chaos.plan.model import Plan
-from chaos.plan.parts.fault import PlannedFault
-
-DAMAGED = "damaged checkpoint"
-RENAMED = "renamed checkpoint"
-"""The effects of such faults (chaos.plan.schedule)."""
-
-RECORD = "damaged record"
-"""The effect of one that spoils the record of which checkpoint is the last."""
-
-ABSENT = "absent"
-"""What stands for the digest of a file that a fault has taken away (chaos.faults.checkpoints.checkpoint_damage)."""
-
-_DIGEST = re.compile(r"[0-9a-f]{64}")
+from chaos.plan.saved import MODEL, OPTIMIZER
 
 
-def damage_doubts(
-    plan: Plan, history: History, fault: PlannedFault, landing: Event, evidence: dict[str, object]
-) -> Iterator[Doubt]:
-    """What speaks against such a fault at one rank, with where to look. Nothing for faults with another effect."""
-    if fault.effect not in (DAMAGED, RENAMED, RECORD):
-        return
-    rank, file = evidence.get("rank"), str(evidence.get("file"))
-    before, after = str(evidence.get("before")), str(evidence.get("after"))
-    removes = fault.kind == "remove-checkpoint" or (
-        fault.kind == "damage-record" and fault.parameters.get("how", "remove") == "remove"
-    )
-    if not _DIGEST.fullmatch(before) or not (after == ABSENT if removes else _DIGEST.fullmatch(after)):
-        yield f"the digests of rank {rank}'s file before and after are not in the evidence", (landing.source,)
-    elif (before == after) != (fault.effect == RENAMED):
-        seen = "the same content as before" if before == after else "another content than before"
-        yield f"rank {rank}'s file {file} has {seen}", (landing.source,)
-    if fault.effect == RENAMED and evidence.get("renamed") in (None, file):
-        yield f"the evidence has no new name of rank {rank}'s file {file}", (landing.source,)
-    saves = history.select("checkpoint.end", attempt=TRAIN, rank=rank if isinstance(rank, int) else -1)
-    if fault.effect == RECORD:
-        yield from _record_doubts(fault, landing, evidence, saves)
-        return
-    if (part := _part(PurePosixPath(file))) != (planned_part := fault.parameters.get("part", MODEL)):
-        yield (
-            f"rank {rank}'s file {file} is {part or 'no part of a save'}, planned is {planned_part}",
-            (landing.source,),
-        )
-    own = [save for save in saves if _is_of_save(str(save.data.get("path")), file)]
-    if not own:
-        yield f"rank {rank}'s own history has no save of {file}", (landing.source,)
-    restore = plan.resume.restore
-    planned = restore.damaged.get(rank) if restore is not None and isinstance(rank, int) else None
-    hit = evidence.get("step")
-    if own and (plan.training.steps_per_update or 1) > 1:  # the evidence has what the optimizer has counted: updates
-        hit = own[-1].data.get("step")
-    if planned is not None and hit != planned:
-        seen = f"rank {rank}'s file of step {hit} was hit, not that of step {planned}"
-        yield seen, (landing.source, *(save.source for save in own[:1]))
-
-
-def _part(path: PurePosixPath) -> str | None:
+def part_of(path: PurePosixPath) -> str | None:
     """Which part of a save this file is, in the words of the parameter ``part``; None where that is not known."""
     if ITERATION.fullmatch(path.parent.name) is None:
         return MODEL
@@ -77,29 +20,6 @@ def _part(path: PurePosixPath) -> str | None:
         return path.name
     match = PART.fullmatch(path.name)
     return None if match is None else {"model": MODEL, "opt": OPTIMIZER}[match["part"]]
-
-
-def _is_of_save(path: str, file: str) -> bool:
-    """Whether a file that a rank has recorded as saved is this one, or one of the same save in MindFormers' new layout:
-    there the files of JSON are written by nobody's save."""
-    # MindSpore adds the format to a name that has none, as MindFormers gives it in its new layout.
-    if any(ends_with(path, name) for name in (file, file.removesuffix(".safetensors"))):
-        return True
-    beside = PurePosixPath(file).parent
-    is_json = PurePosixPath(file).name in (COMMON, METADATA) and ITERATION.fullmatch(beside.name) is not None
-    return is_json and ends_with(str(PurePosixPath(path).parent), str(beside))
-
-
-def _record_doubts(
-    fault: PlannedFault, landing: Event, evidence: dict[str, object], saves: list[Event]
-) -> Iterator[Doubt]:
-    """The record was that of the newest checkpoint that the rank has saved."""
-    last = max((step for save in saves if isinstance(step := save.data.get("step"), int)), default=None)
-    if last is None or evidence.get("step") != last:
-        seen = (
-            f"rank {evidence.get('rank')}'s record was of step {evidence.get('step')}, its last save is of step {last}"
-        )
-        yield seen, (landing.source, *(save.source for save in saves[-1:]))
 
 
 def loads_made(history: History, rank: int | None = None) -> list[Event]:
@@ -116,7 +36,7 @@ def _given_up(history: History, load: Event) -> bool:
     if ITERATION.fullmatch(save.name) and any(ends_with(str(save), str(PurePosixPath(one).parent)) for one in damaged):
         for other in history.select("load.begin", attempt=RESUME, rank=load.rank, pid=load.pid):
             instead = PurePosixPath(str(other.data.get("path")))
-            if other.mono > load.mono and instead.parent != save and _part(instead) == _part(PurePosixPath(path)):
+            if other.mono > load.mono and instead.parent != save and part_of(instead) == part_of(PurePosixPath(path)):
                 return True
     if not any(ends_with(path, one) for one in damaged):
         return False

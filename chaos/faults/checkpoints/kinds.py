@@ -23,4 +23,5 @@ FAMILY = Family(
         "restore-checkpoint-adopted": Undo("chaos.faults.checkpoints.undo:restore_checkpoint_adopted"),
         "note-kept": Undo("chaos.faults.checkpoints.undo:note_kept"),
     },
+    rules="chaos.faults.checkpoints.plan:RULES",
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from chaos.evidence.checkpoints.damage import damage_doubts
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.proof import Case, Proof
+from chaos.faults.checkpoints.proof_damage import damage_doubts
 from chaos.faults.checkpoints.proof_lost import lost_files_doubts
 
 _DIGESTS = "the digests of the file before and after"

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 from chaos.history.event import Event
 from chaos.plan.parts.fault import PlannedFault
-
-LOST_FILES = "lost files"
-"""The effect of such a fault (chaos.plan.schedule)."""
+from chaos.plan.schedule import LOST_FILES
 
 
 def lost_files_doubts(

@@ -17,6 +17,7 @@ from chaos.base.walking import raise_too_deep, walk
 from chaos.faults.behaviours import Aimed, StillShown
 from chaos.faults.checkpoints.checkpoint_damage import RESTORE, Damage, finished
 from chaos.faults.checkpoints.checkpoint_parts import Hit, part_of
+from chaos.faults.checkpoints.plan_damage import PARAMETERS
 from chaos.faults.checkpoints.rename_checkpoint import RenameCheckpoint
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
@@ -25,8 +26,8 @@ from chaos.machine.linux.process import ProcessIdentity
 from chaos.machine.running.directories import key_of
 from chaos.machine.running.running import JobProcess, RunningJob, Survey, survey
 from chaos.observe.checkpoints.layout import find_checkpoints
-from chaos.plan.damage import MODEL, PARAMETERS
 from chaos.plan.rules.parameters import Parameter, Parameters
+from chaos.plan.saved import MODEL
 
 RESTORE_ADOPTED = f"{RESTORE}-adopted"
 """The undo action (chaos.faults.checkpoints.undo) for a file that is not of the run."""

@@ -19,7 +19,7 @@ from chaos.jobs.mindformers.rules import STEP_LEVEL
 from chaos.jobs.mindformers.run_copy import CALLBACK, CHECKPOINTS, OUTPUT, REGISTERED, run_copy
 from chaos.jobs.mindformers.version import release_of
 from chaos.jobs.msrun import tft_environment
-from chaos.plan.records import SHARED_PATHS
+from chaos.plan.rules.shared_directory import SHARED_PATHS
 from chaos.plan.traits import JobTraits
 from chaos.scenario.completion import Completion, Unfinished
 from chaos.scenario.errors import ScenarioError

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from chaos.plan.draft import Draft
 from chaos.plan.periodic import newest_saved
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.outcome import Outcome
+from chaos.plan.saved import METADATA, MODEL, OPTIMIZER, PARTS
 from chaos.plan.schedule import DAMAGED, RECORD, RENAMED, Scheduled
 from chaos.plan.traits import JobTraits
 from chaos.scenario.models.scenario import Scenario
-
-MODEL, OPTIMIZER, COMMON, METADATA = PARTS = ("model", "optimizer", "common.json", "metadata.json")
-"""The files of a save in MindFormers' new layout. Elsewhere a rank's checkpoint is one file, ``model``."""
 
 PARAMETERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "flip-checkpoint": {"where": ("data", "header"), "part": PARTS},
@@ -41,10 +40,9 @@ def damaging(faults: Sequence[Scheduled]) -> list[Scheduled]:
     return [fault for fault in faults if fault.effect in (DAMAGED, RENAMED)]
 
 
-def check_damage(
-    scenario: Scenario, faults: Sequence[Scheduled], outcome: Outcome, traits: JobTraits, problems: Problems
-) -> None:
+def check_damage(draft: Draft, outcome: Outcome, problems: Problems) -> None:
     """Note damage that cannot be made, that nobody would meet, or whose moment is left to chance."""
+    scenario, faults, traits = draft.scenario, draft.faults, draft.traits
     found = [fault for fault in faults if fault.effect in (DAMAGED, RENAMED, RECORD)]
     seen: dict[int, str] = {}
     for fault in found:
@@ -98,17 +96,15 @@ def _goes_on(traits: JobTraits) -> bool:
     return traits.group_info or traits.any_replica or traits.restarts
 
 
-def is_missed(fault: Scheduled, traits: JobTraits) -> bool:
+def _is_missed(fault: Scheduled, traits: JobTraits) -> bool:
     """Whether nobody may go on from the file that this fault hits: its content is spoilt, or nobody finds it."""
     return fault.effect == DAMAGED or (fault.effect == RENAMED and traits.restarts)
 
 
-def spoilt(
-    faults: Sequence[Scheduled], last: Mapping[int, int], interval: int, traits: JobTraits, problems: Problems
-) -> dict[int, int]:
+def spoilt(draft: Draft, last: Mapping[int, int], interval: int, problems: Problems) -> dict[int, int]:
     """The step of the file that nobody may go on from, by rank. Notes ranks that have no file to be damaged."""
     damaged: dict[int, int] = {}
-    for fault in damaging(faults):
+    for fault in damaging(draft.faults):
         for rank in fault.fault.ranks:
             step = newest_saved(last[rank], interval)
             older = interval if fault.fault.kind in NEEDS_OLDER else 0
@@ -121,7 +117,7 @@ def spoilt(
                     hint="let the job be ended later, or save more often",
                 )
                 break
-            if is_missed(fault, traits):
+            if _is_missed(fault, draft.traits):
                 damaged[rank] = step
     return damaged
 

@@ -13,17 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from chaos.plan.damage import PARAMETERS, damaging
+from chaos.faults.checkpoints.plan_damage import PARAMETERS, damaging
 from chaos.plan.describe import ranks
+from chaos.plan.draft import Draft
 from chaos.plan.periodic import newest_saved
-from chaos.plan.platform_traits import PlatformTraits
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import LOST_FILES, RECORD, Scheduled
-from chaos.plan.traits import JobTraits
-from chaos.scenario.models.scenario import Scenario
-
-SHARED_PATHS = "SHARED_PATHS"
-"""The variable by which MindFormers is told which directories all nodes share."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +37,9 @@ def of_records(faults: Sequence[Scheduled]) -> list[Scheduled]:
     return [fault for fault in faults if fault.effect == RECORD]
 
 
-def check_records(faults: Sequence[Scheduled], traits: JobTraits, problems: Problems) -> None:
+def check_records(draft: Draft, problems: Problems) -> None:
     """Note damage to records that a job does not have, and what nobody could tell the outcome of."""
+    faults, traits = draft.faults, draft.traits
     others = [fault for fault in faults if fault.effect == LOST_FILES] + damaging(faults)
     for fault in of_records(faults):
         if not traits.restarts:
@@ -71,40 +67,10 @@ def check_records(faults: Sequence[Scheduled], traits: JobTraits, problems: Prob
             )
 
 
-def check_shared(
-    scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, platform: PlatformTraits, problems: Problems
-) -> None:
-    """Note where the ranks of a job that goes by its records would not see each other's.
-
-    Source: Resumable Training After Breakpoint, notes: the weights of all nodes in one shared directory, which
-    ``SHARED_PATHS`` names. A run sets it (chaos.jobs.mindformers.job).
-    """
-    if not traits.restarts or not faults or not scenario.job.resume:
-        return
-    if traits.rank_directories and platform.own_files and scenario.cluster.nodes > 1:
-        problems.add(
-            "cluster.platform",
-            "MindFormers goes on from a directory that all nodes share, and on the platform "
-            f"{scenario.cluster.platform} each host has a copy: what rank 0 chooses to go on from, the ranks of other "
-            "hosts do not see",
-            text=scenario.cluster.platform,
-            hint="use nodes: 1, a platform with one file system, or job.resume: false",
-        )
-    if SHARED_PATHS in scenario.job.environment:
-        problems.add(
-            f"job.environment.{SHARED_PATHS}",
-            f"{SHARED_PATHS} here takes the place of what the run sets to its own directory, without which a job of "
-            "more than 8 ranks does not look at its records",
-            text=SHARED_PATHS,
-            hint="set it in the shell that calls chaos: the run adds its own to that",
-        )
-
-
-def recorded(
-    faults: Sequence[Scheduled], last: Mapping[int, int], interval: int, traits: JobTraits, problems: Problems
-) -> Recorded:
+def recorded(draft: Draft, last: Mapping[int, int], interval: int, problems: Problems) -> Recorded:
     """What the records say after the faults. ``last`` maps ranks to the last step that they have finished saving."""
-    found = of_records(faults)
+    traits = draft.traits
+    found = of_records(draft.faults)
     stale = [fault for fault in found if _how(fault) == "stale"]
     gone = sorted({rank for fault in found if _how(fault) != "stale" for rank in fault.fault.ranks})
     limits: dict[int, int] = {}

@@ -1,0 +1,39 @@
+"""What the plan makes of faults of checkpoints that were saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from chaos.faults.checkpoints.plan_damage import check_damage, damaging, spoilt
+from chaos.faults.checkpoints.plan_lost import check_lost, losing, lost_ranks
+from chaos.faults.checkpoints.plan_records import check_records, of_records, recorded
+from chaos.plan.draft import Draft
+from chaos.plan.family_rules import Rules
+from chaos.plan.problems import Problems
+from chaos.plan.recovery.outcome import Outcome
+from chaos.plan.saved import Damage, SavedRules
+from chaos.plan.schedule import RENAMED, Scheduled
+
+
+def all_losing(draft: Draft) -> list[Scheduled]:
+    """The faults that take away or damage what has been saved."""
+    return [*losing(draft.faults), *damaging(draft.faults), *of_records(draft.faults)]
+
+
+def check(draft: Draft, outcome: Outcome, problems: Problems) -> None:
+    """Note those that cannot be planned."""
+    check_lost(draft, problems)
+    check_damage(draft, outcome, problems)
+    check_records(draft, problems)
+
+
+def damage(draft: Draft, last: Mapping[int, int], interval: int, problems: Problems) -> Damage:
+    """What they leave of what has been saved."""
+    lost = lost_ranks(draft, len(last), problems)
+    damaged = spoilt(draft, last, interval, problems)
+    records = recorded(draft, last, interval, problems)
+    renamed = frozenset(rank for fault in draft.faults if fault.effect == RENAMED for rank in fault.fault.ranks)
+    return Damage(lost, damaged, renamed, records.newest, records.why)
+
+
+RULES = Rules(order=70, saved=SavedRules(all_losing, check, damage))

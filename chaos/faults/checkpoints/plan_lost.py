@@ -1,0 +1,70 @@
+"""Files that a fault takes away for good: when that can be planned, and which ranks have none left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chaos.plan.draft import Draft
+from chaos.plan.problems import Problems
+from chaos.plan.schedule import LOST_FILES, Scheduled
+from chaos.plan.traits import JobTraits
+from chaos.scenario.models.scenario import Scenario
+
+RESTART = "MindFormers, resume training"
+
+
+def losing(faults: Sequence[Scheduled]) -> list[Scheduled]:
+    """The faults that take files away."""
+    return [fault for fault in faults if fault.effect == LOST_FILES]
+
+
+def check_lost(draft: Draft, problems: Problems) -> None:
+    """Note faults that take away what is not there, or what may be saved once more."""
+    for fault in losing(draft.faults):
+        _check_lost(draft.scenario, fault, draft.traits, problems)
+
+
+def lost_ranks(draft: Draft, everyone: int, problems: Problems) -> tuple[int, ...]:
+    """The ranks whose files are gone. Notes where a job that goes on by itself would find nothing at all."""
+    gone = losing(draft.faults)
+    lost = tuple(sorted({rank for fault in gone for rank in fault.fault.ranks}))
+    if draft.traits.restarts and len(lost) == everyone:
+        _refuse_empty(gone[0], problems)
+    return lost
+
+
+def _check_lost(scenario: Scenario, fault: Scheduled, traits: JobTraits, problems: Problems) -> None:
+    """Files are lost for good only when nobody saves any more, and there must be a directory that holds a rank's."""
+    if not traits.rank_directories:
+        problems.add(
+            f"{fault.path}.kind",
+            f"fault {fault.fault.id!r} takes away the directory that a rank saves in, but the job saves the files of "
+            "all ranks in one directory for each step (MindFormers, layout iteration_N)",
+            text=fault.fault.kind,
+            hint="use a configuration that saves in the legacy layout",
+        )
+    if scenario.job.checkpoint_interval is None:
+        problems.add(
+            f"{fault.path}.kind",
+            f"fault {fault.fault.id!r} takes away periodic checkpoints, but the job saves none "
+            f"({problems.where('job.checkpoint_interval')})",
+            text=fault.fault.kind,
+            hint="set job.checkpoint_interval",
+        )
+    if fault.fault.trigger.keys() != {"after"}:
+        problems.add(
+            f"{fault.path}.trigger",
+            f"fault {fault.fault.id!r} takes away what its ranks have saved, so it must come when they save no more",
+            text=", ".join(fault.fault.trigger),
+            hint="let it wait for the fault that ends the job: after, and nothing else",
+        )
+
+
+def _refuse_empty(fault: Scheduled, problems: Problems) -> None:
+    problems.add(
+        f"{fault.path}.target",
+        f"fault {fault.fault.id!r} leaves no file of any rank, and in an empty directory MindFormers begins to "
+        f"train anew without a word ({RESTART}), which no check tells from a job that has lost its way",
+        text="target",
+        hint="leave one rank its files",
+    )

@@ -1,0 +1,87 @@
+"""What the evidence of a fault must show that damages or renames a checkpoint."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from chaos.evidence.checkpoints.damage import ends_with, part_of
+from chaos.evidence.doubt import Doubt
+from chaos.evidence.facts import TRAIN
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.observe.checkpoints.mindformers_layout import ITERATION
+from chaos.observe.checkpoints.mindformers_records import COMMON, METADATA
+from chaos.plan.model import Plan
+from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.saved import MODEL
+from chaos.plan.schedule import DAMAGED, RECORD, RENAMED
+
+ABSENT = "absent"
+"""What stands for the digest of a file that a fault has taken away (chaos.faults.checkpoints.checkpoint_damage)."""
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+def damage_doubts(
+    plan: Plan, history: History, fault: PlannedFault, landing: Event, evidence: dict[str, object]
+) -> Iterator[Doubt]:
+    """What speaks against such a fault at one rank, with where to look. Nothing for faults with another effect."""
+    if fault.effect not in (DAMAGED, RENAMED, RECORD):
+        return
+    rank, file = evidence.get("rank"), str(evidence.get("file"))
+    before, after = str(evidence.get("before")), str(evidence.get("after"))
+    removes = fault.kind == "remove-checkpoint" or (
+        fault.kind == "damage-record" and fault.parameters.get("how", "remove") == "remove"
+    )
+    if not _DIGEST.fullmatch(before) or not (after == ABSENT if removes else _DIGEST.fullmatch(after)):
+        yield f"the digests of rank {rank}'s file before and after are not in the evidence", (landing.source,)
+    elif (before == after) != (fault.effect == RENAMED):
+        seen = "the same content as before" if before == after else "another content than before"
+        yield f"rank {rank}'s file {file} has {seen}", (landing.source,)
+    if fault.effect == RENAMED and evidence.get("renamed") in (None, file):
+        yield f"the evidence has no new name of rank {rank}'s file {file}", (landing.source,)
+    saves = history.select("checkpoint.end", attempt=TRAIN, rank=rank if isinstance(rank, int) else -1)
+    if fault.effect == RECORD:
+        yield from _record_doubts(fault, landing, evidence, saves)
+        return
+    if (part := part_of(PurePosixPath(file))) != (planned_part := fault.parameters.get("part", MODEL)):
+        yield (
+            f"rank {rank}'s file {file} is {part or 'no part of a save'}, planned is {planned_part}",
+            (landing.source,),
+        )
+    own = [save for save in saves if _is_of_save(str(save.data.get("path")), file)]
+    if not own:
+        yield f"rank {rank}'s own history has no save of {file}", (landing.source,)
+    restore = plan.resume.restore
+    planned = restore.damaged.get(rank) if restore is not None and isinstance(rank, int) else None
+    hit = evidence.get("step")
+    if own and (plan.training.steps_per_update or 1) > 1:  # the evidence has what the optimizer has counted: updates
+        hit = own[-1].data.get("step")
+    if planned is not None and hit != planned:
+        seen = f"rank {rank}'s file of step {hit} was hit, not that of step {planned}"
+        yield seen, (landing.source, *(save.source for save in own[:1]))
+
+
+def _is_of_save(path: str, file: str) -> bool:
+    """Whether a file that a rank has recorded as saved is this one, or one of the same save in MindFormers' new layout:
+    there the files of JSON are written by nobody's save."""
+    # MindSpore adds the format to a name that has none, as MindFormers gives it in its new layout.
+    if any(ends_with(path, name) for name in (file, file.removesuffix(".safetensors"))):
+        return True
+    beside = PurePosixPath(file).parent
+    is_json = PurePosixPath(file).name in (COMMON, METADATA) and ITERATION.fullmatch(beside.name) is not None
+    return is_json and ends_with(str(PurePosixPath(path).parent), str(beside))
+
+
+def _record_doubts(
+    fault: PlannedFault, landing: Event, evidence: dict[str, object], saves: list[Event]
+) -> Iterator[Doubt]:
+    """The record was that of the newest checkpoint that the rank has saved."""
+    last = max((step for save in saves if isinstance(step := save.data.get("step"), int)), default=None)
+    if last is None or evidence.get("step") != last:
+        seen = (
+            f"rank {evidence.get('rank')}'s record was of step {evidence.get('step')}, its last save is of step {last}"
+        )
+        yield seen, (landing.source, *(save.source for save in saves[-1:]))

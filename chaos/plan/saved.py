@@ -1,0 +1,51 @@
+"""Saved checkpoints: the files of one, and what faults leave of the periodic ones of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from chaos.plan.problems import Problems
+
+if TYPE_CHECKING:
+    from chaos.plan.draft import Draft
+    from chaos.plan.recovery.outcome import Outcome
+    from chaos.plan.schedule import Scheduled
+
+MODEL, OPTIMIZER, COMMON, METADATA = PARTS = ("model", "optimizer", "common.json", "metadata.json")
+"""The files of a save in MindFormers' new layout. Elsewhere a rank's checkpoint is one file, ``model``."""
+
+
+@dataclass(frozen=True)
+class Damage:
+    """What faults have done to periodic checkpoints.
+
+    Args:
+        lost: the ranks whose files are gone.
+        damaged: the step of the file that nobody may go on from, by rank.
+        renamed: the ranks whose file is whole under a wrong name, so that a replica's may be taken in its place.
+        newest: the last step that the job's records allow, None for no limit.
+        why: what the records say, in words; empty without damage to them.
+    """
+
+    lost: tuple[int, ...] = ()
+    damaged: Mapping[int, int] = field(default_factory=dict)
+    renamed: frozenset[int] = frozenset()
+    newest: int | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class SavedRules:
+    """How a family of faults hits what a job has saved.
+
+    Args:
+        losing: the faults that take away or damage something of it.
+        check: notes those that cannot be made, or that nobody would meet.
+        damage: what they leave, given the last step that each rank has saved up to and the interval.
+    """
+
+    losing: Callable[[Draft], list[Scheduled]]
+    check: Callable[[Draft, Outcome, Problems], None]
+    damage: Callable[[Draft, Mapping[int, int], int, Problems], Damage]
