@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chaos.plan.pauses import during
 from chaos.plan.problems import Problems
+from chaos.plan.recovery.incident import during
 from chaos.plan.recovery.mechanism import DOCUMENT, switched_on
 from chaos.plan.schedule import PAUSE, Scheduled
 from chaos.plan.traits import JobTraits

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from chaos.plan.pauses import during
 from chaos.plan.points import LAST_PHASE, PHASE_ORDER, Point
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.steps import block_point
@@ -54,6 +53,16 @@ class Incident:
         """What the next mechanism has to answer when this one has failed because of the faults ``consumed``."""
         rest = tuple(fault for fault in self.inside if fault not in consumed)
         return replace(self, inside=rest, failed=(*self.failed, mechanism), spoilt=(*self.spoilt, *consumed))
+
+
+def during(faults: Sequence[Scheduled]) -> dict[str, list[Scheduled]]:
+    """The faults that are made while a pause lasts, by the pause's id: they wait for it to land, and nothing else."""
+    pauses = {fault.fault.id: [fault] for fault in faults if fault.effect == PAUSE}
+    found: dict[str, list[Scheduled]] = {name: [] for name in pauses}
+    for fault in faults:
+        if fault.fault.trigger.keys() == {"after"} and fault.fault.trigger["after"] in found:
+            found[fault.fault.trigger["after"]].append(fault)
+    return found
 
 
 def incidents(faults: Sequence[Scheduled]) -> tuple[Incident, ...]:
