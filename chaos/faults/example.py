@@ -13,6 +13,7 @@ from chaos.faults.family import Kind
 from chaos.faults.kind import FaultKind
 from chaos.plan.recovery.mechanism import PAUSING, ROLLING_BACK
 from chaos.plan.rules.parameters import Parameter
+from chaos.plan.schedule import ABNORMAL, DAMAGED, HANG, LOST_FILES, PAUSE, RECORD, RENAMED, SILENT
 from chaos.platforms.kind import platform_kinds
 
 _STEP = 100
@@ -32,15 +33,15 @@ _SANE: Mapping[str, float | str] = MappingProxyType(
 )
 """What required parameters of these names are given, where that is in their range."""
 
-_AFTER_THE_END = ("damaged checkpoint", "damaged record", "renamed checkpoint", "lost files")
+_AFTER_THE_END = (DAMAGED, RECORD, RENAMED, LOST_FILES)
 """Effects on what a job has saved: made when its ranks save no more."""
 
 _BY_EFFECT: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
-        "hang": {"hccl": {"watchdog": False, "time_scale": 0.01}},
-        "abnormal result": {"protection": ROLLING_BACK, "checkpoint_interval": 20, "tre": {"threshold": 5.0}},
-        "pause": {"protection": PAUSING},
-        **{effect: {"checkpoint_interval": 20} for effect in _AFTER_THE_END if effect != "damaged record"},
+        HANG: {"hccl": {"watchdog": False, "time_scale": 0.01}},
+        ABNORMAL: {"protection": ROLLING_BACK, "checkpoint_interval": 20, "tre": {"threshold": 5.0}},
+        PAUSE: {"protection": PAUSING},
+        **{effect: {"checkpoint_interval": 20} for effect in _AFTER_THE_END if effect != RECORD},
     }
 )
 """What the job must have by the fault's effect."""
@@ -64,7 +65,7 @@ def example(kind: FaultKind, rank: int, ranks: int) -> dict[str, Any]:
     target: dict[str, Any] = {"rank": rank}
     if platform:
         target = {"node": rank * nodes // ranks}
-    if kind.effect == "pause":
+    if kind.effect == PAUSE:
         target = {"ranks": list(range(ranks))}
     if own is not None and own.target is not None:
         target = dict(own.target)
@@ -78,7 +79,7 @@ def example(kind: FaultKind, rank: int, ranks: int) -> dict[str, Any]:
     if kind.hazard is not None:
         made["allow"] = [kind.name]
     made["faults"] = faults
-    if kind.effect == "silent corruption":
+    if kind.effect == SILENT:
         made["expect"] = {"mechanism": "none"}
     return made
 
@@ -127,7 +128,7 @@ def _sane(name: str, one: Parameter) -> Any:
 
 
 def _phase(kind: FaultKind) -> str:
-    if kind.effect == "abnormal result":
+    if kind.effect == ABNORMAL:
         return "allreduce.enter"
     phases = None if kind.asks is None else kind.asks.phases
     return phases[0] if phases else "step.begin"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import cast
+
+from chaos.base.registry import registry
 
 DEFAULT_CODE = 1
 """The exit code of a rank that ends itself, where the scenario says none."""
@@ -49,3 +52,9 @@ class Effect:
 
 
 NONE = Effect()
+
+
+def effect_of(kind: str) -> Effect:
+    """The effect of a kind; none of one that no family here has, which its own proof alone can judge."""
+    kinds = registry("kinds")
+    return cast(Effect, kinds.load(kind).effect) if kind in kinds.points else NONE

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from chaos.base.registry import registry
+from chaos.base.registry import RegistryError, registry
 from chaos.plan.points import Moment
 from chaos.plan.problems import Problems
 from chaos.plan.saved import SavedRules
@@ -72,11 +72,16 @@ class Rules:
 def in_order() -> tuple[Rules, ...]:
     """The rules of every registered family, in the order in which they are asked.
 
-    Raises RegistryError where those of one cannot be imported.
+    Raises RegistryError where those of one cannot be imported, or are none.
     """
-    known = registry("rules")
-    loaded: list[Rules] = [known.load(name) for name in known.names()]
-    return tuple(sorted(loaded, key=lambda rules: rules.order))
+    return tuple(sorted(map(_loaded, registry("rules").names()), key=lambda rules: rules.order))
+
+
+def _loaded(name: str) -> Rules:
+    rules = registry("rules").load(name)
+    if not isinstance(rules, Rules):
+        raise RegistryError(f"what a family names as its plan rules, {name}, is no chaos.plan.family_rules.Rules")
+    return rules
 
 
 def settled(effect: str, occurrence: Occurrence, problems: Problems) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chaos.base.registry import registry
-from chaos.evidence.injection.effect import effect_of
-from chaos.plan.effect import NONE
+from chaos.plan.effect import NONE, effect_of
 from tests.kit.every_fault import kinds
 
 

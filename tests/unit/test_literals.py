@@ -24,6 +24,9 @@ PROGRAM = "a program whose lines are read"
 FORM = "a form of checkpoints"
 DEFAULT = "what a scenario says by leaving the key out"
 COMMAND = "a command of that name"
+PROBE = "a probe of that name"
+DRAWN = "a fault of random scenarios"
+OF_THE_RUN = "what the network of a host must be able to do, asked by the kinds of the run"
 
 
 @dataclass(frozen=True)
@@ -31,12 +34,14 @@ class Things:
     """Things of one entry point group.
 
     ``aside`` are directories whose files may name each of them. ``words`` are files in which the word means something
-    else, with what it means there.
+    else, with what it means there. ``homonyms`` are names that mean something else in many files: one counts only where
+    it is compared with a kind, or given as one.
     """
 
     group: str
     aside: tuple[str, ...] = ()
     words: Mapping[str, str] = field(default_factory=dict)
+    homonyms: Mapping[str, str] = field(default_factory=dict)
 
     def own(self, name: str) -> Path:
         """The package of one of them, or its module where that is all it has."""
@@ -48,9 +53,9 @@ class Things:
         owners = {name: self.own(name) for name in registry(self.group).names()}
         return [
             (str(file), name)
-            for file, texts in literals_by_file().items()
+            for file, (texts, kinds) in literals_by_file().items()
             if not any(file.is_relative_to(one) for one in self.aside)
-            for name in sorted(texts & owners.keys())
+            for name in sorted((texts - self.homonyms.keys() | kinds) & owners.keys())
             if not file.is_relative_to(owners[name])
         ]
 
@@ -97,6 +102,35 @@ THINGS = (
             "chaos/scenario/models/job.py": DEFAULT,
         },
     ),
+    Things(
+        "kinds",
+        aside=("chaos/rehearsal", "chaos/selftest"),
+        homonyms={
+            "exit": "a handler of MindSpore's, a phase, a strategy of MindCluster's agent",
+            "link": "a command of iproute2, a layer of the device's errors",
+            "pause": "a phase, a state of a switch of the cluster's",
+        },
+        words={
+            "chaos/agent/acts.py": "the agent's act of that name: it imports nothing of the harness",
+            "chaos/doctor/network.py": PROBE,
+            "chaos/doctor/probes.py": PROBE,
+            "chaos/faults/cluster/pod_network_partition.py": "an action of Chaos Mesh",
+            "chaos/faults/example.py": "what ends the job of an example",
+            "chaos/faults/nodes/node_oom.py": "the agent's act of that name",
+            "chaos/machine/hand/network.py": OF_THE_RUN,
+            "chaos/machine/linux/masking.py": "a word before `key` that makes it no secret",
+            "chaos/mechanisms/arf/recipe.py": DRAWN,
+            "chaos/mechanisms/drawing.py": DRAWN,
+            "chaos/mechanisms/online/mechanism.py": DRAWN,
+            "chaos/mechanisms/tre/recipe.py": DRAWN,
+            "chaos/plan/schedule.py": "an effect",
+            "chaos/platforms/docker/death.py": "an event of Docker's",
+            "chaos/platforms/docker/limits.py": "an event of Docker's",
+            "chaos/platforms/ssh/kind.py": PROBE,
+            "chaos/platforms/ssh/networks.py": OF_THE_RUN,
+            "chaos/soak/kill_soak.py": "a round of the soak",
+        },
+    ),
 )
 BY_GROUP = pytest.mark.parametrize("things", THINGS, ids=[one.group for one in THINGS])
 
@@ -109,11 +143,31 @@ def literals(source: str) -> set[str]:
     return {node.value for node in constants if isinstance(node.value, str)}
 
 
+def kinds(source: str) -> set[str]:
+    """The texts of a source that are compared with a kind, or given as one in a mapping."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Compare) and _is_kind(node.left):
+            found |= {text for one in node.comparators for text in literals(ast.unparse(one))}
+        elif isinstance(node, ast.Dict):
+            given = zip(node.keys, node.values, strict=True)
+            values = [value for key, value in given if isinstance(key, ast.Constant) and key.value == "kind"]
+            found |= {one.value for one in values if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+    return found
+
+
+def _is_kind(node: ast.expr) -> bool:
+    return (isinstance(node, ast.Attribute) and node.attr == "kind") or (
+        isinstance(node, ast.Name) and node.id == "kind"
+    )
+
+
 @cache
-def literals_by_file() -> dict[Path, set[str]]:
-    """The texts of each file of chaos/, read once for all groups."""
+def literals_by_file() -> dict[Path, tuple[set[str], set[str]]]:
+    """The texts of each file of chaos/, and those of them that stand for a kind; read once for all groups."""
     paths = sorted((REPOSITORY / "chaos").rglob("*.py"))
-    return {path.relative_to(REPOSITORY): literals(path.read_text()) for path in paths}
+    sources = {path.relative_to(REPOSITORY): path.read_text() for path in paths}
+    return {path: (literals(source), kinds(source)) for path, source in sources.items()}
 
 
 @BY_GROUP
@@ -129,7 +183,7 @@ def test_no_sentence_of_the_engine_sends_anybody_to_a_platform() -> None:
     rooms = ("plan", "evidence", "checks", "report", "store", "run", "heal", "doctor", "soak")
     found = [
         f"{file}: {text}"
-        for file, texts in literals_by_file().items()
+        for file, (texts, _) in literals_by_file().items()
         if file.parts[1] in rooms
         for text in texts
         if named.search(text)
@@ -145,6 +199,11 @@ def test_no_file_is_excused_that_needs_no_excuse(things: Things) -> None:
 def test_a_name_is_found_wherever_it_is_used_and_not_where_it_is_told() -> None:
     source = '"""docker"""\nTABLE = {"ssh": 1}\n"""local"""\nif name == "kubernetes" or name in ("plain",):\n    pass\n'
     assert literals(source) == {"ssh", "kubernetes", "plain"}
+    assert kinds('a = "exit"\nb = one.kind in ("link", "hang")\nc = {"kind": "kill", "name": "uce"}\n') == {
+        "link",
+        "hang",
+        "kill",
+    }
     things = Things("platforms")
     assert things.own("docker") == Path("chaos/platforms/docker")
     assert Things("jobs").own("mindspore") == Path("chaos/jobs/mindspore.py")

@@ -12,17 +12,18 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, exit_status, places, signal_number, text_list
 from chaos.evidence.finding import Finding
+from chaos.evidence.injection.cut_off import is_cut_off
 from chaos.evidence.injection.deaths import wanted_end
-from chaos.evidence.injection.effect import effect_of, is_cut_off
 from chaos.evidence.injection.identity import other_process
 from chaos.evidence.recoveries import reaches_the_end
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger
 from chaos.history.reader import History
+from chaos.plan.effect import effect_of
 from chaos.plan.model import Plan
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.recovery.mechanism import SAVING
-from chaos.plan.schedule import HANG, LOST_FILES
+from chaos.plan.schedule import HANG, LOST_FILES, PAUSE
 
 NAME = "hygiene"
 
@@ -30,7 +31,7 @@ NAME = "hygiene"
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge exit statuses, healed faults, and what was found after the teardown."""
     found = Collector(NAME)
-    felt = [fault for fault in plan.faults if fault.kind != "pause" and fault.effect != LOST_FILES]
+    felt = [fault for fault in plan.faults if fault.effect not in (PAUSE, LOST_FILES)]
     felt.sort(key=lambda fault: (not fault.harmless, _made(history, fault)))  # what comes last decides, if it does harm
     hit = {rank: fault for fault in felt for rank in fault.ranks}
     for rank in range(plan.layout.ranks):

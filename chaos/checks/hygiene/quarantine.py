@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import places, text_list
-from chaos.evidence.injection.effect import effect_of
 from chaos.history.reader import History
+from chaos.plan.effect import effect_of
 from chaos.plan.model import Plan
 
 EXPECTED = "no card is left quarantined by the cluster (ManuallySeparateNPU)"

@@ -20,7 +20,6 @@ from chaos.evidence.facts import by_rank, places, ranks_text, signal_name, signa
 from chaos.evidence.finding import Finding
 from chaos.evidence.injection import on_node
 from chaos.evidence.injection.deaths import ACTING, wanted_end
-from chaos.evidence.injection.effect import effect_of
 from chaos.evidence.injection.identity import identity_doubt
 from chaos.evidence.injection.triggers import HANDLER, Barrier, barrier, demands, place_text
 from chaos.evidence.order import out_of_order
@@ -31,6 +30,7 @@ from chaos.faults.values.proof import altered_again
 from chaos.faults.values.proof_spike import scaled_too_often
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.plan.effect import effect_of
 from chaos.plan.model import Plan
 from chaos.plan.parts.fault import PlannedFault
 

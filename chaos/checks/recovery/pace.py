@@ -93,7 +93,7 @@ def _measure(plan: Plan, history: History, artifacts: Artifacts) -> Pace | str |
     acts = [one.mono for one in history.select("fault.injecting")]
     if not acts:
         return None
-    if slowing := [fault.id for fault in plan.faults if fault.effect == "none" and fault.kind != "pause"]:
+    if slowing := [fault.id for fault in plan.faults if fault.effect == "none"]:
         return f"fault {slowing[0]} may make steps slower itself"
     before = _of_job(one for one in _steps(history, TRAIN) if one.end.mono < min(acts))
     after = _of_job(_afterwards(plan, history, max(acts)))

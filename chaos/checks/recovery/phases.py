@@ -7,7 +7,6 @@ from dataclasses import replace
 from chaos.checks.recovery.measured import Phase, Recovery
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.facts import TRAIN
-from chaos.evidence.injection.effect import effect_of
 from chaos.evidence.injection.on_node import ended_at
 from chaos.evidence.mechanisms_seen import all_signs, mechanisms
 from chaos.evidence.moment import Moment
@@ -16,6 +15,7 @@ from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.mechanisms.markers import SLACK_NS, Launch
 from chaos.mechanisms.registry import RULES
+from chaos.plan.effect import effect_of
 from chaos.plan.model import Plan
 from chaos.plan.parts.response import PHASES
 from chaos.plan.phases import phase_names

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chaos.evidence.fields import number
-from chaos.evidence.injection.effect import effect_of
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.plan.effect import effect_of
 from chaos.plan.model import Plan
 
 WAITED = "job.waited"

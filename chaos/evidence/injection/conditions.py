@@ -11,7 +11,7 @@ from typing import Any
 
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.fields import Fields, number
-from chaos.evidence.injection.effect import is_cut_off
+from chaos.evidence.injection.cut_off import is_cut_off
 from chaos.evidence.injection.unresponsive import silence_doubts
 from chaos.evidence.proof import Case, Part, Proof
 from chaos.history.event import Event

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.facts import exit_status, signal_name, signal_number
-from chaos.evidence.injection.effect import effect_of
 from chaos.evidence.injection.identity import other_process
 from chaos.evidence.injection.triggers import Demands, barrier, place_text
 from chaos.evidence.order import out_of_order
 from chaos.evidence.proof import Case
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.effect import DEFAULT_CODE
+from chaos.plan.effect import DEFAULT_CODE, effect_of
 from chaos.plan.parts.fault import PlannedFault
 
 ACTING = "fault.acting"

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 
 from chaos.evidence.doubt import Doubt
-from chaos.evidence.injection.effect import effect_of, is_cut_off
+from chaos.evidence.injection.cut_off import is_cut_off
 from chaos.history.event import Event
+from chaos.plan.effect import effect_of
 from chaos.plan.parts.fault import PlannedFault
 
 

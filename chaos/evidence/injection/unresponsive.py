@@ -11,12 +11,13 @@ from typing import Any
 
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.facts import signal_number, step_of
-from chaos.evidence.injection.effect import effect_of, is_cut_off
+from chaos.evidence.injection.cut_off import is_cut_off
 from chaos.evidence.injection.on_node import is_silenced
 from chaos.evidence.injection.triggers import HANDLER
 from chaos.evidence.proof import Case
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.plan.effect import effect_of
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.points import point
 

@@ -6,10 +6,10 @@ A cluster that gives up such a recovery reschedules the pod instead; the job tra
 from __future__ import annotations
 
 from chaos.evidence.collect import Collector
-from chaos.evidence.injection.effect import effect_of
 from chaos.evidence.pods import PodFate, pod_fates
 from chaos.evidence.recoveries import chains
 from chaos.history.reader import History
+from chaos.plan.effect import effect_of
 from chaos.plan.model import Plan
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.response import Recovery

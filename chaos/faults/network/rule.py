@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, ranks_text, step_of
-from chaos.evidence.injection.effect import ends_by_itself, is_cut_off
+from chaos.evidence.injection.cut_off import ends_by_itself, is_cut_off
 from chaos.evidence.injection.unresponsive import may_end
 from chaos.history.event import Event
 from chaos.history.reader import History

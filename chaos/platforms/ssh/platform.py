@@ -16,6 +16,7 @@ from chaos.history.ledger import UndoStep
 from chaos.machine.hand.client import HandClient, HandLost
 from chaos.machine.job.protocol import PlatformError
 from chaos.machine.linux.children import ExitStatus
+from chaos.plan.effect import effect_of
 from chaos.platforms.held import HeldNodes
 from chaos.platforms.nodes import END_NODES, NodeState, Site
 from chaos.platforms.remote_requirements import Asked, refuse_lacking
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from chaos.platforms.ssh.hand import HostHand
 
 MEETING = "meeting"
-_ON_DEVICES = frozenset({"npu-link-down", "device-reset"})
-"""Faults for which a host must have them."""
 
 
 class SshPlatform:
@@ -318,6 +317,6 @@ def _refuse_one_machine(nodes: Iterable[SshNode]) -> None:
 
 def _check(node: SshNode, site: Site) -> None:
     """See that a host has what faults of devices need. Raises PlatformError."""
-    kinds = sorted(_ON_DEVICES.intersection(site.kinds))
+    kinds = sorted({kind for kind in site.kinds if effect_of(kind).on_card})
     if kinds and (lacking := node.hand.lacking_tools()):
         raise PlatformError(f"{node.host}: {' and '.join(kinds)} cannot be made there: {', '.join(lacking)}")

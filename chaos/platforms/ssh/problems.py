@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from chaos.plan.effect import effect_of
 from chaos.platforms.ssh.hosts import hosts_in
 from chaos.platforms.ssh.inventory import Host, key_problem
 from chaos.scenario.errors import ScenarioError
@@ -35,8 +36,9 @@ def host_problems(scenario: Scenario, directory: Path) -> Iterator[tuple[str, st
         if host.devices is not None and len(host.devices) < each:
             told = f"host {host.name} has {len(host.devices)} devices, and node {number} has {each} ranks"
             yield "cluster.ranks", told, "name more devices in the inventory, or spread the ranks over more hosts"
-        if host.reboot is None and any(fault.kind == "node-reboot" for fault in scenario.faults):
-            told = f"node-reboot: the inventory says no command that reboots host {host.name}"
+        reboots = sorted({fault.kind for fault in scenario.faults if effect_of(fault.kind).reboots})
+        if host.reboot is None and reboots:
+            told = f"{reboots[0]}: the inventory says no command that reboots host {host.name}"
             yield _INVENTORY, told, "give it one, such as reboot: [sudo, reboot]"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from chaos.base.rank_sets import named
 from chaos.base.registry import package_of
 from chaos.base.wait import DeadlineExpired, Patience
-from chaos.evidence.injection.effect import comes_back
+from chaos.evidence.injection.cut_off import comes_back
 from chaos.faults.behaviours import Lasting
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.heal.undo import CannotUndo, Undone

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from chaos.base.refusal import Refused
 from chaos.base.registry import UnknownName, registry
 from chaos.doctor import BASE, INTERFACE, OWN_AGENT, Machine, needs_of, probe
-from chaos.evidence.injection.effect import effect_of
 from chaos.faults.behaviours import Lasting
 from chaos.faults.kind import FaultKind, fault_kind
 from chaos.jobs.kind import Configured, Examined, JobError, JobKind, NamesFiles, NeedsByScenario
 from chaos.jobs.switches import switch_problems, switch_remarks, switched_by_environment
 from chaos.plan.build import build_plan
+from chaos.plan.effect import effect_of
 from chaos.plan.model import Plan
 from chaos.plan.planned_kind import PlannedKind
 from chaos.plan.recovery.mechanism import NEEDS, REPLACING, switched_on

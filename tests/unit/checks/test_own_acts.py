@@ -11,7 +11,6 @@ import pytest
 from chaos.base.registry import registry
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.injection.deaths import death_doubts, wanted_end
-from chaos.evidence.injection.effect import effect_of
 from chaos.evidence.injection.triggers import demands
 from chaos.evidence.proof import Case, all_of
 from chaos.faults.device_errors.proof import raised_doubts
@@ -20,6 +19,7 @@ from chaos.faults.rank_acts.proof_slow import slowed_doubts
 from chaos.faults.rank_acts.proofs import acted, counted
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.plan.effect import effect_of
 from chaos.plan.parts.fault import PlannedFault
 from tests.kit.good_run import a_plan
 

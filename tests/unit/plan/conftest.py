@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from chaos.evidence.injection.effect import effect_of
 from chaos.plan.build import build_plan
+from chaos.plan.effect import effect_of
 from chaos.plan.model import Plan
 from chaos.plan.planned_kind import PlannedKind
 from chaos.plan.platform_traits import SEVERAL_HOSTS, PlatformTraits

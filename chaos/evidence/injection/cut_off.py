@@ -1,19 +1,10 @@
-"""The effect of a planned fault, as the family of its kind declares it, and what follows from that for its ranks."""
+"""Ranks that are cut off: whether a planned fault parts their nodes from the others, and for how long."""
 
 from __future__ import annotations
 
-from typing import cast
-
-from chaos.base.registry import registry
-from chaos.plan.effect import NONE, Effect
+from chaos.plan.effect import effect_of
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.schedule import SUSPENSION
-
-
-def effect_of(kind: str) -> Effect:
-    """The effect of a kind; none of one that no family here has, which its own proof alone can judge."""
-    kinds = registry("kinds")
-    return cast(Effect, kinds.load(kind).effect) if kind in kinds.points else NONE
 
 
 def is_cut_off(fault: PlannedFault) -> bool:
