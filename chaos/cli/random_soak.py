@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 
-from chaos.base.registry import registry
-from chaos.plan.traits import JobTraits
+from chaos.jobs.kind import job_kind
 from chaos.run.prepare.prepare import chosen_sdk, known_names, plan_cell
 from chaos.run.prepare.versions import with_timings_of
 from chaos.scenario.errors import ScenarioError
@@ -58,12 +57,12 @@ def draw_scenarios(
 
 def _can(kind: str, mechanism: str) -> bool:
     """Whether a kind of job can take part in what a recipe is for; one of no single mechanism is for all kinds."""
-    able = registry("jobs").load(kind).traits.mechanisms
+    able = job_kind(kind).traits.mechanisms
     return able is None or mechanism not in mechanism_names() or mechanism in able
 
 
 def _draw(seed: int, index: int, kind: str, mechanism: str, directory: Path, sdk: str) -> Drawn:
-    traits: JobTraits = registry("jobs").load(kind).traits
+    traits = job_kind(kind).traits
     draw = Random(f"{seed}/{index}/{kind}/{mechanism}")
     name = f"random-{kind}-{seed}-{index}"
     path = directory / f"{name}.yaml"

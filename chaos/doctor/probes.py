@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeAlias
 
-from chaos.base.registry import registry
 from chaos.doctor import control_groups, host, network, npu, packages, processes, storage, vendor_interface
+from chaos.jobs.kind import job_kinds
 from chaos.machine.probe import BringsProbes, Machine, Probe
 from chaos.platforms.kind import platform_kinds
 
@@ -50,25 +50,20 @@ BASE = ("python", "pidfd", "subreaper", "reports")
 
 def all_probes() -> Probes:
     """Every probe by its name, in the order in which they are shown: of this host, of platforms, of job kinds."""
-    return _brought_by(_job_kinds(), _brought_by(platform_kinds(), PROBES))
+    return _brought_by(job_kinds(), _brought_by(platform_kinds(), PROBES))
 
 
-def _brought_by(kinds: Iterable[object], known: Probes) -> Probes:
+def _brought_by(kinds: Iterable[BringsProbes], known: Probes) -> Probes:
     """The probes that are known, and then those that kinds bring under other names."""
-    brought = (item for kind in kinds if isinstance(kind, BringsProbes) for item in kind.probes.items())
+    brought = (item for kind in kinds for item in kind.probes.items())
     return {**known, **{name: look for name, look in brought if name not in known}}
-
-
-def _job_kinds() -> Iterable[object]:
-    jobs = registry("jobs")
-    return map(jobs.load, jobs.names())
 
 
 def probe(needs: Iterable[str], machine: Machine) -> list[Probe]:
     """Run the probes called ``needs``, each once, in the order of :func:`all_probes`. Raises KeyError otherwise."""
     wanted = set(needs)
     known = PROBES
-    for kinds in (platform_kinds, _job_kinds):
+    for kinds in (platform_kinds, job_kinds):
         if not wanted <= known.keys():
             known = _brought_by(kinds(), known)
     if unknown := wanted - known.keys():

@@ -11,6 +11,7 @@ import yaml
 from chaos.base.registry import registry
 from chaos.faults.family import Kind
 from chaos.faults.kind import FaultKind
+from chaos.jobs.kind import job_kinds
 from chaos.plan.recovery.mechanism import PAUSING, ROLLING_BACK
 from chaos.plan.rules.parameters import Parameter
 from chaos.plan.schedule import ABNORMAL, DAMAGED, HANG, LOST_FILES, PAUSE, RECORD, RENAMED, SILENT
@@ -99,10 +100,7 @@ def needed_place(scenario: Mapping[str, Any]) -> str:
 
 def _shown_by(*wanted: str) -> dict[str, Any]:
     """A job of the first kind that shows faults of one of these: an effect, or what a kind acts on."""
-    jobs = registry("jobs")
-    shown = {
-        what: (name, own) for name in jobs.names() for what, own in getattr(jobs.load(name), "examples", {}).items()
-    }
+    shown = {what: (job.name, own) for job in job_kinds() for what, own in job.examples.items()}
     name, own = next(shown[what] for what in wanted if what in shown)
     return {"kind": name, "steps": 2 * _STEP, **own}
 

@@ -1,13 +1,17 @@
-"""The protocol of a job kind: how a job is started, and what of it can be observed."""
+"""What a job kind is: how a job is started, and what of it can be observed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
+from chaos.base import registry as registries
 from chaos.machine.job.protocol import Place
+from chaos.machine.probe import Machine, Probe
 from chaos.plan.traits import JobTraits
 from chaos.scenario.completion import Completion, Unfinished
 from chaos.scenario.errors import Problem
@@ -68,43 +72,6 @@ class Simulated:
     layer: str
 
 
-class JobKind(Protocol):
-    """A kind of job.
-
-    ``needs`` names probes of :mod:`chaos.doctor`, or of its own where it has some
-    (:class:`chaos.machine.probe.BringsProbes`); ``ports`` counts the TCP ports of a launch. ``extensions`` are
-    modules that the agent installs before the job starts; none where it comes as a callback, which is too late.
-    """
-
-    name: str
-    traits: JobTraits
-    needs: tuple[str, ...]
-    ports: int
-    extensions: tuple[str, ...]
-
-    def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
-        """What is not genuine when this scenario runs."""
-
-    def prepare(self, launch: Launch) -> None:
-        """Make what the job reads (data, directories). Raises JobError."""
-
-    def command(self, launch: Launch) -> Command:
-        """How to start it. Raises JobError."""
-
-    def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
-        """What of the job's own files decides about its losses; part of the baseline's key."""
-
-
-class ShowsFaults(Protocol):
-    """A job kind that examples of faults are shown with.
-
-    ``examples`` maps the effect of a fault kind, or what it acts on, to what the job of such an example says beside its
-    kind; ``any`` stands for all others. Each is in one job kind only.
-    """
-
-    examples: Mapping[str, Mapping[str, Any]]
-
-
 @dataclass(frozen=True)
 class Examined:
     """What the plan has to know of a job from its own files: its traits, and what they forbid, each with its place.
@@ -117,28 +84,80 @@ class Examined:
     remarks: tuple[str, ...] = ()
 
 
-@runtime_checkable
-class NeedsByScenario(Protocol):
-    """A job kind of which one scenario needs less than another."""
+class JobKind(ABC):
+    """A kind of job. Each kind derives from it, and has what stands here unless it says otherwise."""
+
+    name: str
+    """Its name in scenarios."""
+
+    traits: JobTraits
+    """What of a job can be observed, and how it saves."""
+
+    needs: tuple[str, ...] = ()
+    """Names of probes of :mod:`chaos.doctor`, or of its own, that must succeed where the job runs."""
+
+    probes: Mapping[str, Callable[[Machine], Probe]] = MappingProxyType({})
+    """Its own probes by name."""
+
+    ports: int = 0
+    """How many TCP ports a launch needs."""
+
+    extensions: tuple[str, ...] = ()
+    """Modules that the agent installs before the job starts; none where it comes as a callback, which is too late."""
+
+    examples: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+    """Examples of faults that it shows: the effect of a fault kind, or what it acts on, and what the job says beside
+    its kind. ``any`` stands for all others. Each is in one job kind only."""
+
+    @abstractmethod
+    def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
+        """What is not genuine when this scenario runs."""
+
+    @abstractmethod
+    def prepare(self, launch: Launch) -> None:
+        """Make what the job reads (data, directories). Raises JobError."""
+
+    @abstractmethod
+    def command(self, launch: Launch) -> Command:
+        """How to start it. Raises JobError."""
+
+    @abstractmethod
+    def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
+        """What of the job's own files decides about its losses; part of the baseline's key."""
 
     def needs_for(self, scenario: Scenario) -> tuple[str, ...]:
-        """Names of probes of :mod:`chaos.doctor` that this scenario's job needs."""
-
-
-@runtime_checkable
-class NamesFiles(Protocol):
-    """A job kind whose scenarios name files of this machine that have to be there."""
+        """Names of the probes that this scenario's job needs, where one scenario needs less than another."""
+        del scenario
+        return self.needs
 
     def missing_files(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
-        """Each that does not do: its path in the scenario, a message and a hint. ``directory`` is the scenario's."""
+        """Each file of this machine that the scenario names and that does not do: its path in the scenario, a message
+        and a hint. ``directory`` is the scenario's."""
+        del scenario, directory
+        return iter(())
 
 
-@runtime_checkable
-class Configured(Protocol):
+class Configured(JobKind):
     """A job kind whose jobs are described by files of their own (``job.config``). Both methods only read."""
 
+    @abstractmethod
     def completed(self, cell: Unfinished) -> Completion:
         """What the files say of keys that the scenario may leave out. Raises nothing: problems are part of it."""
 
+    @abstractmethod
     def examined(self, cell: Cell, scenario_file: Path) -> Examined:
         """What the files mean for the plan. Raises ScenarioError where they cannot be read."""
+
+
+def job_kind(name: str) -> JobKind:
+    """The job kind of that name. Raises RegistryError where it cannot be loaded, UnknownName where there is none."""
+    members = registries.registry("jobs")
+    kind = members.load(name)
+    if not isinstance(kind, JobKind):
+        raise members.misfit(name, "chaos.jobs.kind.JobKind")
+    return kind
+
+
+def job_kinds() -> list[JobKind]:
+    """All job kinds that are registered, by their names. Raises RegistryError where one cannot be loaded."""
+    return list(map(job_kind, registries.registry("jobs").names()))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.jobs.inputs import sources_digest
-from chaos.jobs.kind import Command, JobError, Launch, Simulated
+from chaos.jobs.kind import Command, JobError, JobKind, Launch, Simulated
 from chaos.jobs.msrun import msrun_argv, tft_environment
 from chaos.plan.traits import JobTraits
 from chaos.scenario.local_files import file_problem
@@ -22,7 +22,7 @@ from chaos.scenario.models.scenario import Scenario
 _OF_THE_SCRIPT = "leaves that to the script: use job.arguments"
 
 
-class MindSporeJob:
+class MindSporeJob(JobKind):
     """Starts the scenario's script with its arguments, in a directory of the run."""
 
     name = "mindspore"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata, util
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from chaos.machine.linux.commands import PLACES, Commands, SystemCommands
 
@@ -26,7 +26,6 @@ class Probe:
     advice: str = ""
 
 
-@runtime_checkable
 class BringsProbes(Protocol):
     """What has needs of its own, and the probes that look for them, by name."""
 

@@ -7,7 +7,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 from chaos.base.families import Member
-from chaos.jobs.kind import JobKind
+from chaos.jobs.kind import JobKind, job_kind
 from chaos.manual.prose import cell, markdown, own_points
 from chaos.manual.shipped import shipped_scenarios, some
 from chaos.scenario.models.scenario import Scenario
@@ -43,7 +43,7 @@ def simulated_page(scenarios: Path) -> str:
 
 
 def _section(point: EntryPoint | Member, loaded: dict[str, list[Scenario]]) -> str:
-    kind: JobKind = point.load()
+    kind = job_kind(point.name)
     own = {name: cells for name, cells in loaded.items() if cells[0].job.kind == point.name}
     lines = [f"## Job kind {point.name}", "", markdown(type(kind).__doc__), ""]
     if not own:

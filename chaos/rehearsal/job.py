@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import get_args
 
-from chaos.jobs.kind import Command, JobError, Launch, Simulated
+from chaos.jobs.kind import Command, JobError, JobKind, Launch, Simulated
 from chaos.jobs.msrun import msrun_argv
 from chaos.plan.topology.layout import layout_of
 from chaos.plan.traits import JobTraits
@@ -35,7 +35,7 @@ _CHECKPOINTS = "checkpoints"
 _PHASES = frozenset(get_args(Phase))
 
 
-class RehearsalJob:
+class RehearsalJob(JobKind):
     """Trains the five-layer network of the power-off checkpoint document, or a script written like it."""
 
     name = "rehearsal"

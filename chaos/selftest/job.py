@@ -19,7 +19,7 @@ from chaos.selftest.live.install import VARIABLE
 ARGUMENT = "--defect="
 
 
-class DefectiveJob:
+class DefectiveJob(JobKind):
     """Another job kind, with one defect in it.
 
     A launch without faults has no defect: a baseline that is made of such a scenario is what it would be without one.

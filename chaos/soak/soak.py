@@ -11,9 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from chaos.base.registry import registry
 from chaos.jobs.inputs import SEEN
-from chaos.jobs.kind import JobError
+from chaos.jobs.kind import JobError, job_kind
 from chaos.run.made_with import code_key
 from chaos.run.prepare.inputs import inputs_of
 from chaos.run.prepare.known_failure import failing_by, holding, unexpected
@@ -120,7 +119,7 @@ def keys_of_cells(
         scenario = cell.scenario
         found[f"SDK of cell {cell.name}"] = chosen_sdk(sdk, scenario)
         try:
-            inputs = inputs_of(registry("jobs").load(scenario.job.kind), scenario, loaded.path.parent, os.environ)
+            inputs = inputs_of(job_kind(scenario.job.kind), scenario, loaded.path.parent, os.environ)
         except (JobError, OSError) as error:
             inputs = {"not readable": str(error)}
         found.update({f"{name} of cell {cell.name}": value for name, value in inputs.items()})

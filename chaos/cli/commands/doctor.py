@@ -89,13 +89,11 @@ def _asked(scenarios: tuple[str, ...], kinds: tuple[str, ...]) -> dict[str, tupl
 
 def _everything() -> dict[str, tuple[str, ...]]:
     """Needs of every job kind and platform that is registered."""
-    from chaos.base.registry import registry
+    from chaos.jobs.kind import job_kinds
+    from chaos.platforms.kind import platform_kinds
 
-    found: dict[str, tuple[str, ...]] = {}
-    for group in ("jobs", "platforms"):
-        members = registry(group)
-        found.update({name: needs_of(members.load(name)) for name in members.names()})
-    return found
+    jobs = {kind.name: needs_of(kind) for kind in job_kinds()}
+    return jobs | {kind.name: needs_of(kind) for kind in sorted(platform_kinds(), key=lambda kind: kind.name)}
 
 
 def _print(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from chaos.jobs.inputs import named_inputs, words_of
-from chaos.jobs.kind import Command, Examined, JobError, Launch, Simulated
+from chaos.jobs.kind import Command, Configured, Examined, JobError, Launch, Simulated
 from chaos.jobs.mindformers.configuration import Configuration, read_configuration
 from chaos.jobs.mindformers.launching import argv, checkout_of, named_checkout, source_digest
 from chaos.jobs.mindformers.reader import complete, examine
@@ -40,7 +40,7 @@ _BY_CONFIGURATION = {
 """Keys that neither kind of MindFormers job heeds."""
 
 
-class MindFormersJob:
+class MindFormersJob(Configured):
     """Trains with MindFormers' own Trainer and callbacks."""
 
     name = "mindformers"

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from chaos.jobs.kind import Command, Launch
@@ -29,7 +30,7 @@ class MindFormersCallbacks(MindSporeJob):
         loading=frozenset({"path", "callback"}),
         lacks={**MindSporeJob.traits.lacks, "job.script": "has a script of its own and runs no other"},
     )
-    examples: Mapping[str, Mapping[str, Any]] = {}
+    examples: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
     needs: tuple[str, ...] = (*MindSporeJob.needs, "mindformers")
 
     def prepare(self, launch: Launch) -> None:

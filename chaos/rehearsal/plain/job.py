@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-from chaos.jobs.kind import Command, Launch, Simulated
+from chaos.jobs.kind import Command, JobKind, Launch, Simulated
 from chaos.plan.topology.layout import layout_of
 from chaos.plan.traits import JobTraits
 from chaos.rehearsal.protection import (
@@ -29,7 +29,7 @@ _ROOM = Path(__file__).parent
 _CHECKPOINTS = "checkpoints"
 
 
-class PlainJob:
+class PlainJob(JobKind):
     """Trains a network of two layers on made-up data."""
 
     name = "plain"

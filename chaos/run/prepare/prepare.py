@@ -15,7 +15,7 @@ from chaos.base.registry import UnknownName, registry
 from chaos.doctor import BASE, INTERFACE, OWN_AGENT, Machine, needs_of, probe
 from chaos.faults.behaviours import Lasting
 from chaos.faults.kind import FaultKind, fault_kind
-from chaos.jobs.kind import Configured, Examined, JobError, JobKind, NamesFiles, NeedsByScenario
+from chaos.jobs.kind import Configured, Examined, JobError, JobKind, job_kind
 from chaos.jobs.switches import switch_problems, switch_remarks, switched_by_environment
 from chaos.plan.build import build_plan
 from chaos.plan.effect import effect_of
@@ -62,7 +62,7 @@ def completion(cell: Unfinished) -> Completion | None:
     job = mapped(cell.data.get("job"))
     kind = text(job.get("kind", DEFAULT_KIND))
     try:
-        loaded = None if kind is None else registry("jobs").load(kind)
+        loaded = None if kind is None else job_kind(kind)
     except UnknownName:
         return None  # which the rules say
     switches = tuple(switched_by_environment(cell))
@@ -79,7 +79,7 @@ def completion(cell: Unfinished) -> Completion | None:
 
 def examine(loaded: LoadedScenario, cell: Cell) -> Examined:
     """What the plan has to know of the cell's job. Raises ScenarioError where the job's own files cannot be read."""
-    kind = registry("jobs").load(cell.scenario.job.kind)
+    kind = job_kind(cell.scenario.job.kind)
     examined = kind.examined(cell, loaded.path) if isinstance(kind, Configured) else Examined(kind.traits)
     return replace(examined, problems=(*switch_problems(cell, loaded.path), *examined.problems))
 
@@ -103,7 +103,7 @@ def prepare(loaded: LoadedScenario, cell: Cell, sdk: str, draw_seed: int | None 
     cell = with_timings_of(chosen, cell)
     scenario = cell.scenario
     examined, kinds = examine(loaded, cell), kinds_of(scenario)
-    job, platform = registry("jobs").load(scenario.job.kind), platform_of(scenario)
+    job, platform = job_kind(scenario.job.kind), platform_of(scenario)
     plan = _planned(loaded, cell, examined, kinds, draw_seed)
     inputs = _inputs(job, scenario, loaded.path.parent, platform)
     needs = needs_of_scenario(scenario)
@@ -149,9 +149,7 @@ def _planned(
 
 def _missing_files(loaded: LoadedScenario, cell: Cell) -> Iterator[Problem]:
     """What the scenario's job names and this machine does not have, each with its place."""
-    kind = registry("jobs").load(cell.scenario.job.kind)
-    if not isinstance(kind, NamesFiles):
-        return
+    kind = job_kind(cell.scenario.job.kind)
     for path, message, hint in kind.missing_files(cell.scenario, loaded.path.parent):
         line, column = cell.lines.nearest(path)
         yield Problem(printable(str(loaded.path)), line, column, printable(message), hint=hint)
@@ -218,8 +216,8 @@ def chosen_sdk(wanted: str, scenario: Scenario) -> str:
 
 def needs_of_job(scenario: Scenario, sdk: str = "standin") -> tuple[str, ...]:
     """Names of the probes that must succeed where the ranks of this scenario's job run; ``sdk`` is the chosen one."""
-    kind = registry("jobs").load(scenario.job.kind)
-    needs: tuple[str, ...] = kind.needs_for(scenario) if isinstance(kind, NeedsByScenario) else kind.needs
+    kind = job_kind(scenario.job.kind)
+    needs = kind.needs_for(scenario)
     # Only a rehearsal brings a stand-in along: a genuine job without the package has no mechanism, and says so late.
     vendors = sdk == "vendor" or (kind.traits.genuine and "mindspore" in needs)
     return (*needs, *(("mindio_ttp",) if vendors and _needs_mindio(scenario) else ()))

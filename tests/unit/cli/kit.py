@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 from chaos.faults.kind import FaultKind, Victim
 from chaos.history.ledger import UndoStep
+from chaos.jobs.kind import Command, JobKind, Launch, Simulated
 from chaos.machine.job.local import LocalPlatform
 from chaos.machine.job.protocol import Job
 from chaos.plan.traits import JobTraits
@@ -31,15 +32,27 @@ faults:
 """
 
 
-class FakeJob:
+class FakeJob(JobKind):
     """A job kind that can observe every phase."""
 
+    name = "rehearsal"
     traits = JobTraits(observable=frozenset(get_args(Phase)), checkpoint_form="mindspore")
     needs = ("cores",)
 
-    def fingerprint(self, scenario: Scenario, directory: Path) -> Mapping[str, str]:
-        """The job reads nothing."""
+    def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
+        return ()
+
+    def prepare(self, launch: Launch) -> None:
+        raise AssertionError("no job is started here")
+
+    def command(self, launch: Launch) -> Command:
+        raise AssertionError("no job is started here")
+
+    def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
         return {}
+
+
+JOB = FakeJob()
 
 
 class FakeFault(FaultKind):
@@ -58,7 +71,7 @@ class FakeFault(FaultKind):
         raise AssertionError("no fault is made here")
 
 
-FAULT, JOB = FakeFault(), FakeJob()
+FAULT = FakeFault()
 
 
 PLATFORM = PlatformKind("local", LocalPlatform)

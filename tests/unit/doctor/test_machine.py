@@ -97,8 +97,7 @@ def test_a_job_kind_brings_a_probe_of_its_own_but_replaces_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = SimpleNamespace(probes={name: lambda machine: Probe("oven", True, "hot") for name in ("oven", "python")})
-    jobs = SimpleNamespace(names=lambda: ("bakery",), load=lambda name: own)
-    monkeypatch.setattr("chaos.doctor.probes.registry", lambda group: jobs)
+    monkeypatch.setattr("chaos.doctor.probes.job_kinds", lambda: [own])
     found = probe(("oven", "python"), machine(tmp_path))
     assert [one.need for one in found] == ["python", "oven"]
     assert list(all_probes())[-1] == "oven"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
-from chaos.jobs.kind import Command, Launch, Simulated
+from chaos.jobs.kind import Command, JobKind, Launch, Simulated
 from chaos.plan.traits import JobTraits
 from chaos.scenario.models.scenario import Scenario
 from chaos.scenario.models.terms import Phase
@@ -14,7 +14,7 @@ from chaos.scenario.models.terms import Phase
 _HERE = Path(__file__).parent
 
 
-class FakeJobKind:
+class FakeJobKind(JobKind):
     """Starts ``train.py`` with the fake launcher."""
 
     name = "fake"

@@ -6,6 +6,7 @@ import pytest
 
 from chaos.base.registry import registry
 from chaos.doctor import all_probes
+from chaos.jobs.kind import job_kind
 from chaos.scenario.models.job import DEFAULT_KIND, Job
 
 KINDS = registry("jobs").names()
@@ -13,7 +14,7 @@ KINDS = registry("jobs").names()
 
 @pytest.mark.parametrize("name", KINDS)
 def test_it_is_called_as_it_is_registered_and_needs_what_is_known(name: str) -> None:
-    kind = registry("jobs").load(name)
+    kind = job_kind(name)
     assert kind.name == name
     assert set(kind.needs) <= all_probes().keys()
     assert kind.traits.mindspore is ("mindspore" in kind.needs)
@@ -21,12 +22,12 @@ def test_it_is_called_as_it_is_registered_and_needs_what_is_known(name: str) -> 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_what_its_examples_say_is_a_job(name: str) -> None:
-    for told in getattr(registry("jobs").load(name), "examples", {}).values():
+    for told in job_kind(name).examples.values():
         assert Job.model_validate({"kind": name, "steps": 1, **told}).kind == name
 
 
 def test_each_thing_is_shown_by_one_kind() -> None:
-    shown = [what for name in KINDS for what in getattr(registry("jobs").load(name), "examples", {})]
+    shown = [what for name in KINDS for what in job_kind(name).examples]
     assert sorted(shown) == sorted(set(shown))
     assert "any" in shown
 

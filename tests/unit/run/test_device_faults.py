@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -57,6 +58,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         return Registry(f"chaos.{group}", NOUNS[f"chaos.{group}"], source=lambda name: known.get(name, ()))
 
     monkeypatch.setattr("chaos.run.prepare.prepare.registry", registry)
+    monkeypatch.setattr("chaos.jobs.kind.registries", SimpleNamespace(registry=registry))
     monkeypatch.setattr("chaos.run.driver.Leases", lambda: OwnCores(tmp_path / "leases"))
     return tmp_path
 

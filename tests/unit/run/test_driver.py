@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -82,6 +82,7 @@ def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         return Registry(f"chaos.{group}", NOUNS[f"chaos.{group}"], source=lambda name: known.get(name, ()))
 
     monkeypatch.setattr("chaos.run.prepare.prepare.registry", registry)
+    monkeypatch.setattr("chaos.jobs.kind.registries", SimpleNamespace(registry=registry))
     # Cores of its own, or the tests would wait for the jobs of others.
     monkeypatch.setattr("chaos.run.driver.Leases", lambda: OwnCores(tmp_path / "leases"))
 

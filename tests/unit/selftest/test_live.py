@@ -139,11 +139,11 @@ def test_a_defect_that_is_not_there_ends_the_process(
     assert "nothing_of_that_name" in capfd.readouterr().err
 
 
-class Kind:
+class Kind(JobKind):
     """A job kind that shows what it was given."""
 
     name = "kind"
-    traits = needs = ports = None
+    traits = PLAIN.traits
     extensions = ("own",)
 
     def __init__(self) -> None:
@@ -182,7 +182,7 @@ def launch_of(*arguments: str, faults: bool = True) -> Launch:
 
 def test_the_defect_reaches_the_processes_and_not_the_script() -> None:
     own = Kind()
-    kind, launch = DefectiveJob(cast(JobKind, own)), launch_of("--width=8", f"{ARGUMENT}{NAME}")
+    kind, launch = DefectiveJob(own), launch_of("--width=8", f"{ARGUMENT}{NAME}")
     assert kind.command(launch).environment == {"OWN": "1", extension.VARIABLE: NAME}
     kind.prepare(launch)
     kind.fingerprint(launch.scenario, Path())
@@ -192,7 +192,7 @@ def test_the_defect_reaches_the_processes_and_not_the_script() -> None:
 
 
 def test_the_fault_free_run_has_no_defect() -> None:
-    kind, launch = DefectiveJob(cast(JobKind, Kind())), launch_of(f"{ARGUMENT}{NAME}", faults=False)
+    kind, launch = DefectiveJob(Kind()), launch_of(f"{ARGUMENT}{NAME}", faults=False)
     assert kind.command(launch).environment == {"OWN": "1"}
     assert kind.simulated(launch.scenario, "standin") == (Simulated("all", "device layer"),)
 
@@ -200,7 +200,7 @@ def test_the_fault_free_run_has_no_defect() -> None:
 @pytest.mark.parametrize("arguments", [(), (f"{ARGUMENT}a:b", f"{ARGUMENT}c:d")])
 def test_a_defective_job_has_one_defect(arguments: tuple[str, ...]) -> None:
     with pytest.raises(JobError, match=r"wants --defect=package\.module:function once"):
-        DefectiveJob(cast(JobKind, Kind())).command(launch_of(*arguments))
+        DefectiveJob(Kind()).command(launch_of(*arguments))
 
 
 @pytest.mark.parametrize("kind", [PLAIN, REHEARSAL])
