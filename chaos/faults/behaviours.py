@@ -5,12 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chaos.faults.kind import FaultKind, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
-from chaos.machine.running.running import JobProcess
+
+if TYPE_CHECKING:
+    from chaos.machine.running.running import JobProcess
 
 
 class Preparing(FaultKind):

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from chaos.base.clock import Clock
 from chaos.history.ledger import Ledger
@@ -22,6 +22,9 @@ from chaos.machine.linux.process import ProcessIdentity, State
 from chaos.machine.linux.procfs import Signals
 from chaos.scenario.models.job import Job as JobModel
 from chaos.scenario.models.scenario import Scenario
+
+if TYPE_CHECKING:
+    from chaos.platforms.network.links import Between
 
 T = TypeVar("T")
 
@@ -104,6 +107,14 @@ class Node(Protocol):
     def known(self) -> NodeState:
         """``frozen`` or ``gone`` once this run has made it so, else ``running``. Nobody is asked."""
 
+    @property
+    def place(self) -> Mapping[str, Any]:
+        """What undo steps have to know of where its ranks live; empty where the hand is enough."""
+
+    @property
+    def between(self) -> Between | None:
+        """The network between the nodes of the run; None where faults cannot change it."""
+
     def state(self) -> NodeState:
         """What the platform itself says of the node, whatever its hand does. Raises PlatformError."""
 
@@ -126,6 +137,15 @@ class Nodes(AbstractContextManager["Nodes"], Protocol):
 
     def all(self) -> Sequence[Node]:
         """All nodes as they are."""
+
+
+@runtime_checkable
+class HasNodes(Protocol):
+    """A job on nodes."""
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes, in order."""
 
 
 @runtime_checkable
@@ -282,8 +302,7 @@ class NodesJob:
 
     def place(self, identity: ProcessIdentity) -> Mapping[str, Any]:
         """What an undo step has to know of where a process of the job lives; empty where the hand is enough."""
-        found: Mapping[str, Any] = getattr(self._of(identity), "place", {})
-        return found
+        return self._of(identity).place
 
     def machine(self, identity: ProcessIdentity) -> RankMachine:
         """The machine that a process of the job runs on."""

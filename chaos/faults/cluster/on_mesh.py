@@ -19,6 +19,7 @@ from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.rbac import Rule
 from chaos.platforms.kubernetes.resources import Resource
 from chaos.platforms.kubernetes.workload import Manifest
+from chaos.platforms.nodes import HasNodes
 
 MEANS = "mesh"
 DELETE_MESH = "delete-mesh-object"
@@ -111,7 +112,7 @@ def name_of(run: str, fault: str, node: int) -> str:
 
 def other_pods(job: Job, node: PodNode) -> list[str]:
     """The run's pods beside that one. Raises FaultMissed where there is none."""
-    nodes = getattr(job, "nodes", ())
+    nodes = job.nodes if isinstance(job, HasNodes) else ()
     found = [one.pod.name for one in nodes if isinstance(one, PodNode) and one.number != node.number]
     if not found:
         raise FaultMissed("the run has no other pod that traffic could go to")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from chaos.base.rank_sets import named
 from chaos.faults.condition import Condition
@@ -13,7 +13,7 @@ from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job, PlatformError
 from chaos.plan.rules.parameters import Parameter
 from chaos.platforms.network.links import Between
-from chaos.platforms.nodes import NodesJob
+from chaos.platforms.nodes import HasNodes, NodesJob
 
 MEND = "mend-network"
 """The undo action (chaos.faults.network.undo)."""
@@ -33,15 +33,6 @@ BRIEFLY: Mapping[str, Parameter] = MappingProxyType(
     }
 )
 """The parameter of those that let heartbeats be lost."""
-
-
-@runtime_checkable
-class HasNodes(Protocol):
-    """A job on nodes."""
-
-    @property
-    def nodes(self) -> tuple[Any, ...]:
-        """The nodes, in order."""
 
 
 class OnNetwork(Condition):
@@ -67,10 +58,10 @@ class OnNetwork(Condition):
 
 def between(job: Job) -> Between:
     """The network between the nodes. Raises FaultMissed where the platform has none that may be changed."""
-    found = [getattr(node, "between", None) for node in job.nodes] if isinstance(job, HasNodes) else []
-    if not found or not isinstance(found[0], Between):
+    found = job.nodes[0].between if isinstance(job, HasNodes) and job.nodes else None
+    if found is None:
         raise FaultMissed("the platform that the job lives on has no network between its nodes that may be changed")
-    return found[0]
+    return found
 
 
 def sides(job: Job, victim: Victim) -> tuple[list[int], list[int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from docker.models.containers import Container
     from docker.models.networks import Network
 
+    from chaos.platforms.network.links import Between
+
 _PAUSES = 10
 """How often the engine is asked to freeze a container in all."""
 
@@ -54,6 +57,8 @@ class DockerNode:
     hand: HandClient
     started: str
     known: NodeState = field(default="running", init=False)
+    place: Mapping[str, Any] = field(default_factory=dict, init=False)
+    between: Between | None = field(default=None, init=False)
     acts: set[str] = field(default_factory=set, init=False)
     limit: int | None = field(default=None, init=False)
     python: str = field(default="python3", init=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chaos.machine.hand.client import HandClient
 from chaos.machine.linux.children import ExitStatus
@@ -14,6 +14,9 @@ from chaos.platforms.kubernetes.own import Found, Own
 from chaos.platforms.kubernetes.pods import Pods
 from chaos.platforms.kubernetes.resources import POD
 from chaos.platforms.nodes import NodeState
+
+if TYPE_CHECKING:
+    from chaos.platforms.network.links import Between
 
 _SIGKILL = 9
 _ENDED = ("Failed", "Succeeded")
@@ -40,6 +43,7 @@ class PodNode:
     cluster: Mapping[str, Any]
     known: NodeState = field(default="running", init=False)
     ordered: str | None = field(default=None, init=False)
+    between: Between | None = field(default=None, init=False)
 
     @property
     def place(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chaos.base.clock import Clock
 from chaos.history.ledger import UndoStep
@@ -24,6 +24,9 @@ from chaos.machine.linux.children import ExitStatus
 from chaos.platforms.held import HeldNodes
 from chaos.platforms.local.kind import NODES
 from chaos.platforms.nodes import END_NODES, NodeState, Site
+
+if TYPE_CHECKING:
+    from chaos.platforms.network.links import Between
 
 _ADDRESS = "127.0.0.1"
 
@@ -77,6 +80,8 @@ class LocalNode:
     hand: HandClient
     address: str = _ADDRESS
     known: NodeState = field(default="running", init=False)
+    place: Mapping[str, Any] = field(default_factory=dict, init=False)
+    between: Between | None = field(default=None, init=False)
 
     def state(self) -> NodeState:
         """This host runs."""

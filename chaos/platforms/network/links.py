@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from chaos.machine.linux.net.connections import Connection
 from chaos.machine.linux.net.echo import Echoes
@@ -57,7 +57,6 @@ def another_port(port: int) -> int:
     return ECHO if port == DISCARD else DISCARD
 
 
-@runtime_checkable
 class Between(Protocol):
     """The network between the nodes of one run: a router of the run's own, or the hosts themselves.
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from chaos.base.clock import Clock
@@ -28,6 +29,7 @@ from chaos.scenario.models.scenario import Scenario
 from chaos.scenario.models.ssh import Ssh
 
 if TYPE_CHECKING:
+    from chaos.platforms.network.links import Between
     from chaos.platforms.ssh.connection import Connection
     from chaos.platforms.ssh.hand import HostHand
 
@@ -144,6 +146,9 @@ def known_hosts(arguments: Mapping[str, Any]) -> list[Host]:
 
 class SshNode:
     """One host of a run."""
+
+    place: Mapping[str, Any] = MappingProxyType({})
+    between: Between | None = None
 
     def __init__(self, number: int, host: Host, site: Site, owners: dict[Path, str]) -> None:
         """``owners`` is shared by all hosts of the run: which of them each log that was copied is of."""

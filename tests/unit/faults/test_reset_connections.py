@@ -18,6 +18,7 @@ from chaos.faults.network import connection_reset
 from chaos.faults.network.on_network import between
 from chaos.machine.linux.net import connections
 from chaos.machine.linux.net.connections import Connection, established, reset
+from chaos.platforms.network.router import Router
 from chaos.platforms.nodes import NodesJob
 from chaos.store.directory import RunDirectory
 from tests.unit.faults.two_nodes import MISSING, PORT, REASON, goes_on, heals_after_sigkill, undo_all, victim_of
@@ -119,7 +120,9 @@ def test_a_kernel_that_refuses_is_a_fault_that_was_missed(
 
 def test_a_connection_that_is_gone_is_not_confirmed(run: RunDirectory, network_job: NodesJob) -> None:
     goes_on(run)
-    namespace = network_job.node(1).between.namespace(1)  # type: ignore[attr-defined]
+    router = network_job.node(1).between
+    assert isinstance(router, Router)
+    namespace = router.namespace(1)
     (one,) = established(namespace)
     assert not reset(namespace, replace(one, source_port=1))
     assert established(namespace) == [one]

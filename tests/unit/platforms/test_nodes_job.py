@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,6 +33,8 @@ class FakeNode:
     address: str = "127.0.0.1"
     known: NodeState = "running"
     now: NodeState = "running"
+    place: Mapping[str, Any] = field(default_factory=dict)
+    between: None = None
     last: ExitStatus = field(default_factory=ExitStatus)
     silences: int = 0
     """How many times its platform does not answer first."""

@@ -26,7 +26,7 @@ from chaos.machine.linux.net.ifb_delay import too_old
 from chaos.machine.linux.net.netfilter import Rule
 from chaos.machine.linux.net.ports import Ports
 from chaos.platforms.network.impairment import Impairment
-from chaos.platforms.network.links import DISCARD, Between, Parted
+from chaos.platforms.network.links import DISCARD, Parted
 from chaos.platforms.ssh.between import BetweenHosts
 from tests.kit.namespace_hosts import NETWORK, HostInNamespace, two_hosts
 
@@ -48,7 +48,7 @@ def hosts(token: str) -> Iterator[list[HostInNamespace]]:
 @pytest.fixture
 def between(hosts: list[HostInNamespace]) -> BetweenHosts:
     made = hosts[0].between
-    assert isinstance(made, Between)
+    assert made is not None
     return made
 
 
