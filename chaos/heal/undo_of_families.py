@@ -17,7 +17,10 @@ from chaos.faults.family import Undo
 from chaos.history.ledger import UndoStep
 
 GROUP = "chaos.undo"
-"""Registry of such actions, by the name that undo steps have for them. A package may also add to it directly."""
+"""Registry of such actions, by the name that undo steps have for them.
+
+A package may also add to it directly: an :class:`~chaos.faults.family.Undo`, or a function that waits for nothing.
+"""
 
 
 def own_actions() -> Collection[str]:
@@ -46,12 +49,9 @@ def action_of_family(name: str, registered: Registry | None = None) -> UndoActio
 
 
 def waits_for_processes(name: str) -> bool:
-    """Whether the job's processes have to be ended before an action.
-
-    One that a package registers without a family says so by ``after_processes = True``.
-    """
+    """Whether the job's processes have to be ended before an action."""
     found = _registered(name)
-    return found.after_processes if isinstance(found, Undo) else bool(getattr(found, "after_processes", False))
+    return isinstance(found, Undo) and found.after_processes
 
 
 def waits_for_launches(name: str) -> bool:

@@ -11,6 +11,7 @@ import pytest
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.registry import NOUNS, Registry, installed_points
 from chaos.faults.action import CannotUndo
+from chaos.faults.family import Undo
 from chaos.heal.undo import UNDO_ACTIONS, UndoContext, in_order, undo_step
 from chaos.heal.undo_of_families import attached_form
 from chaos.history.ledger import Ledger, UndoStep
@@ -26,14 +27,11 @@ def refuse(step: UndoStep, context: UndoContext) -> str:
     raise CannotUndo("the tool is not there: install it")
 
 
-class AfterAll:
-    after_processes = True
-
-    def __call__(self, step: UndoStep, context: UndoContext) -> str:
-        return "put back at last"
+def put_back_last(step: UndoStep, context: UndoContext) -> str:
+    return "put back at last"
 
 
-last = AfterAll()
+last = Undo(f"{__name__}:put_back_last", after_processes=True)
 nothing = None
 
 
