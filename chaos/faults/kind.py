@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaos.base import registry as registries
 from chaos.history.ledger import UndoStep
 from chaos.machine.ascend.machine import RankMachine, ThisMachine
 from chaos.machine.job.protocol import Job
@@ -144,15 +143,6 @@ class FaultKind(ABC):
 def needed_from_start(kind: FaultKind) -> str | None:
     """What a job must have from its start for a kind; None where it can be made in an attached job too."""
     return kind.needs_from_start if kind.in_running_job() is None else None
-
-
-def fault_kind(name: str) -> FaultKind:
-    """The fault kind of that name. Raises RegistryError where it cannot be loaded, UnknownName where there is none."""
-    members = registries.registry("faults")
-    kind = members.load(name)
-    if not isinstance(kind, FaultKind):
-        raise members.misfit(name, "chaos.faults.kind.FaultKind")
-    return kind
 
 
 class FaultMissed(RuntimeError):

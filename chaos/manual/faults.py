@@ -8,7 +8,7 @@ from pathlib import Path
 
 from chaos.base.families import Member
 from chaos.faults.behaviours import Lasting, Preparing
-from chaos.faults.kind import fault_kind
+from chaos.faults.registered import fault_kind
 from chaos.manual.prose import cell, doc_of, markdown, module_doc, own_points
 from chaos.manual.shipped import shipped_scenarios, some
 

@@ -17,7 +17,8 @@ from typing import Any, cast
 import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
-from chaos.faults.kind import FaultKind, Victim, fault_kind
+from chaos.faults.kind import FaultKind, Victim
+from chaos.faults.registered import fault_kind
 from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_open_steps
 from chaos.heal.undo_nodes import NodesByUndoSteps
 from chaos.machine.job.protocol import Job

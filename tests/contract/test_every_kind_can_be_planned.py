@@ -9,7 +9,7 @@ import pytest
 
 from chaos.cli.main import entry
 from chaos.faults.example import example, written
-from chaos.faults.kind import fault_kind
+from chaos.faults.registered import fault_kind
 from chaos.plan.schedule import EFFECTS
 from tests.contract.planning import plans_of, write_files
 from tests.kit.every_fault import kinds

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from chaos.base.wait import wait_for
-from chaos.faults.kind import FaultMissed, fault_kind
+from chaos.faults.kind import FaultMissed
+from chaos.faults.registered import fault_kind
 from chaos.heal.undo import after_processes
 from chaos.heal.undo_of_families import attached_form
 from chaos.history.ledger import UndoStep

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from chaos.faults.kind import fault_kind
+from chaos.faults.registered import fault_kind
 from chaos.manual.prose import cell, own_points
 from chaos.scenario.find import iter_scenarios
 from chaos.scenario.models.scenario import Scenario

@@ -73,7 +73,7 @@ def command(
     130 interrupted.
     """
     from chaos.faults.behaviours import StillShown
-    from chaos.faults.kind import fault_kind
+    from chaos.faults.registered import fault_kind
 
     loaded = fault_kind(kind)
     fault = loaded.in_running_job() or loaded
@@ -172,7 +172,8 @@ def _seconds(duration: str | None, fault: FaultKind) -> float | None:
 def _refuse_what_needs_more(fault: FaultKind, job: RunningJob, chosen: list[JobProcess]) -> None:
     from chaos.base.registry import registry
     from chaos.faults.example import example, needed_place, written
-    from chaos.faults.kind import AGENT, fault_kind, needed_from_start
+    from chaos.faults.kind import AGENT, needed_from_start
+    from chaos.faults.registered import fault_kind
 
     why = needed_from_start(fault)
     if why is None:

@@ -12,7 +12,7 @@ import yaml
 from chaos.cli import codes
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option
-from chaos.faults.kind import fault_kind
+from chaos.faults.registered import fault_kind
 from chaos.platforms.kubernetes import rbac
 from chaos.platforms.kubernetes.check.check import Wanted, check_file
 from chaos.platforms.kubernetes.own_manifest import own_objects

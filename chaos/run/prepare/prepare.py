@@ -14,7 +14,8 @@ from chaos.base.refusal import Refused
 from chaos.base.registry import UnknownName, registry
 from chaos.doctor import BASE, INTERFACE, OWN_AGENT, Machine, needs_of, probe
 from chaos.faults.behaviours import Lasting
-from chaos.faults.kind import FaultKind, fault_kind
+from chaos.faults.kind import FaultKind
+from chaos.faults.registered import fault_kind
 from chaos.jobs.kind import Configured, Examined, JobError, JobKind, job_kind
 from chaos.jobs.switches import switch_problems, switch_remarks, switched_by_environment
 from chaos.plan.build import build_plan

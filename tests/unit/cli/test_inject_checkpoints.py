@@ -17,7 +17,8 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
 from chaos.faults.checkpoints.file_content import unfinished_place
 from chaos.faults.checkpoints.running_checkpoint import RESTORE_ADOPTED, RunningCheckpoint
-from chaos.faults.kind import FaultMissed, Victim, fault_kind
+from chaos.faults.kind import FaultMissed, Victim
+from chaos.faults.registered import fault_kind
 from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_step
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import read_history

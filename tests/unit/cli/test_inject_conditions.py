@@ -15,7 +15,7 @@ import pytest
 
 from chaos.base.wait import wait_for
 from chaos.doctor import Machine, probe
-from chaos.faults.kind import fault_kind
+from chaos.faults.registered import fault_kind
 from chaos.history.ledger import Ledger
 from chaos.history.reader import read_history
 from chaos.machine.linux.cgroup import cpu_hierarchy, group_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chaos.base.registry import registry
-from chaos.faults.kind import fault_kind
+from chaos.faults.registered import fault_kind
 from chaos.plan.points import PHASE_ORDER
 from chaos.plan.recovery.mechanism import UNKNOWN_ERROR
 from chaos.plan.traits import JobTraits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaos.faults.kind import fault_kind
+from chaos.faults.registered import fault_kind
 from chaos.platforms.kubernetes import rbac
 from chaos.scenario.models.kubernetes import Kubernetes
 
