@@ -18,7 +18,18 @@ from numpy.typing import NDArray
 
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.plan.io import dumps, fingerprint
-from chaos.plan.model import Budget, Plan, PlannedCheckpoint, PlannedFault, Recovery
+from chaos.plan.model import Plan
+from chaos.plan.parts.checkpoint import PlannedCheckpoint
+from chaos.plan.parts.equivalence import Equivalence
+from chaos.plan.parts.explanation import Explanation
+from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.parts.fault_tolerance import FaultTolerance
+from chaos.plan.parts.identity import Identity
+from chaos.plan.parts.known_finding import KnownFinding
+from chaos.plan.parts.layout import RankLayout
+from chaos.plan.parts.response import Budget, Recovery, Response
+from chaos.plan.parts.resume import Resume
+from chaos.plan.parts.training import Training
 
 GROUPS = 8
 FAULT = "kill-1"
@@ -128,15 +139,14 @@ def _start(at: float, writer: str, run: str, **place: Any) -> Record:
 def _plan(run: BigRun) -> Plan:
     trigger = {"log": {"contains": f"step:[{run.saved:5d}/", "rank": run.victim}}
     return Plan(
-        scenario="big",
-        source="big.yaml",
-        cell="",
-        seed=1,
-        ranks=run.ranks,
-        nodes=run.ranks // GROUPS,
-        replica_groups=tuple(tuple(range(group, run.ranks, GROUPS)) for group in range(GROUPS)),
+        identity=Identity("big", "big.yaml", ""),
+        layout=RankLayout(
+            run.ranks, run.ranks // GROUPS, tuple(tuple(range(group, run.ranks, GROUPS)) for group in range(GROUPS))
+        ),
+        training=Training(seed=1, last_step=run.steps, steps_per_epoch=run.steps),
+        fault_tolerance=FaultTolerance(("TTP",)),
         faults=(PlannedFault(FAULT, "kill", (run.victim,), trigger, {}, None, 9, "death"),),
-        mechanism="TTP",
+        response=Response("TTP", Budget(None, {}), "vendor", (Recovery("TTP", (FAULT,), None),)),
         checkpoint=PlannedCheckpoint(
             step=None,
             savers=tuple(range(GROUPS)),
@@ -144,18 +154,10 @@ def _plan(run: BigRun) -> Plan:
             directory=None,
             files={},
         ),
-        resumes=True,
-        resume_step=None,
-        last_step=run.steps,
-        steps_per_epoch=run.steps,
-        checkpoint_interval=None,
-        protection=("TTP",),
-        loss_tolerance=0.0,
-        baseline="auto",
-        budget=Budget(None, {}),
-        timings="vendor",
-        finding=None,
-        recoveries=(Recovery("TTP", (FAULT,), None),),
+        resume=Resume(True, None),
+        equivalence=Equivalence("auto", 0.0),
+        known_finding=KnownFinding(None),
+        explanation=Explanation(),
     )
 
 
