@@ -31,6 +31,9 @@ class Effect:
         on_card: it disturbs a card, which the cluster may quarantine for it.
         starves: ranks wait for processors on purpose.
         parts_nodes: the network between the nodes of its ranks and all others is taken.
+        blocks_port: a TCP port of the nodes of its ranks answers no more.
+        holds_packets: what is sent to the nodes of its ranks comes later.
+        resets_connections: the kernels of its ranks' nodes close connections of theirs.
         breaks_link: a link of a card is down, which the timeout of a collective or the watchdog has to find out.
     """
 
@@ -48,6 +51,9 @@ class Effect:
     on_card: bool = False
     starves: bool = False
     parts_nodes: bool = False
+    blocks_port: bool = False
+    holds_packets: bool = False
+    resets_connections: bool = False
     breaks_link: bool = False
 
 

@@ -26,7 +26,6 @@ DEFAULT = "what a scenario says by leaving the key out"
 COMMAND = "a command of that name"
 PROBE = "a probe of that name"
 DRAWN = "a fault of random scenarios"
-OF_THE_RUN = "what the network of a host must be able to do, asked by the kinds of the run"
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,6 @@ THINGS = (
             "chaos/faults/cluster/pod_network_partition.py": "an action of Chaos Mesh",
             "chaos/faults/example.py": "what ends the job of an example",
             "chaos/faults/nodes/node_oom.py": "the agent's act of that name",
-            "chaos/machine/hand/network.py": OF_THE_RUN,
             "chaos/machine/linux/masking.py": "a word before `key` that makes it no secret",
             "chaos/mechanisms/arf/recipe.py": DRAWN,
             "chaos/mechanisms/drawing.py": DRAWN,
@@ -127,7 +125,6 @@ THINGS = (
             "chaos/platforms/docker/death.py": "an event of Docker's",
             "chaos/platforms/docker/limits.py": "an event of Docker's",
             "chaos/platforms/ssh/kind.py": PROBE,
-            "chaos/platforms/ssh/networks.py": OF_THE_RUN,
             "chaos/soak/kill_soak.py": "a round of the soak",
         },
     ),

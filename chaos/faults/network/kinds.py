@@ -10,16 +10,23 @@ from chaos.plan.recovery.mechanism import SAVING
 FAMILY = Family(
     kinds={
         "connection-reset": Kind(
-            "chaos.faults.network.connection_reset:KIND", proof.RESET, job={"protection": SAVING, "timings": "vendor"}
+            "chaos.faults.network.connection_reset:KIND",
+            proof.RESET,
+            Effect(resets_connections=True),
+            job={"protection": SAVING, "timings": "vendor"},
         ),
-        "network-delay": Kind("chaos.faults.network.network_delay:KIND", proof.DELAY),
+        "network-delay": Kind("chaos.faults.network.network_delay:KIND", proof.DELAY, Effect(holds_packets=True)),
         "network-loss": Kind("chaos.faults.network.network_loss:KIND", proof.LOSS),
         "network-rate": Kind("chaos.faults.network.network_rate:KIND", proof.RATE),
         "partition": Kind(
             "chaos.faults.network.partition:KIND", proof.PARTITION, Effect(parts_nodes=True), parameters={"seconds": 1}
         ),
         "port-blocked": Kind(
-            "chaos.faults.network.port_blocked:KIND", proof.PORT, job={"protection": SAVING}, target={"node": 0}
+            "chaos.faults.network.port_blocked:KIND",
+            proof.PORT,
+            Effect(blocks_port=True),
+            job={"protection": SAVING},
+            target={"node": 0},
         ),
     },
     undo={

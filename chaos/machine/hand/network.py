@@ -37,10 +37,11 @@ class NetworkRequests(ConnectionRequests):
         self._devices = devices_of(run)
         self._laid: set[str] = set()
 
-    def network_check(self, own: str, others: list[str], kinds: list[str]) -> None:
+    def network_check(self, own: str, others: list[str], resetting: list[str], holding: list[str]) -> None:
         """Refuse where rules about these addresses could not be laid, or would cut off the harness itself.
 
-        ``kinds`` are the kinds of faults that are to be made; some ask for more than rules.
+        ``resetting`` and ``holding`` are the names of faults that ask for more than rules: connections that are reset,
+        packets that wait.
         """
         self._spare_harness(own, others)
         try:
@@ -58,13 +59,13 @@ class NetworkRequests(ConnectionRequests):
         except OSError as error:
             told = "the user who logs in must be root there" if isinstance(error, PermissionError) else error.strerror
             raise ValueError(f"rules of the network cannot be laid by user {os.geteuid()}: {told}") from error
-        if "connection-reset" in kinds and (why := refusal()) is not None:
+        if resetting and (why := refusal()) is not None:
             advice = "its kernel must be built with CONFIG_INET_DIAG_DESTROY"
             raise ValueError(
-                f"connection-reset cannot be made there, since no connection can be reset: {why}; {advice}"
+                f"{', '.join(resetting)} cannot be made there, since no connection can be reset: {why}; {advice}"
             )
-        if "network-delay" in kinds:
-            self._check_holding(own)
+        if holding:
+            self._check_holding(own, holding)
 
     def lay(self, fault: str, rules: list[dict[str, Any]]) -> None:
         """Lay rules of a fault, all at once. Those that it has laid here already stay as they are."""
@@ -142,7 +143,7 @@ class NetworkRequests(ConnectionRequests):
             release(self._device(table))
             raise
 
-    def _check_holding(self, own: str) -> None:
+    def _check_holding(self, own: str, faults: list[str]) -> None:
         """Refuse where packets cannot be made to wait, for the reason that the kernel gives."""
         table, why = f"{self._tables}{_CHECK}", too_old(os.uname().release)
         try:
@@ -153,7 +154,7 @@ class NetworkRequests(ConnectionRequests):
         except OSError as error:
             why = f"{error.strerror}"
         if why is not None:
-            raise ValueError(f"network-delay cannot be made there, since packets cannot be held up: {why}")
+            raise ValueError(f"{', '.join(faults)} cannot be made there, since packets cannot be held up: {why}")
 
     # The tables of the run.
 

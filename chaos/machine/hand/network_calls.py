@@ -27,10 +27,15 @@ class Looked:
 class NetworkCalls(Asking):
     """Typed calls. Every one raises HandLost when the hand has ended, and PlatformError for what it refuses."""
 
-    def check_network(self, own: str, others: Sequence[str], kinds: Sequence[str] = ()) -> None:
-        """Raises PlatformError where rules about these addresses cannot be laid there, or may not, or where faults of
-        these kinds cannot be made."""
-        self._call("network_check", own=own, others=list(others), kinds=list(kinds))
+    def check_network(
+        self, own: str, others: Sequence[str], resetting: Sequence[str] = (), holding: Sequence[str] = ()
+    ) -> None:
+        """See that rules about these addresses can be laid there.
+
+        ``resetting`` and ``holding`` are the names of faults that reset connections and that let packets wait. Raises
+        PlatformError where that cannot be, or may not.
+        """
+        self._call("network_check", own=own, others=list(others), resetting=list(resetting), holding=list(holding))
 
     def lay(self, fault: str, rules: Sequence[Rule]) -> None:
         """Lay rules of a fault there, all at once; those that it has laid there already stay."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from chaos.base.clock import Clock
 from chaos.machine.job.protocol import PlatformError
+from chaos.plan.effect import effect_of
 from chaos.platforms.network.links import DISCARD
 from chaos.platforms.nodes import Site
 from chaos.platforms.ssh.between import BetweenHosts, left_on
@@ -99,14 +100,19 @@ class HostsOnNetwork(SshNodes):
 def check_host(node: SshNode, addresses: Sequence[str], kinds: Sequence[str]) -> None:
     """See that faults of these kinds can be made and shown between a host and the others. Raises PlatformError."""
     others = [one for one in addresses if one != node.address]
+    effects = {kind: effect_of(kind) for kind in kinds}
+    resetting = [kind for kind, effect in effects.items() if effect.resets_connections]
+    holding = [kind for kind, effect in effects.items() if effect.holds_packets]
+    blocking = [kind for kind, effect in effects.items() if effect.blocks_port]
     try:
-        node.hand.check_network(node.address, others, kinds)
-        for other in others if "port-blocked" in kinds else ():
+        node.hand.check_network(node.address, others, resetting, holding)
+        for other in others if blocking else ():
             # By that a port that is blocked is told from a host that is deaf.
             if not node.hand.attempt(node.address, other, DISCARD, ANSWERED_SECONDS):
                 raise PlatformError(
-                    f"port-blocked could not be shown there: {other} does not answer it at TCP port {DISCARD}, not "
-                    "even by a refusal; let the firewall between them refuse connections instead of dropping them"
+                    f"{', '.join(blocking)} could not be shown there: {other} does not answer it at TCP port "
+                    f"{DISCARD}, not even by a refusal; let the firewall between them refuse connections instead of "
+                    "dropping them"
                 )
     except PlatformError as error:
         raise PlatformError(f"{node.host}: faults cannot change its network: {error}") from error

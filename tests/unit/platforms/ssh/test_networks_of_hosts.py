@@ -110,8 +110,8 @@ class Host:
         self.hears = hears
         self.asked: list[object] = []
 
-    def check_network(self, own: str, others: list[str], kinds: tuple[str, ...]) -> None:
-        self.asked.append((own, others, kinds))
+    def check_network(self, own: str, others: list[str], resetting: list[str], holding: list[str]) -> None:
+        self.asked.append((own, others, resetting, holding))
 
     def attempt(self, own: str, address: str, port: int, wait: float) -> bool:
         assert (own, port) == (self.address, 9)
@@ -121,12 +121,14 @@ class Host:
 def test_a_port_can_be_told_for_blocked_only_between_hosts_that_answer_at_another() -> None:
     host = Host(hears={"192.168.7.11"})
     check_host(host, ["192.168.7.10", "192.168.7.11"], ("port-blocked",))  # type: ignore[arg-type]
-    assert host.asked == [("192.168.7.10", ["192.168.7.11"], ("port-blocked",))]
+    assert host.asked == [("192.168.7.10", ["192.168.7.11"], [], [])]
     host.hears.clear()
     told = r"host first: faults cannot change its network: port-blocked could not be shown.*192\.168\.7\.11 does not"
     with pytest.raises(PlatformError, match=told):
         check_host(host, ["192.168.7.10", "192.168.7.11"], ("port-blocked",))  # type: ignore[arg-type]
     check_host(host, ["192.168.7.10", "192.168.7.11"], ("partition",))  # type: ignore[arg-type]
+    check_host(host, ["192.168.7.10"], ("connection-reset", "network-delay", "network-loss"))  # type: ignore[arg-type]
+    assert host.asked[-1] == ("192.168.7.10", [], ["connection-reset"], ["network-delay"])
 
 
 class Nodes:
