@@ -174,10 +174,12 @@ def _item_name(cells: tuple[Cell, ...]) -> str:
 def lacking(scenario: Scenario, reports: Path) -> list[str]:
     """What this machine lacks for a scenario: a sentence for each thing."""
     from chaos.doctor import Machine, probe
-    from chaos.run.prepare.on_platform import settings_of
-    from chaos.run.prepare.prepare import needs_of_scenario
+    from chaos.run.prepare.needs import needs_of_scenario
+    from chaos.run.prepare.registered import registered
 
-    found = probe(needs_of_scenario(scenario), Machine(reports=reports, settings=settings_of(scenario)))
+    names = registered(scenario)
+    machine = Machine(reports=reports, settings=names.named.settings_in(scenario))
+    found = probe(needs_of_scenario(scenario, names), machine)
     return [f"{one.need}: {one.seen}; {one.advice}" for one in found if not one.ok]
 
 

@@ -14,7 +14,8 @@ import click
 import yaml
 
 from chaos.jobs.kind import job_kind
-from chaos.run.prepare.prepare import chosen_sdk, known_names, plan_cell
+from chaos.run.prepare.needs import chosen_sdk
+from chaos.run.prepare.prepare import known_names, plan_cell
 from chaos.run.prepare.versions import with_timings_of
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario

@@ -25,8 +25,6 @@ from chaos.run.inject.put_back import put_back
 from chaos.run.interrupts import interruptible_once, uninterrupted
 from chaos.run.launch.channel import Channel
 from chaos.run.launch.setup import write_secret
-from chaos.run.prepare.on_platform import settings_of
-from chaos.run.prepare.prepare import needs_of_job
 from chaos.run.progress import Progress
 from chaos.run.watch.nodes_left import record_afterwards, record_on_nodes
 from chaos.run.watch.ports_left import left_of_port
@@ -75,12 +73,14 @@ def open_session(
     clock: Clock,
     deadline: Deadline,
     platform: Platform | NodePlatform | None = None,
-    sdk: str = "standin",
+    settings: object = None,
+    needs: tuple[str, ...] = (),
 ) -> Iterator[Session]:
     """Set up, and put everything back whatever happens: faults, processes, private directory, in reverse order.
 
     The ledger says what to put back before it exists, so ``chaos heal`` can do the same after a SIGKILL. What is left
-    over is recorded as the event ``hygiene``.
+    over is recorded as the event ``hygiene``. ``settings`` is what the scenario says for its platform, ``needs`` what
+    the ranks need where they run; a platform of nodes is told both.
     """
     token = owned.token
     private: Path | None = None
@@ -98,7 +98,17 @@ def open_session(
                     Channel(private / "agents", run=token, secret=write_secret(private), ranks=plan.layout.ranks)
                 ) as channel,
                 _nodes_of(
-                    platform, scenario, scenario_directory, owned, private, memory, channel, clock, history, sdk
+                    platform,
+                    scenario,
+                    scenario_directory,
+                    owned,
+                    private,
+                    memory,
+                    channel,
+                    clock,
+                    history,
+                    settings,
+                    needs,
                 ) as nodes,
             ):
                 place = (channel, private, ports, cores)
@@ -137,7 +147,8 @@ def _nodes_of(
     channel: Channel,
     clock: Clock,
     history: HistoryWriter,
-    sdk: str,
+    settings: object,
+    needs: tuple[str, ...],
 ) -> Iterator[Nodes | None]:
     """The nodes of the run, where its platform has some; their undo step takes them away."""
     if not isinstance(platform, NodePlatform):
@@ -152,7 +163,7 @@ def _nodes_of(
         private=private,
         writable=() if memory is None else (memory,),
         readable=(scenario_directory.resolve(),),
-        settings=settings_of(scenario),
+        settings=settings,
         ledger=owned.ledger,
         python=Path(sys.executable),
         visitors=channel,
@@ -161,7 +172,7 @@ def _nodes_of(
         tell=history.record,
         ranks=scenario.cluster.ranks,
         kinds=tuple(sorted({fault.kind for fault in scenario.faults})),
-        needs=needs_of_job(scenario, sdk),
+        needs=needs,
     )
     try:
         nodes = platform.open(site)

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from chaos.jobs.inputs import SEEN
-from chaos.jobs.kind import JobError, job_kind
+from chaos.jobs.kind import JobError
 from chaos.run.made_with import code_key
 from chaos.run.prepare.inputs import inputs_of
 from chaos.run.prepare.known_failure import failing_by, holding, unexpected
-from chaos.run.prepare.prepare import chosen_sdk
+from chaos.run.prepare.needs import chosen_sdk
+from chaos.run.prepare.registered import registered
 from chaos.run.prepare.versions import versions
 from chaos.scenario.load import Cell as LoadedCell
 from chaos.scenario.load import LoadedScenario
@@ -116,10 +117,10 @@ def keys_of_cells(
     """
     found: dict[str, str] = {}
     for cell in cells:
-        scenario = cell.scenario
-        found[f"SDK of cell {cell.name}"] = chosen_sdk(sdk, scenario)
+        scenario, names = cell.scenario, registered(cell.scenario)
+        found[f"SDK of cell {cell.name}"] = chosen_sdk(sdk, scenario, names)
         try:
-            inputs = inputs_of(job_kind(scenario.job.kind), scenario, loaded.path.parent, os.environ)
+            inputs = inputs_of(names.job, names.named, scenario, loaded.path.parent, os.environ)
         except (JobError, OSError) as error:
             inputs = {"not readable": str(error)}
         found.update({f"{name} of cell {cell.name}": value for name, value in inputs.items()})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chaos.doctor import Machine, probe
-from chaos.run.prepare.prepare import needs_of_scenario
+from chaos.run.prepare.needs import needs_of_scenario
 from tests.kit.killed_scenarios import ELSEWHERE, IN_CONTAINERS, KILLED, Killed
 from tests.rehearsal.kit import Chaos
 

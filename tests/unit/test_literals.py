@@ -96,6 +96,7 @@ THINGS = (
             "chaos/plan/traits.py": FORM,
             "chaos/platforms/remote_requirements.py": PACKAGE_OF_PYTHON,
             "chaos/platforms/kubernetes/names.py": "a framework, as Ascend Operator calls it",
+            "chaos/run/prepare/needs.py": PACKAGE_OF_PYTHON,
             "chaos/run/prepare/prepare.py": PACKAGE_OF_PYTHON,
             "chaos/run/prepare/versions.py": PACKAGE_OF_PYTHON,
             "chaos/scenario/models/job.py": DEFAULT,

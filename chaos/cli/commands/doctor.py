@@ -79,7 +79,7 @@ def _asked(scenarios: tuple[str, ...], kinds: tuple[str, ...]) -> dict[str, tupl
         asked[kind] = known[kind]
     for text in scenarios:
         from chaos.cli.scenarios import load
-        from chaos.run.prepare.prepare import needs_of_scenario
+        from chaos.run.prepare.needs import needs_of_scenario
 
         loaded = load(text)
         needs = [needs_of_scenario(cell.scenario) for cell in loaded.cells]

@@ -33,7 +33,7 @@ from chaos.run.prepare.prepare import fresh_seed
 from chaos.scenario.pairs import pairs as compared
 
 if TYPE_CHECKING:
-    from chaos.run.driver import RunOptions, RunOutcome
+    from chaos.run.options import RunOptions, RunOutcome
     from chaos.run.prepare.prepared import Prepared
     from chaos.scenario.load import LoadedScenario
 
@@ -91,7 +91,7 @@ def command(
     cells_of_call = prepare_cells(pick_cells(loaded, cells), sdk, draw_seed)
     make_reports(reports)
 
-    from chaos.run.driver import RunOptions
+    from chaos.run.options import RunOptions
 
     if baseline not in (None, "auto", "none"):
         baseline = str(find_run(baseline, reports))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from chaos.base.refusal import Refused
 from chaos.jobs.inputs import SEEN, changes, module_inputs, named_inputs
 from chaos.jobs.kind import JobError, JobKind
 from chaos.machine.job.protocol import PlatformError
+from chaos.platforms.kind import PlatformKind
 from chaos.run.prepare.environment import deciding
-from chaos.run.prepare.on_platform import named_platform
+from chaos.run.prepare.registered import Registered
 from chaos.scenario.models.scenario import Scenario
 
 
@@ -17,22 +19,27 @@ class InputChanged(RuntimeError):
     """What the job is made of is not what it was when the run began. The text says what has changed."""
 
 
-def inputs_of(kind: JobKind, scenario: Scenario, directory: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """The fingerprint of everything that the job of a scenario in ``directory`` is known to read. Raises JobError."""
+def inputs_of(
+    kind: JobKind, platform: PlatformKind, scenario: Scenario, directory: Path, environment: Mapping[str, str]
+) -> dict[str, str]:
+    """The fingerprint of everything that the job of a scenario in ``directory`` is known to read.
+
+    ``platform`` is the one that the scenario names. Raises JobError.
+    """
     modules = scenario.job.environment.get("PYTHONPATH", environment.get("PYTHONPATH", ""))
     return {
         **kind.fingerprint(scenario, directory),
         **named_inputs(scenario.job.arguments),
-        **_of_platform(scenario, directory),
+        **_of_platform(platform, scenario, directory),
         **module_inputs(modules),
         **{f"environment {name}": value for name, value in deciding(environment).items()},
     }
 
 
-def _of_platform(scenario: Scenario, directory: Path) -> Mapping[str, str]:
+def _of_platform(platform: PlatformKind, scenario: Scenario, directory: Path) -> Mapping[str, str]:
     """The fingerprints of files that the job's platform reads."""
     try:
-        return named_platform(scenario).inputs(scenario, directory)
+        return platform.inputs(scenario, directory)
     except PlatformError as error:
         raise JobError(str(error)) from error
 
@@ -43,8 +50,15 @@ class Inputs:
     Raises JobError where one cannot be read.
     """
 
-    def __init__(self, kind: JobKind, scenario: Scenario, directory: Path, environment: Mapping[str, str]) -> None:
-        self._of = (kind, scenario, directory, environment)
+    def __init__(
+        self,
+        kind: JobKind,
+        platform: PlatformKind,
+        scenario: Scenario,
+        directory: Path,
+        environment: Mapping[str, str],
+    ) -> None:
+        self._of = (kind, platform, scenario, directory, environment)
         self.begun = inputs_of(*self._of)
 
     def begin(self) -> Inputs:
@@ -83,3 +97,16 @@ class Inputs:
 def _sources(changed: Iterable[str]) -> list[str]:
     """Those of the changed inputs that are known by content: sources and configurations."""
     return [name for name in changed if not name.startswith(SEEN)]
+
+
+def planned_inputs(found: Registered, scenario: Scenario, directory: Path, environment: Mapping[str, str]) -> Inputs:
+    """The inputs of a scenario in ``directory`` as they are when it is planned, in the environment of this process.
+
+    Raises Refused where one cannot be read.
+    """
+    try:
+        # Of nodes that have an environment of their own nothing of this one comes to the job.
+        own = {} if found.platform.own_environment else dict(environment)
+        return Inputs(found.job, found.named, scenario, directory, own)
+    except JobError as error:
+        raise Refused(str(error)) from error

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaos.faults.registered import fault_kind
 from chaos.platforms.kind import PlatformKind, platform_kind, platform_kinds
 from chaos.platforms.means import MEANS, NETWORK, WHOLE_NODES
+from chaos.run.prepare.registered import Registered, registered
 from chaos.scenario.errors import Problem, printable
 from chaos.scenario.models.scenario import Scenario
 
@@ -44,38 +44,19 @@ def _moved(cell: Cell, changes: Mapping[str, object], hosts: int) -> Cell:
     return replace(cell, scenario=cell.scenario.model_copy(update={"cluster": cluster}))
 
 
-def named_platform(scenario: Scenario) -> PlatformKind:
-    """The platform that the scenario names."""
-    return platform_kind(scenario.cluster.platform)
-
-
-def platform_of(scenario: Scenario) -> PlatformKind:
-    """The platform that the job is started on.
-
-    Where the scenario or a fault of it asks for a network between nodes it is one whose nodes have such a network.
-    """
-    kind = named_platform(scenario)
-    wanted = scenario.cluster.network or any(fault_kind(fault.kind).means == NETWORK for fault in scenario.faults)
-    return platform_kind(kind.network) if wanted and kind.network is not None else kind
-
-
-def settings_of(scenario: Scenario) -> object:
-    """What the scenario says for the platform that its job lives on (``cluster.<platform>``); None when nothing."""
-    return named_platform(scenario).settings_in(scenario)
-
-
-def platform_problems(loaded: LoadedScenario, cell: Cell) -> Iterator[Problem]:
+def platform_problems(loaded: LoadedScenario, cell: Cell, found: Registered | None = None) -> Iterator[Problem]:
     """What the platform cannot do of what the scenario asks for, each with its place. Starts nothing."""
     scenario = cell.scenario
-    platform = platform_of(scenario)
+    found = found or registered(scenario)
+    platform = found.platform
     name = platform.name
 
     def problem(path: str, message: str, hint: str = "") -> Problem:
         line, column = cell.lines.nearest(path)
         return Problem(printable(str(loaded.path)), line, column, message, hint=hint)
 
-    for found in platform.problems(scenario, loaded.path.parent):
-        yield found if isinstance(found, Problem) else problem(*found)
+    for told in platform.problems(scenario, loaded.path.parent):
+        yield told if isinstance(told, Problem) else problem(*told)
     if scenario.job.storage.memory and platform.own_memory:
         yield problem(
             "job.storage.memory",
@@ -92,7 +73,7 @@ def platform_problems(loaded: LoadedScenario, cell: Cell) -> Iterator[Problem]:
             f"leave it out, or use {' or '.join(able)}",
         )
     for number in range(len(scenario.faults)):
-        for key, message, hint in _fault_problems(platform, scenario, number):
+        for key, message, hint in _fault_problems(found, scenario, number):
             yield problem(f"faults.{number}.{key}", message, hint)
     if not platform.traits.one_launcher and scenario.job.agent and scenario.cluster.nodes > 1:
         yield problem(
@@ -102,10 +83,10 @@ def platform_problems(loaded: LoadedScenario, cell: Cell) -> Iterator[Problem]:
         )
 
 
-def _fault_problems(platform: PlatformKind, scenario: Scenario, number: int) -> Iterator[tuple[str, str, str]]:
+def _fault_problems(found: Registered, scenario: Scenario, number: int) -> Iterator[tuple[str, str, str]]:
     """What keeps a fault from being made there: a key of it, a message and a hint."""
-    fault = scenario.faults[number]
-    kind = fault_kind(fault.kind)
+    fault, platform = scenario.faults[number], found.platform
+    kind = found.kinds[fault.kind]
     means = kind.means
     if means not in platform.carries:
         yield "kind", *_not_carried(platform, fault.kind, means)

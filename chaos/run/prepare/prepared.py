@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from chaos.faults.kind import FaultKind
-from chaos.jobs.kind import JobKind
 from chaos.plan.model import Plan
 from chaos.plan.traits import JobTraits
-from chaos.platforms.kind import PlatformKind
 from chaos.run.prepare.inputs import Inputs
+from chaos.run.prepare.registered import Registered
 from chaos.scenario.load import Cell, LoadedScenario
 from chaos.scenario.models.scenario import Scenario
 
@@ -24,11 +21,10 @@ class Prepared:
         cell: the cell, with the timings of the SDK.
         sdk: ``standin`` or ``vendor``: whose SDK the run has.
         plan: what should happen.
-        job: the kind of its job.
+        found: what is registered under the names in it.
         traits: what this very job can observe and how it saves.
-        platform: the platform that the job is started on.
-        kinds: the kinds of its faults by name.
         needs: names of the probes that must succeed before it can run.
+        rank_needs: those that must succeed where its ranks run.
         inputs: what the job reads, as it was when the plan was made.
     """
 
@@ -36,11 +32,10 @@ class Prepared:
     cell: Cell
     sdk: str
     plan: Plan
-    job: JobKind
+    found: Registered
     traits: JobTraits
-    platform: PlatformKind
-    kinds: Mapping[str, FaultKind]
     needs: tuple[str, ...]
+    rank_needs: tuple[str, ...]
     inputs: Inputs
 
     @property

@@ -11,7 +11,7 @@ import pytest
 
 from chaos.plan.parts.comparison import Comparison
 from chaos.report.analyze import analyze
-from chaos.run.driver import RunOutcome
+from chaos.run.options import RunOutcome
 from chaos.run.prepare.prepared import Prepared
 from tests.kit.good_run import good_run
 from tests.unit.cli.kit import SCENARIO, Ended

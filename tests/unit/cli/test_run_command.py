@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from chaos.run.driver import RunOptions, RunOutcome
+from chaos.run.options import RunOptions, RunOutcome
 from chaos.run.prepare.prepared import Prepared
 from tests.unit.cli.kit import SCENARIO, Ended
 

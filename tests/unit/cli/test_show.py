@@ -11,7 +11,7 @@ import pytest
 
 from chaos.cli.commands.run import _print_result
 from chaos.report.analyze import analyze
-from chaos.run.driver import RunOutcome
+from chaos.run.options import RunOutcome
 from tests.kit.good_run import good_run
 
 CODE = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 
@@ -16,7 +17,8 @@ from chaos.doctor.sdk.fit import CONTROLLER, disagreements
 from chaos.doctor.sdk.offered import Offer, Offered, offered_by
 from chaos.doctor.sdk.wanted import Use, Wanted, wanted_by
 from chaos.run.driver import _refuse_if_lacking
-from chaos.run.prepare.prepare import known_names, needs_of_scenario
+from chaos.run.prepare.needs import needs_of_scenario
+from chaos.run.prepare.prepare import known_names, prepare
 from chaos.scenario.load import load_scenario
 from tests.kit.shipped import shipped
 
@@ -261,11 +263,11 @@ def test_only_a_run_on_the_vendors_package_is_refused(
     pair = {"interface", "own agent"}
     monkeypatch.setattr("chaos.run.driver.Machine", lambda settings: machine)
     monkeypatch.setattr("chaos.run.driver.probe", lambda needs, machine: probe(set(needs) & pair, machine))
-    scenario = load_scenario(shipped(name), settings={}, names=known_names()).cells[0].scenario
-    needed = needs_of_scenario(scenario)
-    _refuse_if_lacking(scenario, needed, "standin")
+    loaded = load_scenario(shipped(name), settings={}, names=known_names())
+    prepared = prepare(loaded, loaded.cells[0], "standin")
+    _refuse_if_lacking(prepared)
     with pytest.raises(Refused, match=f"(?s){told}.*what it can run: chaos doctor$") if told else nullcontext():
-        _refuse_if_lacking(scenario, needed, "vendor")
+        _refuse_if_lacking(replace(prepared, sdk="vendor"))
 
 
 @pytest.mark.parametrize(

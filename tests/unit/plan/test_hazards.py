@@ -14,7 +14,8 @@ from chaos.plan.planned_kind import PlannedKind
 from chaos.plan.render import render
 from chaos.plan.rules.hazard import Hazard
 from chaos.plan.source import Source
-from chaos.run.prepare.prepare import known_names, needs_of_scenario, plan_cell
+from chaos.run.prepare.needs import needs_of_scenario
+from chaos.run.prepare.prepare import known_names, plan_cell
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import Cell, LoadedScenario, load_scenario
 

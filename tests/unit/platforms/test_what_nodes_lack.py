@@ -16,8 +16,9 @@ from chaos.machine.hand.client import HandClient, Visitors
 from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.nodes import Site
 from chaos.platforms.remote_requirements import Asked, refuse_lacking
+from chaos.run.prepare.needs import chosen_sdk, needs_of_job, needs_of_scenario, unknown_releases
 from chaos.run.prepare.on_platform import on_platform
-from chaos.run.prepare.prepare import chosen_sdk, known_names, needs_of_job, needs_of_scenario, unknown_releases
+from chaos.run.prepare.prepare import known_names
 from chaos.scenario.load import load_scenario
 from chaos.scenario.models.job import Job
 from chaos.scenario.models.scenario import Scenario

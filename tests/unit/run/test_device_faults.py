@@ -15,7 +15,8 @@ from chaos.doctor import PROBES, Machine, Probe
 from chaos.heal.heal import heal_run
 from chaos.history.reader import History, read_history
 from chaos.report.analyze import analyze
-from chaos.run.driver import RunOptions, run_cell
+from chaos.run.driver import run_cell
+from chaos.run.options import RunOptions
 from chaos.run.prepare.prepare import known_names, prepare
 from chaos.scenario.load import load_scenario
 from tests.kit.played_tools import write_tool, write_tools

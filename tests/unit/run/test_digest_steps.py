@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chaos.plan.parts.response import Recovery
-from chaos.run.driver import digest_steps
+from chaos.run.digest_steps import digest_steps
 from tests.kit.good_run import a_plan
 from tests.kit.plans import changed
 from tests.kit.rolled_back_run import HELD, SPIKE, rolled_back_plan

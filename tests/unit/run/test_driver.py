@@ -29,9 +29,10 @@ from chaos.machine.job.local import LocalPlatform
 from chaos.machine.job.processes import find_run_processes
 from chaos.plan.io import fingerprint, loads
 from chaos.report.result import read_result
-from chaos.run.driver import RunOptions, RunOutcome, run_cell
+from chaos.run.driver import run_cell
 from chaos.run.launch.setup import write_secret
 from chaos.run.made_with import own_code
+from chaos.run.options import RunOptions, RunOutcome
 from chaos.run.prepare.prepare import known_names, prepare
 from chaos.scenario.load import load_scenario
 from chaos.store.directory import read_run

@@ -8,13 +8,13 @@ import pytest
 
 from chaos.jobs.kind import JobError
 from chaos.platforms.kind import platform_kind
-from chaos.run.driver import _Runner
 from chaos.run.prepare.environment import deciding
-from chaos.run.prepare.inputs import InputChanged, Inputs
-from chaos.scenario.load import LoadedScenario
+from chaos.run.prepare.inputs import InputChanged, Inputs, planned_inputs
+from chaos.run.prepare.registered import Registered
 from chaos.scenario.models.scenario import Scenario
 from tests.unit.fake_job.kind import FakeJobKind
 
+LOCAL = platform_kind("local")
 SHELL = {"HOME": "/root", "OMP_NUM_THREADS": "2", "MS_DEV_X": "1", "HCCL_DETERMINISTIC": "true", "MS_ENABLE_TFT": "{}"}
 
 
@@ -32,7 +32,7 @@ def test_arguments_modules_and_settings_are_part_of_the_inputs(tmp_path: Path) -
     (tmp_path / "data.json").write_text("1")
     (tmp_path / "own.py").write_text("1")
     job = {"arguments": [f"--data={tmp_path}/data.json"], "environment": {"PYTHONPATH": str(tmp_path)}}
-    inputs = Inputs(FakeJobKind(), scenario(**job), tmp_path, SHELL)
+    inputs = Inputs(FakeJobKind(), LOCAL, scenario(**job), tmp_path, SHELL)
     assert inputs.changed() == ()
     assert inputs.begun["environment OMP_NUM_THREADS"] == "2"
     (tmp_path / "data.json").write_text("12")
@@ -45,18 +45,15 @@ def test_arguments_modules_and_settings_are_part_of_the_inputs(tmp_path: Path) -
     [("local", False), ("local-nodes", False), ("docker", True), ("ssh", True), ("kubernetes", True)],
 )
 def test_the_key_of_a_baseline_has_this_environment_only_where_jobs_get_it(
-    platform: str, own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    platform: str, own: bool, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    runner = object.__new__(_Runner)
-    runner._inputs, runner._kind, runner._scenario = None, FakeJobKind(), scenario()
-    runner._platform_kind = platform_kind(platform)
-    runner._loaded = LoadedScenario(tmp_path / "x.yaml", "", ())
-    assert ("environment OMP_NUM_THREADS" in runner._begun().begun) is not own
+    on = platform_kind(platform)
+    inputs = planned_inputs(Registered(FakeJobKind(), on, on, {}), scenario(), tmp_path, SHELL)
+    assert ("environment OMP_NUM_THREADS" in inputs.begun) is not own
 
 
 def test_a_source_that_is_gone_is_an_error_that_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    inputs = Inputs(FakeJobKind(), scenario(), tmp_path, {})
+    inputs = Inputs(FakeJobKind(), LOCAL, scenario(), tmp_path, {})
 
     def gone(*_: object) -> None:
         raise JobError("job.script: there is no file x.py")

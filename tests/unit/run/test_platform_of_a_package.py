@@ -16,7 +16,8 @@ from chaos.machine.job.local import LocalPlatform
 from chaos.plan.platform_traits import PlatformTraits
 from chaos.platforms.kind import Complaint, PlatformKind, WhyNot
 from chaos.platforms.nodes import END_NODES
-from chaos.run.prepare.prepare import known_names, needs_of_scenario, plan_cell
+from chaos.run.prepare.needs import needs_of_scenario
+from chaos.run.prepare.prepare import known_names, plan_cell
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import LoadedScenario, load_scenario
 from chaos.scenario.models.scenario import Scenario

@@ -37,7 +37,7 @@ def test_what_the_vendors_timings_forbid_is_refused_before_anything_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     started: list[str] = []
-    monkeypatch.setattr("chaos.run.prepare.prepare.choose_sdk", lambda wanted, **_: "vendor")
+    monkeypatch.setattr("chaos.run.prepare.needs.choose_sdk", lambda wanted, **_: "vendor")
     monkeypatch.setattr("chaos.run.driver.run_cell", lambda prepared, *_: started.append(prepared.cell.name))
     partition = shipped("plain-partition-heals")
     reports = tmp_path / "reports"

@@ -1,0 +1,126 @@
+"""The baseline of a run: the same job without faults, made once and kept for every run that it serves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from chaos.base.clock import Clock
+from chaos.base.refusal import Refused
+from chaos.base.wait import Deadline, Patience
+from chaos.plan.build import build_plan
+from chaos.plan.model import Plan
+from chaos.plan.source import Source
+from chaos.run.options import RunOptions
+from chaos.run.prepare.inputs import Inputs
+from chaos.run.prepare.needs import unknown_releases
+from chaos.run.prepare.prepared import Prepared
+from chaos.run.progress import Progress
+from chaos.scenario.models.scenario import Expect, Scenario
+from chaos.store.baseline_key import baseline_key
+from chaos.store.baselines import copy_into, find_or_make, why_incomplete
+from chaos.store.directory import RunDirectory
+
+MakeRun = Callable[[str, str, Plan, Scenario], Path]
+"""Runs a scenario with its plan in a directory of its own, which is named after the two texts."""
+
+
+class BaselineTaker:
+    """Finds the baseline of a cell among the kept ones, or has it made.
+
+    Args:
+        prepared: the cell.
+        options: what the command line says.
+        versions: of everything that decides about losses and verdicts.
+        cores: how many processor cores the job has.
+        make: makes a run.
+        progress: is told where the baseline comes from.
+        clock: the time.
+        deadline: that of the whole run, within which another run's baseline is waited for.
+    """
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        options: RunOptions,
+        *,
+        versions: Mapping[str, str],
+        cores: int,
+        make: MakeRun,
+        progress: Progress,
+        clock: Clock,
+        deadline: Deadline,
+    ) -> None:
+        self._prepared = prepared
+        self._reports = options.reports
+        self._versions = versions
+        self._cores = cores
+        self._make = make
+        self._progress = progress
+        self._clock = clock
+        self._deadline = deadline
+
+    def take(
+        self, owned: RunDirectory, baseline: str, scenario: Scenario, inputs: Inputs, digest_steps: tuple[int, ...]
+    ) -> None:
+        """Copy the baseline into a run; ``none`` needs none, and another name than ``auto`` is that of an earlier run.
+
+        Raises Refused where the given run cannot serve, and BaselineError where the job fails without faults.
+        """
+        if baseline == "none":
+            return
+        if baseline != "auto":
+            given = self._reports / baseline  # an absolute path stays as it is
+            if (why := why_incomplete(given)) is not None:
+                raise Refused(f"baseline {baseline}: {given} cannot serve as a baseline: {why}")
+            copy_into(given, owned.path)
+            return
+        fingerprint = {**inputs.begun, "digest steps": str(digest_steps), **self._unshared(owned, scenario)}
+        key = baseline_key(
+            scenario,
+            fingerprint=fingerprint,
+            versions=self._versions,
+            sdk=self._prepared.sdk,
+            cores=self._cores,
+            same_losses=self._prepared.found.job.traits.same_losses,
+        )
+        found, made = find_or_make(
+            self._reports,
+            key,
+            lambda: self._made(key, scenario),
+            wait=Patience(scenario.deadlines.run, self._clock, (self._deadline,)),
+            still=lambda: self._still(inputs),
+        )
+        self._progress.note(f"baseline {found.name} " + ("made" if made else "taken from the cache"))
+        copy_into(found, owned.path)
+
+    def _made(self, key: str, scenario: Scenario) -> Path:
+        self._progress.note("no baseline is cached for this job: running it once without faults")
+        without = {"faults": (), "expect": Expect(), "finding": None, "failing": (), "baseline": "none"}
+        scenario = scenario.model_copy(update=without)
+        cell = self._prepared.cell
+        plan = build_plan(
+            scenario,
+            Source(str(self._prepared.loaded.path), cell.lines, "", cell.origins, cell.facts),
+            traits=self._prepared.traits,
+            kinds={},
+            draw_seed=lambda: 0,
+            platform=self._prepared.found.named.traits,
+        )
+        return self._make("baseline", key[:12], plan, scenario)
+
+    def _unshared(self, owned: RunDirectory, scenario: Scenario) -> Mapping[str, str]:
+        """What keeps other runs from this one's baseline: packages of the hosts whose releases nobody here knows."""
+        unknown = unknown_releases(scenario, self._versions, self._prepared.sdk, self._prepared.found)
+        if not unknown:
+            return {}
+        self._progress.note(f"a baseline of this run's own: the hosts' releases of {', '.join(unknown)} are not known")
+        return {"unknown releases": owned.token}
+
+    def _still(self, inputs: Inputs) -> bool:
+        """Whether the job's inputs are what they were; a source that changed is an error."""
+        changed = inputs.changed()
+        if changed:
+            listed = ", ".join(changed)
+            self._progress.note(f"the baseline is not kept for other runs: what it reads has changed ({listed})")
+        return not changed

@@ -1,0 +1,313 @@
+"""One cell from its plan to its verdict: baseline, faulted launch, resume, and what the checks say of the record."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chaos.base.clock import Clock
+from chaos.base.rank_sets import named
+from chaos.base.wait import Deadline, DeadlineExpired
+from chaos.checks.run.events import CHANGED
+from chaos.history.reader import read_history
+from chaos.history.writer import HistoryWriter
+from chaos.machine.ascend.quarantine import node_name
+from chaos.machine.hand.client import HandLost
+from chaos.machine.job.protocol import Platform
+from chaos.machine.leases import Lease, Leases
+from chaos.machine.linux.commands import SystemCommands
+from chaos.plan import io
+from chaos.plan.model import Plan
+from chaos.platforms.nodes import NamesNodes, NodePlatform
+from chaos.run.baseline import BaselineTaker
+from chaos.run.description import Description, write_plan
+from chaos.run.digest_steps import digest_steps
+from chaos.run.launch.attempt import JobFailed
+from chaos.run.launch.launches import Launches, record_deadline
+from chaos.run.launch.ports_taken import PortTaken
+from chaos.run.made_with import masked_values
+from chaos.run.options import RunOptions, RunOutcome
+from chaos.run.prepare.inputs import InputChanged, Inputs
+from chaos.run.prepare.prepare import plan_cell
+from chaos.run.prepare.prepared import Prepared
+from chaos.run.prepare.versions import sdk_named, versions
+from chaos.run.progress import Progress
+from chaos.run.session import Session, open_session
+from chaos.run.watch.host_incidents import noticing_mishaps
+from chaos.run.watch.quarantine import watching_quarantine
+from chaos.scenario.models.scenario import Scenario
+from chaos.store.baselines import BaselineError
+from chaos.store.directory import RunDirectory, create_run, point_latest, update_run
+
+if TYPE_CHECKING:
+    from chaos.evidence.checkpoints.saved import SavedKind
+
+_PORT_ATTEMPTS = 3
+"""How often a run is made in all where somebody else takes its ports each time."""
+
+
+class BaselineBrokenOff(KeyboardInterrupt):
+    """Ctrl-C ended the run of the baseline, whose directory it tells."""
+
+    def __init__(self, run_dir: Path) -> None:
+        super().__init__()
+        self.run_dir = run_dir
+
+
+@dataclass
+class Recorded:
+    """How the record of one run ends, where that is no error of the harness."""
+
+    interrupted: bool = False
+    changed: InputChanged | None = None
+    taken: PortTaken | None = None
+
+
+class CellRun:
+    """Runs one cell, and its baseline where none is kept.
+
+    Args:
+        prepared: the cell.
+        options: what the command line says.
+        progress: is told what happens.
+        clock: the time.
+        leases: where ports are taken.
+        cores: the processor cores that the job has.
+    """
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        options: RunOptions,
+        progress: Progress,
+        clock: Clock,
+        leases: Leases,
+        cores: Lease,
+    ) -> None:
+        self._prepared = prepared
+        self._cell = prepared.cell
+        self._plan = prepared.plan
+        self._reports = options.reports
+        self._progress = progress
+        self._clock = clock
+        self._leases = leases
+        self._cores = cores
+        self._platform: Platform | NodePlatform = prepared.found.platform.make()
+        self._deadline = Deadline("run", prepared.scenario.deadlines.run, clock)
+        self._digest_steps: tuple[int, ...] = ()
+        self._inputs: Inputs | None = None
+        made_with = versions()
+        self._description = Description(prepared, self._platform, options, made_with, cores.numbers)
+        self._baseline = BaselineTaker(
+            prepared,
+            options,
+            versions=made_with,
+            cores=len(cores.numbers),
+            make=self._make_baseline,
+            progress=progress,
+            clock=clock,
+            deadline=self._deadline,
+        )
+
+    def run(self) -> RunOutcome:
+        """Run and judge the cell; where somebody else took a port that was chosen for it, again with another port."""
+        for again in range(_PORT_ATTEMPTS - 1, -1, -1):
+            outcome, taken = self._run_once()
+            if taken is None or outcome.interrupted or not again:
+                break
+            self._progress.note(f"{taken}; the run is made again with other ports")
+        return outcome
+
+    def _run_once(self) -> tuple[RunOutcome, PortTaken | None]:
+        plan, scenario = self._plan, self._cell.scenario
+        self._digest_steps = digest_steps(plan, scenario.job.digest_interval)
+        for fault in plan.faults:
+            if fault.seed is not None:
+                self._progress.note(f"fault {fault.id}: seed {fault.seed} drew {named(fault.ranks)}")
+        owned = create_run(self._reports, plan.identity.scenario, plan.identity.cell, clock=self._clock)
+        self._cores.name_run(str(owned.path))
+        with owned.lock:
+            self._description.write(owned, plan, scenario)
+            point_latest(self._reports, owned.run)
+            recorded = self._record(owned, plan, scenario)
+            # What reads and judges a run is imported when there is something to read: the job starts sooner.
+            from chaos.report.analyze import analyze
+
+            result = analyze(owned.path)
+        return RunOutcome(owned.path, result.verdict, recorded.interrupted), recorded.taken
+
+    def _record(self, owned: RunDirectory, plan: Plan, scenario: Scenario) -> Recorded:
+        """Run with a history. Errors of the harness are recorded and raised."""
+        recorded, error = Recorded(), None
+        path = owned.path / "history" / "harness.jsonl"
+        with HistoryWriter(path, writer="harness", run=owned.token, clock=self._clock) as history:
+            self._record_start(owned, plan, scenario, history)
+            try:
+                self._whole(owned, plan, scenario, history)
+            except DeadlineExpired as expired:
+                record_deadline(history, expired)
+            except BaselineError as failed:
+                error = str(failed)
+                history.record("baseline.failed", reason=error)
+            except PortTaken as taken:
+                recorded.taken, error = taken, str(taken)
+            except InputChanged as changed:
+                recorded.changed, error = changed, str(changed)
+                history.record(CHANGED, reason=error)
+            except (JobFailed, HandLost) as failed:
+                error = str(failed)
+            except KeyboardInterrupt as interrupt:
+                recorded.interrupted = True
+                if isinstance(interrupt, BaselineBrokenOff):
+                    _record_broken_off(interrupt.run_dir, history)
+            except BaseException as failure:
+                error = f"{type(failure).__name__}: {failure}"
+                raise
+            finally:
+                history.record("run.end", interrupted=recorded.interrupted, error=error)
+        return recorded
+
+    def _record_start(self, owned: RunDirectory, plan: Plan, scenario: Scenario, history: HistoryWriter) -> None:
+        history.record(
+            "run.start",
+            run=owned.run,
+            scenario=plan.identity.scenario,
+            cell=plan.identity.cell,
+            seed=plan.training.seed,
+            plan=io.fingerprint((owned.path / "plan.json").read_bytes()),
+            sdk=sdk_named(self._prepared.found.job.simulated(scenario, self._prepared.sdk)),
+        )
+
+    def _whole(self, owned: RunDirectory, plan: Plan, scenario: Scenario, history: HistoryWriter) -> None:
+        """The baseline, then the launches, then what is kept of the checkpoints."""
+        update_run(owned.path, inputs=masked_values(self._begun().begun))
+        self._take_baseline(owned, plan, scenario)
+        plan, scenario = self._completed(owned, plan, scenario, history)
+        self._drive(owned, plan, scenario, history)
+        from chaos.run.retention import thin_out
+
+        thin_out(owned.path, scenario.keep_checkpoints_mb, history)
+
+    def _begun(self) -> Inputs:
+        """The job's inputs as they were when this was first asked for. Raises InputChanged where the plan is older."""
+        if self._inputs is None:
+            self._inputs = self._prepared.inputs.begin()
+        return self._inputs
+
+    def _take_baseline(self, owned: RunDirectory, plan: Plan, scenario: Scenario) -> None:
+        self._baseline.take(owned, plan.equivalence.baseline, scenario, self._begun(), self._digest_steps)
+
+    def _make_baseline(self, name: str, key: str, plan: Plan, scenario: Scenario) -> Path:
+        owned = create_run(self._reports, name, key, clock=self._clock)
+        with owned.lock:
+            self._description.write(owned, plan, scenario)
+            recorded = self._record(owned, plan, scenario)
+        if recorded.interrupted:
+            raise BaselineBrokenOff(owned.path)
+        for error in (recorded.changed, recorded.taken):
+            if error is not None:  # else it would be told that the job does not train to its end
+                raise error
+        return owned.path
+
+    def _completed(
+        self, owned: RunDirectory, plan: Plan, scenario: Scenario, history: HistoryWriter
+    ) -> tuple[Plan, Scenario]:
+        """Plan and scenario with what the baseline shows of the job: how many steps come to one update."""
+        baseline = plan.equivalence.baseline
+        if baseline == "none":
+            return plan, scenario
+        from chaos.run.accumulation import completed, first_drawn, is_misnumbered
+
+        cell = completed(self._cell, owned.path)
+        if cell is None:
+            return plan, scenario
+        every = cell.scenario.job.steps_per_update
+        self._progress.note(f"the fault-free run makes an update once in {every} steps: planned with that")
+        plan = plan_cell(self._prepared.loaded, cell, first_drawn(cell, plan))
+        plan = replace(plan, equivalence=replace(plan.equivalence, baseline=baseline))
+        self._cell, self._plan = cell, plan
+        self._digest_steps = digest_steps(plan, cell.scenario.job.digest_interval)
+        if baseline == "auto" and (self._digest_steps or is_misnumbered(owned.path)):
+            shutil.rmtree(owned.path / "baseline")
+            self._take_baseline(owned, plan, cell.scenario)
+        history.record("plan.completed", steps_per_update=every, plan=write_plan(owned, plan))
+        return plan, cell.scenario
+
+    def _drive(self, owned: RunDirectory, plan: Plan, scenario: Scenario, history: HistoryWriter) -> None:
+        """The launch that is faulted, and the resume."""
+        job = owned.path / "job"
+        job.mkdir()
+        found, directory = self._prepared.found, self._prepared.loaded.path.parent
+        kinds = [found.kinds[fault.kind] for fault in plan.faults]
+        launches = Launches(
+            found.job,
+            found.kinds,
+            self._prepared.traits,
+            self._platform,
+            self._prepared.sdk,
+            self._clock,
+            self._digest_steps,
+        )
+        with (
+            watching_quarantine(kinds, history, self._progress, SystemCommands(), self._names_of_nodes(scenario)),
+            self._leases.take_ports(found.job.ports, run=owned.token) as ports,
+            open_session(
+                scenario,
+                directory,
+                plan,
+                owned,
+                history,
+                ports=ports.numbers,
+                cores=self._cores.numbers,
+                progress=self._progress,
+                clock=self._clock,
+                deadline=self._deadline,
+                platform=self._platform,
+                settings=found.named.settings_in(scenario),
+                needs=self._prepared.rank_needs,
+            ) as session,
+            noticing_mishaps(history, "train", self._clock, owned.path, owned.token) as mishaps,
+        ):
+            self._begun().changed()
+            resumed = plan.resume.resumes or plan.resume.restore is not None
+            if resumed:
+                import chaos.run.before_resume  # noqa: F401  # a later import would be a part of the recovery's time
+            came_to_end = launches.attempt(session, "train", plan.faults, resume=False)
+            if came_to_end and resumed and scenario.job.resume:
+                mishaps.attempt = "resume"
+                self._resume(session, launches)
+
+    def _names_of_nodes(self, scenario: Scenario) -> Sequence[str]:
+        """What the cluster calls the machines of the job."""
+        if isinstance(self._platform, NamesNodes):
+            return self._platform.names_of_nodes(scenario, self._prepared.loaded.path.parent)
+        return [node_name(os.environ)]
+
+    def _resume(self, session: Session, launches: Launches) -> None:
+        from chaos.run.before_resume import look_at_saves
+
+        kind: SavedKind = "end-of-life" if session.plan.resume.restore is None else "periodic"
+        if not look_at_saves(session.owned.path, kind, session.history):
+            session.history.record(
+                "resume.skipped", attempt="resume", reason=f"no finished {kind} checkpoint was saved"
+            )
+            return
+        self._begun().changed()
+        try:
+            launches.attempt(session, "resume", (), resume=True)
+        except JobFailed as failed:
+            if session.plan.resume.resumes:
+                raise
+            # The plan says that there is nothing to go on from: a job that says so too does what it should.
+            session.history.record("resume.refused", attempt="resume", reason=str(failed))
+
+
+def _record_broken_off(baseline: Path, history: HistoryWriter) -> None:
+    from chaos.report.reason import BROKEN_OFF, became_of
+
+    became = became_of(read_history(baseline / "history"))
+    history.record(BROKEN_OFF, run=baseline.name, became=became)

@@ -1,0 +1,93 @@
+"""Writes down what a run is made of, before it begins: scenario.yaml, plan.json, run.json."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from chaos.jobs.kind import Simulated
+from chaos.machine.job.protocol import Platform
+from chaos.plan import io
+from chaos.plan.model import Plan
+from chaos.platforms.nodes import NodePlatform, RecordsHosts
+from chaos.run.made_with import machine_facts, masked_values, own_code, recorded_command
+from chaos.run.options import RunOptions
+from chaos.run.prepare.prepared import Prepared
+from chaos.run.prepare.versions import sdk_named
+from chaos.scenario.models.scenario import Scenario
+from chaos.store.directory import RunDirectory, update_run
+
+
+class Description:
+    """What a run and its baseline have in common: they are made by the same call, with the same code.
+
+    Args:
+        prepared: the cell.
+        platform: where its job is started.
+        options: what the command line says.
+        versions: of everything that decides about losses and verdicts.
+        cores: the numbers of the processor cores that the job has.
+    """
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        platform: Platform | NodePlatform,
+        options: RunOptions,
+        versions: Mapping[str, str],
+        cores: tuple[int, ...],
+    ) -> None:
+        self._prepared = prepared
+        self._platform = platform
+        self._options = options
+        self._versions = versions
+        self._cores = cores
+        self._code = own_code()
+
+    def write(self, owned: RunDirectory, plan: Plan, scenario: Scenario) -> None:
+        """Describe one run; ``scenario`` is that of the cell, or of its baseline."""
+        (owned.path / "scenario.yaml").write_text(self._prepared.loaded.text, "utf-8")
+        write_plan(owned, plan)
+        simulated = self._simulated(scenario)
+        update_run(
+            owned.path,
+            scenario=plan.identity.scenario,
+            source=plan.identity.source,
+            cell=plan.identity.cell,
+            seed=plan.training.seed,
+            versions=self._versions,
+            platform=scenario.cluster.platform,
+            sdk=sdk_named(simulated),
+            simulated=[{"part": part.part, "layer": part.layer} for part in simulated],
+            command=recorded_command(self._options.arguments),
+            variables=masked_values(self._prepared.cell.values),
+            cores=list(self._cores),
+            machine=machine_facts(),
+            code=self._code,
+            hosts=self._hosts(scenario),
+        )
+
+    def _simulated(self, scenario: Scenario) -> list[Simulated]:
+        return [
+            *self._prepared.found.job.simulated(scenario, self._prepared.sdk),
+            *self._simulated_nodes(scenario),
+        ]
+
+    def _simulated_nodes(self, scenario: Scenario) -> Iterator[Simulated]:
+        if isinstance(self._platform, NodePlatform):
+            part = self._platform.simulated(scenario.cluster.nodes)
+            if part is not None:
+                yield Simulated(part, "platform")
+
+    def _hosts(self, scenario: Scenario) -> list[dict[str, Any]]:
+        if not isinstance(self._platform, RecordsHosts):
+            return []
+        directory = self._prepared.loaded.path.parent
+        return [dict(host) for host in self._platform.hosts_as_given(scenario, directory)]
+
+
+def write_plan(owned: RunDirectory, plan: Plan) -> str:
+    """Write plan.json and return its fingerprint."""
+    path = owned.path / "plan.json"
+    path.write_text(io.dumps(plan), "utf-8")
+    return io.fingerprint(path.read_bytes())

@@ -1,0 +1,21 @@
+"""The steps whose state must be recorded although digests are thinned out."""
+
+from __future__ import annotations
+
+from chaos.plan.model import Plan
+from chaos.plan.schedule import ABNORMAL, SILENT
+
+
+def digest_steps(plan: Plan, interval: int) -> tuple[int, ...]:
+    """The steps that must have digests although they are thinned out: without them nothing could be compared."""
+    if interval <= 1:
+        return ()
+    saved = [part.step for part in (plan.checkpoint, plan.resume.restore) if part is not None]
+    # What a spike came to is in the digest of its own step.
+    spikes = [fault.trigger.get("step") for fault in plan.faults if fault.effect == ABNORMAL]
+    # What was changed, and what was there before.
+    silent = [fault.trigger.get("step") for fault in plan.faults if fault.effect == SILENT]
+    before = [step - 1 for step in silent if step is not None]
+    recovered = [recovery.step for recovery in plan.response.recoveries]
+    steps = [plan.training.last_step, *saved, *spikes, *silent, *before, *recovered]
+    return tuple(sorted({step for step in steps if step is not None}))

@@ -1,0 +1,60 @@
+"""What must be there before a scenario can run: names of probes (:data:`chaos.doctor.PROBES`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from chaos.doctor import BASE, INTERFACE, OWN_AGENT, needs_of
+from chaos.plan.recovery.mechanism import NEEDS, REPLACING, switched_on
+from chaos.platforms.remote_requirements import MODULES
+from chaos.run.prepare.registered import Registered, registered
+from chaos.run.prepare.versions import choose_sdk
+from chaos.scenario.models.scenario import Scenario
+
+
+def chosen_sdk(wanted: str, scenario: Scenario, found: Registered | None = None) -> str:
+    """``standin`` or ``vendor``: whose SDK the run is to have. Raises Refused where the vendor's is not there.
+
+    Of machines that bring their own packages it is asked when they are there.
+    """
+    found = found or registered(scenario)
+    return choose_sdk(wanted, met_there="mindio_ttp" in found.platform.met(scenario))
+
+
+def needs_mindio(scenario: Scenario) -> bool:
+    """Whether a mechanism that the job has switched on is the SDK's."""
+    return bool(set(switched_on(scenario.job.protection)) & NEEDS["MindIO"].keys())
+
+
+def needs_of_job(scenario: Scenario, sdk: str = "standin", found: Registered | None = None) -> tuple[str, ...]:
+    """The needs of the ranks, where they run; ``sdk`` is the chosen one."""
+    kind = (found or registered(scenario)).job
+    needs = kind.needs_for(scenario)
+    # Only a rehearsal brings a stand-in along: a genuine job without the package has no mechanism, and says so late.
+    vendors = sdk == "vendor" or (kind.traits.genuine and "mindspore" in needs)
+    return (*needs, *(("mindio_ttp",) if vendors and needs_mindio(scenario) else ()))
+
+
+def needs_of_scenario(scenario: Scenario, found: Registered | None = None) -> tuple[str, ...]:
+    """The needs of this machine: of the job, the platform and the faults, without what the platform's machines have."""
+    found = found or registered(scenario)
+    device = ("npu",) if scenario.job.device == "Ascend" else ()
+    of_platform = (*BASE, *found.platform.needed(scenario))
+    needs = (*needs_of_job(scenario, found=found), *of_platform, *needs_of(*found.kinds.values()), *device)
+    met = found.platform.met(scenario)
+    needs = tuple(need for need in needs if need not in met)
+    if "mindspore" not in needs or not needs_mindio(scenario):
+        return needs
+    # Without the cluster's agent MindSpore itself answers the SDK's controller about lost ranks.
+    asks = (OWN_AGENT,) if not scenario.job.agent and not REPLACING.isdisjoint(scenario.job.protection) else ()
+    return tuple(dict.fromkeys((*needs, INTERFACE, *asks)))
+
+
+def unknown_releases(
+    scenario: Scenario, versions: Mapping[str, str], sdk: str = "standin", found: Registered | None = None
+) -> list[str]:
+    """Packages that the ranks use on other machines, and of which ``versions``, of this one, do not tell a release."""
+    found = found or registered(scenario)
+    met = found.platform.met(scenario)
+    needed = needs_of_job(scenario, sdk, found)
+    return sorted({need for need in needed if need in MODULES and need in met} - versions.keys())
