@@ -326,7 +326,7 @@ def test_a_desk_cannot_hold_itself_at_a_barrier(call: Caller, channel: Channel) 
 
 def test_all_ranks_of_a_large_job_may_call_at_once(tmp_path: Path) -> None:
     """The first of them is not cut off because the others have come before it said a word."""
-    channel = Channel(tmp_path / "agents", run="run-1", secret=SECRET, ranks=200)
+    channel = Channel(tmp_path / "agents", run="run-1", secret=SECRET, hello_seconds=SECONDS, ranks=200)
     with contextlib.closing(channel), contextlib.ExitStack() as sockets:
         callers = []
         for _ in range(300):
