@@ -143,7 +143,7 @@ def _plan(run: BigRun) -> Plan:
         layout=RankLayout(
             run.ranks, run.ranks // GROUPS, tuple(tuple(range(group, run.ranks, GROUPS)) for group in range(GROUPS))
         ),
-        training=Training(seed=1, last_step=run.steps, steps_per_epoch=run.steps),
+        training=Training(seed=1, last_step=run.steps, steps_per_epoch=run.steps, checkpoint_interval=None),
         fault_tolerance=FaultTolerance(("TTP",)),
         faults=(PlannedFault(FAULT, "kill", (run.victim,), trigger, {}, None, 9, "death"),),
         response=Response("TTP", Budget(None, {}), "vendor", (Recovery("TTP", (FAULT,), None),)),

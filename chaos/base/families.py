@@ -60,6 +60,14 @@ class Member:
         return getattr(import_module(module), name)
 
 
+class BrokenFamily(ImportError):
+    """A family that cannot be imported, so that it adds nothing; ``dist`` is the package that registers it."""
+
+    def __init__(self, text: str, dist: Distribution | None) -> None:
+        super().__init__(text)
+        self.dist = dist
+
+
 _MEMBERS: Mapping[str, Callable[[FamilyLike], Mapping[str, object]]] = {
     "chaos.faults": lambda family: {name: kind.act for name, kind in family.kinds.items()},
     "chaos.kinds": lambda family: family.kinds,
@@ -75,13 +83,14 @@ def is_filled_by_families(group: str) -> bool:
     return group in _MEMBERS
 
 
-def members(group: str, points: Iterable[EntryPoint]) -> Iterator[Member | Exception]:
+def members(group: str, points: Iterable[EntryPoint]) -> Iterator[Member | BrokenFamily]:
     """What these families add to a registry, and why one adds nothing."""
     for point in points:
         try:
             added = _MEMBERS[group](point.load())
         except Exception as error:  # whatever another package's module does when it is imported
-            yield ImportError(f"the family {point.name!r} ({point.value}): {type(error).__name__}: {error}")
+            why = f"the family {point.name!r} ({point.value}): {type(error).__name__}: {error}"
+            yield BrokenFamily(why, point.dist)
             continue
         for name, target in added.items():
             value = target if isinstance(target, str) else f"{point.value}.{name}"

@@ -16,7 +16,7 @@ from importlib import metadata
 from importlib.metadata import Distribution, EntryPoint
 from typing import Any, TypeAlias
 
-from chaos.base.families import FAMILIES, Member, is_filled_by_families, members
+from chaos.base.families import FAMILIES, BrokenFamily, Member, is_filled_by_families, members
 
 DISTRIBUTION = "chaos-ascend"
 REINSTALL = "run `pip install -e .` in the repository (or install the package again) and try once more"
@@ -107,7 +107,7 @@ class Registry:
     installed: Callable[[], bool] = _is_installed
 
     @cached_property
-    def _of_families(self) -> list[Member | Exception]:
+    def _of_families(self) -> list[Member | BrokenFamily]:
         families = self.source(FAMILIES) if is_filled_by_families(self.group) else ()
         return list(members(self.group, families))
 
@@ -136,6 +136,16 @@ class Registry:
     def names(self) -> tuple[str, ...]:
         """Names that are registered, sorted. Imports none of them. Raises RegistryError as :attr:`points` does."""
         return tuple(sorted(self.points))
+
+    def whole_names(self) -> tuple[str, ...]:
+        """As :meth:`some_names`, but raises RegistryError as well where a family of this project cannot be imported.
+
+        For what is asked of every family, whichever kinds of faults a scenario has.
+        """
+        broken = [error for error in self._of_families if isinstance(error, BrokenFamily) and _is_own(error)]
+        if broken:
+            raise RegistryError(f"{'; '.join(map(str, broken))}; {REINSTALL}")
+        return self.some_names()
 
     def some_names(self) -> tuple[str, ...]:
         """As :meth:`names`, but raises RegistryError, with what to do, where nothing is registered at all."""
@@ -168,7 +178,7 @@ class Registry:
 
     def _unknown(self, name: str) -> str:
         text = f"unknown {self.noun} {name!r}"
-        if broken := [str(error) for error in self._of_families if isinstance(error, Exception)]:
+        if broken := [str(error) for error in self._of_families if isinstance(error, BrokenFamily)]:
             text += f" (cannot be loaded: {'; '.join(broken)})"
         near = difflib.get_close_matches(name, self.points, n=1)
         if near:
@@ -183,7 +193,7 @@ class Registry:
         return f"no {self.noun} is registered ({self.group}): the installed metadata is stale; {REINSTALL}"
 
 
-def _is_own(point: EntryPoint | Member) -> bool:
+def _is_own(point: EntryPoint | Member | BrokenFamily) -> bool:
     return point.dist is not None and _name_of(point.dist) == DISTRIBUTION
 
 

@@ -13,9 +13,11 @@ import click
 from chaos.base.refusal import Refused
 from chaos.cli.paths import scenario_directories
 from chaos.platforms.kind import with_inventory
+from chaos.run.prepare.needs import chosen_sdk
 from chaos.run.prepare.on_platform import on_platform
-from chaos.run.prepare.prepare import known_names, prepare
+from chaos.run.prepare.prepare import known_names, plan_cell, prepare
 from chaos.run.prepare.prepared import Prepared
+from chaos.run.prepare.versions import with_timings_of
 from chaos.scenario.errors import suggest
 from chaos.scenario.find import find_scenario, iter_scenarios
 from chaos.scenario.load import load_scenario
@@ -57,6 +59,20 @@ def prepare_cells(
         return [prepare(loaded, cell, sdk, draw_seed) for loaded, cell in pairs]
     except Refused as error:
         raise click.UsageError(str(error)) from error
+
+
+def refuse_impossible(pairs: Iterable[tuple[LoadedScenario, Cell]], sdk: str) -> None:
+    """Refuse a cell that cannot be planned, before any is run by a process of its own.
+
+    What of a job's inputs cannot be read its own run says. Raises ScenarioError, and click.UsageError where the SDK is
+    not there.
+    """
+    for loaded, cell in pairs:
+        try:
+            chosen = chosen_sdk(sdk, cell.scenario)
+        except Refused as error:
+            raise click.UsageError(str(error)) from error
+        plan_cell(loaded, with_timings_of(chosen, cell))
 
 
 def named_files(texts: Sequence[str]) -> list[Path]:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 from chaos.base import registry as registries
 from chaos.faults.behaviours import Aimed, Lasting, Preparing, StillShown
 from chaos.faults.kind import FaultKind
+
+if TYPE_CHECKING:
+    from chaos.machine.running.running import JobProcess
 
 _BEHAVIOURS = (Preparing, Lasting, StillShown, Aimed)
 
@@ -13,11 +19,41 @@ def fault_kind(name: str) -> FaultKind:
     """The fault kind of that name. Raises RegistryError where it cannot be loaded, UnknownName where there is none."""
     members = registries.registry("faults")
     kind = members.load(name)
+    if (lacks := _lacking_base(kind)) is not None:
+        raise members.misfit(name, lacks)
+    assert isinstance(kind, FaultKind)
+    return kind
+
+
+def kind_in_running_job(kind: FaultKind) -> FaultKind | None:
+    """The kind as it is made in a job that runs already; None where it cannot be. Raises as :func:`fault_kind` does."""
+    return _seen(kind, kind.in_running_job())
+
+
+def aimed_kind(kind: FaultKind, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> FaultKind:
+    """The kind with what it is to hit besides the ranks; the same where that is nothing.
+
+    Raises as :func:`fault_kind` does, FaultMissed and OSError where there is nothing to hit.
+    """
+    return _seen(kind, kind.aimed(ranks, parameters)) or kind if isinstance(kind, Aimed) else kind
+
+
+def _seen(of: FaultKind, given: FaultKind | None) -> FaultKind | None:
+    if given is not None and (lacks := _lacking_base(given)) is not None:
+        raise registries.RegistryError(
+            f"what the fault kind {of.name!r} is in a running job, {type(given).__qualname__}, does not derive from "
+            f"{lacks}, as it has to (docs/extending.md)"
+        )
+    return given
+
+
+def _lacking_base(kind: object) -> str | None:
+    """The class that a fault kind would have to derive from and does not."""
     if not isinstance(kind, FaultKind):
-        raise members.misfit(name, "chaos.faults.kind.FaultKind")
+        return "chaos.faults.kind.FaultKind"
     known = frozenset(dir(kind))
     for behaviour in _BEHAVIOURS:
         # What has the methods of a behaviour and does not derive from it would never be asked to do it.
         if behaviour.__abstractmethods__ <= known and not isinstance(kind, behaviour):
-            raise members.misfit(name, f"{behaviour.__module__}.{behaviour.__name__}")
-    return kind
+            return f"{behaviour.__module__}.{behaviour.__name__}"
+    return None

@@ -155,6 +155,9 @@ def job_kind(name: str) -> JobKind:
     kind = members.load(name)
     if not isinstance(kind, JobKind):
         raise members.misfit(name, "chaos.jobs.kind.JobKind")
+    # What has the methods of a configured kind and does not derive from it would never be asked what its files say.
+    if Configured.__abstractmethods__ <= frozenset(dir(kind)) and not isinstance(kind, Configured):
+        raise members.misfit(name, "chaos.jobs.kind.Configured")
     return kind
 
 

@@ -72,9 +72,9 @@ class Rules:
 def in_order() -> tuple[Rules, ...]:
     """The rules of every registered family, in the order in which they are asked.
 
-    Raises RegistryError where those of one cannot be imported, or are none.
+    Raises RegistryError where those of one cannot be imported, or are none: what they refuse would be planned.
     """
-    return tuple(sorted(map(_loaded, registry("rules").names()), key=lambda rules: rules.order))
+    return tuple(sorted(map(_loaded, registry("rules").whole_names()), key=lambda rules: rules.order))
 
 
 def _loaded(name: str) -> Rules:

@@ -64,7 +64,6 @@ class Recorded:
 
     interrupted: bool = False
     changed: InputChanged | None = None
-    taken: PortTaken | None = None
 
 
 class CellRun:
@@ -100,6 +99,7 @@ class CellRun:
         self._deadline = Deadline("run", prepared.scenario.deadlines.run, clock)
         self._digest_steps: tuple[int, ...] = ()
         self._inputs: Inputs | None = None
+        self._taken: PortTaken | None = None
         made_with = versions()
         self._description = Description(prepared, self._platform, options, made_with, cores.numbers)
         self._baseline = BaselineTaker(
@@ -116,13 +116,14 @@ class CellRun:
     def run(self) -> RunOutcome:
         """Run and judge the cell; where somebody else took a port that was chosen for it, again with another port."""
         for again in range(_PORT_ATTEMPTS - 1, -1, -1):
-            outcome, taken = self._run_once()
-            if taken is None or outcome.interrupted or not again:
+            self._taken = None
+            outcome = self._run_once()
+            if self._taken is None or outcome.interrupted or not again:
                 break
-            self._progress.note(f"{taken}; the run is made again with other ports")
+            self._progress.note(f"{self._taken}; the run is made again with other ports")
         return outcome
 
-    def _run_once(self) -> tuple[RunOutcome, PortTaken | None]:
+    def _run_once(self) -> RunOutcome:
         plan, scenario = self._plan, self._cell.scenario
         self._digest_steps = digest_steps(plan, scenario.job.digest_interval)
         for fault in plan.faults:
@@ -138,7 +139,7 @@ class CellRun:
             from chaos.report.analyze import analyze
 
             result = analyze(owned.path)
-        return RunOutcome(owned.path, result.verdict, recorded.interrupted), recorded.taken
+        return RunOutcome(owned.path, result.verdict, recorded.interrupted)
 
     def _record(self, owned: RunDirectory, plan: Plan, scenario: Scenario) -> Recorded:
         """Run with a history. Errors of the harness are recorded and raised."""
@@ -154,7 +155,7 @@ class CellRun:
                 error = str(failed)
                 history.record("baseline.failed", reason=error)
             except PortTaken as taken:
-                recorded.taken, error = taken, str(taken)
+                self._taken, error = taken, str(taken)  # by the baseline's launch, too
             except InputChanged as changed:
                 recorded.changed, error = changed, str(changed)
                 history.record(CHANGED, reason=error)
@@ -208,9 +209,8 @@ class CellRun:
             recorded = self._record(owned, plan, scenario)
         if recorded.interrupted:
             raise BaselineBrokenOff(owned.path)
-        for error in (recorded.changed, recorded.taken):
-            if error is not None:  # else it would be told that the job does not train to its end
-                raise error
+        if recorded.changed is not None:  # else it would be told that the job does not train to its end
+            raise recorded.changed
         return owned.path
 
     def _completed(

@@ -19,7 +19,7 @@ from chaos.plan.parts.training import Training
 _BARE = Plan(
     identity=Identity("", "", ""),
     layout=RankLayout(2, 1, ((0, 1),)),
-    training=Training(seed=1, last_step=12, steps_per_epoch=12),
+    training=Training(seed=1, last_step=12, steps_per_epoch=12, checkpoint_interval=None),
     fault_tolerance=FaultTolerance(()),
     faults=(),
     response=Response(None, Budget(None, {}), "fast"),

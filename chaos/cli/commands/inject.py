@@ -73,10 +73,10 @@ def command(
     130 interrupted.
     """
     from chaos.faults.behaviours import StillShown
-    from chaos.faults.registered import fault_kind
+    from chaos.faults.registered import fault_kind, kind_in_running_job
 
     loaded = fault_kind(kind)
-    fault = loaded.in_running_job() or loaded
+    fault = kind_in_running_job(loaded) or loaded
     seconds = _seconds(duration, fault)
     job, chosen = _chosen(name, ranks)
     _refuse_what_needs_more(fault, job, chosen)
@@ -144,13 +144,11 @@ def _inject(
 def _aimed(fault: FaultKind, chosen: list[JobProcess], parameters: dict[str, Any]) -> FaultKind:
     """The kind with what it is to hit besides the ranks, found before anything is touched."""
     from chaos.evidence.text import readable
-    from chaos.faults.behaviours import Aimed
     from chaos.faults.kind import FaultMissed
+    from chaos.faults.registered import aimed_kind
 
-    if not isinstance(fault, Aimed):
-        return fault
     try:
-        return fault.aimed(chosen, parameters)
+        return aimed_kind(fault, chosen, parameters)
     except (FaultMissed, OSError) as error:
         raise click.UsageError(readable(f"{fault.name} would hit nothing: {error}")) from error
 

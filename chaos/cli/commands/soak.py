@@ -21,7 +21,7 @@ from chaos.cli.interrupt import ended_like_ctrl_c
 from chaos.cli.options import cell_option, echo_json, json_option, reports_option, sdk_option, set_option
 from chaos.cli.paths import make_reports
 from chaos.cli.random_soak import Drawn, draw_scenarios, print_summary, summarise
-from chaos.cli.scenarios import load, pick_cells, prepare_cells
+from chaos.cli.scenarios import load, pick_cells, refuse_impossible
 from chaos.cli.with_parent import command_of
 from chaos.heal.heal import heal_all
 from chaos.run.prepare.known_failure import failing_checks, sdk_of
@@ -119,7 +119,7 @@ def command(
     drawn_by = 1 if seed is None else seed
     drawn = [] if number is None else _drawn(number, drawn_by, reports, kinds, mechanisms, sdk)
     pairs = _given(scenarios, settings, cells) if number is None else [(one.loaded, one.cell) for one in drawn]
-    prepare_cells(pairs, sdk)
+    refuse_impossible(pairs, sdk)
     times = times or (10 if number is None else 1)
     if kill:
         return _kill(pairs, reports, times=times, jobs=jobs, settings=settings, sdk=sdk, seed=seed, as_json=as_json)

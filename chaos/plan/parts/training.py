@@ -23,9 +23,9 @@ class Training:
     seed: int
     last_step: int
     steps_per_epoch: int
+    checkpoint_interval: int | None
     steps_per_update: int | None = None
     sink_size: int = 1
-    checkpoint_interval: int | None = None
     gradients: bool = True
 
 
@@ -36,8 +36,8 @@ def plan_training(scenario: Scenario, traits: JobTraits) -> Training:
         seed=asked.seed,
         last_step=asked.steps,
         steps_per_epoch=asked.steps_per_epoch or asked.steps,
+        checkpoint_interval=asked.checkpoint_interval,
         steps_per_update=asked.steps_per_update or 1,
         sink_size=asked.sink_size,
-        checkpoint_interval=asked.checkpoint_interval,
         gradients=traits.gradients,
     )

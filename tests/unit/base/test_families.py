@@ -50,6 +50,21 @@ def test_a_family_that_cannot_be_imported_takes_nothing_from_the_others() -> Non
         faults.load("hers")
 
 
+@pytest.mark.parametrize("own", [True, False])
+def test_what_every_family_is_asked_for_needs_every_family_of_this_project(own: bool) -> None:
+    points = installed_points(FAMILIES)
+    broken = EntryPoint("broken", f"{__name__}:NOT_THERE", FAMILIES)
+    if own:
+        vars(broken)["dist"] = points[0].dist
+    rules = Registry("chaos.rules", "plan rules", source=lambda group: [*points, broken] if group == FAMILIES else [])
+    assert rules.names()
+    if own:
+        with pytest.raises(RegistryError, match=r"the family 'broken' .*NOT_THERE"):
+            rules.whole_names()
+    else:
+        assert rules.whole_names() == rules.names()
+
+
 def test_two_families_cannot_have_one_kind() -> None:
     with pytest.raises(RegistryError, match="two packages register the fault kind 'mine'"):
         registry_of("chaos.faults", "FAMILY", "OTHER").names()

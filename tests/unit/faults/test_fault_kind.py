@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,13 @@ import pytest
 
 from chaos.base import registry as registries
 from chaos.base.registry import NOUNS, Registry, RegistryError, UnknownName
+from chaos.faults.behaviours import Aimed
 from chaos.faults.kind import FaultKind, Victim
-from chaos.faults.registered import fault_kind
+from chaos.faults.registered import aimed_kind, fault_kind, kind_in_running_job
 from chaos.faults.signals import kill
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
+from chaos.machine.running.running import JobProcess
 
 
 def test_a_kind_is_found_by_its_name() -> None:
@@ -63,3 +66,30 @@ def test_a_kind_that_would_never_be_asked_for_what_it_does_is_refused(monkeypatc
     monkeypatch.setattr(registries, "registry", lambda group: known)
     with pytest.raises(RegistryError, match=r"does not derive from chaos\.faults\.behaviours\.Preparing"):
         fault_kind("odd")
+
+
+class Running(Prepares):
+    """Is another kind in a running job, which has the same flaw."""
+
+    def in_running_job(self) -> FaultKind | None:
+        return KIND
+
+
+class Finds(Aimed, Prepares):
+    """Finds what it hits, and is another kind with the same flaw then."""
+
+    def aimed(self, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> FaultKind:
+        return KIND
+
+    def shown(self) -> list[dict[str, Any]]:
+        return []
+
+
+def test_what_a_kind_becomes_in_a_running_job_is_looked_at_too() -> None:
+    flaw = r"'odd' is in a running job, Prepares, does not derive from chaos\.faults\.behaviours\.Preparing"
+    with pytest.raises(RegistryError, match=flaw):
+        kind_in_running_job(Running())
+    with pytest.raises(RegistryError, match=flaw):
+        aimed_kind(Finds(), [], {})
+    assert kind_in_running_job(kill.KIND) is kill.KIND
+    assert aimed_kind(kill.KIND, [], {}) is kill.KIND
