@@ -36,7 +36,7 @@ from chaos.run.prepare.prepare import plan_cell
 from chaos.run.prepare.prepared import Prepared
 from chaos.run.prepare.versions import sdk_named, versions
 from chaos.run.progress import Progress
-from chaos.run.session import Session, open_session
+from chaos.run.session import JobPlatform, Session, open_session
 from chaos.run.watch.host_incidents import noticing_mishaps
 from chaos.run.watch.quarantine import watching_quarantine
 from chaos.scenario.models.scenario import Scenario
@@ -266,9 +266,7 @@ class CellRun:
                 progress=self._progress,
                 clock=self._clock,
                 deadline=self._deadline,
-                platform=self._platform,
-                settings=found.named.settings_in(scenario),
-                needs=self._prepared.rank_needs,
+                on=JobPlatform(self._platform, found.named.settings_in(scenario), self._prepared.rank_needs),
             ) as session,
             noticing_mishaps(history, "train", self._clock, owned.path, owned.token) as mishaps,
         ):

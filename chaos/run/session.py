@@ -59,6 +59,18 @@ class Session:
     nodes: Nodes | None = None
 
 
+@dataclass(frozen=True)
+class JobPlatform:
+    """The platform that a job is started on, and what its nodes are told where it has some.
+
+    ``settings`` is what the scenario says for the platform, ``needs`` what the ranks need where they run.
+    """
+
+    platform: Platform | NodePlatform | None = None
+    settings: object = None
+    needs: tuple[str, ...] = ()
+
+
 @contextmanager
 def open_session(
     scenario: Scenario,
@@ -72,15 +84,12 @@ def open_session(
     progress: Progress,
     clock: Clock,
     deadline: Deadline,
-    platform: Platform | NodePlatform | None = None,
-    settings: object = None,
-    needs: tuple[str, ...] = (),
+    on: JobPlatform = JobPlatform(),
 ) -> Iterator[Session]:
     """Set up, and put everything back whatever happens: faults, processes, private directory, in reverse order.
 
     The ledger says what to put back before it exists, so ``chaos heal`` can do the same after a SIGKILL. What is left
-    over is recorded as the event ``hygiene``. ``settings`` is what the scenario says for its platform, ``needs`` what
-    the ranks need where they run; a platform of nodes is told both.
+    over is recorded as the event ``hygiene``.
     """
     token = owned.token
     private: Path | None = None
@@ -97,19 +106,7 @@ def open_session(
                 closing(
                     Channel(private / "agents", run=token, secret=write_secret(private), ranks=plan.layout.ranks)
                 ) as channel,
-                _nodes_of(
-                    platform,
-                    scenario,
-                    scenario_directory,
-                    owned,
-                    private,
-                    memory,
-                    channel,
-                    clock,
-                    history,
-                    settings,
-                    needs,
-                ) as nodes,
+                _nodes_of(on, scenario, scenario_directory, owned, private, memory, channel, clock, history) as nodes,
             ):
                 place = (channel, private, ports, cores)
                 who = (scenario, scenario_directory, plan, owned, history)
@@ -138,7 +135,7 @@ def _record_nodes(owned: RunDirectory, history: HistoryWriter, clock: Clock, nod
 
 @contextmanager
 def _nodes_of(
-    platform: Platform | NodePlatform | None,
+    on: JobPlatform,
     scenario: Scenario,
     scenario_directory: Path,
     owned: RunDirectory,
@@ -147,10 +144,9 @@ def _nodes_of(
     channel: Channel,
     clock: Clock,
     history: HistoryWriter,
-    settings: object,
-    needs: tuple[str, ...],
 ) -> Iterator[Nodes | None]:
     """The nodes of the run, where its platform has some; their undo step takes them away."""
+    platform = on.platform
     if not isinstance(platform, NodePlatform):
         yield None
         return
@@ -163,7 +159,7 @@ def _nodes_of(
         private=private,
         writable=() if memory is None else (memory,),
         readable=(scenario_directory.resolve(),),
-        settings=settings,
+        settings=on.settings,
         ledger=owned.ledger,
         python=Path(sys.executable),
         visitors=channel,
@@ -172,7 +168,7 @@ def _nodes_of(
         tell=history.record,
         ranks=scenario.cluster.ranks,
         kinds=tuple(sorted({fault.kind for fault in scenario.faults})),
-        needs=needs,
+        needs=on.needs,
     )
     try:
         nodes = platform.open(site)
