@@ -2,17 +2,20 @@
 
 A family is one package and one entry point of the group ``chaos.families``, so a further kind of an installed family
 needs no reinstall. Code that makes a fault or undoes one is named by where it is (``module:object``) and imported when
-it is asked for: whoever judges a run imports no code that acts.
+it is asked for: whoever judges a run imports no code that acts. So is what proves a fault: whoever starts a run judges
+nothing yet.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from chaos.evidence.proof import Proof
 from chaos.plan.effect import NONE, Effect
+
+if TYPE_CHECKING:
+    from chaos.evidence.proof import Proof
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,7 @@ class Kind:
 
     Args:
         act: where the object is that makes it (:class:`chaos.faults.kind.FaultKind`).
-        proof: what proves it.
+        proof: where the proof is (:class:`chaos.evidence.proof.Proof`), or the proof itself.
         effect: what it does to a rank's process, node and card.
         job: keys that the job of its example needs, beside those that its effect needs.
         parameters: parameters of its example, where the kind itself does not say which are required.
@@ -29,7 +32,7 @@ class Kind:
     """
 
     act: str
-    proof: Proof
+    proof: str | Proof
     effect: Effect = NONE
     job: Mapping[str, Any] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)

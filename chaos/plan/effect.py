@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -22,7 +21,8 @@ class Effect:
         by_itself: the rank ends itself, and records before that it will.
         fails: the process ends in a way of which only the failure is known.
         shows: the number of the signal that evidence must show, of a process that need not end by it.
-        silenced: the rank is lost to the job while its process lives; from evidence, whether that still holds.
+        silenced: the rank is lost to the job while its process lives; where the function is that says from evidence
+            whether that still holds (``module:object``).
         stopped: the process is stopped, so that SIGKILL alone can end it.
         cut_off: the process runs on without a network.
         grace: seconds that a node goes on after the act, where the scenario says nothing.
@@ -42,7 +42,7 @@ class Effect:
     by_itself: bool = False
     fails: bool = False
     shows: int | None = None
-    silenced: Callable[[Mapping[str, object]], bool] | None = None
+    silenced: str | None = None
     stopped: bool = False
     cut_off: bool = False
     grace: float | None = None

@@ -7,6 +7,7 @@ not enough. A process that stands still writes nothing; one that is off the netw
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pkgutil import resolve_name
 from typing import Any
 
 from chaos.evidence.doubt import Doubt
@@ -72,7 +73,7 @@ def _let_go(history: History, fault: PlannedFault, landed: Mapping[str, object],
     if own is None or own.get("pid") != landed.get("pid"):
         return "its process was not looked at then"
     effect = effect_of(fault.kind)
-    if effect.silenced is not None and effect.silenced(own):
+    if effect.silenced is not None and resolve_name(effect.silenced)(own):
         return None
     if own.get("ended") is True:
         exits = history.select("rank.exit", attempt=ending.attempt, rank=own.get("rank"), pid=own.get("pid"))

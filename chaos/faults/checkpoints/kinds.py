@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from chaos.faults.checkpoints import proof
 from chaos.faults.family import Family, Kind, Undo
 
 FAMILY = Family(
     kinds={
-        "damage-record": Kind("chaos.faults.checkpoints.damage_record:KIND", proof.DAMAGED),
-        "flip-checkpoint": Kind("chaos.faults.checkpoints.flip_checkpoint:KIND", proof.DAMAGED),
-        "lose-checkpoint": Kind("chaos.faults.checkpoints.lose_checkpoint:KIND", proof.LOST),
-        "partial-checkpoint": Kind("chaos.faults.checkpoints.partial_checkpoint:KIND", proof.DAMAGED),
-        "remove-checkpoint": Kind("chaos.faults.checkpoints.remove_checkpoint:KIND", proof.DAMAGED),
-        "rename-checkpoint": Kind("chaos.faults.checkpoints.rename_checkpoint:KIND", proof.RENAMED),
-        "stale-checkpoint": Kind("chaos.faults.checkpoints.stale_checkpoint:KIND", proof.DAMAGED),
-        "truncate-checkpoint": Kind("chaos.faults.checkpoints.truncate_checkpoint:KIND", proof.DAMAGED),
+        "damage-record": Kind("chaos.faults.checkpoints.damage_record:KIND", "chaos.faults.checkpoints.proof:DAMAGED"),
+        "flip-checkpoint": Kind(
+            "chaos.faults.checkpoints.flip_checkpoint:KIND", "chaos.faults.checkpoints.proof:DAMAGED"
+        ),
+        "lose-checkpoint": Kind("chaos.faults.checkpoints.lose_checkpoint:KIND", "chaos.faults.checkpoints.proof:LOST"),
+        "partial-checkpoint": Kind(
+            "chaos.faults.checkpoints.partial_checkpoint:KIND", "chaos.faults.checkpoints.proof:DAMAGED"
+        ),
+        "remove-checkpoint": Kind(
+            "chaos.faults.checkpoints.remove_checkpoint:KIND", "chaos.faults.checkpoints.proof:DAMAGED"
+        ),
+        "rename-checkpoint": Kind(
+            "chaos.faults.checkpoints.rename_checkpoint:KIND", "chaos.faults.checkpoints.proof:RENAMED"
+        ),
+        "stale-checkpoint": Kind(
+            "chaos.faults.checkpoints.stale_checkpoint:KIND", "chaos.faults.checkpoints.proof:DAMAGED"
+        ),
+        "truncate-checkpoint": Kind(
+            "chaos.faults.checkpoints.truncate_checkpoint:KIND", "chaos.faults.checkpoints.proof:DAMAGED"
+        ),
     },
     undo={
         "restore-checkpoint": Undo(

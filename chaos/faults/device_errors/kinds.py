@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from chaos.faults.device_errors import proof, proof_link
 from chaos.faults.family import Family, Kind
 from chaos.plan.effect import Effect
 
 FAMILY = Family(
     kinds={
-        "ecc": Kind("chaos.faults.device_errors.ecc:KIND", proof.RAISED),
-        "exception": Kind("chaos.faults.device_errors.exception:KIND", proof.RAISED),
-        "hcce": Kind("chaos.faults.device_errors.hcce:KIND", proof.RAISED),
+        "ecc": Kind("chaos.faults.device_errors.ecc:KIND", "chaos.faults.device_errors.proof:RAISED"),
+        "exception": Kind("chaos.faults.device_errors.exception:KIND", "chaos.faults.device_errors.proof:RAISED"),
+        "hcce": Kind("chaos.faults.device_errors.hcce:KIND", "chaos.faults.device_errors.proof:RAISED"),
         "link": Kind(
             "chaos.faults.device_errors.link:KIND",
-            proof_link.LINK,
+            "chaos.faults.device_errors.proof_link:LINK",
             Effect(breaks_link=True),
             job={"hccl": {"watchdog": False, "time_scale": 0.01}},
         ),
-        "link-error": Kind("chaos.faults.device_errors.link_error:KIND", proof.RAISED),
-        "suspect-remote": Kind("chaos.faults.device_errors.suspect_remote:KIND", proof.RAISED),
-        "uce": Kind("chaos.faults.device_errors.uce:KIND", proof.RAISED),
+        "link-error": Kind("chaos.faults.device_errors.link_error:KIND", "chaos.faults.device_errors.proof:RAISED"),
+        "suspect-remote": Kind(
+            "chaos.faults.device_errors.suspect_remote:KIND", "chaos.faults.device_errors.proof:RAISED"
+        ),
+        "uce": Kind("chaos.faults.device_errors.uce:KIND", "chaos.faults.device_errors.proof:RAISED"),
     },
     rules="chaos.faults.device_errors.plan:RULES",
 )

@@ -10,6 +10,7 @@ from chaos.evidence.injection.conditions import Condition, condition
 from chaos.evidence.injection.deaths import death
 from chaos.evidence.injection.fault_nodes import first_act, nodes_of
 from chaos.evidence.injection.on_node import nanoseconds
+from chaos.evidence.injection.refusal import refused
 from chaos.evidence.injection.unresponsive import silence
 from chaos.evidence.proof import Case, Proof, all_of
 from chaos.history.event import Event
@@ -168,3 +169,4 @@ DNS = condition(
     ("cut", "before", "error", "reached"),
 )
 REBOOT = Proof("the order, and another boot of the node", ("boot",), reboot_doubts)
+VOLUME_GONE = refused("ENOENT")

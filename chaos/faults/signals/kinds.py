@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from chaos.faults.family import Attached, Family, Kind, Undo
-from chaos.faults.signals import proof
 from chaos.plan.effect import Effect
 
 FAMILY = Family(
     kinds={
-        "freeze": Kind("chaos.faults.signals.freeze:KIND", proof.FREEZE),
-        "kill": Kind("chaos.faults.signals.kill:KIND", proof.KILL, Effect(signal=9)),
+        "freeze": Kind("chaos.faults.signals.freeze:KIND", "chaos.faults.signals.proof:FREEZE"),
+        "kill": Kind("chaos.faults.signals.kill:KIND", "chaos.faults.signals.proof:KILL", Effect(signal=9)),
         "suspend": Kind(
             "chaos.faults.signals.suspend:KIND",
-            proof.SUSPEND,
-            Effect(shows=19, silenced=proof.is_stopped, stopped=True),
+            "chaos.faults.signals.proof:SUSPEND",
+            Effect(shows=19, silenced="chaos.faults.signals.proof:is_stopped", stopped=True),
         ),
-        "terminate": Kind("chaos.faults.signals.terminate:KIND", proof.TERMINATE, Effect(shows=15)),
+        "terminate": Kind(
+            "chaos.faults.signals.terminate:KIND", "chaos.faults.signals.proof:TERMINATE", Effect(shows=15)
+        ),
     },
     undo={
         "resume-process": Undo(

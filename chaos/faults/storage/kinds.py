@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from chaos.evidence.injection.refusal import refused
 from chaos.faults.family import Family, Kind, Undo
-from chaos.faults.storage import proof
 
 FAMILY = Family(
     kinds={
-        "disk-full": Kind("chaos.faults.storage.disk_full:KIND", refused("ENOSPC")),
-        "disk-quota": Kind("chaos.faults.storage.disk_quota:KIND", refused("ENOSPC")),
-        "io-error": Kind("chaos.faults.storage.io_error:KIND", refused("EIO")),
-        "no-permission": Kind("chaos.faults.storage.no_permission:KIND", refused("EPERM", "EACCES", place="directory")),
-        "read-only": Kind("chaos.faults.storage.read_only:KIND", refused("EROFS")),
-        "slow-storage": Kind("chaos.faults.storage.slow_storage:KIND", proof.SLOW),
-        "storage-gone": Kind("chaos.faults.storage.storage_gone:KIND", refused("ENOENT")),
-        "storage-stall": Kind("chaos.faults.storage.storage_stall:KIND", proof.STALL),
+        "disk-full": Kind("chaos.faults.storage.disk_full:KIND", "chaos.faults.storage.proof:NO_SPACE"),
+        "disk-quota": Kind("chaos.faults.storage.disk_quota:KIND", "chaos.faults.storage.proof:NO_SPACE"),
+        "io-error": Kind("chaos.faults.storage.io_error:KIND", "chaos.faults.storage.proof:IO_ERROR"),
+        "no-permission": Kind("chaos.faults.storage.no_permission:KIND", "chaos.faults.storage.proof:NO_PERMISSION"),
+        "read-only": Kind("chaos.faults.storage.read_only:KIND", "chaos.faults.storage.proof:READ_ONLY"),
+        "slow-storage": Kind("chaos.faults.storage.slow_storage:KIND", "chaos.faults.storage.proof:SLOW"),
+        "storage-gone": Kind("chaos.faults.storage.storage_gone:KIND", "chaos.faults.storage.proof:GONE"),
+        "storage-stall": Kind("chaos.faults.storage.storage_stall:KIND", "chaos.faults.storage.proof:STALL"),
     },
     undo={
         "unmount-storage": Undo("chaos.faults.storage.undo:unmount_storage", after_processes=True),

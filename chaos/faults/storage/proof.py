@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from chaos.evidence.injection.conditions import Condition, at_least, condition, is_true
+from chaos.evidence.injection.refusal import refused
 
 SLOW = condition(
     Condition(
@@ -18,3 +19,8 @@ STALL = condition(
     "the kernel's word that the file system is frozen",
     ("mount", "frozen"),
 )
+NO_SPACE = refused("ENOSPC")
+IO_ERROR = refused("EIO")
+NO_PERMISSION = refused("EPERM", "EACCES", place="directory")
+READ_ONLY = refused("EROFS")
+GONE = refused("ENOENT")
