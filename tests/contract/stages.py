@@ -30,8 +30,8 @@ from chaos.platforms.nodes import NodesJob
 from chaos.store.directory import RunDirectory, create_run
 from tests.contract.stage import RANK, Stage, local, parameters_of
 from tests.contract.standins import Cards, Container, Hand, Kubelet, Network, Nodes
-from tests.unit.faults.test_undo_mesh_objects import TwoPods
 from tests.unit.faults.two_nodes import MISSING, PORT, REASON, begin, rules_left, victim_of
+from tests.unit.faults.undo.test_undo_mesh_objects import TwoPods
 from tests.unit.platforms.kubernetes.standin_api import SETTINGS, Cluster, Clusterd
 from tests.unit.run.fakes import FakeJob, identity
 

@@ -14,7 +14,7 @@ from chaos.machine.linux.process import ProcessIdentity
 from chaos.platforms.docker.node import DockerNode
 from tests.kit.recorded import FAULTY, HEALTHY, recorded
 from tests.unit.conftest import FakeClock
-from tests.unit.faults.test_undo_cluster_nodes import kubelet
+from tests.unit.faults.undo.test_undo_cluster_nodes import kubelet
 from tests.unit.platforms.kubernetes.standin_api import Cluster
 
 

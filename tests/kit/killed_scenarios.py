@@ -91,7 +91,7 @@ ELSEWHERE = {
     "recover-link": _CARD,
     "see-chip": _CARD,
     "resume-adopted": f"{_INJECTED}; tests/rehearsal/test_running_jobs.py kills it",
-    "restore-checkpoint-adopted": f"{_INJECTED}; tests/unit/cli/test_inject_checkpoints.py kills it",
-    "restore-limit-adopted": f"{_INJECTED}; tests/unit/cli/test_inject_conditions.py kills it",
+    "restore-checkpoint-adopted": f"{_INJECTED}; tests/unit/cli/inject/test_inject_checkpoints.py kills it",
+    "restore-limit-adopted": f"{_INJECTED}; tests/unit/cli/inject/test_inject_conditions.py kills it",
 }
 """Undo actions that are killed in no soak, and why."""

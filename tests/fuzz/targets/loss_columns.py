@@ -10,7 +10,7 @@ from chaos.observe.logs.lines import LINE_LIMIT
 from chaos.observe.logs.losses.loss_columns import LossScanner
 from tests.fuzz.mutate import WORDS, mutate_log
 from tests.fuzz.target import Target
-from tests.unit.observe.test_loss_columns import agree
+from tests.unit.observe.logs.test_loss_columns import agree
 
 _WORDS = (
     *WORDS,

@@ -15,7 +15,7 @@ from chaos.mechanisms.strategies import judge_strategies
 from chaos.plan.model import Plan
 from chaos.plan.parts.response import Recovery
 from tests.kit.plans import changed
-from tests.unit.checks.test_rsc_rule import PLAN
+from tests.unit.checks.mechanism.test_rsc_rule import PLAN
 
 FAULTS = "{1: 0}"
 NOTHING = History()

@@ -12,7 +12,7 @@ import pytest
 from chaos.observe.logs.log_event import LogEvent
 from chaos.observe.logs.taskd_log import TaskdLogReader
 from chaos.observe.logs.ttp.log import TtpLogReader
-from tests.unit.observe.test_every_form import ROWS
+from tests.unit.observe.logs.test_every_form import ROWS
 
 READER = TtpLogReader(timezone.utc)
 WORDS = (

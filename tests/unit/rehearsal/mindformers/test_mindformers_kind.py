@@ -62,7 +62,7 @@ def test_a_configuration_of_its_own_is_found_by_its_name(tmp_path: Path) -> None
 
 
 def test_a_file_beside_the_scenario_comes_before_one_of_its_own(tmp_path: Path) -> None:
-    own = next(iter((Path(__file__).parents[3] / OWN / "configs").glob("qwen3.yaml")))
+    own = next(iter((Path(__file__).parents[4] / OWN / "configs").glob("qwen3.yaml")))
     changed = yaml.safe_load(own.read_text("utf-8"))
     changed["seed"] = 5
     (tmp_path / "qwen3.yaml").write_text(yaml.safe_dump(changed), "utf-8")

@@ -21,7 +21,7 @@ from chaos.observe.logs.taskd_log import TaskdLogReader
 from chaos.observe.logs.ttp import log as ttp_log
 from tests.kit.growing_cost import MOST_GROWTH, TIMES, growth, processor_seconds
 
-PAGE = Path(__file__).parents[3] / "docs" / "logs.md"
+PAGE = Path(__file__).parents[4] / "docs" / "logs.md"
 READERS = {reader.name: reader for reader in built_in_readers(timezone.utc)}
 _ROW = re.compile(r"\| `(?P<line>.+?)`+ \| (?P<reader>\w+) \| (?P<event>[\w.]+) \|")
 
