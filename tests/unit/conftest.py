@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.machine.job.ending import end_processes
 from chaos.machine.job.processes import RUN_VARIABLE, find_run_processes
-from tests.kit.deep_directory import deep_directory
+from tests.kit.deep_directory import DeepDirectories, deep_directory
 
 # A machine that is busy with other things makes no example wrong, and no fixture here holds anything between examples.
 settings.register_profile(
@@ -71,12 +71,21 @@ def _own_run() -> Iterator[str]:
 MakeDeep = Callable[..., Path]
 
 
+@pytest.fixture(scope="session")
+def deep_directories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeepDirectories]:
+    """What tests borrow of very deep directories. They are removed before pytest's own clearing up, which recurses."""
+    directories = DeepDirectories(tmp_path_factory.mktemp("deep"))
+    yield directories
+    directories.close()
+
+
 @pytest.fixture
-def make_deep() -> Iterator[MakeDeep]:
-    """``make_deep(place)``: very deep directories below ``place``. They are taken away before pytest's own clearing up,
-    which recurses."""
+def make_deep(deep_directories: DeepDirectories) -> Iterator[MakeDeep]:
+    """``make_deep(place)``: very deep directories below ``place``; ``make_deep(place, levels, name)``: just so many."""
     with ExitStack() as made:
-        yield lambda place, *how: made.enter_context(deep_directory(place, *how))
+        yield lambda place, *how: made.enter_context(
+            deep_directory(place, *how) if how else deep_directories.lent(place)
+        )
 
 
 Start = Callable[..., "subprocess.Popen[bytes]"]

@@ -15,8 +15,6 @@ from chaos.machine.linux.mounts import may_mount, mount_memory, mounts_at, unmou
 from chaos.store.directory import RunDirectory, make_private_directory
 from tests.unit.conftest import MakeDeep, Start
 
-LEVELS = 3000
-
 
 @pytest.fixture
 def storage(dead: RunDirectory) -> Path:
@@ -39,7 +37,7 @@ def mounted(storage: Path) -> Iterator[Path]:
 def test_everything_else_is_healed_and_what_was_not_searched_is_told(
     dead: RunDirectory, reports: Path, storage: Path, start: Start, make_deep: MakeDeep
 ) -> None:
-    make_deep(storage / "deep", LEVELS)
+    make_deep(storage / "deep")
     (storage / PROBE).touch()
     process = start("sleep", "1000", run=dead.token)
     (report,) = heal_all(reports)
@@ -52,7 +50,7 @@ def test_everything_else_is_healed_and_what_was_not_searched_is_told(
 def test_without_a_fault_of_storage_nobody_looks_for_what_only_such_a_one_leaves(
     dead: RunDirectory, reports: Path, start: Start, make_deep: MakeDeep
 ) -> None:
-    make_deep(dead.path / "job", LEVELS)
+    make_deep(dead.path / "job")
     assert find_cut_off(dead.path, ()) == [] and remove_cut_off(dead.path, ()) == ([], [])
     assert heal_all(reports) == [] and heal_run(dead.path).outcome == "nothing"
     process = start("sleep", "1000", run=dead.token)

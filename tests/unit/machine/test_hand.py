@@ -343,7 +343,7 @@ def test_a_lost_hand_lets_its_agents_go(start_hand: StartHand, channel: Channel,
 def test_directories_too_deep_to_be_searched_are_refused_by_their_path_and_the_hand_lives(
     start_hand: StartHand, tmp_path: Path, make_deep: MakeDeep
 ) -> None:
-    hand, run = start_hand(), make_deep(tmp_path / "run", 3000)
+    hand, run = start_hand(), make_deep(tmp_path / "run")
     (run / "log").touch()
     hand.open_roots([str(run)])
     with pytest.raises(PlatformError, match=f"{run}: has more than 256 levels of directories below"):
