@@ -15,7 +15,7 @@ from chaos.machine.linux.commands import Commands, SystemCommands
 from chaos.machine.linux.process import ProcessIdentity, State
 
 if TYPE_CHECKING:
-    from chaos.machine.hand.client import HandClient
+    from chaos.machine.remote.client import HelperClient
 
 
 class CannotUndo(RuntimeError):
@@ -25,8 +25,8 @@ class CannotUndo(RuntimeError):
 class RunNodes(Protocol):
     """The nodes of a run, as its undo steps reach them."""
 
-    def hand(self, number: int) -> AbstractContextManager[HandClient | None]:
-        """The hand on a node: the harness's own, or a new one where that has gone; None when the node is no more."""
+    def helper(self, number: int) -> AbstractContextManager[HelperClient | None]:
+        """The helper on a node: the harness's own, or a new one where that has gone; None when the node is no more."""
 
     def restore(self, number: int, what: str) -> str:
         """Put back what a fault has done to a whole node, and say how."""

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from chaos.base.registry import UnknownName
 from chaos.faults.action import CannotUndo, UndoContext
 from chaos.history.ledger import UndoStep
-from chaos.machine.hand.client import HandClient
 from chaos.machine.job.protocol import PlatformError
+from chaos.machine.remote.client import HelperClient
 from chaos.platforms.kind import PlatformKind, platform_kind
 from chaos.platforms.nodes import END_NODES, Node, NodePlatform, Restorable, RestoresNodes
 
@@ -31,19 +31,19 @@ class NodesByUndoSteps:
         self._own = {node.number: node for node in nodes}
 
     @contextmanager
-    def hand(self, number: int) -> Iterator[HandClient | None]:
-        """The hand on a node."""
+    def helper(self, number: int) -> Iterator[HelperClient | None]:
+        """The remote helper on a node."""
         node = self._own.get(number)
-        if node is not None and node.hand.lost is None and node.known == "running":
-            yield node.hand
+        if node is not None and node.helper.lost is None and node.known == "running":
+            yield node.helper
             return
         made = self._made
-        hand = None if made is None else platform_of_step(made).reach(made.arguments, self._token, number)
+        helper = None if made is None else platform_of_step(made).reach(made.arguments, self._token, number)
         try:
-            yield hand
+            yield helper
         finally:
-            if hand is not None:
-                hand.close()
+            if helper is not None:
+                helper.close()
 
     def restore(self, number: int, what: str) -> str:
         """Put back what a fault has done to a whole node."""

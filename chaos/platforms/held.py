@@ -13,7 +13,7 @@ H = TypeVar("H")
 
 
 class HeldNodes(Generic[N]):
-    """The nodes of one run, each with a hand. Leaving it lets go of the hands; undo steps take the nodes away."""
+    """The nodes of one run, each with a helper. Leaving it lets go of the helpers; undo steps take the nodes away."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -24,9 +24,9 @@ class HeldNodes(Generic[N]):
         return [self._nodes[number] for number in sorted(self._nodes)]
 
     def close(self) -> None:
-        """Let go of the hands."""
+        """Let go of the remote helpers."""
         for node in self._nodes.values():
-            node.hand.close()
+            node.helper.close()
 
     def __enter__(self: H) -> H:
         return self

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_check
 from chaos.base.clock import Clock
 from chaos.history.ledger import Ledger
 from chaos.machine.ascend.machine import RankMachine
-from chaos.machine.hand.client import HandClient, HandLost, Visitors
-from chaos.machine.hand.tool_calls import NodeMachine
 from chaos.machine.job.ending import Ended
 from chaos.machine.job.processes import FoundProcess
 from chaos.machine.job.protocol import LaunchSpec, Place, PlatformError
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.process import ProcessIdentity, State
 from chaos.machine.linux.procfs import Signals
+from chaos.machine.remote.client import HelperClient, HelperLost, Visitors
+from chaos.machine.remote.tool_calls import NodeMachine
 from chaos.scenario.models.job import Job as JobModel
 from chaos.scenario.models.scenario import Scenario
 
@@ -35,7 +35,7 @@ END_NODES = "end-nodes"
 """The undo step of a platform's nodes. Its arguments name the platform, and hold what that finds them by."""
 
 _SETTLE_SECONDS = 5.0
-"""How long a node that a hand was lost with may take until it shows that it has gone."""
+"""How long a node that a remote helper was lost with may take until it shows that it has gone."""
 
 
 @dataclass(frozen=True)
@@ -97,11 +97,11 @@ class Node(Protocol):
 
     @property
     def private(self) -> Path:
-        """The run's private directory on this node; its hand makes it."""
+        """The run's private directory on this node; its remote helper makes it."""
 
     @property
-    def hand(self) -> HandClient:
-        """The hand that acts on it. It may have been lost."""
+    def helper(self) -> HelperClient:
+        """The remote helper that acts on it. It may have been lost."""
 
     @property
     def known(self) -> NodeState:
@@ -109,28 +109,28 @@ class Node(Protocol):
 
     @property
     def place(self) -> Mapping[str, Any]:
-        """What undo steps have to know of where its ranks live; empty where the hand is enough."""
+        """What undo steps have to know of where its ranks live; empty where the remote helper is enough."""
 
     @property
     def between(self) -> Between | None:
         """The network between the nodes of the run; None where faults cannot change it."""
 
     def state(self) -> NodeState:
-        """What the platform itself says of the node, whatever its hand does. Raises PlatformError."""
+        """What the platform itself says of the node, whatever its remote helper does. Raises PlatformError."""
 
     def ended(self) -> ExitStatus | None:
         """How processes ended that ran on it when it went; unknown where the platform cannot say, None as yet."""
 
 
 class Nodes(AbstractContextManager["Nodes"], Protocol):
-    """The nodes of one run. Leaving it lets go of the hands; undo steps take the nodes away."""
+    """The nodes of one run. Leaving it lets go of the remote helpers; undo steps take the nodes away."""
 
     @property
     def python(self) -> Path:
         """The interpreter of the ranks, on every node."""
 
     def ready(self) -> Sequence[Node]:
-        """All nodes, each running and with a hand that answers: what a fault has taken is there again, as new.
+        """All nodes, each running and with a remote helper that answers: what a fault has taken is there again, as new.
 
         Raises PlatformError.
         """
@@ -150,7 +150,7 @@ class HasNodes(Protocol):
 
 @runtime_checkable
 class NodePlatform(Protocol):
-    """A platform on which a job lives on nodes, each with a hand."""
+    """A platform on which a job lives on nodes, each with a remote helper."""
 
     name: str
 
@@ -166,8 +166,8 @@ class NodePlatform(Protocol):
         It may be done twice, and by another process than the one that made it. Raises PlatformError.
         """
 
-    def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HandClient | None:
-        """Another hand on that node of a run whose harness has gone; None when the node is no more.
+    def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HelperClient | None:
+        """Another helper on that node of a run whose harness has gone; None when the node is no more.
 
         Raises PlatformError.
         """
@@ -228,8 +228,8 @@ def ranks_of(node: int, nodes: int, ranks: int) -> tuple[int, ...]:
 class NodesJob:
     """One launched job whose parts live on several nodes. Its methods may be called from several threads.
 
-    A node that has gone is a fact about its processes, no error: they have ended. A hand that is lost while its node
-    runs is an error (HandLost), for nothing would be known about that node's processes.
+    A node that has gone is a fact about its processes, no error: they have ended. A remote helper that is lost while
+    its node runs is an error (HelperLost), for nothing would be known about that node's processes.
     """
 
     def __init__(
@@ -252,10 +252,10 @@ class NodesJob:
         """Reboots that were ordered: the fault's id, and the node."""
         try:
             for node, spec in zip(nodes, specs, strict=True):
-                self._launchers.append(node.hand.start(spec))
+                self._launchers.append(node.helper.start(spec))
         except BaseException:
             for node in nodes[: len(self._launchers)]:
-                self._ask(node, lambda hand: hand.stop(self._attempt, 0.0), lambda: None, lambda: None)
+                self._ask(node, lambda helper: helper.stop(self._attempt, 0.0), lambda: None, lambda: None)
             raise
 
     @property
@@ -287,13 +287,15 @@ class NodesJob:
 
     def state(self, identity: ProcessIdentity) -> State:
         """Whether that process runs, is stopped, is a zombie, or is gone; on a frozen node it is stopped."""
-        return self._ask(self._of(identity), lambda hand: hand.state(identity), lambda: "stopped", lambda: "gone")
+        return self._ask(self._of(identity), lambda helper: helper.state(identity), lambda: "stopped", lambda: "gone")
 
     def exit_status(self, identity: ProcessIdentity) -> ExitStatus | None:
         """How a process of the job ended; None while it runs, or its node is frozen. The first answer stays."""
         if identity not in self._statuses:
             node = self._of(identity)
-            status = self._ask(node, lambda hand: hand.exit_status(self._attempt, identity), lambda: None, node.ended)
+            status = self._ask(
+                node, lambda helper: helper.exit_status(self._attempt, identity), lambda: None, node.ended
+            )
             if status is not None and not status.known:
                 status = self._told_by_launcher(identity, status)
             if status is not None:
@@ -301,12 +303,12 @@ class NodesJob:
         return self._statuses.get(identity)
 
     def place(self, identity: ProcessIdentity) -> Mapping[str, Any]:
-        """What an undo step has to know of where a process of the job lives; empty where the hand is enough."""
+        """What an undo step has to know of where a process of the job lives; empty where the helper is enough."""
         return self._of(identity).place
 
     def machine(self, identity: ProcessIdentity) -> RankMachine:
         """The machine that a process of the job runs on."""
-        return NodeMachine(self._of(identity).hand)
+        return NodeMachine(self._of(identity).helper)
 
     def signal(self, identity: ProcessIdentity, signum: int) -> None:
         """Send a signal to a process of the job. Raises PlatformError for any other, or when its node is not there."""
@@ -315,11 +317,11 @@ class NodesJob:
         def refused() -> None:
             raise PlatformError(f"node {node.number} is {node.state()}: nothing was sent to {identity}")
 
-        self._ask(node, lambda hand: hand.signal(self._attempt, identity, signum), refused, refused)
+        self._ask(node, lambda helper: helper.signal(self._attempt, identity, signum), refused, refused)
 
     def signals(self, identity: ProcessIdentity) -> Signals | None:
         """What a process does with signals, and which ones it has not taken yet; None where that cannot be told."""
-        return self._ask(self._of(identity), lambda hand: hand.signals(identity), lambda: None, lambda: None)
+        return self._ask(self._of(identity), lambda helper: helper.signals(identity), lambda: None, lambda: None)
 
     def reboot_node(self, node: int, boot: str) -> None:
         """Order the reboot of a node, where it is still in that boot. Raises PlatformError."""
@@ -336,7 +338,7 @@ class NodesJob:
         return node
 
     def stop(self, grace_seconds: float) -> Ended:
-        """End all processes of the job. Those of a node whose hand was lost are left to the platform's undo steps."""
+        """End all processes of the job. Those of a node whose helper was lost are left to the platform's undo steps."""
         with ThreadPoolExecutor(len(self._nodes)) as pool:
             results = list(pool.map(lambda node: self._stop_on(node, grace_seconds), self._nodes.values()))
         return Ended(
@@ -351,13 +353,15 @@ class NodesJob:
             return Ended((), tuple((process, "its node is frozen") for process in last))
 
         try:
-            return self._ask(node, lambda hand: hand.stop(self._attempt, grace_seconds), frozen, lambda: Ended((), ()))
-        except HandLost as lost:
+            return self._ask(
+                node, lambda helper: helper.stop(self._attempt, grace_seconds), frozen, lambda: Ended((), ())
+            )
+        except HelperLost as lost:
             return Ended((), tuple((process, str(lost)) for process in last))
 
     def _processes_of(self, node: Node) -> list[FoundProcess]:
         last = self._seen[node.number]
-        found = self._ask(node, lambda hand: hand.processes(self._attempt), lambda: last, list[FoundProcess])
+        found = self._ask(node, lambda helper: helper.processes(self._attempt), lambda: last, list[FoundProcess])
         self._seen[node.number] = found
         return found
 
@@ -366,22 +370,22 @@ class NodesJob:
             raise PlatformError(f"{identity} is on none of the job's nodes")
         return self._nodes[identity.node]
 
-    def _ask(self, node: Node, ask: Callable[[HandClient], T], frozen: Callable[[], T], gone: Callable[[], T]) -> T:
-        """Ask the node's hand; a node that is frozen or gone is answered for."""
-        state = self._settled(node) if node.hand.lost is not None else node.known
+    def _ask(self, node: Node, ask: Callable[[HelperClient], T], frozen: Callable[[], T], gone: Callable[[], T]) -> T:
+        """Ask the node's remote helper; a node that is frozen or gone is answered for."""
+        state = self._settled(node) if node.helper.lost is not None else node.known
         if state == "running":
             try:
-                return ask(node.hand)
-            except HandLost as lost:
+                return ask(node.helper)
+            except HelperLost as lost:
                 state = self._settled(node)
                 if state == "running":
                     raise lost
         return frozen() if state == "frozen" else gone()
 
     def _settled(self, node: Node) -> NodeState:
-        """What a node is whose hand was lost: its end may take a moment to show, and so may the platform's answer.
+        """What a node is whose helper was lost: its end may take a moment to show, and so may the platform's answer.
 
-        Raises HandLost where the platform does not say in time: then nobody knows anything of the node.
+        Raises HelperLost where the platform does not say in time: then nobody knows anything of the node.
         """
         seconds = 0.0 if node.number in self._lost else _SETTLE_SECONDS
         self._lost.add(node.number)
@@ -395,7 +399,9 @@ class NodesJob:
                 break
             self._clock.sleep(0.05)
         if silent is not None:
-            raise HandLost(f"node {node.number}: its hand was lost, and so was its platform: {silent}") from silent
+            raise HelperLost(
+                f"node {node.number}: its remote helper was lost, and so was its platform: {silent}"
+            ) from silent
         return state
 
     def _told_by_launcher(self, identity: ProcessIdentity, unknown: ExitStatus) -> ExitStatus | None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from chaos.machine.hand.package_calls import PackageCalls
 from chaos.machine.job.protocol import PlatformError
+from chaos.machine.remote.package_calls import PackageCalls
 from chaos.platforms.nodes import Site
 
 MODULES = frozenset({"mindspore", "mindformers", "mindio_ttp", "numpy"})
@@ -29,11 +29,11 @@ _AT_ONCE = 16
 
 @dataclass(frozen=True)
 class Asked:
-    """A node that is asked what it has: its name, the Python of its ranks, and the hand there."""
+    """A node that is asked what it has: its name, the Python of its ranks, and the remote helper there."""
 
     node: str
     python: str
-    hand: PackageCalls
+    helper: PackageCalls
 
 
 def refuse_lacking(site: Site, nodes: Iterable[Asked], advice: str) -> None:
@@ -48,7 +48,7 @@ def refuse_lacking(site: Site, nodes: Iterable[Asked], advice: str) -> None:
 
     def look(asked: Asked) -> None:
         try:
-            lacking = asked.hand.lacking(asked.python, wanted, path)
+            lacking = asked.helper.lacking(asked.python, wanted, path)
         except PlatformError as error:
             raise PlatformError(f"{asked.node}: it does not say what it has: {error}") from error
         if lacking:

@@ -16,10 +16,10 @@ from chaos.checks.run.events import CHANGED
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
 from chaos.machine.ascend.quarantine import node_name
-from chaos.machine.hand.client import HandLost
 from chaos.machine.job.protocol import Platform
 from chaos.machine.leases import Lease, Leases
 from chaos.machine.linux.commands import SystemCommands
+from chaos.machine.remote.client import HelperLost
 from chaos.plan import io
 from chaos.plan.model import Plan
 from chaos.platforms.nodes import NamesNodes, NodePlatform
@@ -159,7 +159,7 @@ class CellRun:
             except InputChanged as changed:
                 recorded.changed, error = changed, str(changed)
                 history.record(CHANGED, reason=error)
-            except (JobFailed, HandLost) as failed:
+            except (JobFailed, HelperLost) as failed:
                 error = str(failed)
             except KeyboardInterrupt as interrupt:
                 recorded.interrupted = True

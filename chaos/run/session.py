@@ -127,7 +127,7 @@ def open_session(
 
 
 def _record_nodes(owned: RunDirectory, history: HistoryWriter, clock: Clock, nodes: Nodes, private: Path) -> None:
-    """Ask the hands what is left, while they are there: when all faults have been put back."""
+    """Ask the remote helpers what is left, while they are there: when all faults have been put back."""
     found = nodes.all()
     _undo(owned, history, clock, lambda step: step.fault is not None, found)
     record_on_nodes(history, owned.token, owned.ledger.read().steps, found, [str(owned.path.resolve()), str(private)])

@@ -1,7 +1,7 @@
 """Processes that a killed harness has started and that have to end with it, and the networks that they hold.
 
-The hands of nodes, the holder of a run's network, relays, and what a fault keeps beside the job: they stay in the
-harness's session and carry nothing of the run. Each ends when its input does, or its switch is lost.
+The remote helpers of nodes, the holder of a run's network, relays, and what a fault keeps beside the job: they stay in
+the harness's session and carry nothing of the run. Each ends when its input does, or its switch is lost.
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ def test_a_launcher_has_its_containers_own_environment(made: Made, monkeypatch: 
     told = made.run.path / "told"
     argv = ("sh", "-c", f"env > {told}.new; mv {told}.new {told}")
     spec = LaunchSpec(made.run.token, "env", argv, {"SAME": "both"}, made.run.path, made.run.path / "log-env")
-    made.nodes.all()[0].hand.start(replace(spec, before={"PATH": "/first"}))
+    made.nodes.all()[0].helper.start(replace(spec, before={"PATH": "/first"}))
     wait_for("environment", told.is_file, seconds=SECONDS)
     found = dict(line.split("=", 1) for line in told.read_text().splitlines())
     assert found["HOME"] != "/of/the/harness"

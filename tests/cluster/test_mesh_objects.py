@@ -64,9 +64,9 @@ class Pair:
             for name in ("first", "second")
         ]
         pods: Any = SimpleNamespace()
-        hand: Any = None
+        helper: Any = None
         self.nodes = tuple(
-            PodNode(number, one, pod_state(one.object), "127.0.0.1", directory, hand, own, pods, cluster)
+            PodNode(number, one, pod_state(one.object), "127.0.0.1", directory, helper, own, pods, cluster)
             for number, one in enumerate(found)
         )
 

@@ -29,7 +29,7 @@ from chaos.platforms.network.holder import own_namespace
 from chaos.platforms.nodes import NodesJob
 from chaos.store.directory import RunDirectory, create_run
 from tests.contract.stage import RANK, Stage, local, parameters_of
-from tests.contract.standins import Cards, Container, Hand, Kubelet, Network, Nodes
+from tests.contract.standins import Cards, Container, Kubelet, Network, Nodes, RemoteHelper
 from tests.unit.faults.two_nodes import MISSING, PORT, REASON, begin, rules_left, victim_of
 from tests.unit.faults.undo.test_undo_mesh_objects import TwoPods
 from tests.unit.platforms.kubernetes.standin_api import SETTINGS, Cluster, Clusterd
@@ -58,8 +58,8 @@ def on_a_node(kind: FaultKind, run: RunDirectory) -> Iterator[Stage]:
         container = Container(there.victim.identity.pid)
         own_namespace(container.pid, SYSTEM_CLOCK).do("ip", "link", "set", "lo", "up")
         began = container.attrs["State"]["StartedAt"]
-        known, network, hand = cast(Any, container), cast(Any, Network()), cast(Any, Hand())
-        node = DockerNode(1, "192.0.2.1", Path("private"), known, network, hand, began)
+        known, network, helper = cast(Any, container), cast(Any, Network()), cast(Any, RemoteHelper())
+        node = DockerNode(1, "192.0.2.1", Path("private"), known, network, helper, began)
         victim = replace(there.victim, identity=replace(there.victim.identity, node=1))
         context = replace(there.context, nodes=cast(Any, Nodes(node)))
 

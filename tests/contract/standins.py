@@ -102,7 +102,7 @@ class Container:
         self.limits |= limits
 
 
-class Hand:
+class RemoteHelper:
     """Reads in the container what the kernel counts there: nothing has happened yet."""
 
     node, lost = 1, None

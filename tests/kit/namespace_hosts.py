@@ -1,4 +1,4 @@
-"""Two hosts that reach each other by themselves: hands in network namespaces of their own, joined by a cable."""
+"""Two hosts that reach each other by themselves: helpers in network namespaces of their own, joined by a cable."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from chaos.base.clock import SYSTEM_CLOCK
-from chaos.machine.hand.bundle import bundle
-from chaos.machine.hand.client import HandClient
-from chaos.machine.hand.transport import SubprocessTransport
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.net.namespace import Namespace
+from chaos.machine.remote.bundle import bundle
+from chaos.machine.remote.client import HelperClient
+from chaos.machine.remote.transport import SubprocessTransport
 from chaos.platforms.network.holder import own_namespace
 from chaos.platforms.nodes import NodeState
 from chaos.platforms.ssh.between import BetweenHosts
 
 NETWORK = "10.214.3"
 HARNESS = f"{NETWORK}.9"
-"""From where the hands are told that their harness comes."""
+"""From where the remote helpers are told that their harness comes."""
 
 
 @dataclass
@@ -35,7 +35,7 @@ class HostInNamespace:
     address: str
     private: Path
     namespace: Namespace
-    hand: HandClient
+    helper: HelperClient
     between: BetweenHosts | None = None
     place: Mapping[str, Any] = field(default_factory=lambda: {"hosts": [0, 1]})
     known: NodeState = "running"
@@ -50,27 +50,27 @@ class HostInNamespace:
         assert self.between is not None
         return self.between.left(self.number)
 
-    def another_hand(self, run: str) -> HandClient:
-        """A second hand there, as the next harness starts one."""
+    def another_helper(self, run: str) -> HelperClient:
+        """A second remote helper there, as the next harness starts one."""
         inside = ("nsenter", f"--net=/proc/{self.namespace.holder.pid}/ns/net", "--")
-        return _hand(self.private.parent, self.number, run, inside)
+        return _helper(self.private.parent, self.number, run, inside)
 
 
 @contextmanager
 def two_hosts(run: str, harness: str = HARNESS, before: tuple[str, ...] = ()) -> Iterator[list[HostInNamespace]]:
-    """The hosts of a run whose hands are reached from ``harness``. ``before`` goes before the command of each hand."""
+    """The hosts of a run whose helpers are reached from ``harness``. ``before`` precedes the command of each helper."""
     with tempfile.TemporaryDirectory(prefix="hosts-") as place, ExitStack() as held:
-        (Path(place) / "hand.pyz").write_bytes(bundle())
+        (Path(place) / "remote_helper.pyz").write_bytes(bundle())
         hosts = []
         for number in (0, 1):
             holder = subprocess.Popen(("unshare", "--net", "--", "cat"), stdin=subprocess.PIPE)
             held.callback(holder.communicate)
             namespace = own_namespace(holder.pid, SYSTEM_CLOCK)
             inside = ("nsenter", f"--net=/proc/{holder.pid}/ns/net", "--", *before)
-            hand = _hand(Path(place), number, run, inside, harness)
-            held.callback(hand.close)
+            helper = _helper(Path(place), number, run, inside, harness)
+            held.callback(helper.close)
             private = Path(place) / f"node-{number}"
-            hosts.append(HostInNamespace(number, f"{NETWORK}.{number + 1}", private, namespace, hand))
+            hosts.append(HostInNamespace(number, f"{NETWORK}.{number + 1}", private, namespace, helper))
         between = BetweenHosts({host.number: host for host in hosts})
         peer = ("type", "veth", "peer", "name", "eth0", "netns", str(hosts[1].namespace.holder.pid))
         hosts[0].namespace.do("ip", "link", "add", "eth0", *peer)
@@ -82,7 +82,7 @@ def two_hosts(run: str, harness: str = HARNESS, before: tuple[str, ...] = ()) ->
         yield hosts
 
 
-def _hand(place: Path, number: int, run: str, inside: tuple[str, ...], harness: str = HARNESS) -> HandClient:
-    argv = (*inside, sys.executable, "-I", str(place / "hand.pyz"))
+def _helper(place: Path, number: int, run: str, inside: tuple[str, ...], harness: str = HARNESS) -> HelperClient:
+    argv = (*inside, sys.executable, "-I", str(place / "remote_helper.pyz"))
     own = {"PATH": os.environ["PATH"], "SSH_CONNECTION": f"{harness} 40000 {NETWORK}.{number + 1} 22"}
-    return HandClient(SubprocessTransport(argv, own), number, run)
+    return HelperClient(SubprocessTransport(argv, own), number, run)

@@ -1,4 +1,4 @@
-"""A job of several nodes, each with a hand: judged as on one host; nothing is left when a hand or the harness dies."""
+"""A job of several nodes, each with a helper: judged as on one host; nothing is left when one or the harness dies."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def two_nodes(once: Once) -> Done:
     return done
 
 
-def hands(harness: Harness) -> list[psutil.Process]:
+def helpers(harness: Harness) -> list[psutil.Process]:
     children = psutil.Process(harness.process.pid).children()
-    return [one for one in children if any(word.endswith("hand.pyz") for word in one.cmdline())]
+    return [one for one in children if any(word.endswith("remote_helper.pyz") for word in one.cmdline())]
 
 
 def in_training(chaos: Chaos) -> tuple[Harness, Run]:
@@ -46,20 +46,20 @@ def test_a_run_of_two_nodes_passes_with_the_clock_of_each_measured(two_nodes: Do
     assert run.left() == []
 
 
-def test_a_killed_hand_is_told_and_nothing_is_left(fresh: Chaos) -> None:
+def test_a_killed_helper_is_told_and_nothing_is_left(fresh: Chaos) -> None:
     harness, run = in_training(fresh)
-    hands(harness)[0].kill()
+    helpers(harness)[0].kill()
     done = harness.end()
     assert done.code == 2, done.errors
     end = run.history.first("run.end")
     assert end is not None
-    assert "its hand was lost" in end.data["error"]
+    assert "its remote helper was lost" in end.data["error"]
     assert run.left() == []
 
 
 def test_after_a_killed_harness_nothing_is_left_on_any_node(fresh: Chaos) -> None:
     harness, run = in_training(fresh)
-    working = hands(harness)
+    working = helpers(harness)
     assert len(working) == 2
     os.kill(harness.process.pid, signal.SIGKILL)
     harness.end()

@@ -19,7 +19,7 @@ import pytest
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
 from chaos.doctor import Machine, probe
-from chaos.machine.hand.bundle import BUNDLE
+from chaos.machine.remote.bundle import BUNDLE
 from tests.kit.recorded_bases import SCENARIOS as RECORDED
 from tests.kit.recorded_bases import hold_against
 from tests.kit.ssh_hosts import AHEAD_SECONDS, TestHost, TestHosts, namespace_hosts
@@ -195,7 +195,7 @@ for kind in (network_delay.NetworkDelay, partition.Partition, port_blocked.PortB
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("hands", ["live", "killed"])
+@pytest.mark.parametrize("helpers", ["live", "killed"])
 @pytest.mark.parametrize(
     ("kind", "scenario", "options", "tables"),
     [
@@ -205,7 +205,13 @@ for kind in (network_delay.NetworkDelay, partition.Partition, port_blocked.PortB
     ],
 )
 def test_heal_mends_the_hosts_after_the_harness_was_killed_in_the_fault(
-    on_hosts: Chaos, hosts: TestHosts, kind: str, scenario: str, options: tuple[str, ...], tables: list[int], hands: str
+    on_hosts: Chaos,
+    hosts: TestHosts,
+    kind: str,
+    scenario: str,
+    options: tuple[str, ...],
+    tables: list[int],
+    helpers: str,
 ) -> None:
     harness = on_hosts.start_run(
         f"{scenario}.yaml", *arguments(hosts), *options, "--baseline", "none", patch=UNTIL_KILLED
@@ -214,25 +220,25 @@ def test_heal_mends_the_hosts_after_the_harness_was_killed_in_the_fault(
     harness.event(run, "fault.landed", kind=kind)
     harness.signal(signal.SIGSTOP)
     assert [len(rules_on(host)) for host in hosts.hosts] == tables
-    if hands == "killed":
+    if helpers == "killed":
         for pid in hands_of(run):
             os.kill(pid, signal.SIGKILL)
     harness.signal(signal.SIGKILL)
     harness.end()
-    if hands == "killed":
+    if helpers == "killed":
         assert [len(rules_on(host)) for host in hosts.hosts] == tables
-    else:  # a hand ends with its harness, and what it has laid with it
+    else:  # a remote helper ends with its harness, and what it has laid with it
         wait_for("end", lambda: not any(map(rules_on, hosts.hosts)), seconds=60, clock=SYSTEM_CLOCK)
     healed = on_hosts.heal()
     assert healed.code == 0, healed.errors + healed.output
-    assert f"removed {sum(tables) if hands == 'killed' else 0} rules from the hosts" in healed.output
+    assert f"removed {sum(tables) if helpers == 'killed' else 0} rules from the hosts" in healed.output
     assert [rules_on(host) for host in hosts.hosts] == [[], []]
     assert left_on(hosts) == []
     assert run.left() == []
 
 
 def hands_of(run: Run) -> list[int]:
-    """The hands of a run, by their PIDs here."""
+    """The remote helpers of a run, by their PIDs here."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Part of check ``hygiene``: nothing of the run is left on its nodes, by the word of the hand on each."""
+"""Part of check ``hygiene``: nothing of the run is left on its nodes, by the word of the remote helper on each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EXPECTED = "nothing of the run is left on its nodes"
 
 
 def judge_nodes(history: History, found: Collector) -> None:
-    """Judge what the hands and the platform said after the run; nothing where the job lived on no nodes."""
+    """Judge what the remote helpers and the platform said after the run; nothing where the job lived on no nodes."""
     launched = [one for one in history.select(CLOCK) if isinstance(one.data.get("node"), int)]
     looks = history.select(ON_NODE)
     if not launched and not looks:

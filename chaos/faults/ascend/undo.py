@@ -11,9 +11,9 @@ from chaos.history.ledger import UndoStep
 from chaos.machine.ascend.hccn import SUCCESS
 from chaos.machine.ascend.tools import AscendTools, health_command, recovery
 from chaos.machine.ascend.unreadable import UnreadableOutput
-from chaos.machine.hand.tool_calls import NodeMachine
 from chaos.machine.job.protocol import PlatformError
 from chaos.machine.linux.commands import CommandError, NoSuchTool
+from chaos.machine.remote.tool_calls import NodeMachine
 
 LINK_SECONDS = 120.0
 CHIP_SECONDS = 300.0
@@ -91,10 +91,10 @@ def _tools(step: UndoStep, context: UndoContext) -> Iterator[AscendTools]:
     number = _number(step, "node")
     if context.nodes is None:
         raise CannotUndo(f"step {step.id}: nothing says how node {number} is reached")
-    with context.nodes.hand(number) as hand:
-        if hand is None:
+    with context.nodes.helper(number) as helper:
+        if helper is None:
             raise PlatformError(f"node {number} is no more")
-        yield AscendTools(NodeMachine(hand).commands)
+        yield AscendTools(NodeMachine(helper).commands)
 
 
 def _where(step: UndoStep) -> str:

@@ -92,5 +92,5 @@ def pod_gone(job: Job, victim: Victim) -> dict[str, Any] | None:
     node.known = "gone"
     pod = {"name": node.first.pod, "uid": node.first.uid, "host": node.first.host}
     replaced = [{"name": one.pod, "uid": one.uid, "host": one.host} for one in node.pods.successors(node.first.uid)]
-    told_by = status.told_by or "the kernel, by the hand in the pod"
+    told_by = status.told_by or "the kernel, by the remote helper in the pod"
     return {"signal": _SIGKILL, "pod": pod, "replaced": replaced, "told_by": told_by, "by": "this run's order"}

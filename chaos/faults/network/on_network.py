@@ -44,7 +44,8 @@ class OnNetwork(Condition):
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """Take the fault's rules out of the run's network, or off the hosts.
 
-        With the harness the run's network is gone; off a host they go with the hand that has laid them, or by the next.
+        With the harness the run's network is gone; off a host they go with the remote helper that has laid them, or by
+        the next.
         """
         nodes = sorted({one.identity.node for one in victims if one.identity.node is not None})
         arguments: dict[str, Any] = {

@@ -51,8 +51,8 @@ def _mend_hosts(step: UndoStep, fault: str, context: UndoContext) -> str:
 
     def mend(number: int) -> int | str:
         try:
-            with nodes.hand(number) as hand:
-                return 0 if hand is None else hand.lift(fault)
+            with nodes.helper(number) as helper:
+                return 0 if helper is None else helper.lift(fault)
         except (PlatformError, LookupError) as error:
             return str(error)
 

@@ -46,7 +46,7 @@ class NodeKill(FaultKind):
             return None
         if status.signal != self.signal:
             raise FaultMissed(f"rank {victim.rank} ended with {status}, not with its node ({status.told_by})")
-        return {"signal": status.signal, "node": shown, "told_by": status.told_by or "the kernel, by the hand"}
+        return {"signal": status.signal, "node": shown, "told_by": status.told_by or "the kernel, by the remote helper"}
 
 
 def _ended(shown: dict[str, Any]) -> bool:

@@ -59,16 +59,16 @@ def resume_adopted(step: UndoStep, context: UndoContext) -> str:
 
 
 def _resume_on_node(identity: ProcessIdentity, context: UndoContext) -> str:
-    """Continue a process of a node, through the hand there."""
+    """Continue a process of a node, through the remote helper there."""
     assert identity.node is not None
     if context.nodes is None:
         raise CannotUndo(f"{identity}: nothing says how node {identity.node} is reached")
     try:
-        with context.nodes.hand(identity.node) as hand:
-            if hand is None:
+        with context.nodes.helper(identity.node) as helper:
+            if helper is None:
                 return f"{identity} has ended: its node is no more"
-            hand.resume(identity)
-            see_continued(identity, functools.partial(hand.state, identity), context)
+            helper.resume(identity)
+            see_continued(identity, functools.partial(helper.state, identity), context)
     except (NoSuchProcess, WrongProcess):
         return f"{identity} has ended"
     except PlatformError as error:

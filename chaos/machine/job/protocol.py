@@ -22,11 +22,11 @@ class PlatformError(RuntimeError):
 class LaunchSpec:
     """One launch of a job.
 
-    ``run`` is the run's identity: the value of CHAOS_RUN. ``environment`` is what the run sets, over the environment
-    of whoever starts the launcher on its node: the harness itself, or a hand in a container or on another host, which
-    keeps its own. ``before`` are lists of directories (PATH, PYTHONPATH) that go before what is there then. CHAOS_RUN
-    and CHAOS_ATTEMPT are added. ``log`` receives the launcher's output. ``cores`` pins the job; None leaves it free.
-    ``told`` is asked how a process ended whose exit status another process has collected.
+    ``run`` is the run's identity: the value of CHAOS_RUN. ``environment`` is what the run sets, over the environment of
+    whoever starts the launcher on its node: the harness itself, or a remote helper in a container or on another host,
+    which keeps its own. ``before`` are lists of directories (PATH, PYTHONPATH) that go before what is there then.
+    CHAOS_RUN and CHAOS_ATTEMPT are added. ``log`` receives the launcher's output. ``cores`` pins the job; None leaves
+    it free. ``told`` is asked how a process ended whose exit status another process has collected.
     """
 
     run: str

@@ -29,15 +29,15 @@ class RefusedProcess(ValueError):
 
 
 class ElsewhereProcess(ValueError):
-    """The process is of a node: only that node's hand can look at it, or signal it."""
+    """The process is of a node: only that node's remote helper can look at it, or signal it."""
 
 
 @dataclass(frozen=True, order=True)
 class ProcessIdentity:
     """One process of one boot: PID, start time in clock ticks since boot, boot id.
 
-    ``node`` is set for a process of a node that a hand acts on: its PID means nothing here, and whoever looks for it
-    here, or signals it, raises ElsewhereProcess.
+    ``node`` is set for a process of a node that a remote helper acts on: its PID means nothing here, and whoever looks
+    for it here, or signals it, raises ElsewhereProcess.
     """
 
     pid: int
@@ -157,4 +157,6 @@ def open_process(identity: ProcessIdentity) -> int:
 
 def _refuse_elsewhere(identity: ProcessIdentity) -> None:
     if identity.node is not None:
-        raise ElsewhereProcess(f"{identity} is not a process of this host: only the hand on its node can reach it")
+        raise ElsewhereProcess(
+            f"{identity} is not a process of this host: only the remote helper on its node can reach it"
+        )

@@ -1,1 +1,1 @@
-"""The platform ``docker``: a node is a container, and its hand is started in it by the engine's ``exec``."""
+"""The platform ``docker``: a node is a container, and its remote helper is started in it by the engine's ``exec``."""

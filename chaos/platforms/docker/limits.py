@@ -10,8 +10,8 @@ import contextlib
 import time
 from typing import TYPE_CHECKING, Any
 
-from chaos.machine.hand.client import HandClient, HandLost
 from chaos.machine.job.protocol import PlatformError
+from chaos.machine.remote.client import HelperClient, HelperLost
 from chaos.platforms.docker.death import seconds_of
 from chaos.platforms.docker.engine import engine_errors
 
@@ -30,19 +30,19 @@ _SLOWED = ("cpu/cpu.stat", "cpu,cpuacct/cpu.stat", "cpu.stat")
 _LEAST_QUOTA = 1000
 
 
-def memory_used(hand: HandClient) -> int:
+def memory_used(helper: HelperClient) -> int:
     """Bytes that the container's processes and their files in memory use. Raises PlatformError."""
-    return int(_read(hand, _USED))
+    return int(_read(helper, _USED))
 
 
-def kernel_kills(hand: HandClient) -> int:
+def kernel_kills(helper: HelperClient) -> int:
     """How many processes of the container the kernel has ended for want of memory. Raises PlatformError."""
-    return _counted(hand, _KILLED, "oom_kill")
+    return _counted(helper, _KILLED, "oom_kill")
 
 
-def throttled(hand: HandClient) -> int:
+def throttled(helper: HelperClient) -> int:
     """In how many periods the container had to wait for processor time. Raises PlatformError."""
-    return _counted(hand, _SLOWED, "nr_throttled")
+    return _counted(helper, _SLOWED, "nr_throttled")
 
 
 def oom_events(container: Container, since: str) -> int:
@@ -91,18 +91,18 @@ def free_processors(container: Container) -> None:
         container.update(cpu_quota=-1)
 
 
-def _counted(hand: HandClient, files: tuple[str, ...], key: str) -> int:
-    lines = [line.split() for line in _read(hand, files).splitlines()]
+def _counted(helper: HelperClient, files: tuple[str, ...], key: str) -> int:
+    lines = [line.split() for line in _read(helper, files).splitlines()]
     for line in lines:
         if len(line) == 2 and line[0] == key and line[1].isdecimal():
             return int(line[1])
-    raise PlatformError(f"node {hand.node}: the kernel does not count {key} there")
+    raise PlatformError(f"node {helper.node}: the kernel does not count {key} there")
 
 
-def _read(hand: HandClient, files: tuple[str, ...]) -> str:
+def _read(helper: HelperClient, files: tuple[str, ...]) -> str:
     for file in files:
         with contextlib.suppress(PlatformError):
-            return hand.read(f"{CGROUPS}/{file}").decode("ascii", "replace")
-        if hand.lost is not None:
-            raise HandLost(f"node {hand.node}: its hand was lost: {hand.lost}")
-    raise PlatformError(f"node {hand.node}: none of {', '.join(files)} is below {CGROUPS}")
+            return helper.read(f"{CGROUPS}/{file}").decode("ascii", "replace")
+        if helper.lost is not None:
+            raise HelperLost(f"node {helper.node}: its remote helper was lost: {helper.lost}")
+    raise PlatformError(f"node {helper.node}: none of {', '.join(files)} is below {CGROUPS}")

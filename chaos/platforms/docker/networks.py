@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from chaos.machine.hand.client import HandClient
 from chaos.machine.linux.net.namespace import Namespace
+from chaos.machine.remote.client import HelperClient
 from chaos.platforms.docker.engine import NODE_LABEL
 from chaos.platforms.docker.kind import NETWORKS_NAME
 from chaos.platforms.docker.node import DockerNode
@@ -78,7 +78,7 @@ class RoutedContainers(DockerNodes):
         self._held: HeldRouter | None = None
 
     def close(self) -> None:
-        """Let go of the hands, then of the router."""
+        """Let go of the remote helpers, then of the router."""
         super().close()
         if self._held is not None:
             self._held.close()
@@ -98,11 +98,13 @@ class RoutedContainers(DockerNodes):
         router.connect(number)
         return address_of(number)
 
-    def node_of(self, number: int, address: str, container: Container, hand: HandClient, started: str) -> RoutedNode:
-        """A node whose hand answers."""
+    def node_of(
+        self, number: int, address: str, container: Container, helper: HelperClient, started: str
+    ) -> RoutedNode:
+        """A node whose remote helper answers."""
         assert self._held is not None
         private = self._site.private / f"node-{number}"
-        return RoutedNode(number, address, private, container, None, hand, started, between=self._held.router)
+        return RoutedNode(number, address, private, container, None, helper, started, between=self._held.router)
 
     def _namespace(self, container: Container) -> Namespace:
         """The network namespace of a container. Raises PlatformError where its processes are not this host's."""

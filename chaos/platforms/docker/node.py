@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
-from chaos.machine.hand.client import HandClient
 from chaos.machine.job.protocol import PlatformError
 from chaos.machine.linux.children import ExitStatus
+from chaos.machine.remote.client import HelperClient
 from chaos.platforms.docker import names
 from chaos.platforms.docker.death import how_it_ended
 from chaos.platforms.docker.engine import engine_errors, state_of
@@ -54,7 +54,7 @@ class DockerNode:
     private: Path
     container: Container
     network: Network | None
-    hand: HandClient
+    helper: HelperClient
     started: str
     known: NodeState = field(default="running", init=False)
     place: Mapping[str, Any] = field(default_factory=dict, init=False)
@@ -107,11 +107,11 @@ class DockerNode:
         return {"limit": self.limit, "oom_events": events - self._before[0], "oom_kills": kills - self._before[1]}
 
     def _counts(self) -> tuple[int, int]:
-        return oom_events(self.container, self.started), kernel_kills(self.hand)
+        return oom_events(self.container, self.started), kernel_kills(self.helper)
 
     def waited(self) -> int:
         """In how many periods it had to wait since its processor time was limited; 0 while it is not."""
-        return 0 if self._throttled is None else throttled(self.hand) - self._throttled
+        return 0 if self._throttled is None else throttled(self.helper) - self._throttled
 
     def quota(self) -> int:
         """Microseconds of processor time that the engine gives it in each tenth of a second; 0: all there is."""
@@ -147,7 +147,7 @@ class DockerNode:
             self._before = self._counts()
             self.acts.add(fault)
         if self.limit is None:
-            limit = memory_used(self.hand) + spare
+            limit = memory_used(self.helper) + spare
             limit_memory(self.container, limit)
             self.limit = limit
         return self.limit
@@ -155,7 +155,7 @@ class DockerNode:
     def limit_processors(self, cores: float) -> None:
         """Let it have so many cores' time, all of its ranks together."""
         if self._throttled is None:
-            before = throttled(self.hand)
+            before = throttled(self.helper)
             limit_processors(self.container, cores)
             self._throttled = before
 

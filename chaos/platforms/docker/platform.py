@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import chaos
 from chaos.base.clock import Clock
 from chaos.history.ledger import UndoStep
-from chaos.machine.hand.bundle import BUNDLE, write_bundle
-from chaos.machine.hand.client import HandClient
 from chaos.machine.job.protocol import PlatformError
+from chaos.machine.remote.bundle import bundle_in, write_bundle
+from chaos.machine.remote.client import HelperClient
 from chaos.platforms.docker.engine import (
     IMAGE_LABEL,
     NODE_LABEL,
@@ -58,7 +58,7 @@ class DockerPlatform:
         return f"{nodes} node{'s' if nodes > 1 else ''}: containers on the host of one Docker engine"
 
     def open(self, site: Site) -> DockerNodes:
-        """Make the network and the containers, and start a hand in each."""
+        """Make the network and the containers, and start a remote helper in each."""
         settings = _settings(site)
         client = connect(settings.engine)
         arguments = {
@@ -102,8 +102,8 @@ class DockerPlatform:
         finally:
             client.close()
 
-    def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HandClient | None:
-        """Another hand in the node's container."""
+    def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HelperClient | None:
+        """Another helper in the node's container."""
         client = connect_again(arguments)
         try:
             with engine_errors(f"node {node}"):
@@ -137,12 +137,12 @@ _NO_MORE = ("exited", "dead", "removing")
 """What the engine says of a container that nothing runs in any more; one that is paused may go on."""
 
 
-class _Again(HandClient):
-    """A hand with a client of the engine of its own."""
+class _Again(HelperClient):
+    """A remote helper with a client of the engine of its own."""
 
     def __init__(self, client: DockerClient, container: Container, python: str, node: int, token: str) -> None:
         self._own = client
-        command = _hand(python, str(container.labels[_PRIVATE_LABEL]))
+        command = _helper(python, str(container.labels[_PRIVATE_LABEL]))
         super().__init__(ExecTransport(container, command), node, token)
 
     def close(self) -> None:
@@ -200,10 +200,10 @@ class DockerNodes(HeldNodes[DockerNode]):
         return {"network": name}
 
     def ready(self) -> Sequence[DockerNode]:
-        """All nodes, each running and with a hand that answers; one that a fault has ended is started again."""
+        """All nodes, each running and with a helper that answers; one that a fault has ended is started again."""
         for number, container in enumerate(self._containers):
             node = self._nodes.get(number)
-            if node is None or node.hand.lost is not None or node.known == "gone" or node.state() != "running":
+            if node is None or node.helper.lost is not None or node.known == "gone" or node.state() != "running":
                 self._nodes[number] = self._started(number, container)
                 self._nodes[number].python = str(self.python)
             else:
@@ -213,10 +213,10 @@ class DockerNodes(HeldNodes[DockerNode]):
     def check(self) -> None:
         """See that the image has what the ranks need; all containers are made of one. Raises PlatformError."""
         image, advice = self._settings.image, "make the image with it, or name another cluster.docker.python"
-        refuse_lacking(self._site, [Asked(f"image {image}", str(self.python), self._nodes[0].hand)], advice)
+        refuse_lacking(self._site, [Asked(f"image {image}", str(self.python), self._nodes[0].helper)], advice)
 
     def close(self) -> None:
-        """Let go of the hands and of the engine."""
+        """Let go of the remote helpers and of the engine."""
         super().close()
         self._client.close()
 
@@ -224,23 +224,25 @@ class DockerNodes(HeldNodes[DockerNode]):
         site = self._site
         before = self._nodes.get(number)
         if before is not None:
-            before.hand.close()
+            before.helper.close()
         with engine_errors(f"node {number} cannot be started"):
             container.reload()
             if container.status == "paused":
                 container.unpause()
             container.start()
         address = self.address_of(container)
-        transport = ExecTransport(container, _hand(str(self.python), str(site.private)))
-        hand = HandClient(transport, number, site.token, site.visitors)
-        hand.open_roots([CGROUPS])
+        transport = ExecTransport(container, _helper(str(self.python), str(site.private)))
+        helper = HelperClient(transport, number, site.token, site.visitors)
+        helper.open_roots([CGROUPS])
         started = str(state_of(container)["StartedAt"])
-        return self.node_of(number, address, container, hand, started)
+        return self.node_of(number, address, container, helper, started)
 
-    def node_of(self, number: int, address: str, container: Container, hand: HandClient, started: str) -> DockerNode:
-        """A node whose hand answers; ``started`` is when the engine says that it was."""
+    def node_of(
+        self, number: int, address: str, container: Container, helper: HelperClient, started: str
+    ) -> DockerNode:
+        """A node whose remote helper answers; ``started`` is when the engine says that it was."""
         place = self._site.private / f"node-{number}"
-        return DockerNode(number, address, place, container, self._network, hand, started)
+        return DockerNode(number, address, place, container, self._network, helper, started)
 
     def address_of(self, container: Container) -> str:
         """Its address on the run's network, which it is connected to again where it is not: it may be another one."""
@@ -286,5 +288,5 @@ def _python(site: Site, settings: Docker) -> str:
     return settings.python or str(site.python)
 
 
-def _hand(python: str, private: str) -> tuple[str, ...]:
-    return (python, "-I", str(Path(private) / BUNDLE))
+def _helper(python: str, private: str) -> tuple[str, ...]:
+    return (python, "-I", str(bundle_in(Path(private))))

@@ -1,4 +1,4 @@
-"""A hand in a container, reached by the engine's ``exec`` with its streams."""
+"""A remote helper in a container, reached by the engine's ``exec`` with its streams."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ExecTransport:
         try:
             with engine_errors("exec"):
                 code = self._api.exec_inspect(self._exec).get("ExitCode")
-        except Exception as error:  # whatever is wrong with the engine, the hand is lost all the same
+        except Exception as error:  # whatever is wrong with the engine, the remote helper is lost all the same
             return f"its stream has ended, and the engine does not say why ({error}){said and f': {said}'}"
         how = "its stream has ended" if code is None else f"exit code {code}"
         return f"{how}{said and f': {said}'}"

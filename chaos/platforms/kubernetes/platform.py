@@ -1,4 +1,4 @@
-"""The platform kubernetes: a node of the scenario is a pod, and in each pod a hand acts for the harness."""
+"""The platform kubernetes: a node of the scenario is a pod, and in each pod a remote helper acts for the harness."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 
 from chaos.base.clock import Clock
 from chaos.history.ledger import UndoStep
-from chaos.machine.hand.bundle import hand_argv
-from chaos.machine.hand.client import HandClient
 from chaos.machine.job.protocol import PlatformError
+from chaos.machine.remote.bundle import helper_argv
+from chaos.machine.remote.client import HelperClient
 from chaos.platforms.held import HeldNodes
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.client.api import ApiError, connect
@@ -126,13 +126,13 @@ class KubernetesPlatform:
         ]
         return [*objects, *(f"node {name}, which it holds" for name in settings.nodes if own.holds_node(name))]
 
-    def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HandClient | None:
-        """Another hand in the pod of that node."""
+    def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HelperClient | None:
+        """Another helper in the pod of that node."""
         settings, own = cluster_of(arguments, token)
         for found in own.list(POD):
             state = pod_state(found.object)
             if state.node == node and state.phase == "Running" and not state.deleting:
-                return _hand(own, found, settings.python, node, token, None)
+                return _helper(own, found, settings.python, node, token, None)
         return None
 
 
@@ -196,12 +196,12 @@ def _check_volume(settings: Kubernetes, site: Site) -> None:
         )
 
 
-def _hand(own: Own, pod: Found, python: str, node: int, token: str, visitors: Any) -> HandClient:
+def _helper(own: Own, pod: Found, python: str, node: int, token: str, visitors: Any) -> HelperClient:
     try:
-        transport = ExecTransport(own.attach(pod, hand_argv(python)))
+        transport = ExecTransport(own.attach(pod, helper_argv(python)))
     except OSError as error:
-        raise PlatformError(f"pod {pod.name}: no hand can be started in it: {error}") from error
-    return HandClient(transport, node, token, visitors)
+        raise PlatformError(f"pod {pod.name}: no remote helper can be started in it: {error}") from error
+    return HelperClient(transport, node, token, visitors)
 
 
 class PodNodes(HeldNodes[PodNode]):
@@ -217,7 +217,7 @@ class PodNodes(HeldNodes[PodNode]):
 
     @property
     def python(self) -> Path:
-        """The interpreter of the ranks and of the hands, in the image."""
+        """The interpreter of the ranks and of the remote helpers, in the image."""
         return Path(self._settings.python)
 
     def submit(self) -> None:
@@ -239,7 +239,7 @@ class PodNodes(HeldNodes[PodNode]):
         return made
 
     def ready(self) -> Sequence[PodNode]:
-        """All nodes, each a running pod with a hand that answers; a pod that was replaced is as new."""
+        """All nodes, each a running pod with a remote helper that answers; a pod that was replaced is as new."""
         waiting: dict[int, str] = {}
 
         def all_run() -> bool:
@@ -276,36 +276,36 @@ class PodNodes(HeldNodes[PodNode]):
 
     def check(self) -> None:
         """See that the pods have what the ranks need. Raises PlatformError."""
-        asked = [Asked(f"pod {one.pod.name}", str(self.python), one.hand) for one in self.all()]
+        asked = [Asked(f"pod {one.pod.name}", str(self.python), one.helper) for one in self.all()]
         refuse_lacking(self._site, asked, "take an image that has it, or name another cluster.kubernetes.python")
 
     def close(self) -> None:
-        """Let go of the hands, and follow no more."""
+        """Let go of the remote helpers, and follow no more."""
         super().close()
         self.pods.close()
 
     def _runs(self, number: int) -> bool:
-        """Whether that node's pod runs; it has a hand then."""
+        """Whether that node's pod runs; it has a remote helper then."""
         pod, node = self.pods.of_node(number), self._nodes.get(number)
         if pod is None or pod.phase != "Running" or not pod.ready:
             return False
-        if node is not None and node.hand.lost is None and node.pod.uid == pod.uid:
+        if node is not None and node.helper.lost is None and node.pod.uid == pod.uid:
             return True
         try:
             found = self.own.find(POD, pod.pod)
             address = ((found.object.get("status") or {}).get("podIP")) if found is not None else None
             if found is None or found.uid != pod.uid or not address:
                 return False
-            hand = _hand(self.own, found, self._settings.python, number, self._site.token, self._site.visitors)
+            helper = _helper(self.own, found, self._settings.python, number, self._site.token, self._site.visitors)
         except ApiError as error:
             if error.passing:
                 return False  # the API or the node's kubelet does not answer yet
             raise
-        # The socket that a pod's hand listened on stays on the volume, so each pod has a directory of its own.
+        # The socket that a pod's remote helper listened on stays on the volume, so each pod has a directory of its own.
         private = self._site.private / f"node-{number}-{pod.uid[:8]}"
         if node is not None:
-            node.hand.close()
+            node.helper.close()
         self._nodes[number] = PodNode(
-            number, found, pod_state(found.object), str(address), private, hand, self.own, self.pods, self._cluster
+            number, found, pod_state(found.object), str(address), private, helper, self.own, self.pods, self._cluster
         )
         return True

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaos.machine.hand.client import HandClient
 from chaos.machine.linux.children import ExitStatus
+from chaos.machine.remote.client import HelperClient
 from chaos.platforms.kubernetes.facts import PodState, pod_state
 from chaos.platforms.kubernetes.own import Found, Own
 from chaos.platforms.kubernetes.pods import Pods
@@ -37,7 +37,7 @@ class PodNode:
     first: PodState
     address: str
     private: Path
-    hand: HandClient
+    helper: HelperClient
     own: Own
     pods: Pods
     cluster: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""Nodes of this host with a network of their own: each hand, and all that it starts, in a namespace behind a router."""
+"""Nodes of this host with a network of their own: each helper and what it starts in a namespace behind a router."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import subprocess
 from dataclasses import dataclass
 
 from chaos.history.ledger import UndoStep
-from chaos.machine.hand.bundle import BUNDLE, write_bundle
-from chaos.machine.hand.client import HandClient
-from chaos.machine.hand.transport import SubprocessTransport
 from chaos.machine.job.protocol import PlatformError
+from chaos.machine.remote.bundle import BUNDLE, write_bundle
+from chaos.machine.remote.client import HelperClient
+from chaos.machine.remote.transport import SubprocessTransport
 from chaos.platforms.local.kind import NETWORKS_NAME
 from chaos.platforms.local.nodes import LocalNode, LocalNodes, LocalNodesPlatform
 from chaos.platforms.network.holder import HeldRouter, own_namespace
@@ -28,9 +28,11 @@ class LocalNetworksPlatform(LocalNodesPlatform):
         return f"{nodes} nodes: network namespaces on one host, behind a router of the run's own"
 
     def open(self, site: Site) -> LocalNetworks:
-        """Make the router's namespace, then a hand in one of its own for each node."""
+        """Make the router's namespace, then a remote helper in one of its own for each node."""
         site.ledger.record(
-            UndoStep("nodes", None, END_NODES, {"platform": self.name}, "end the hands and the network of the run")
+            UndoStep(
+                "nodes", None, END_NODES, {"platform": self.name}, "end the remote helpers and the network of the run"
+            )
         )
         write_bundle(site.private)
         nodes = LocalNetworks(site)
@@ -66,22 +68,22 @@ class LocalNetworks(LocalNodes):
         self._held = HeldRouter(self._site.run_dir, self._site.clock)
 
     def close(self) -> None:
-        """Let go of the hands, then of the router."""
+        """Let go of the remote helpers, then of the router."""
         super().close()
         if self._held is not None:
             self._held.close()
             self._held = None
 
     def make(self, number: int) -> LocalNode:
-        """A node with a hand in a namespace of its own, connected to the router."""
+        """A node with a remote helper in a namespace of its own, connected to the router."""
         assert self._held is not None
         site = self._site
         argv = ("unshare", "--net", "--", str(site.python), "-I", str(site.private / BUNDLE))
         try:
             transport = SubprocessTransport(argv, dict(os.environ))
         except (OSError, subprocess.SubprocessError) as error:
-            raise PlatformError(f"the hand of node {number} cannot be started: {error}") from error
-        hand = HandClient(transport, number, site.token, site.visitors)
+            raise PlatformError(f"the remote helper of node {number} cannot be started: {error}") from error
+        helper = HelperClient(transport, number, site.token, site.visitors)
         router = self._held.router
         address = router.join(number, own_namespace(transport.pid, site.clock))
-        return NetworkNode(number, site.private / f"node-{number}", hand, address, between=router)
+        return NetworkNode(number, site.private / f"node-{number}", helper, address, between=router)

@@ -7,11 +7,11 @@ import subprocess
 from pathlib import Path
 
 from chaos.base.clock import Clock
-from chaos.machine.hand.transport import OWN_GROUP
 from chaos.machine.job.protocol import PlatformError
 from chaos.machine.linux.net.namespace import Namespace
 from chaos.machine.linux.process import identify
 from chaos.machine.linux.procfs import PROC
+from chaos.machine.remote.transport import OWN_GROUP
 from chaos.platforms.network.router import HOLDS_FOR, RECORD, Router
 
 _HOLD = ("unshare", "--net", "--", "cat")

@@ -10,11 +10,11 @@ import re
 import socket
 
 from chaos.base.strict_json import parse
-from chaos.machine.hand.network import devices_of, tables_of
 from chaos.machine.linux.net.ifb_delay import devices
 from chaos.machine.linux.net.namespace import Namespace
 from chaos.machine.linux.net.netfilter import DEVICE, IPV4, tables
 from chaos.machine.linux.net.rules import Rule, Rules
+from chaos.machine.remote.network import devices_of, tables_of
 from chaos.platforms.network.addressing import NETWORK
 
 LINK = re.compile(r"(node|relay)\d+")

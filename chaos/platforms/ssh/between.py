@@ -12,12 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from chaos.machine.hand.client import HandClient
-from chaos.machine.hand.network_calls import Looked
 from chaos.machine.linux.net.connections import Connection
 from chaos.machine.linux.net.echo import Echoes, added
 from chaos.machine.linux.net.netfilter import Counted, Rule
 from chaos.machine.linux.net.ports import ANY, Ports
+from chaos.machine.remote.client import HelperClient
+from chaos.machine.remote.network_calls import Looked
 from chaos.platforms.network.impairment import Impairment
 from chaos.platforms.network.links import (
     ANSWER_SECONDS,
@@ -35,7 +35,7 @@ T = TypeVar("T")
 _BYTES_PER_KBIT = 125
 
 
-class HasHand(Protocol):
+class HasHelper(Protocol):
     """A host of the run."""
 
     @property
@@ -43,14 +43,14 @@ class HasHand(Protocol):
         """Its data address."""
 
     @property
-    def hand(self) -> HandClient:
-        """The hand there."""
+    def helper(self) -> HelperClient:
+        """The remote helper there."""
 
 
 class BetweenHosts:
     """That of the hosts of one run, each by its number. All methods raise PlatformError."""
 
-    def __init__(self, hosts: Mapping[int, HasHand]) -> None:
+    def __init__(self, hosts: Mapping[int, HasHelper]) -> None:
         self._hosts = hosts
 
     def address(self, node: int) -> str:
@@ -70,7 +70,7 @@ class BetweenHosts:
         rules: defaultdict[int, list[Rule]] = defaultdict(list)
         for way, ports in meant:
             rules[way[1]].append(self._rule(way, ports))
-        self._at_once(rules, lambda node: self._hosts[node].hand.lay(fault, rules[node]))
+        self._at_once(rules, lambda node: self._hosts[node].helper.lay(fault, rules[node]))
 
     def lost(self, fault: str, meant: Sequence[tuple[Way, Ports]]) -> list[Way]:
         """On which of the ways packets have vanished by the fault's own rule, which is still there."""
@@ -82,14 +82,14 @@ class BetweenHosts:
         that are to hear nothing of it. Which other packets pass is told by answers from another port.
         """
         others = sorted({one for way, _ in meant for one in way} - {node})
-        own, hand = self.address(node), self._hosts[node].hand
+        own, helper = self.address(node), self._hosts[node].helper
         addresses = [self.address(one) for one in others]
-        found = hand.connections_at(own, port, addresses)
+        found = helper.connections_at(own, port, addresses)
         if deaf := [self.address(target) for (source, target), _ in meant if source == node]:
-            hand.send_from(own, port, deaf)
+            helper.send_from(own, port, deaf)
 
         def hear(other: int) -> tuple[bool, bool]:
-            asked, here = self._hosts[other].hand, self.address(other)
+            asked, here = self._hosts[other].helper, self.address(other)
             answer = asked.attempt(here, own, port, SILENCE_SECONDS)
             return answer, asked.attempt(here, own, another_port(port), ANSWER_SECONDS)
 
@@ -101,11 +101,11 @@ class BetweenHosts:
     def established(self, node: int, *, of_run: bool) -> list[Connection]:
         """The connections of a host's data address with those of the others."""
         others = [one.address for number, one in self._hosts.items() if number != node]
-        return self._hosts[node].hand.connected(self.address(node), others, of_run=of_run)
+        return self._hosts[node].helper.connected(self.address(node), others, of_run=of_run)
 
     def reset(self, node: int, connection: Connection) -> bool:
         """Let the kernel of a host reset a connection, which one of the run's processes there has."""
-        return self._hosts[node].hand.reset(connection)
+        return self._hosts[node].helper.reset(connection)
 
     def parted(self, fault: str, ways: Sequence[Way], here: Sequence[int], there: Sequence[int]) -> Parted:
         """What each host shows. All send echoes at once, so that packets go every way; a rule that is there and by
@@ -115,7 +115,7 @@ class BetweenHosts:
 
         def look(node: int) -> Looked:
             addresses = [self.address(one) for one in opposite[node]]
-            return self._hosts[node].hand.look(fault, addresses, count=ECHOES, wait=ECHO_SECONDS)
+            return self._hosts[node].helper.look(fault, addresses, count=ECHOES, wait=ECHO_SECONDS)
 
         seen = dict(zip(opposite, self._at_once(opposite, look), strict=True))
         lost = []
@@ -137,7 +137,7 @@ class BetweenHosts:
     def impaired(self, fault: str, node: int) -> dict[str, Any] | None:
         """How many packets have waited and gone on, or have passed the rules of loss, and how many have not; None
         without one."""
-        laid = self._hosts[node].hand.laid(fault)
+        laid = self._hosts[node].helper.laid(fault)
         if waits := [one for one in laid if one.rule.delay is not None]:
             return {"by": "netem", "passed": waits[0].passed, "came": sum(one.came[0] for one in waits)}
         found = [one for one in laid if one.rule.loss is not None]
@@ -150,7 +150,7 @@ class BetweenHosts:
 
     def slowed(self, fault: str, node: int) -> dict[str, int] | None:
         """The rate, the bytes that have passed and the packets that were beyond it; None without one."""
-        found = [one for one in self._hosts[node].hand.laid(fault) if one.rule.rate is not None]
+        found = [one for one in self._hosts[node].helper.laid(fault) if one.rule.rate is not None]
         if not found or found[0].rule.rate is None:
             return None
         passed = sum(one.came[1] - one.vanished[1] for one in found)
@@ -160,19 +160,19 @@ class BetweenHosts:
     def echo(self, node: int, others: Sequence[int], *, count: int, interval: float = 0.0, wait: float) -> Echoes:
         """What comes of echo requests from a host to each of the others."""
         addresses = [self.address(one) for one in others]
-        return self._hosts[node].hand.echo(addresses, count=count, interval=interval, wait=wait)
+        return self._hosts[node].helper.echo(addresses, count=count, interval=interval, wait=wait)
 
     def left(self, node: int) -> list[str]:
         """What of the run's rules is still there on a host, in words."""
-        return left_on(self._hosts[node].hand)
+        return left_on(self._hosts[node].helper)
 
     def _lay_on(self, fault: str, node: int, rule: Callable[..., Rule]) -> None:
         others = [one for one in self._hosts if one != node]
-        self._hosts[node].hand.lay(fault, [rule(self.address(one), self.address(node)) for one in others])
+        self._hosts[node].helper.lay(fault, [rule(self.address(one), self.address(node)) for one in others])
 
     def _laid(self, fault: str) -> list[tuple[Way, Counted]]:
         numbers = {host.address: number for number, host in self._hosts.items()}
-        laid = self._at_once(self._hosts, lambda node: self._hosts[node].hand.laid(fault))
+        laid = self._at_once(self._hosts, lambda node: self._hosts[node].helper.laid(fault))
         return [((numbers[one.rule.source], numbers[one.rule.target]), one) for each in laid for one in each]
 
     def _rule(self, way: Way, ports: Ports = ANY) -> Rule:
@@ -184,10 +184,10 @@ class BetweenHosts:
             return list(pool.map(ask, nodes))
 
 
-def left_on(hand: HandClient) -> list[str]:
-    """What of the run's rules is still there where a hand is, in words."""
-    devices = [f"a device in which packets were to wait ({one})" for one in hand.devices()]
-    return [*map(_described, hand.laid()), *devices]
+def left_on(helper: HelperClient) -> list[str]:
+    """What of the run's rules is still there where a remote helper is, in words."""
+    devices = [f"a device in which packets were to wait ({one})" for one in helper.devices()]
+    return [*map(_described, helper.laid()), *devices]
 
 
 def _cuts(rule: Rule) -> bool:

@@ -36,7 +36,9 @@ _USER = r"^[A-Za-z_][A-Za-z0-9._-]*$"
 class Deadlines(Model):
     """The named times of a connection."""
 
-    connect: Seconds = Field(15.0, gt=0, description="Until a connection stands and its host's hand has said hello.")
+    connect: Seconds = Field(
+        15.0, gt=0, description="Until a connection stands and its host's remote helper has said hello."
+    )
     keepalive: Seconds = Field(2.0, gt=0, description="Between two signs of life that a silent connection is sent.")
     lost: Seconds = Field(10.0, gt=0, description="Silence after which a connection is lost.")
     vanished: Seconds = Field(10.0, gt=0, description="From a lost connection until its host counts as vanished.")

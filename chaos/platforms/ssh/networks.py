@@ -36,8 +36,8 @@ class SshNetworksPlatform(SshPlatform):
         done, left = [], []
         for number, host in enumerate(known_hosts(arguments)):
             try:
-                with closing(self.reach(arguments, token, number)) as hand:
-                    lifted = hand.lift()
+                with closing(self.reach(arguments, token, number)) as helper:
+                    lifted = helper.lift()
                 done += [f"{host.name}: lifted {lifted} rules of its network"] if lifted else []
             except PlatformError as error:
                 left.append(str(error))
@@ -53,8 +53,8 @@ class SshNetworksPlatform(SshPlatform):
         """The run's directories on the hosts, and its rules of their networks."""
         rules = []
         for number, host in enumerate(known_hosts(arguments)):
-            with closing(self.reach(arguments, token, number)) as hand:
-                rules += [f"{host.name}: {one}" for one in left_on(hand)]
+            with closing(self.reach(arguments, token, number)) as helper:
+                rules += [f"{host.name}: {one}" for one in left_on(helper)]
         return [*super().left(arguments, token), *rules]
 
     def nodes_of(self, site: Site, hosts: Sequence[Host]) -> SshNodes:
@@ -89,7 +89,7 @@ class HostsOnNetwork(SshNodes):
         return HostOnNetwork(number, host, self._site, self._owners)
 
     def ready(self) -> Sequence[SshNode]:
-        """All hosts, each with a hand that may lay rules, and would not cut off its own harness."""
+        """All hosts, each with a remote helper that may lay rules, and would not cut off its own harness."""
         ready = super().ready()
         addresses = [node.address for node in ready]
         with ThreadPoolExecutor(len(ready)) as pool:
@@ -105,10 +105,10 @@ def check_host(node: SshNode, addresses: Sequence[str], kinds: Sequence[str]) ->
     holding = [kind for kind, effect in effects.items() if effect.holds_packets]
     blocking = [kind for kind, effect in effects.items() if effect.blocks_port]
     try:
-        node.hand.check_network(node.address, others, resetting, holding)
+        node.helper.check_network(node.address, others, resetting, holding)
         for other in others if blocking else ():
             # By that a port that is blocked is told from a host that is deaf.
-            if not node.hand.attempt(node.address, other, DISCARD, ANSWERED_SECONDS):
+            if not node.helper.attempt(node.address, other, DISCARD, ANSWERED_SECONDS):
                 raise PlatformError(
                     f"{', '.join(blocking)} could not be shown there: {other} does not answer it at TCP port "
                     f"{DISCARD}, not even by a refusal; let the firewall between them refuse connections instead of "

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from chaos.base.clock import Clock
 from chaos.history.ledger import UndoStep
-from chaos.machine.hand.client import HandClient, HandLost
 from chaos.machine.job.protocol import PlatformError
 from chaos.machine.linux.children import ExitStatus
+from chaos.machine.remote.client import HelperClient, HelperLost
 from chaos.plan.effect import effect_of
 from chaos.platforms.held import HeldNodes
 from chaos.platforms.nodes import END_NODES, NodeState, Site
@@ -31,13 +31,13 @@ from chaos.scenario.models.ssh import Ssh
 if TYPE_CHECKING:
     from chaos.platforms.network.links import Between
     from chaos.platforms.ssh.connection import Connection
-    from chaos.platforms.ssh.hand import HostHand
+    from chaos.platforms.ssh.host_helper import HostHelper
 
 MEETING = "meeting"
 
 
 class SshPlatform:
-    """Makes nodes of hosts. Nothing is installed on them: a hand is copied there, and taken away."""
+    """Makes nodes of hosts. Nothing is installed on them: a remote helper is copied there, and taken away."""
 
     name = KIND.name
 
@@ -55,7 +55,7 @@ class SshPlatform:
         return [host.as_given() for host in hosts_in(scenario, directory)[: scenario.cluster.nodes]]
 
     def open(self, site: Site) -> SshNodes:
-        """Connect to the hosts and start a hand on each."""
+        """Connect to the hosts and start a remote helper on each."""
         hosts = hosts_of(site)
         site.ledger.record(
             UndoStep(
@@ -100,12 +100,12 @@ class SshPlatform:
 
         return [one for number, host in enumerate(known_hosts(arguments)) for one in left_on(host, token, number)]
 
-    def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HandClient:
-        """A new hand on a host; it needs no directory there, since a fault may be left where that has gone."""
-        from chaos.platforms.ssh.putting_back import hand_again, hand_without_place
+    def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HelperClient:
+        """A new remote helper on a host; it needs no directory there, since a fault may be left where that has gone."""
+        from chaos.platforms.ssh.putting_back import helper_without_directory, restarted_helper
 
         host = known_hosts(arguments)[node]
-        return hand_again(host, token, node) or hand_without_place(host, token, node)
+        return restarted_helper(host, token, node) or helper_without_directory(host, token, node)
 
 
 def hosts_of(site: Site) -> tuple[Host, ...]:
@@ -161,45 +161,45 @@ class SshNode:
         self.host = host
         self._site = site
         self._owners = owners
-        self._hand: HostHand | None = None
-        self._settled: HandClient | None = None
+        self._helper: HostHelper | None = None
+        self._settled: HelperClient | None = None
         self._ordered = False
 
     @property
     def private(self) -> Path:
         """The run's private directory for socket and secret there."""
-        return self.hand.private
+        return self.helper.private
 
     @property
-    def hand(self) -> HostHand:
-        """The hand there."""
-        assert self._hand is not None
-        return self._hand
+    def helper(self) -> HostHelper:
+        """The remote helper there."""
+        assert self._helper is not None
+        return self._helper
 
     def ready(self) -> None:
-        """See that a hand answers there: a host that went and came back gets a new one. Raises PlatformError."""
-        if self._hand is not None and self._hand.lost is None and self.known == "running":
+        """See that a helper answers there: a host that went and came back gets a new one. Raises PlatformError."""
+        if self._helper is not None and self._helper.lost is None and self.known == "running":
             return
-        again = self._hand is not None
+        again = self._helper is not None
         connection = self._reach.connected(self.host.boot if again else 0.0)
-        self._hand = self._start(connection)
+        self._helper = self._start(connection)
         self.known, self._settled, self._ordered = "running", None, False
 
     def state(self) -> NodeState:
-        """Whether the host is still there with what ran on it. Found out once for each hand that was lost."""
-        if self._hand is None or self.known == "gone" or self._hand.lost is None or self._settled is self._hand:
+        """Whether the host is still there with what ran on it. Found out once for each remote helper that was lost."""
+        if self._helper is None or self.known == "gone" or self._helper.lost is None or self._settled is self._helper:
             return self.known
-        before = self._hand.introduction.boot
+        before = self._helper.introduction.boot
         boot = self._reach.boot_within(self.host.vanished, ending=before if self._ordered else None)
         if boot is None:
             self.known = "gone"
-            self._record("host.vanished", why=self._hand.lost, seconds=self.host.vanished, boot=before)
+            self._record("host.vanished", why=self._helper.lost, seconds=self.host.vanished, boot=before)
         elif boot != before:
             self.known = "gone"
-            self._record("host.rebooted", why=self._hand.lost, boot={"before": before, "after": boot})
+            self._record("host.rebooted", why=self._helper.lost, boot={"before": before, "after": boot})
         else:
-            self._record("host.lost", why=self._hand.lost, boot=before)
-        self._settled = self._hand
+            self._record("host.lost", why=self._helper.lost, boot=before)
+        self._settled = self._helper
         return self.known
 
     def ended(self) -> ExitStatus:
@@ -214,7 +214,7 @@ class SshNode:
         if self.host.reboot is None:
             raise PlatformError(f"{self.host}: the inventory has no command that reboots it ('reboot')")
         command = shlex.join(self.host.reboot)
-        self.hand.catch_up()
+        self.helper.catch_up()
         with self._reach.connected(0.0) as connection:
             if (now := boot_shown(connection)) != boot:
                 raise PlatformError(f"{self.host}: is in boot {now} before its reboot was ordered, not in {boot}")
@@ -230,21 +230,21 @@ class SshNode:
     def boot(self) -> str | None:
         """The host's boot ID now; None while it does not answer. Raises PlatformError when it refuses."""
         boot = self._reach.boot_within(0.0)
-        if self._ordered and boot not in (None, self.hand.introduction.boot):
+        if self._ordered and boot not in (None, self.helper.introduction.boot):
             self.known = "gone"
         return boot
 
     def close(self) -> None:
-        """Let go of the hand."""
-        if self._hand is not None:
-            self._hand.close()
+        """Let go of the remote helper."""
+        if self._helper is not None:
+            self._helper.close()
 
-    def _start(self, connection: Connection) -> HostHand:
-        from chaos.platforms.ssh.hand import HostHand
+    def _start(self, connection: Connection) -> HostHelper:
+        from chaos.platforms.ssh.host_helper import HostHelper
 
         site = self._site
         try:
-            return HostHand(
+            return HostHelper(
                 connection,
                 self.number,
                 site.token,
@@ -282,7 +282,7 @@ class SshNodes(HeldNodes[SshNode]):
         return self._site.python
 
     def ready(self) -> Sequence[SshNode]:
-        """All hosts, each with a hand that answers."""
+        """All hosts, each with a remote helper that answers."""
         with ThreadPoolExecutor(len(self._nodes)) as pool:
             list(pool.map(SshNode.ready, self._nodes.values()))
         return self.all()
@@ -290,15 +290,15 @@ class SshNodes(HeldNodes[SshNode]):
     def check(self) -> None:
         """See that the hosts have what the job and its faults need, once for a run. Raises PlatformError."""
         _refuse_one_machine(self._nodes.values())
-        asked = [Asked(str(node.host), node.host.python, node.hand) for node in self._nodes.values()]
+        asked = [Asked(str(node.host), node.host.python, node.helper) for node in self._nodes.values()]
         refuse_lacking(self._site, asked, "install it there, or name another 'python' in the inventory")
         with ThreadPoolExecutor(len(self._nodes)) as pool:
             list(pool.map(lambda node: _check(node, self._site), self._nodes.values()))
 
     def close(self) -> None:
-        """Let go of the hands, as far as there are any."""
+        """Let go of the remote helpers, as far as there are any."""
         for node in self._nodes.values():
-            with contextlib.suppress(HandLost):
+            with contextlib.suppress(HelperLost):
                 node.close()
 
 
@@ -309,7 +309,7 @@ def _refuse_one_machine(nodes: Iterable[SshNode]) -> None:
     """
     met: dict[tuple[str, str], Host] = {}
     for node in nodes:
-        who = node.hand.introduction
+        who = node.helper.introduction
         if not who.network:
             continue
         first = met.setdefault((who.boot, who.network), node.host)
@@ -323,5 +323,5 @@ def _refuse_one_machine(nodes: Iterable[SshNode]) -> None:
 def _check(node: SshNode, site: Site) -> None:
     """See that a host has what faults of devices need. Raises PlatformError."""
     kinds = sorted({kind for kind in site.kinds if effect_of(kind).on_card})
-    if kinds and (lacking := node.hand.lacking_tools()):
+    if kinds and (lacking := node.helper.lacking_tools()):
         raise PlatformError(f"{node.host}: {' and '.join(kinds)} cannot be made there: {', '.join(lacking)}")

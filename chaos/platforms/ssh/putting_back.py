@@ -5,23 +5,23 @@ from __future__ import annotations
 import contextlib
 import shlex
 
-from chaos.machine.hand.bundle import bundle, hand_argv
-from chaos.machine.hand.client import HandClient
 from chaos.machine.job.protocol import PlatformError
+from chaos.machine.remote.bundle import bundle, helper_argv
+from chaos.machine.remote.client import HelperClient
 from chaos.platforms.ssh.connection import Connection
-from chaos.platforms.ssh.hand import NoRoom, hand_transport, make_place, marker_of, place_of
+from chaos.platforms.ssh.host_helper import NoRoom, helper_transport, make_place, marker_of, place_of
 from chaos.platforms.ssh.inventory import Host
 from chaos.platforms.ssh.transport import ChannelTransport
 
 
-class _Again(HandClient):
-    """A hand with a connection of its own."""
+class _Again(HelperClient):
+    """A remote helper with a connection of its own."""
 
     def __init__(self, connection: Connection, node: int, token: str) -> None:
         self._own = connection
         place = place_of(connection.host.directory, token, node)
         make_place(connection, place, token)
-        super().__init__(hand_transport(connection, place), node, token)
+        super().__init__(helper_transport(connection, place), node, token)
 
     def close(self) -> None:
         """Let go of both."""
@@ -29,16 +29,16 @@ class _Again(HandClient):
         self._own.close()
 
 
-class _Passing(HandClient):
-    """A hand with a connection of its own, which is sent through it."""
+class _Passing(HelperClient):
+    """A remote helper with a connection of its own, which is sent through it."""
 
     def __init__(self, connection: Connection, node: int, token: str) -> None:
         self._own = connection
-        transport = ChannelTransport(connection, shlex.join(hand_argv(connection.host.python)))
+        transport = ChannelTransport(connection, shlex.join(helper_argv(connection.host.python)))
         try:
             transport.write(bundle())
         except OSError as error:
-            raise PlatformError(f"{connection.host}: no hand can be started: {error}") from error
+            raise PlatformError(f"{connection.host}: no remote helper can be started: {error}") from error
         super().__init__(transport, node, token)
 
     def close(self) -> None:
@@ -47,8 +47,8 @@ class _Passing(HandClient):
         self._own.close()
 
 
-def hand_again(host: Host, token: str, node: int) -> HandClient | None:
-    """A new hand there; None when the run has no directory there any more. Raises PlatformError."""
+def restarted_helper(host: Host, token: str, node: int) -> HelperClient | None:
+    """A new remote helper there; None when the run has no directory there any more. Raises PlatformError."""
     connection = Connection(host)
     try:
         if marker_of(connection, place_of(host.directory, token, node)) is None:
@@ -60,8 +60,8 @@ def hand_again(host: Host, token: str, node: int) -> HandClient | None:
         raise
 
 
-def hand_without_place(host: Host, token: str, node: int) -> HandClient:
-    """A hand there of which no file is made. Raises PlatformError."""
+def helper_without_directory(host: Host, token: str, node: int) -> HelperClient:
+    """A remote helper there of which no file is made. Raises PlatformError."""
     connection = Connection(host)
     try:
         return _Passing(connection, node, token)
@@ -77,8 +77,8 @@ def left_on(host: Host, token: str, node: int) -> list[str]:
         return [] if marker_of(connection, place) is None else [f"{host.name}:{place}"]
 
 
-def _hand_to_clean(connection: Connection, node: int, token: str, known: bool) -> _Again | _Passing:
-    """A hand beside the run's directory, or of which no file is made where the disk is full and the directory gone."""
+def _helper_to_clean(connection: Connection, node: int, token: str, known: bool) -> _Again | _Passing:
+    """A helper beside the run's directory, or one without a file where the disk is full and the directory gone."""
     try:
         return _Again(connection, node, token)
     except NoRoom:
@@ -98,17 +98,17 @@ def clean(host: Host, token: str, node: int) -> str:
     connection = Connection(host)
     try:
         known = marker_of(connection, place) is not None
-        hand = _hand_to_clean(connection, node, token, known)
+        helper = _helper_to_clean(connection, node, token, known)
     except BaseException:
         connection.close()
         raise
-    with contextlib.closing(hand):
-        ended = hand.end_run()
+    with contextlib.closing(helper):
+        ended = helper.end_run()
         left = [f"{process.identity}: {why}" for process, why in ended.remaining]
-        left += [f"{one}: it is not known to be the run's; if it is, end it" for one in hand.standing(place)]
+        left += [f"{one}: it is not known to be the run's; if it is, end it" for one in helper.standing(place)]
         if left:
             raise PlatformError(f"{host}: processes of the run are left: {'; '.join(left)}")
-        hand.remove(place)
+        helper.remove(place)
     removed = "removed its directory" if known else "its directory had gone"
     if ended.ended:
         return f"{removed}, ended {len(ended.ended)} processes"

@@ -1,4 +1,4 @@
-"""The stream to a hand on a host: a command's channel. That the connection is lost is its end, and no error."""
+"""The stream to a helper on a host: a command's channel. That the connection is lost is its end, and no error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KEPT_WORDS = 4000
 
 
 class ChannelTransport:
-    """A hand that ``command`` starts on the host of ``connection``."""
+    """A remote helper that ``command`` starts on the host of ``connection``."""
 
     def __init__(self, connection: Connection, command: str) -> None:
         """Raises HostUnreachable."""
@@ -53,7 +53,7 @@ class ChannelTransport:
             self._channel.close()
 
     def ended(self) -> str:
-        """How the hand ended and its last words, or that the connection was lost."""
+        """How the remote helper ended and its last words, or that the connection was lost."""
         self._channel.status_event.wait(0.5 if self._connection.alive else 0)
         code = self._channel.exit_status
         if code < 0:

@@ -17,8 +17,8 @@ from chaos.faults.condition import FOR_GOOD
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.heal.undo import Undone
 from chaos.history.ledger import Ledger, UndoStep
-from chaos.machine.hand.client import HandLost
 from chaos.machine.job.protocol import Job, PlatformError
+from chaos.machine.remote.client import HelperLost
 from chaos.plan.parts.fault import PlannedFault
 from chaos.run.progress import Recorder
 
@@ -170,10 +170,10 @@ class LastingFaults:
         self._history.record("fault.ending", attempt=self._attempt, fault=one.fault.id, **shown)
 
     def _at_last(self, one: _Under | _Held, job: Job) -> list[dict[str, Any]] | None:
-        """The same as ``_still``, of what the teardown ends. It ends it also where a hand is lost."""
+        """The same as ``_still``, of what the teardown ends. It ends it also where a remote helper is lost."""
         try:
             return self._still(one, job)
-        except HandLost as error:
+        except HelperLost as error:
             self._unseen(one, error)
             return []
 
@@ -226,7 +226,7 @@ class LastingFaults:
             try:
                 with self._noting(one):
                     return all(one.kind.ended(job, victim) for victim in one.victims)
-            except HandLost as error:
+            except HelperLost as error:
                 self._unseen(one, error)
             return True
 
@@ -240,11 +240,11 @@ class LastingFaults:
     def _noting(self, one: _Under | _Held) -> Iterator[None]:
         """What goes wrong with a rank that dies under a fault is a fact of the history, and told once.
 
-        A hand that is lost is none: nothing would be known of its node any more.
+        A remote helper that is lost is none: nothing would be known of its node any more.
         """
         try:
             yield
-        except HandLost:
+        except HelperLost:
             raise
         except (FaultMissed, PlatformError, LookupError, ValueError, OSError) as error:
             self._unseen(one, error)

@@ -21,7 +21,7 @@ from typing import Any
 
 from chaos.agent.unproven import Unproven, callers
 from chaos.base.growth import Growing
-from chaos.machine.hand.client import HandClient
+from chaos.machine.remote.client import HelperClient
 
 _CREDENTIALS = struct.Struct("3i")
 _MAX_LINE = 1 << 16
@@ -103,19 +103,19 @@ class Connection:
 
 
 class RelayedConnection(Connection):
-    """The connection of an agent on another node, whose hand hands on what is said."""
+    """The connection of an agent on another node, whose remote helper hands on what is said."""
 
-    def __init__(self, hand: HandClient, caller: int) -> None:
-        self._hand = hand
+    def __init__(self, helper: HelperClient, caller: int) -> None:
+        self._helper = helper
         self._caller = caller
 
     def answer(self, message: dict[str, Any]) -> None:
-        """Answer the agent; does nothing when its process has ended, or the hand."""
-        self._hand.answer(self._caller, json.dumps(message))
+        """Answer the agent; does nothing when its process has ended, or the remote helper."""
+        self._helper.answer(self._caller, json.dumps(message))
 
     def close(self) -> None:
         """End the connection; a rank that is held goes on."""
-        self._hand.hang_up(self._caller)
+        self._helper.hang_up(self._caller)
 
 
 class Channel:
@@ -164,9 +164,9 @@ class Channel:
             if isinstance(message, Stranger):
                 yield message
 
-    def visit(self, hand: HandClient, caller: int, pid: int, uid: int) -> Visit:
-        """Hear an agent that has called the hand of another node: the same is asked of it."""
-        return Visit(self, RelayedConnection(hand, caller), pid, uid, hand.introduction.uid, hand.node)
+    def visit(self, helper: HelperClient, caller: int, pid: int, uid: int) -> Visit:
+        """Hear an agent that has called the remote helper of another node: the same is asked of it."""
+        return Visit(self, RelayedConnection(helper, caller), pid, uid, helper.introduction.uid, helper.node)
 
     def _accept(self) -> None:
         for peer in callers(self._listener, self._unproven, self._closing):

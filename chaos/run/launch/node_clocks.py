@@ -32,7 +32,7 @@ class NodeClocks:
         """Measure again where it is time. A node of the harness's own boot has its clock, and is not asked so often."""
         if self._clock.mono() >= self._due:
             own = boot_id()
-            self._measure([node for node in self._nodes if node.hand.introduction.boot != own])
+            self._measure([node for node in self._nodes if node.helper.introduction.boot != own])
             self._due = self._clock.mono() + int(EVERY_SECONDS * 1e9)
 
     def again(self) -> None:
@@ -41,7 +41,7 @@ class NodeClocks:
 
     def _measure(self, nodes: Sequence[Node]) -> None:
         for node in nodes:
-            if node.known == "running" and node.hand.lost is None:
+            if node.known == "running" and node.helper.lost is None:
                 with suppress(PlatformError):
                     self.record(node)
 
@@ -50,7 +50,7 @@ class NodeClocks:
 
         Raises PlatformError.
         """
-        offset, who = node.hand.clock_offset(self._clock), node.hand.introduction
+        offset, who = node.helper.clock_offset(self._clock), node.helper.introduction
         self._history.record(
             EVENT,
             attempt=self._attempt,

@@ -1,4 +1,4 @@
-"""What a run has left on its nodes: asked of the hand of each, and of the platform when the nodes were taken away."""
+"""What a run has left on its nodes: asked of the helper of each, and of the platform when the nodes were taken away."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.nodes import END_NODES, Node, TellsLeft, TellsRules
 
 ON_NODE, AFTERWARDS = "hygiene.node", "hygiene.nodes"
-"""Events: what the hand of a node says of it, and what the platform says when it has taken the nodes away."""
+"""Events: what the remote helper of a node says of it, and what the platform says when it has taken the nodes away."""
 
 
 def record_on_nodes(
@@ -37,12 +37,12 @@ def record_afterwards(history: HistoryWriter, token: str, steps: Iterable[UndoSt
 
 def _on_node(reached: NodesByUndoSteps, node: Node, directories: Sequence[str]) -> dict[str, Any]:
     try:
-        with reached.hand(node.number) as hand:
-            if hand is None:
+        with reached.helper(node.number) as helper:
+            if helper is None:
                 return {"gone": True}
-            # A hand that has just come knows no mount from before.
-            own = hand is node.hand
-            left = hand.leftovers([*directories, str(node.private)])
+            # A remote helper that has just come knows no mount from before.
+            own = helper is node.helper
+            left = helper.leftovers([*directories, str(node.private)])
         rules = {"rules": list(node.rules_left())} if isinstance(node, TellsRules) else {}
     except (PlatformError, CannotUndo) as error:
         return {"unasked": str(error)}

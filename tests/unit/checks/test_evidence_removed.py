@@ -260,10 +260,10 @@ def disk_low(run: GoodRun) -> None:
     run.add("harness", record(12.0, "disk.low", "train", free=4096))
 
 
-def hand_lost(run: GoodRun) -> None:
+def helper_lost(run: GoodRun) -> None:
     """The connection to a node is lost; a rank answers the SIGTERM of the teardown with a code of its own."""
     run.one("rank.exit", attempt="resume", rank=1).update(code=143)
-    run.one("run.end")["error"] = "node 1: its hand was lost: signal SIGKILL"
+    run.one("run.end")["error"] = "node 1: its remote helper was lost: signal SIGKILL"
 
 
 def both(one: Spoil, other: Spoil) -> Spoil:
@@ -300,7 +300,7 @@ RUN: list[tuple[Spoil, str]] = [
     (both(stopped(at=24.0), resumed_job_dies(given_up=25.01)), "the job could not go on: rank 1"),
     (both(disk_low, resumed_job_dies(given_up=25.01)), "the job could not go on: rank 1"),
     (resumed_job_dies(given_up=24.9), "the job could not go on: rank 1"),
-    (hand_lost, "the harness failed: node 1: its hand was lost"),
+    (helper_lost, "the harness failed: node 1: its remote helper was lost"),
     (fails_by_itself("job.failed", attempt="train"), "the job could not go on: ranks [0] did not reach step 12"),
     (
         fails_by_itself("baseline.failed"),

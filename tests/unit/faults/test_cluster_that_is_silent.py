@@ -58,10 +58,10 @@ class Job:
             for name in ("first", "second")
         ]
         followed: Any = SimpleNamespace(state=lambda uid: None, successors=lambda uid: [])
-        hand: Any = None
+        helper: Any = None
         first = pod_state({**found[0].object, "spec": {"nodeName": "worker-1"}})
         self.nodes = [
-            PodNode(number, one, first, "127.0.0.1", directory, hand, own, followed, CLUSTER)
+            PodNode(number, one, first, "127.0.0.1", directory, helper, own, followed, CLUSTER)
             for number, one in enumerate(found)
         ]
 

@@ -58,7 +58,7 @@ while True:
 class Nobody:
     """Hears no agents: these ranks have none."""
 
-    def visit(self, hand: Any, caller: int, pid: int, uid: int) -> Any:
+    def visit(self, helper: Any, caller: int, pid: int, uid: int) -> Any:
         raise AssertionError("nobody was to call")
 
 

@@ -1,4 +1,4 @@
-"""After a run each node is asked through its hand, and one that cannot be is told with the reason."""
+"""After a run each node is asked through its remote helper, and one that cannot be is told with the reason."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from chaos.heal import undo_nodes
 from chaos.history.ledger import UndoStep
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
-from chaos.machine.hand.client import HandClient
 from chaos.machine.job.protocol import PlatformError
+from chaos.machine.remote.client import HelperClient
 from chaos.platforms.kind import PlatformKind
 from chaos.platforms.nodes import Node
 from chaos.run.watch.nodes_left import record_afterwards, record_on_nodes
@@ -36,7 +36,7 @@ class Platform:
 
     def put_back(self, arguments: Mapping[str, Any], token: str, clock: Clock) -> None: ...
 
-    def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HandClient | None:
+    def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HelperClient | None:
         if node == 1:
             raise PlatformError("host h1 does not answer")
         return None
@@ -61,12 +61,12 @@ def writing(directory: Path, clock: Clock) -> Iterator[HistoryWriter]:
         yield history
 
 
-def node(number: int, hand: object) -> Node:
-    return cast("Node", SimpleNamespace(number=number, hand=hand, known="running", private=Path("/private")))
+def node(number: int, helper: object) -> Node:
+    return cast("Node", SimpleNamespace(number=number, helper=helper, known="running", private=Path("/private")))
 
 
-class Hand:
-    """A hand that tells what it finds."""
+class RemoteHelper:
+    """A remote helper that tells what it finds."""
 
     lost: str | None = None
 
@@ -84,7 +84,7 @@ class Hand:
 @pytest.mark.usefixtures("platform")
 def test_each_node_says_or_it_is_said_why_not(tmp_path: Path, clock: Clock) -> None:
     lost = SimpleNamespace(lost="its stream has ended")
-    nodes = [node(0, Hand(processes=["7 (sleep)"], mounts=["/run/dir/x"])), node(1, lost), node(2, lost)]
+    nodes = [node(0, RemoteHelper(processes=["7 (sleep)"], mounts=["/run/dir/x"])), node(1, lost), node(2, lost)]
     with writing(tmp_path / "history", clock) as history:
         record_on_nodes(history, "r", [NODES], nodes, ["/run/dir"])
     found = [one.data for one in read_history(tmp_path / "history").select("hygiene.node")]
@@ -98,7 +98,11 @@ def test_each_node_says_or_it_is_said_why_not(tmp_path: Path, clock: Clock) -> N
 @pytest.mark.usefixtures("platform")
 def test_a_node_with_a_network_of_its_own_tells_the_rules_that_are_left(tmp_path: Path, clock: Clock) -> None:
     with_rules = SimpleNamespace(
-        number=0, hand=Hand(), known="running", private=Path("/private"), rules_left=lambda: ["a limit on node 0"]
+        number=0,
+        helper=RemoteHelper(),
+        known="running",
+        private=Path("/private"),
+        rules_left=lambda: ["a limit on node 0"],
     )
     with writing(tmp_path / "history", clock) as history:
         record_on_nodes(history, "r", [NODES], [cast("Node", with_rules)], ["/run/dir"])

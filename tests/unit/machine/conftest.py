@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from chaos.base.wait import wait_for
-from chaos.machine.hand.bundle import bundle
-from chaos.machine.hand.client import HandClient, Visitors
-from chaos.machine.hand.transport import SubprocessTransport
 from chaos.machine.job.processes import FoundProcess, find_run_processes
 from chaos.machine.job.protocol import LaunchSpec
 from chaos.machine.linux.children import subreaper
+from chaos.machine.remote.bundle import bundle
+from chaos.machine.remote.client import HelperClient, Visitors
+from chaos.machine.remote.transport import SubprocessTransport
 from tests.unit.machine.fake_proc import FakeProc
 
 Found = Callable[[int], list[FoundProcess]]
@@ -64,24 +64,24 @@ def spec(token: str, tmp_path: Path) -> Spec:
     return spec
 
 
-StartHand = Callable[..., HandClient]
+StartHelper = Callable[..., HelperClient]
 
 
 @pytest.fixture
-def start_hand(token: str, tmp_path: Path) -> Iterator[StartHand]:
-    """Start a hand as a node's platform does: from the bundle, with nothing of this process's modules."""
-    path = tmp_path / "hand.pyz"
+def start_helper(token: str, tmp_path: Path) -> Iterator[StartHelper]:
+    """Start a remote helper as a node's platform does: from the bundle, with nothing of this process's modules."""
+    path = tmp_path / "remote_helper.pyz"
     path.write_bytes(bundle())
-    hands: list[HandClient] = []
+    helpers: list[HelperClient] = []
 
-    def start(node: int = 0, visitors: Visitors | None = None, own: dict[str, str] | None = None) -> HandClient:
+    def start(node: int = 0, visitors: Visitors | None = None, own: dict[str, str] | None = None) -> HelperClient:
         transport = SubprocessTransport((sys.executable, "-I", str(path)), own or {"PATH": os.environ["PATH"]})
-        hands.append(HandClient(transport, node, token, visitors))
-        return hands[-1]
+        helpers.append(HelperClient(transport, node, token, visitors))
+        return helpers[-1]
 
     yield start
-    for hand in hands:
-        hand.close()
+    for helper in helpers:
+        helper.close()
 
 
 @pytest.fixture

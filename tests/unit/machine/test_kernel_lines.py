@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from chaos.faults.beside import slow_opens
-from chaos.machine.hand import program
 from chaos.machine.linux.cgroup import Hierarchy, counts, cpu_hierarchy, group_of
 from chaos.machine.linux.containers import Container, container_of
 from chaos.machine.linux.memory_group import memory_groups
@@ -16,6 +15,7 @@ from chaos.machine.linux.mounts import all_mounts, may_mount, mounts_at
 from chaos.machine.linux.net import connected
 from chaos.machine.linux.permissions import CAP_DAC_OVERRIDE, has_capability
 from chaos.machine.linux.procfs import kernel_lines, read_signals
+from chaos.machine.remote import program
 from chaos.machine.running.outputs import standard_outputs_of
 from chaos.platforms.docker import processes
 from chaos.store.baseline_key import processor_model

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.unit.machine.conftest import adopting, found, spec, start_hand
+from tests.unit.machine.conftest import adopting, found, spec, start_helper
 
-__all__ = ["adopting", "found", "spec", "start_hand"]
+__all__ = ["adopting", "found", "spec", "start_helper"]

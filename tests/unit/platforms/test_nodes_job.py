@@ -1,4 +1,4 @@
-"""A node that has gone is a fact about its processes; a hand that is lost while its node runs is an error."""
+"""A node that has gone is a fact about its processes; a remote helper that is lost while its node runs is an error."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
-from chaos.machine.hand.client import HandClient, HandLost
 from chaos.machine.job.processes import NODE_VARIABLE
 from chaos.machine.job.protocol import PlatformError
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.process import identify
+from chaos.machine.remote.client import HelperClient, HelperLost
 from chaos.platforms import nodes as nodes_module
 from chaos.platforms.nodes import NodesJob, NodeState, ranks_of
-from tests.unit.machine.conftest import Spec, StartHand
+from tests.unit.machine.conftest import Spec, StartHelper
 
 
 @dataclass
@@ -28,7 +28,7 @@ class FakeNode:
     """A node whose state the test decides."""
 
     number: int
-    hand: HandClient
+    helper: HelperClient
     private: Path = Path("/nowhere")
     address: str = "127.0.0.1"
     known: NodeState = "running"
@@ -50,8 +50,8 @@ class FakeNode:
 
 
 @pytest.fixture
-def two(start_hand: StartHand) -> list[FakeNode]:
-    return [FakeNode(number, start_hand(number)) for number in range(2)]
+def two(start_helper: StartHelper) -> list[FakeNode]:
+    return [FakeNode(number, start_helper(number)) for number in range(2)]
 
 
 @pytest.fixture
@@ -61,9 +61,9 @@ def job(two: list[FakeNode], spec: Spec) -> NodesJob:
     return NodesJob(two, specs, SYSTEM_CLOCK)
 
 
-def kill_hand(node: FakeNode) -> None:
-    os.kill(node.hand.introduction.pid, signal.SIGKILL)
-    wait_for("loss", lambda: node.hand.lost, seconds=60)
+def kill_helper(node: FakeNode) -> None:
+    os.kill(node.helper.introduction.pid, signal.SIGKILL)
+    wait_for("loss", lambda: node.helper.lost, seconds=60)
 
 
 def test_it_has_a_launcher_on_each_node_and_knows_which_process_is_where(job: NodesJob) -> None:
@@ -83,7 +83,7 @@ def test_the_same_process_without_its_node_is_none_of_the_jobs(job: NodesJob) ->
 
 def test_processes_of_a_node_that_has_gone_have_ended_as_it_did(job: NodesJob, two: list[FakeNode]) -> None:
     two[1].now, two[1].last = "gone", ExitStatus(signal=9)
-    kill_hand(two[1])
+    kill_helper(two[1])
     assert job.exit_status(job.launchers[1]) == ExitStatus(signal=9)
     assert job.state(job.launchers[1]) == "gone"
     assert [process.identity for process in job.processes()] == [job.launchers[0]]
@@ -91,12 +91,12 @@ def test_processes_of_a_node_that_has_gone_have_ended_as_it_did(job: NodesJob, t
         job.signal(job.launchers[1], signal.SIGCONT)
 
 
-def test_a_hand_lost_on_a_node_that_runs_is_an_error(
+def test_a_helper_lost_on_a_node_that_runs_is_an_error(
     job: NodesJob, two: list[FakeNode], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nodes_module, "_SETTLE_SECONDS", 0.01)
-    kill_hand(two[1])
-    with pytest.raises(HandLost, match="node 1"):
+    kill_helper(two[1])
+    with pytest.raises(HelperLost, match="node 1"):
         job.processes()
     left = job.stop(5.0)
     assert [process.identity for process in left.ended] == [job.launchers[0]]
@@ -104,7 +104,7 @@ def test_a_hand_lost_on_a_node_that_runs_is_an_error(
 
 def test_a_platform_that_does_not_answer_at_once_is_asked_again(job: NodesJob, two: list[FakeNode]) -> None:
     two[1].now, two[1].last, two[1].silences = "gone", ExitStatus(signal=9), 3
-    kill_hand(two[1])
+    kill_helper(two[1])
     assert job.exit_status(job.launchers[1]) == ExitStatus(signal=9)
 
 
@@ -113,8 +113,8 @@ def test_a_platform_that_does_not_answer_leaves_the_node_unknown(
 ) -> None:
     monkeypatch.setattr(nodes_module, "_SETTLE_SECONDS", 0.01)
     two[1].silences = 1_000_000
-    kill_hand(two[1])
-    with pytest.raises(HandLost, match="so was its platform: the API server does not answer"):
+    kill_helper(two[1])
+    with pytest.raises(HelperLost, match="so was its platform: the API server does not answer"):
         job.processes()
     left = job.stop(5.0)
     assert [process.identity for process in left.ended] == [job.launchers[0]]
@@ -123,13 +123,13 @@ def test_a_platform_that_does_not_answer_leaves_the_node_unknown(
 def test_nobody_is_asked_on_a_frozen_node(job: NodesJob, two: list[FakeNode]) -> None:
     before = job.processes()
     two[1].known = two[1].now = "frozen"
-    os.kill(two[1].hand.introduction.pid, signal.SIGSTOP)
+    os.kill(two[1].helper.introduction.pid, signal.SIGSTOP)
     try:
         assert job.processes() == before
         assert job.exit_status(job.launchers[1]) is None
         assert job.state(job.launchers[1]) == "stopped"
     finally:
-        os.kill(two[1].hand.introduction.pid, signal.SIGCONT)
+        os.kill(two[1].helper.introduction.pid, signal.SIGCONT)
 
 
 def test_ranks_are_spread_over_the_nodes_evenly_and_in_order() -> None:

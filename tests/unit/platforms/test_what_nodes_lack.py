@@ -12,8 +12,8 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.refusal import Refused
 from chaos.doctor import has_module
 from chaos.history.ledger import Ledger
-from chaos.machine.hand.client import HandClient, Visitors
 from chaos.machine.job.protocol import PlatformError
+from chaos.machine.remote.client import HelperClient, Visitors
 from chaos.platforms.nodes import Site
 from chaos.platforms.remote_requirements import Asked, refuse_lacking
 from chaos.run.prepare.needs import chosen_sdk, needs_of_job, needs_of_scenario, unknown_releases
@@ -22,7 +22,7 @@ from chaos.run.prepare.prepare import known_names
 from chaos.scenario.load import load_scenario
 from chaos.scenario.models.job import Job
 from chaos.scenario.models.scenario import Scenario
-from tests.unit.machine.conftest import StartHand
+from tests.unit.machine.conftest import StartHelper
 
 NEEDS = ("mindspore", "numpy", "msrun", "npu")
 JOB = """\
@@ -49,64 +49,68 @@ def site(tmp_path: Path, *needs: str, **job: object) -> Site:
     return Site(*where, Ledger(tmp_path / "undo.jsonl"), tmp_path, nobody, SYSTEM_CLOCK, given, needs=needs)
 
 
-def lacking(tmp_path: Path, hand: HandClient, python: Path, *needs: str, **job: object) -> str:
+def lacking(tmp_path: Path, helper: HelperClient, python: Path, *needs: str, **job: object) -> str:
     """What is said of a node that lacks something; nothing where it has all."""
     try:
-        refuse_lacking(site(tmp_path, *needs, **job), [Asked("node 0", str(python), hand)], "install it")
+        refuse_lacking(site(tmp_path, *needs, **job), [Asked("node 0", str(python), helper)], "install it")
     except PlatformError as error:
         return str(error)
     return ""
 
 
-def test_what_a_node_lacks_is_told_and_nothing_is_imported(start_hand: StartHand, tmp_path: Path, python: Path) -> None:
-    hand, told = start_hand(), f"node 0: its Python, {python}, lacks what the job needs"
-    assert lacking(tmp_path, hand, python, *NEEDS) == f"{told}: mindspore, numpy, msrun; install it"
+def test_what_a_node_lacks_is_told_and_nothing_is_imported(
+    start_helper: StartHelper, tmp_path: Path, python: Path
+) -> None:
+    helper, told = start_helper(), f"node 0: its Python, {python}, lacks what the job needs"
+    assert lacking(tmp_path, helper, python, *NEEDS) == f"{told}: mindspore, numpy, msrun; install it"
     (tmp_path / "modules" / "mindspore").mkdir(parents=True)
-    assert "mindspore" in lacking(tmp_path, hand, python, *NEEDS), "a directory is no module"
+    assert "mindspore" in lacking(tmp_path, helper, python, *NEEDS), "a directory is no module"
     (tmp_path / "modules" / "mindspore" / "__init__.py").write_text("raise SystemExit('imported')")
-    assert lacking(tmp_path, hand, python, *NEEDS) == f"{told}: numpy, msrun; install it"
+    assert lacking(tmp_path, helper, python, *NEEDS) == f"{told}: numpy, msrun; install it"
     (python.parent / "msrun").write_text("")
-    assert lacking(tmp_path, hand, python, *NEEDS) == f"{told}: numpy; install it"
-    assert lacking(tmp_path, hand, python, "mindspore", "msrun", "npu") == ""
+    assert lacking(tmp_path, helper, python, *NEEDS) == f"{told}: numpy; install it"
+    assert lacking(tmp_path, helper, python, "mindspore", "msrun", "npu") == ""
 
 
 def test_the_jobs_own_path_counts_and_what_it_brings_along_is_not_asked_for(
-    start_hand: StartHand, tmp_path: Path, python: Path
+    start_helper: StartHelper, tmp_path: Path, python: Path
 ) -> None:
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "numpy.py").write_text("")
-    hand, path = start_hand(), f"/nowhere{os.pathsep}{tmp_path / 'own'}"
+    helper, path = start_helper(), f"/nowhere{os.pathsep}{tmp_path / 'own'}"
     job = {"environment": {"PYTHONPATH": path}}
-    assert "needs: msrun;" in lacking(tmp_path, hand, python, "numpy", "msrun", **job)
-    assert hand.lacking(str(python), ["numpy"], path) == [], "what is found there is there"
-    assert lacking(tmp_path, hand, tmp_path / "none", "numpy", **job) == ""
+    assert "needs: msrun;" in lacking(tmp_path, helper, python, "numpy", "msrun", **job)
+    assert helper.lacking(str(python), ["numpy"], path) == [], "what is found there is there"
+    assert lacking(tmp_path, helper, tmp_path / "none", "numpy", **job) == ""
 
 
-def test_the_nodes_own_path_counts_where_the_job_has_none(start_hand: StartHand, tmp_path: Path, python: Path) -> None:
+def test_the_nodes_own_path_counts_where_the_job_has_none(
+    start_helper: StartHelper, tmp_path: Path, python: Path
+) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "mindio_ttp.py").write_text("")
     own = {"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path / "there")}
-    assert "mindio_ttp" in lacking(tmp_path, start_hand(), python, "mindio_ttp")
-    assert lacking(tmp_path, start_hand(own=own), python, "mindio_ttp") == ""
+    assert "mindio_ttp" in lacking(tmp_path, start_helper(), python, "mindio_ttp")
+    assert lacking(tmp_path, start_helper(own=own), python, "mindio_ttp") == ""
 
 
-def test_what_python_prints_besides_is_no_module(start_hand: StartHand, tmp_path: Path, python: Path) -> None:
+def test_what_python_prints_besides_is_no_module(start_helper: StartHelper, tmp_path: Path, python: Path) -> None:
     python.write_text(python.read_text().replace("exec ", "").rstrip() + "\necho and a last word\n")
-    assert "needs: msrun;" in lacking(tmp_path, start_hand(), python, "msrun")
+    assert "needs: msrun;" in lacking(tmp_path, start_helper(), python, "msrun")
 
 
-def test_a_python_that_does_not_say_it_is_no_node_that_has_it(start_hand: StartHand, tmp_path: Path) -> None:
-    hand, mute = start_hand(), tmp_path / "mute"
-    said = lacking(tmp_path, hand, tmp_path / "none", *NEEDS)
+def test_a_python_that_does_not_say_it_is_no_node_that_has_it(start_helper: StartHelper, tmp_path: Path) -> None:
+    helper, mute = start_helper(), tmp_path / "mute"
+    said = lacking(tmp_path, helper, tmp_path / "none", *NEEDS)
     assert "node 0: it does not say what it has" in said and f"{tmp_path}/none cannot be run: No such file" in said
     for script, why in (("exit 0", "ended with 0: "), ("echo lacking:; exit 7", "ended with 7: lacking:")):
         mute.write_text(f"#!/bin/sh\n{script}\n")
         mute.chmod(0o755)
-        assert f"{mute} {why}" in lacking(tmp_path, hand, mute, *NEEDS)
+        assert f"{mute} {why}" in lacking(tmp_path, helper, mute, *NEEDS)
 
 
 def test_a_job_that_needs_nothing_asks_no_node(tmp_path: Path) -> None:
-    refuse_lacking(site(tmp_path, "npu"), [Asked("node 0", "python", cast("HandClient", None))], "")
+    refuse_lacking(site(tmp_path, "npu"), [Asked("node 0", "python", cast("HelperClient", None))], "")
 
 
 def scenario(tmp_path: Path, text: str = JOB, platform: str | None = None) -> Scenario:

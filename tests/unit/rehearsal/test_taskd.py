@@ -154,7 +154,7 @@ def test_of_very_many_lost_ranks_it_is_said_which_they_are(capsys: Any) -> None:
     assert "ranks 3-39 (37 in all) lost and no mechanism is left" in capsys.readouterr().out
 
 
-def test_a_launcher_that_hands_over_too_little_is_named(capsys: Any) -> None:
+def test_a_launcher_that_helpers_over_too_little_is_named(capsys: Any) -> None:
     agent = ClusterAgent(read_settings(SETTINGS))
     agent.register("MONITOR", lambda ranks: {})
     assert agent.run() == 1

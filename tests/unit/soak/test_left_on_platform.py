@@ -133,7 +133,7 @@ def test_a_network_that_cannot_be_looked_at_is_told(dead: RunDirectory, monkeypa
 IN_A_NETWORK_OF_ITS_OWN = """
 import json, os, socket, subprocess, sys
 from chaos.machine.linux.net.netfilter import Rule as Filter, make, turn_over
-from chaos.machine.hand.network import devices_of, tables_of
+from chaos.machine.remote.network import devices_of, tables_of
 from chaos.platforms.network.leftovers import _Here, found_here
 from chaos.platforms.network.addressing import address_of
 from chaos.machine.linux.net.rules import Rule, Rules

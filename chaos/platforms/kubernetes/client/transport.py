@@ -1,4 +1,4 @@
-"""A hand in a pod, reached through an exec stream of the API."""
+"""A remote helper in a pod, reached through an exec stream of the API."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import threading
 from typing import Any
 
-from chaos.machine.hand.bundle import bundle
+from chaos.machine.remote.bundle import bundle
 
 _STDOUT, _STDERR, _ERROR = 1, 2, 3
 _PIECE = 1 << 15
@@ -20,7 +20,7 @@ class ExecTransport:
     """The streams of a program in a pod. ``stream`` is the ``WSClient`` of the kubernetes package, in bytes."""
 
     def __init__(self, stream: Any) -> None:
-        """Send the hand. Raises OSError when the stream has ended already."""
+        """Send the remote helper. Raises OSError when the stream has ended already."""
         self._stream = stream
         self._writing = threading.Lock()
         self._closed = threading.Event()
@@ -51,13 +51,13 @@ class ExecTransport:
                 return b""
 
     def close(self) -> None:
-        """Close the stream; the container's runtime ends the hand's input then."""
+        """Close the stream; the container's runtime ends the remote helper's input then."""
         self._closed.set()
         with contextlib.suppress(Exception):
             self._stream.close()
 
     def ended(self) -> str:
-        """What the container's runtime said, and the hand's last words."""
+        """What the container's runtime said, and the remote helper's last words."""
         with contextlib.suppress(Exception):
             said = self._take(_ERROR).decode("utf-8", "replace").strip()
             words = self._words.decode("utf-8", "replace").strip()

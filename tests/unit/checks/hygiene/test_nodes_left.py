@@ -44,7 +44,12 @@ def test_a_node_that_has_gone_has_nothing(on_nodes: GoodRun, judged: Judge) -> N
         ("hygiene.node", {"rules": ["a limit"]}, "fail", "rules of the network left on node 1: a limit"),
         ("hygiene.node", {"rules": None}, "unknown", "on node 1 it was not looked for rules of the network"),
         ("hygiene.node", {"mounts": None}, "unknown", "on node 1 it was not looked for mounts"),
-        ("hygiene.node", {"unasked": "its hand was lost"}, "unknown", "node 1 could not be asked: its hand was lost"),
+        (
+            "hygiene.node",
+            {"unasked": "its remote helper was lost"},
+            "unknown",
+            "node 1 could not be asked: its remote helper was lost",
+        ),
         ("hygiene.nodes", {"left": ["network chaos-x"]}, "fail", "the platform docker still has network chaos-x"),
         ("hygiene.nodes", {"unasked": "no engine"}, "unknown", "docker could not be asked: no engine"),
         ("hygiene.nodes", {"left": None}, "unknown", "did not say what it still has"),

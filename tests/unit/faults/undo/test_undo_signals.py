@@ -53,8 +53,8 @@ def test_a_process_that_stays_stopped_was_not_continued(
 
 
 def test_a_process_of_a_node_that_stays_stopped_was_not_continued(token: str, clock: Clock) -> None:
-    hand = SimpleNamespace(resume=lambda _: None, state=lambda _: "stopped")
-    nodes = SimpleNamespace(hand=lambda number: nullcontext(hand))
+    helper = SimpleNamespace(resume=lambda _: None, state=lambda _: "stopped")
+    nodes = SimpleNamespace(helper=lambda number: nullcontext(helper))
     context = UndoContext(token, clock, nodes=cast(Any, nodes))
     with pytest.raises(CannotUndo, match="is stopped again or still"):
         resume_process(step("resume-process", pid=5, start_time=1, boot="b", node=1), context)

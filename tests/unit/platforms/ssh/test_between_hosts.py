@@ -53,12 +53,12 @@ def between(hosts: list[HostInNamespace]) -> BetweenHosts:
 
 
 def answered(source: HostInNamespace, address: str, wait: float = 30) -> bool:
-    """Whether an echo comes back, asked without the hand."""
+    """Whether an echo comes back, asked without the remote helper."""
     return ask(source.namespace, [address], count=1, wait=wait).answered == 1
 
 
 def receives(source: HostInNamespace, target: HostInNamespace, own: str = "", wait: float = 30) -> bool:
-    """Whether a datagram arrives, sent without the hand and from another address of the source where one is given."""
+    """Whether a datagram arrives, sent without the helper and from another address of the source where one is given."""
     with (
         target.namespace.socket(socket.AF_INET, socket.SOCK_DGRAM) as ear,
         source.namespace.socket(socket.AF_INET, socket.SOCK_DGRAM) as mouth,
@@ -97,11 +97,11 @@ def test_of_two_cuts_of_one_way_each_lasts_until_its_own_end(
     between.cut("first", [OUT])
     between.cut("second", [OUT, BACK])
     assert (between.cuts("first"), between.cuts("second")) == ({OUT}, {OUT, BACK})
-    assert [host.hand.lift("first") for host in hosts] == [0, 1]
+    assert [host.helper.lift("first") for host in hosts] == [0, 1]
     assert vanishes(hosts[0], hosts[1]) and vanishes(hosts[1], hosts[0])
     assert between.cuts("first") == set()
-    assert [host.hand.lift("second") for host in hosts] == [1, 1]
-    assert [host.hand.lift("second") for host in hosts] == [0, 0]
+    assert [host.helper.lift("second") for host in hosts] == [1, 1]
+    assert [host.helper.lift("second") for host in hosts] == [0, 0]
     assert answered(hosts[0], hosts[1].address)
 
 
@@ -131,7 +131,7 @@ def test_it_is_shown_by_what_has_vanished_and_not_by_the_rules_alone(
 
     wait_for("lost", lost, seconds=30, clock=SYSTEM_CLOCK)
     assert (looks[-1].lost, looks[-1].echoes.answered) == ([OUT], 0)
-    assert [host.hand.lift() for host in hosts] == [0, 1]
+    assert [host.helper.lift() for host in hosts] == [0, 1]
     strange = ("lladdr", "02:00:00:00:00:99", "dev", "eth0", "nud", "permanent")
     for host, other in (hosts, hosts[::-1]):  # somebody else keeps all from arriving
         host.namespace.do("ip", "neigh", "replace", other.address, *strange)
@@ -150,7 +150,7 @@ def test_a_part_is_lost_and_none_afterwards(hosts: list[HostInNamespace], betwee
     assert shown is not None
     assert (shown["by"], shown["vanished"]) == ("packet filter", some.sent - some.answered)
     assert between.impaired("fault", 0) is None and between.slowed("fault", 1) is None
-    assert hosts[1].hand.lift("fault") == 1
+    assert hosts[1].helper.lift("fault") == 1
     assert between.impaired("fault", 1) is None
     assert between.echo(1, [0], count=100, interval=0.001, wait=5).answered == 100
 
@@ -174,7 +174,7 @@ def test_a_blocked_port_lets_all_else_pass(hosts: list[HostInNamespace], between
     assert between.blocked("fault", PORT + 1, [other], 1).lost == [OUT]
     assert between.lost("fault", [to_port]) == [OUT]
     assert receives(first, second) and receives(second, first) and answered(first, second.address)
-    assert [host.hand.lift("fault") for host in hosts] == [1, 2]
+    assert [host.helper.lift("fault") for host in hosts] == [1, 2]
     seen = between.blocked("fault", PORT, [to_port, from_port], 1)
     assert (seen.attempts, seen.lost) == ((1, 1), [])
 
@@ -187,7 +187,7 @@ def test_where_a_firewall_swallows_all_that_is_asked_a_blocked_port_is_not_shown
     between.block("fault", meant)
     seen = between.blocked("fault", PORT, meant, 1)
     assert (seen.lost, seen.passing, seen.elsewhere) == ([OUT], [], (1, 0))
-    assert not hosts[0].hand.attempt(hosts[0].address, hosts[1].address, DISCARD, 0.3)
+    assert not hosts[0].helper.attempt(hosts[0].address, hosts[1].address, DISCARD, 0.3)
 
 
 LISTENS = """
@@ -241,8 +241,8 @@ def test_both_ends_of_a_connection_of_the_run_are_told_and_that_of_anybody_else_
         assert told == ["ConnectionAbortedError\n", "ConnectionResetError\n"]
         assert [one.target_port for one in between.established(0, of_run=False)] == [PORT + 1]
         assert all(stranger.poll() is None for stranger in strangers)
-        assert hosts[1].hand.connections_at(hosts[1].address, PORT + 1, [hosts[0].address]) == 1
-        assert hosts[1].hand.connections_at(f"{NETWORK}.7", PORT + 1, [hosts[0].address]) == 0
+        assert hosts[1].helper.connections_at(hosts[1].address, PORT + 1, [hosts[0].address]) == 1
+        assert hosts[1].helper.connections_at(f"{NETWORK}.7", PORT + 1, [hosts[0].address]) == 0
 
 
 IN_A_NAMESPACE = """
@@ -288,10 +288,10 @@ def test_a_kernel_that_cannot_let_packets_wait_is_named_before_the_start(
     hosts: list[HostInNamespace], between: BetweenHosts
 ) -> None:
     first, second = hosts
-    first.hand.check_network(first.address, [second.address], resetting=["connection-reset"])
+    first.helper.check_network(first.address, [second.address], resetting=["connection-reset"])
     told = r"network-delay cannot be made there.*: the kernel has no netem \(sch_netem\)"
     with pytest.raises(PlatformError, match=told):
-        first.hand.check_network(first.address, [second.address], holding=["network-delay"])
+        first.helper.check_network(first.address, [second.address], holding=["network-delay"])
     with pytest.raises(PlatformError, match="the kernel has no netem"):
         between.impair("fault", 1, Impairment(delay=1))
     assert [host.rules_left() for host in hosts] == [[], []]
@@ -309,7 +309,7 @@ WITH_NETEM = pytest.mark.skipif(not NETEM.ok or "relay" in NETEM.seen, reason=f"
 @WITH_NETEM
 def test_packets_wait_and_none_is_lost(hosts: list[HostInNamespace], between: BetweenHosts) -> None:
     first, second = hosts
-    second.hand.check_network(second.address, [first.address], holding=["network-delay"])
+    second.helper.check_network(second.address, [first.address], holding=["network-delay"])
     assert second.rules_left() == []
     links = second.namespace.do("ip", "-o", "link", "show", "dev", "eth0")
     between.impair("fault", 1, Impairment(delay=60, jitter=20))
@@ -322,7 +322,7 @@ def test_packets_wait_and_none_is_lost(hosts: list[HostInNamespace], between: Be
     assert (shown["by"], shown["passed"] >= 20, shown["came"] >= shown["passed"]) == ("netem", True, True)
     assert between.impaired("fault", 0) is None and between.impaired("other", 1) is None
     assert between.cuts("fault") == set()
-    assert [one.rule for one in second.hand.laid("fault")] == [
+    assert [one.rule for one in second.helper.laid("fault")] == [
         Rule(first.address, second.address, delay=60.0, jitter=20.0)
     ]
     assert any("holds up what comes from" in one for one in second.rules_left())
@@ -331,7 +331,7 @@ def test_packets_wait_and_none_is_lost(hosts: list[HostInNamespace], between: Be
         between.impair("other", 1, Impairment(delay=5))
     with pytest.raises(PlatformError, match="has laid other rules here"):
         between.impair("fault", 1, Impairment(delay=5))
-    assert (second.hand.lift("fault"), second.hand.lift("fault")) == (1, 0)
+    assert (second.helper.lift("fault"), second.helper.lift("fault")) == (1, 0)
     assert second.rules_left() == []
     assert min(between.echo(1, [0], count=4, wait=5).milliseconds) < 40
 
@@ -347,18 +347,18 @@ def test_only_what_comes_from_the_others_waits(hosts: list[HostInNamespace], bet
 
 
 @WITH_NETEM
-def test_what_a_killed_hand_has_left_waiting_another_one_lifts(
+def test_what_a_killed_helper_has_left_waiting_another_one_lifts(
     hosts: list[HostInNamespace], between: BetweenHosts, token: str
 ) -> None:
     second = hosts[1]
     between.impair("fault", 1, Impairment(delay=100))
-    os.kill(second.hand.introduction.pid, signal.SIGKILL)
-    wait_for("end", lambda: second.hand.lost, seconds=30, clock=SYSTEM_CLOCK)
+    os.kill(second.helper.introduction.pid, signal.SIGKILL)
+    wait_for("end", lambda: second.helper.lost, seconds=30, clock=SYSTEM_CLOCK)
     assert min(ask(second.namespace, [hosts[0].address], count=2, wait=5).milliseconds) >= 100
-    stranger = second.another_hand("f" * 32)
+    stranger = second.another_helper("f" * 32)
     assert (stranger.lift(), stranger.devices()) == (0, [])
     stranger.close()
-    again = second.another_hand(token)
+    again = second.another_helper(token)
     (device,) = again.devices()
     assert (again.lift(), again.lift(), again.devices()) == (1, 0, [])
     second.namespace.do("ip", "link", "add", device, "type", "ifb")  # as one that was killed between the two leaves it
@@ -383,22 +383,22 @@ def test_no_more_comes_than_the_rate(hosts: list[HostInNamespace], between: Betw
     assert between.cuts("fault") == set()
 
 
-def test_with_its_hand_a_rule_is_gone_and_after_a_killed_one_another_lifts_it(
+def test_with_its_helper_a_rule_is_gone_and_after_a_killed_one_another_lifts_it(
     hosts: list[HostInNamespace], between: BetweenHosts, token: str
 ) -> None:
     first, second = hosts
     between.cut("fault", [OUT, BACK])
-    first.hand.close()
+    first.helper.close()
     assert receives(second, first)
-    os.kill(second.hand.introduction.pid, signal.SIGKILL)
-    wait_for("end", lambda: second.hand.lost, seconds=30, clock=SYSTEM_CLOCK)
+    os.kill(second.helper.introduction.pid, signal.SIGKILL)
+    wait_for("end", lambda: second.helper.lost, seconds=30, clock=SYSTEM_CLOCK)
     assert vanishes(first, second)
-    stranger = second.another_hand("f" * 32)
+    stranger = second.another_helper("f" * 32)
     assert (stranger.laid(), stranger.lift()) == ([], 0)
     stranger.close()
-    again = second.another_hand(token)
+    again = second.another_helper(token)
     assert [one.rule for one in again.laid("fault")] == [Rule(first.address, second.address)]
-    assert vanishes(first, second), "another hand that only looks changes nothing"
+    assert vanishes(first, second), "another helper that only looks changes nothing"
     assert (again.lift("fault"), again.lift("fault")) == (1, 0)
     again.close()
     assert receives(first, second)
@@ -408,20 +408,20 @@ def test_an_address_that_the_harness_comes_from_is_never_cut(token: str) -> None
     with two_hosts(token, harness=f"{NETWORK}.2") as hosts:
         told = f"reaches this host from {NETWORK}.2, which is a data address of the run"
         with pytest.raises(PlatformError, match=told):
-            hosts[0].hand.check_network(hosts[0].address, [hosts[1].address])
+            hosts[0].helper.check_network(hosts[0].address, [hosts[1].address])
         assert hosts[0].between is not None
         with pytest.raises(PlatformError, match=told):
             hosts[0].between.cut("fault", [BACK])
-        assert hosts[0].hand.laid() == []
+        assert hosts[0].helper.laid() == []
 
 
 def test_a_host_without_that_address_is_refused(hosts: list[HostInNamespace]) -> None:
-    hosts[0].hand.check_network(hosts[0].address, [hosts[1].address])
+    hosts[0].helper.check_network(hosts[0].address, [hosts[1].address])
     with pytest.raises(PlatformError, match=f"{NETWORK}.99 is no address of this host"):
-        hosts[0].hand.check_network(f"{NETWORK}.99", [hosts[1].address])
+        hosts[0].helper.check_network(f"{NETWORK}.99", [hosts[1].address])
 
 
 def test_who_may_not_lay_rules_is_told_so_before(token: str) -> None:
     drop = ("setpriv", "--bounding-set=-net_admin", "--inh-caps=-net_admin")
     with two_hosts(token, before=drop) as hosts, pytest.raises(PlatformError, match="must be root there"):
-        hosts[0].hand.check_network(hosts[0].address, [hosts[1].address])
+        hosts[0].helper.check_network(hosts[0].address, [hosts[1].address])

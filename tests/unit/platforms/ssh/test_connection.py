@@ -14,7 +14,7 @@ import pytest
 
 from chaos.base.walking import MAX_LEVELS
 from chaos.machine.job.protocol import PlatformError
-from chaos.platforms.ssh import hand
+from chaos.platforms.ssh import host_helper
 from chaos.platforms.ssh.connection import Connection, HostUnreachable
 from chaos.platforms.ssh.files import fetch, full_there, list_there, put, unpack_there
 from chaos.platforms.ssh.inventory import Host
@@ -103,14 +103,14 @@ def test_a_directory_that_a_full_disk_leaves_half_made_is_taken_away(
     place = tmp_path / "chaos-1"
     with Connection(host) as connection:
         with monkeypatch.context() as patch:
-            patch.setattr(hand, "bundle", no_room)
+            patch.setattr(host_helper, "bundle", no_room)
             with pytest.raises(PlatformError, match=f"{place} cannot be made: .*No space left"):
-                hand.make_place(connection, str(place), "token")
+                host_helper.make_place(connection, str(place), "token")
         assert not place.exists(), "heal could not take it away as long as the disk is full"
-        hand.make_place(connection, str(place), "token")
-        monkeypatch.setattr(hand, "bundle", no_room)
+        host_helper.make_place(connection, str(place), "token")
+        monkeypatch.setattr(host_helper, "bundle", no_room)
         with pytest.raises(PlatformError, match="cannot be made"):
-            hand.make_place(connection, str(place), "token")
+            host_helper.make_place(connection, str(place), "token")
         assert len(list(place.iterdir())) == 2, "what was there before is a run's that may go on"
 
 

@@ -12,9 +12,9 @@ import paramiko
 import pytest
 
 from chaos.base.wait import wait_for
-from chaos.machine.hand.client import HandLost
+from chaos.machine.remote.client import HelperLost
 from chaos.platforms.ssh.connection import Connection
-from chaos.platforms.ssh.hand import HostHand, place_of
+from chaos.platforms.ssh.host_helper import HostHelper, place_of
 from chaos.platforms.ssh.inventory import Host
 from chaos.platforms.ssh.mirror import Mirror
 from tests.unit.conftest import MakeDeep
@@ -155,8 +155,8 @@ def run_here(tmp_path: Path) -> Path:
 Fields = list[tuple[str, dict[str, Any]]]
 
 
-def hand_of(connection: Connection, token: str, run_here: Path, told: Fields) -> HostHand:
-    return HostHand(
+def helper_of(connection: Connection, token: str, run_here: Path, told: Fields) -> HostHelper:
+    return HostHelper(
         connection,
         0,
         token,
@@ -174,32 +174,32 @@ def test_what_a_launch_has_left_and_cannot_be_fetched_is_told(
     connection: Connection, host: Host, run_here: Path, token: str, spec: Spec
 ) -> None:
     told: Fields = []
-    hand = hand_of(connection, token, run_here, told)
+    helper = helper_of(connection, token, run_here, told)
     try:
         (run_here / "job" / "bad").mkdir()
         launch = spec("rmdir bad; echo said > bad; echo said > good")
-        one = hand.start(replace(launch, cwd=run_here / "job", log=run_here / "logs" / "train" / "msrun.log"))
-        wait_for("end", lambda: hand.exit_status("train", one), seconds=30)
-        hand.stop("train", 5.0)
+        one = helper.start(replace(launch, cwd=run_here / "job", log=run_here / "logs" / "train" / "msrun.log"))
+        wait_for("end", lambda: helper.exit_status("train", one), seconds=30)
+        helper.stop("train", 5.0)
         assert text(run_here / "job" / "good") == "said\n"
         ((event, fields),) = told
         assert (event, fields["attempt"], list(fields["files"])) == ("host.unfetched", "train", ["job/bad"])
         assert "directory" in fields["files"]["job/bad"]
     finally:
-        hand.remove(place_of(host.directory, token, 0))
-        hand.close()
+        helper.remove(place_of(host.directory, token, 0))
+        helper.close()
 
 
 def test_a_connection_that_is_lost_is_no_list_of_files(
     connection: Connection, run_here: Path, token: str, spec: Spec, host: Host
 ) -> None:
     told: Fields = []
-    hand = hand_of(connection, token, run_here, told)
-    hand.start(replace(spec("true"), cwd=run_here / "job", log=run_here / "logs" / "train" / "msrun.log"))
+    helper = helper_of(connection, token, run_here, told)
+    helper.start(replace(spec("true"), cwd=run_here / "job", log=run_here / "logs" / "train" / "msrun.log"))
     connection.close()
-    with pytest.raises(HandLost, match="could not be fetched"):
-        hand.fetch("train")
+    with pytest.raises(HelperLost, match="could not be fetched"):
+        helper.fetch("train")
     assert told == []
-    hand.close()
+    helper.close()
     with Connection(host) as again:
         again.run(f"rm -r {place_of(host.directory, token, 0)}")

@@ -12,10 +12,10 @@ import pytest
 
 from chaos.base.clock import Clock
 from chaos.history.ledger import Ledger
-from chaos.machine.hand.client import Visitors
 from chaos.machine.job.protocol import PlatformError
+from chaos.machine.remote.client import Visitors
 from chaos.platforms.nodes import Site
-from chaos.platforms.ssh import hand, reach
+from chaos.platforms.ssh import host_helper, reach
 from chaos.platforms.ssh.connection import HostUnreachable, LoginRefused
 from chaos.platforms.ssh.inventory import Host
 from chaos.platforms.ssh.platform import SshNode, _refuse_one_machine
@@ -70,8 +70,8 @@ class Answers:
     __exit__ = lambda self, *_: self.close()  # noqa: E731
 
 
-class Hand:
-    """A hand of a host in boot ``a``."""
+class RemoteHelper:
+    """A remote helper of a host in boot ``a``."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         self.lost: str | None = None
@@ -88,8 +88,8 @@ class Case:
     clock: Clock
 
     def lose(self, *answers: Answer) -> None:
-        """The connection of the hand is lost, and the next ones come to this."""
-        self.node.hand.lost = "its stream has ended"
+        """The connection of the remote helper is lost, and the next ones come to this."""
+        self.node.helper.lost = "its stream has ended"
         self.answers.each = list(answers)
 
 
@@ -97,7 +97,7 @@ class Case:
 def case(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Case]:
     answers, told = Answers(clock, [{}]), list[tuple[str, dict[str, Any]]]()
     monkeypatch.setattr(reach, "Connection", answers.connect)
-    monkeypatch.setattr(hand, "HostHand", Hand)
+    monkeypatch.setattr(host_helper, "HostHelper", RemoteHelper)
     site = Site(
         "token", 1, tmp_path, tmp_path, (), (tmp_path,), Ssh(inventory="hosts.yaml"), Ledger(tmp_path / "undo.jsonl"),
         Path("/usr/bin/python3"), cast("Visitors", None), clock,
@@ -202,8 +202,8 @@ def test_one_that_stays_in_its_boot_has_not_gone(case: Case) -> None:
 
 
 def _node(name: str, boot: str, network: str) -> SshNode:
-    hand = SimpleNamespace(introduction=SimpleNamespace(boot=boot, network=network, host="machine"))
-    return cast(SshNode, SimpleNamespace(host=replace(HOST, name=name), hand=hand))
+    helper = SimpleNamespace(introduction=SimpleNamespace(boot=boot, network=network, host="machine"))
+    return cast(SshNode, SimpleNamespace(host=replace(HOST, name=name), helper=helper))
 
 
 def test_two_hosts_that_are_one_machine_are_refused() -> None:

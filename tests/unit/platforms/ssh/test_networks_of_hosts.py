@@ -108,7 +108,7 @@ class Host:
     host = "host first"
 
     def __init__(self, hears: set[str]) -> None:
-        self.hand = self
+        self.helper = self
         self.hears = hears
         self.asked: list[object] = []
 
@@ -141,7 +141,7 @@ class Nodes:
         self.answers = True
 
     @contextmanager
-    def hand(self, number: int) -> Iterator[object]:
+    def helper(self, number: int) -> Iterator[object]:
         if number == 1 and not self.answers:
             raise PlatformError("host second: does not answer")
 

@@ -11,7 +11,7 @@ from chaos.base.wait import wait_for
 from chaos.machine.job.protocol import PlatformError
 from chaos.machine.linux.process import alive, identify
 from chaos.machine.linux.procfs import PROC
-from chaos.platforms.ssh.hand import place_of
+from chaos.platforms.ssh.host_helper import place_of
 from chaos.platforms.ssh.inventory import Host
 from chaos.platforms.ssh.putting_back import clean
 from tests.unit.conftest import Start
@@ -38,7 +38,7 @@ def test_on_a_full_disk_processes_are_ended_and_a_directory_that_is_there_stays(
     def no_room() -> bytes:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("chaos.platforms.ssh.hand.bundle", no_room)
+    monkeypatch.setattr("chaos.platforms.ssh.host_helper.bundle", no_room)
     left = identify(start("sleep", "1000", run=token).pid)
     assert clean(host, token, 0) == "its directory had gone, ended 1 processes"
     assert not alive(left) and not place.exists()

@@ -17,9 +17,9 @@ from chaos.heal.undo import Undone
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import History, read_history
 from chaos.history.writer import HistoryWriter
-from chaos.machine.hand.client import HandLost
 from chaos.machine.job.protocol import Job, PlatformError
 from chaos.machine.linux.process import ProcessIdentity
+from chaos.machine.remote.client import HelperLost
 from chaos.run.inject.injection import Injection
 from tests.unit.run.fakes import FakeConnection, FakeJob, at_barrier, identity, planned
 
@@ -192,14 +192,14 @@ def test_a_rank_that_dies_under_it_is_a_fact_and_no_failure_of_the_harness(
     assert names(tmp_path)[-1] == "fault.healed"
 
 
-def test_a_hand_that_is_lost_under_it_ends_the_run(start: Under, clock: Clock) -> None:
+def test_a_helper_that_is_lost_under_it_ends_the_run(start: Under, clock: Clock) -> None:
     class Lost(Halt):
         def ended(self, job: Job, victim: Victim) -> bool:
-            raise HandLost("node 1")
+            raise HelperLost("node 1")
 
     injection = start(Lost([FakeConnection(), FakeConnection()]))
     clock.sleep(2.1)
-    with pytest.raises(HandLost):
+    with pytest.raises(HelperLost):
         injection.inject_due(FakeJob(), RANKS)
 
 
@@ -233,7 +233,7 @@ class Shown(Halt, StillShown):
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         self.said.append(f"still {victim.rank}")
         if self.lost:
-            raise HandLost("node 1")
+            raise HelperLost("node 1")
         if victim.rank in self.vanished:
             raise FaultMissed(f"nothing is left at rank {victim.rank}")
         return {"halted": True}
@@ -299,7 +299,7 @@ def test_a_condition_that_is_seen_after_its_steps_were_undone_is_not_healed(star
     assert injection.lasting.healed == set()
 
 
-@pytest.mark.parametrize("error", [FaultMissed("rank 0 has ended"), HandLost("node 1")])
+@pytest.mark.parametrize("error", [FaultMissed("rank 0 has ended"), HelperLost("node 1")])
 def test_a_condition_that_nobody_can_see_any_more_is_healed_by_its_steps(
     start: Under, tmp_path: Path, error: Exception
 ) -> None:
@@ -329,7 +329,7 @@ def test_a_condition_without_an_end_is_looked_at_with_the_launch(start: Under, t
     assert "fault.unseen" in names(tmp_path)
 
 
-def test_a_hand_that_is_lost_then_keeps_no_condition_from_being_ended(start: Under, tmp_path: Path) -> None:
+def test_a_helper_that_is_lost_then_keeps_no_condition_from_being_ended(start: Under, tmp_path: Path) -> None:
     kind = Condition([FakeConnection(), FakeConnection()])
     kind.lost = True
     start(kind).lasting.end_all(FakeJob())

@@ -10,25 +10,25 @@ from chaos.base.clock import Clock, boot_id
 from chaos.history.host_clock import Offset
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
-from chaos.machine.hand.client import HandLost
+from chaos.machine.remote.client import HelperLost
 from chaos.run.launch.node_clocks import EVERY_SECONDS, NodeClocks
 
 
 class Node:
-    """A node whose hand tells its clock as long as it is there."""
+    """A node whose remote helper tells its clock as long as it is there."""
 
     known = "running"
 
     def __init__(self, number: int, boot: str) -> None:
         self.number, self.address = number, "192.0.2.1"
-        self.hand = SimpleNamespace(
+        self.helper = SimpleNamespace(
             lost=None, introduction=SimpleNamespace(host=f"h{number}", boot=boot), clock_offset=self._offset
         )
         self.broken = False
 
     def _offset(self, clock: Clock) -> Offset:
         if self.broken:
-            raise HandLost("it does not answer")
+            raise HelperLost("it does not answer")
         return Offset(clock.mono(), 5, 1)
 
 
@@ -46,7 +46,7 @@ def test_clocks_of_other_boots_are_measured_every_few_seconds(tmp_path: Path, cl
         clocks.look()
         clocks.look()
         assert measured(tmp_path) == [1, 2, 3]
-        nodes[1].hand.lost, nodes[2].broken, nodes[3].known = "gone", True, "frozen"
+        nodes[1].helper.lost, nodes[2].broken, nodes[3].known = "gone", True, "frozen"
         clock.sleep(EVERY_SECONDS)
         clocks.look()
         assert measured(tmp_path) == [1, 2, 3]

@@ -1,4 +1,4 @@
-"""The hand as one file that any Python from 3.9 on can run: ``python hand.pyz``."""
+"""The remote helper as one file that any Python from 3.9 on can run: ``python remote_helper.pyz``."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ MODULES = (
     "agent/unproven.py",
     "base/clock.py",
     "base/walking.py",
-    "machine/hand/connecting.py",
-    "machine/hand/listening.py",
-    "machine/hand/network.py",
-    "machine/hand/packages.py",
-    "machine/hand/program.py",
-    "machine/hand/processes_in_directory.py",
-    "machine/hand/tools.py",
-    "machine/hand/wire.py",
+    "machine/remote/connecting.py",
+    "machine/remote/listening.py",
+    "machine/remote/network.py",
+    "machine/remote/packages.py",
+    "machine/remote/program.py",
+    "machine/remote/processes_in_directory.py",
+    "machine/remote/tools.py",
+    "machine/remote/wire.py",
     "machine/job/ending.py",
     "machine/job/local.py",
     "machine/job/processes.py",
@@ -41,12 +41,15 @@ MODULES = (
     "machine/linux/process.py",
     "machine/linux/procfs.py",
 )
-"""Files of the package ``chaos`` that the hand consists of: standard library only, Python 3.9."""
+"""Files of the package ``chaos`` that the remote helper consists of: standard library only, Python 3.9."""
 
-BUNDLE = "hand.pyz"
+BUNDLE = "remote_helper.pyz"
 """Name of the file in a run's private directory."""
 
-_MAIN = "from chaos.machine.hand.program import main\n\nmain()\n"
+EARLIER_BUNDLE = "hand.pyz"
+"""Its name in the directories of runs that an earlier release has made."""
+
+_MAIN = "from chaos.machine.remote.program import main\n\nmain()\n"
 _BEGINNING_OF_TIME = (1980, 1, 1, 0, 0, 0)
 
 
@@ -71,23 +74,29 @@ def write_bundle(private: Path) -> Path:
     return path
 
 
+def bundle_in(private: Path) -> Path:
+    """The bundle in a run's private directory, also of a run that an earlier release has made."""
+    path, earlier = private / BUNDLE, private / EARLIER_BUNDLE
+    return earlier if earlier.exists() and not path.exists() else path
+
+
 _LOADER = (
     "import os,runpy,sys\n"
     "n=int(sys.argv[1]);d=b''\n"
     "while len(d)<n:\n"
     " c=os.read(0,n-len(d))\n"
-    " if not c: sys.exit('the hand came in half')\n"
+    " if not c: sys.exit('the remote helper came in half')\n"
     " d+=c\n"
-    "f=os.memfd_create('hand.pyz')\n"
+    "f=os.memfd_create('remote_helper.pyz')\n"
     "while d: d=d[os.write(f,d):]\n"
     "runpy.run_path('/proc/self/fd/%d'%f,run_name='__main__')\n"
 )
-"""Takes the hand from its input and becomes it: nothing has to be in the image but Python.
+"""Takes the remote helper from its input and becomes it: nothing has to be in the image but Python.
 
 It is kept in memory that no name leads to, so that nothing is left of it on its node, however it ends.
 """
 
 
-def hand_argv(python: str) -> tuple[str, ...]:
-    """The command line of a hand that is sent to it afterwards."""
+def helper_argv(python: str) -> tuple[str, ...]:
+    """The command line of a remote helper that is sent to it afterwards."""
     return (python, "-I", "-c", _LOADER, str(len(bundle())))

@@ -1,7 +1,7 @@
-"""What the hand does to the network of its node: rules between the addresses of its run, and what shows of them.
+"""What the helper does to the network of its node: rules between the addresses of its run, and what shows of them.
 
-A rule concerns what comes in for this node's own address from one other, and nothing else. Rules that a hand has laid
-go with it, however its harness ends; only a hand that was killed leaves some, for another one to lift.
+A rule concerns what comes in for this node's own address from one other, and nothing else. Rules that a remote helper
+has laid go with it, however its harness ends; only a helper that was killed leaves some, for another one to lift.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from chaos.machine.hand.connecting import ConnectionRequests
 from chaos.machine.linux.net.connected import connections
 from chaos.machine.linux.net.connections import refusal
 from chaos.machine.linux.net.ifb_delay import device_of, devices, held, hold, release, too_old
 from chaos.machine.linux.net.netfilter import DEVICE, IPV4, Counted, Rule, add, listed, make, remove, tables, turn_over
 from chaos.machine.linux.net.ports import Ports
+from chaos.machine.remote.connecting import ConnectionRequests
 
 _NAME = 12
 """Characters of a fault's mark in the name of its table."""
@@ -29,7 +29,7 @@ _CHECK = "check"
 
 
 class NetworkRequests(ConnectionRequests):
-    """The part of the hand that is about the network; arguments and results are JSON."""
+    """The part of the remote helper that is about the network; arguments and results are JSON."""
 
     def __init__(self, run: str) -> None:
         super().__init__(run)
@@ -99,7 +99,7 @@ class NetworkRequests(ConnectionRequests):
     def lift(self, fault: str | None) -> int:
         """Take away the rules of a fault, and nobody else's; without a fault those of the whole run. How many."""
         lifted = sum(self._lift(table) for table in self._all(fault))
-        # A hand that was killed between the two may have left a device to which nothing is turned over.
+        # A remote helper that was killed between the two may have left a device to which nothing is turned over.
         names = self.devices() if fault is None else [self._device(self._table(fault))]
         for name in names:
             release(name)
@@ -116,7 +116,7 @@ class NetworkRequests(ConnectionRequests):
         return connections("self", others, port, own=own)
 
     def close(self) -> None:
-        """Lift what this hand has laid."""
+        """Lift what this helper has laid."""
         for table in sorted(self._laid):
             with contextlib.suppress(OSError):
                 self._lift(table)

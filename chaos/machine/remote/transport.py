@@ -1,4 +1,4 @@
-"""How bytes get to a hand and back: whatever starts it on its node gives a transport."""
+"""How bytes get to a remote helper and back: whatever starts it on its node gives a transport."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ OWN_GROUP: dict[str, Any] = {"process_group": 0} if sys.version_info >= (3, 11) 
 
 
 class Transport(Protocol):
-    """A stream of bytes to a hand and back. ``write`` and ``close`` may be called from several threads."""
+    """A stream of bytes to a remote helper and back. ``write`` and ``close`` may be called from several threads."""
 
     def write(self, data: bytes) -> None:
-        """Write all of it. Raises OSError when the hand is gone."""
+        """Write all of it. Raises OSError when the remote helper is gone."""
 
     def read(self) -> bytes:
         """The next bytes; empty when there will be none any more. Raises OSError."""
 
     def close(self) -> None:
-        """End the hand's input, by which it ends, and let go of it. May be called twice."""
+        """End the remote helper's input, by which it ends, and let go of it. May be called twice."""
 
     def ended(self) -> str:
         """What ended the stream, in words for a person; asked only after :meth:`read` has returned nothing."""
 
 
 class SubprocessTransport:
-    """A hand that is a child of this process, or of a program that reaches another node (``ssh``, ``nsenter``)."""
+    """A helper that is a child of this process, or of a program that reaches another node (``ssh``, ``nsenter``)."""
 
     def __init__(self, argv: Sequence[str], environment: Mapping[str, str]) -> None:
         """Start it, in a process group of its own. Raises OSError when it cannot be started."""
@@ -48,7 +48,7 @@ class SubprocessTransport:
             **OWN_GROUP,
         )
         self._words = bytearray()
-        self._listener = threading.Thread(target=self._keep_words, name="hand-words", daemon=True)
+        self._listener = threading.Thread(target=self._keep_words, name="helper-words", daemon=True)
         self._listener.start()
         self._lock = threading.Lock()
 
@@ -64,7 +64,7 @@ class SubprocessTransport:
             while data:
                 data = data[self._process.stdin.write(data) or 0 :]
         except ValueError as error:  # closed meanwhile
-            raise BrokenPipeError("the hand's input was closed") from error
+            raise BrokenPipeError("the remote helper's input was closed") from error
 
     def read(self) -> bytes:
         """The next bytes."""
@@ -75,7 +75,7 @@ class SubprocessTransport:
             return b""
 
     def close(self) -> None:
-        """End its input, and the hand where it does not end by that."""
+        """End its input, and the remote helper where it does not end by that."""
         with self._lock:
             assert self._process.stdin is not None
             with contextlib.suppress(OSError):

@@ -1,7 +1,7 @@
 """On a node: the Unix socket that the agents of that node call, and what they say, handed on to the harness.
 
-The hand judges nothing: it tells which process and user the kernel says is calling, and the harness decides. It listens
-in a private directory of the node only, never on a network.
+The remote helper judges nothing: it tells which process and user the kernel says is calling, and the harness decides.
+It listens in a private directory of the node only, never on a network.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The harness's side of what a hand does with the vendor's tools: its node as the machine that a rank runs on."""
+"""The harness's side of what a helper does with the vendor's tools: its node as the machine that a rank runs on."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from chaos.machine.hand.replies import Asking, by_name, each, fields, optional, text, whole
 from chaos.machine.linux.commands import SECONDS, CommandError, Done, NoSuchTool
 from chaos.machine.linux.process import ProcessIdentity
+from chaos.machine.remote.replies import Asking, by_name, each, fields, optional, text, whole
 
 _MORE_SECONDS = 15.0
 """For the way there and back, and for a tool that the kernel does not let end at once."""
 
 
 class ToolCalls(Asking):
-    """Typed calls. Every one raises HandLost when the hand has ended, and PlatformError for what it refuses."""
+    """Typed calls. Every one raises HelperLost when the helper has ended, and PlatformError for what it refuses."""
 
     def tool(self, argv: tuple[str, ...], answer: str = "") -> Done:
         """Run a tool of the vendor there, after one that was begun before has ended.
@@ -40,14 +40,14 @@ class ToolCalls(Asking):
 
 @dataclass(frozen=True)
 class NodeMachine:
-    """The machine that a hand is on."""
+    """The machine that a remote helper is on."""
 
-    hand: ToolCalls
+    helper: ToolCalls
 
     def commands(self, *argv: str, answer: str = "") -> Done:
         """Run a tool of the vendor there."""
-        return self.hand.tool(argv, answer)
+        return self.helper.tool(argv, answer)
 
     def variables(self, identity: ProcessIdentity) -> Mapping[str, str] | None:
         """Those that name the device of a process."""
-        return self.hand.device_variables(identity)
+        return self.helper.device_variables(identity)

@@ -1,4 +1,4 @@
-"""A hand acts for the harness on its node, on processes and files of its run only, and its end is known by name."""
+"""A helper acts for the harness on its node, on processes and files of its run only, and its end is known by name."""
 
 from __future__ import annotations
 
@@ -20,9 +20,6 @@ import pytest
 import chaos
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
-from chaos.machine.hand.bundle import MODULES, bundle
-from chaos.machine.hand.client import HandClient, HandLost
-from chaos.machine.hand.wire import NotTheProtocol, messages
 from chaos.machine.job.processes import find_run_processes
 from chaos.machine.job.protocol import PlatformError
 from chaos.machine.linux.children import ExitStatus
@@ -36,9 +33,12 @@ from chaos.machine.linux.process import (
     state,
 )
 from chaos.machine.linux.procfs import PROC, read_text
+from chaos.machine.remote.bundle import MODULES, bundle, bundle_in, write_bundle
+from chaos.machine.remote.client import HelperClient, HelperLost
+from chaos.machine.remote.wire import NotTheProtocol, messages
 from chaos.run.launch.channel import Channel, Hello, Message, Stranger
 from tests.unit.conftest import MakeDeep, Start
-from tests.unit.machine.conftest import Found, Spec, StartHand
+from tests.unit.machine.conftest import Found, Spec, StartHelper
 
 SECRET = "s" * 64
 
@@ -48,8 +48,8 @@ def here(identity: ProcessIdentity) -> ProcessIdentity:
     return replace(identity, node=None)
 
 
-def ended(hand: HandClient, identity: ProcessIdentity) -> ExitStatus:
-    return wait_for("exit", lambda: hand.exit_status("train", identity), seconds=60)
+def ended(helper: HelperClient, identity: ProcessIdentity) -> ExitStatus:
+    return wait_for("exit", lambda: helper.exit_status("train", identity), seconds=60)
 
 
 def test_the_bundle_needs_nothing_but_the_standard_library_of_python_3_9() -> None:
@@ -67,120 +67,127 @@ def test_the_bundle_needs_nothing_but_the_standard_library_of_python_3_9() -> No
     assert bundle() == bundle()
 
 
-def test_it_starts_a_launcher_and_tells_how_its_ranks_ended(start_hand: StartHand, spec: Spec) -> None:
-    hand = start_hand(3)
-    launcher = hand.start(spec("MS_ROLE=MS_WORKER MS_NODE_ID=7 setsid sleep 1000 & exit 4"))
+def test_a_run_of_an_earlier_release_has_the_bundle_under_its_earlier_name(tmp_path: Path) -> None:
+    assert bundle_in(tmp_path) == tmp_path / "remote_helper.pyz"
+    (tmp_path / "hand.pyz").touch()
+    assert bundle_in(tmp_path) == tmp_path / "hand.pyz"
+    assert bundle_in(tmp_path) != write_bundle(tmp_path) == bundle_in(tmp_path)
+
+
+def test_it_starts_a_launcher_and_tells_how_its_ranks_ended(start_helper: StartHelper, spec: Spec) -> None:
+    helper = start_helper(3)
+    launcher = helper.start(spec("MS_ROLE=MS_WORKER MS_NODE_ID=7 setsid sleep 1000 & exit 4"))
     assert launcher.node == 3
-    assert ended(hand, launcher) == ExitStatus(code=4)
-    (rank,) = wait_for("rank", lambda: [p for p in hand.processes("train") if p.rank == 7], seconds=60)
+    assert ended(helper, launcher) == ExitStatus(code=4)
+    (rank,) = wait_for("rank", lambda: [p for p in helper.processes("train") if p.rank == 7], seconds=60)
     assert rank.identity.node == 3
-    assert hand.state(rank.identity) == "alive"
-    assert hand.exit_status("train", rank.identity) is None
-    hand.signal("train", rank.identity, signal.SIGKILL)
-    assert ended(hand, rank.identity) == ExitStatus(signal=9)
+    assert helper.state(rank.identity) == "alive"
+    assert helper.exit_status("train", rank.identity) is None
+    helper.signal("train", rank.identity, signal.SIGKILL)
+    assert ended(helper, rank.identity) == ExitStatus(signal=9)
 
 
 def test_the_launcher_has_its_nodes_own_environment_and_over_it_what_the_run_sets(
-    start_hand: StartHand, spec: Spec, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    start_helper: StartHelper, spec: Spec, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     own = {"HOME": "/node", "LD_LIBRARY_PATH": "/node/lib", "PYTHONPATH": "/node/py", "PATH": os.environ["PATH"]}
-    hand = start_hand(own={**own, "MS_ENABLE_TFT": "{TTP:1}", "MS_ROLE": "MS_WORKER", "SAME": "node"})
+    helper = start_helper(own={**own, "MS_ENABLE_TFT": "{TTP:1}", "MS_ROLE": "MS_WORKER", "SAME": "node"})
     monkeypatch.setenv("HOME", "/harness")
     monkeypatch.setenv("TOKEN", "hunter2")
     monkeypatch.setenv("SAME", "run")
     launch = spec(f"env -0 > {tmp_path}/env")
     launch = replace(launch, environment={"SAME": "run"}, before={"PATH": "/first", "PYTHONPATH": "/sdk"})
-    launcher = hand.start(launch)
-    assert ended(hand, launcher) == ExitStatus(code=0)
+    launcher = helper.start(launch)
+    assert ended(helper, launcher) == ExitStatus(code=0)
     found = dict(line.split("=", 1) for line in (tmp_path / "env").read_text().split("\0") if line)
     assert (found["HOME"], found["LD_LIBRARY_PATH"], found["SAME"]) == ("/node", "/node/lib", "run")
     assert (found["PATH"], found["PYTHONPATH"]) == (f"/first:{own['PATH']}", "/sdk:/node/py")
     assert not {"TOKEN", "MS_ENABLE_TFT", "MS_ROLE"} & found.keys()
 
 
-def test_it_tells_what_is_left_of_its_run(start_hand: StartHand, spec: Spec, tmp_path: Path) -> None:
-    hand = start_hand()
-    assert hand.leftovers([str(tmp_path)]) == {"processes": [], "mounts": []}
-    launcher = hand.start(spec("exec sleep 1000"))
+def test_it_tells_what_is_left_of_its_run(start_helper: StartHelper, spec: Spec, tmp_path: Path) -> None:
+    helper = start_helper()
+    assert helper.leftovers([str(tmp_path)]) == {"processes": [], "mounts": []}
+    launcher = helper.start(spec("exec sleep 1000"))
     wait_for("sleep", lambda: "sleep" in (read_text(launcher.pid, "comm", PROC) or ""), seconds=60)
-    assert hand.leftovers([str(tmp_path)])["processes"] == [f"{launcher.pid} (sleep 1000)"]
+    assert helper.leftovers([str(tmp_path)])["processes"] == [f"{launcher.pid} (sleep 1000)"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
-def test_it_tells_mounts_that_have_come_below_its_runs_directories(start_hand: StartHand, tmp_path: Path) -> None:
+def test_it_tells_mounts_that_have_come_below_its_runs_directories(start_helper: StartHelper, tmp_path: Path) -> None:
     before, after = (tmp_path / name for name in ("be fore", "af ter"))
     for one in (before, after):
         one.mkdir()
     try:
         subprocess.run(["mount", "-t", "tmpfs", "tmpfs", before], check=True)
-        hand = start_hand()
+        helper = start_helper()
         subprocess.run(["mount", "-t", "tmpfs", "tmpfs", after], check=True)
-        assert hand.leftovers([str(tmp_path)])["mounts"] == [str(after)]
-        assert hand.leftovers([str(tmp_path / "af")])["mounts"] == []
+        assert helper.leftovers([str(tmp_path)])["mounts"] == [str(after)]
+        assert helper.leftovers([str(tmp_path / "af")])["mounts"] == []
     finally:
         for one in (before, after):
             subprocess.run(["umount", one], check=False)
 
 
-def test_nobody_looks_for_a_nodes_process_among_those_of_this_host(start_hand: StartHand, spec: Spec) -> None:
-    launcher = start_hand().start(spec("sleep 1000"))
+def test_nobody_looks_for_a_nodes_process_among_those_of_this_host(start_helper: StartHelper, spec: Spec) -> None:
+    launcher = start_helper().start(spec("sleep 1000"))
     for act in (state, alive, lambda one: send_signal(one, signal.SIGTERM)):
         with pytest.raises(ElsewhereProcess):
             act(launcher)
     assert alive(here(launcher))
 
 
-def test_a_pid_that_is_used_again_is_never_hit(start_hand: StartHand, spec: Spec) -> None:
-    hand = start_hand()
-    launcher = hand.start(spec("sleep 1000"))
+def test_a_pid_that_is_used_again_is_never_hit(start_helper: StartHelper, spec: Spec) -> None:
+    helper = start_helper()
+    launcher = helper.start(spec("sleep 1000"))
     other = replace(launcher, start_time=launcher.start_time + 1)
     with pytest.raises(PlatformError, match="is not of the job"):
-        hand.signal("train", other, signal.SIGKILL)
+        helper.signal("train", other, signal.SIGKILL)
     with pytest.raises(WrongProcess):
         send_signal(here(other), signal.SIGKILL)
-    hand.resume(other)
-    assert hand.state(other) == "gone"
-    assert hand.state(launcher) == "alive"
+    helper.resume(other)
+    assert helper.state(other) == "gone"
+    assert helper.state(launcher) == "alive"
 
 
-def test_a_process_of_nobodys_run_is_not_signalled(start_hand: StartHand, spec: Spec) -> None:
-    hand = start_hand()
-    hand.start(spec("sleep 1000"))
+def test_a_process_of_nobodys_run_is_not_signalled(start_helper: StartHelper, spec: Spec) -> None:
+    helper = start_helper()
+    helper.start(spec("sleep 1000"))
     stranger = replace(identify(os.getppid()), node=0)
     with pytest.raises(PlatformError, match="is not of the job"):
-        hand.signal("train", stranger, signal.SIGCONT)
+        helper.signal("train", stranger, signal.SIGCONT)
     with pytest.raises(PlatformError, match="does not carry this run's CHAOS_RUN"):
-        hand.resume(stranger)
+        helper.resume(stranger)
 
 
-def test_a_killed_hand_is_named_and_another_one_ends_what_it_has_left(
-    start_hand: StartHand, spec: Spec, found: Found, token: str
+def test_a_killed_helper_is_named_and_another_one_ends_what_it_has_left(
+    start_helper: StartHelper, spec: Spec, found: Found, token: str
 ) -> None:
-    hand = start_hand(1)
-    launcher = hand.start(spec("sleep 1000 & wait"))
+    helper = start_helper(1)
+    launcher = helper.start(spec("sleep 1000 & wait"))
     found(2)
-    os.kill(hand.introduction.pid, signal.SIGKILL)
-    with pytest.raises(HandLost, match=r"node 1: its hand was lost: .*SIGKILL"):
-        wait_for("loss", lambda: hand.processes("train") and False, seconds=60)
+    os.kill(helper.introduction.pid, signal.SIGKILL)
+    with pytest.raises(HelperLost, match=r"node 1: its remote helper was lost: .*SIGKILL"):
+        wait_for("loss", lambda: helper.processes("train") and False, seconds=60)
     assert alive(here(launcher))
-    assert len(start_hand(1).end_run().ended) == 2
+    assert len(start_helper(1).end_run().ended) == 2
     assert find_run_processes(token) == []
 
 
 def test_what_has_its_place_in_a_directory_is_told_without_any_identity(
-    start_hand: StartHand, start: Start, tmp_path: Path
+    start_helper: StartHelper, start: Start, tmp_path: Path
 ) -> None:
     place, other = tmp_path / "place", tmp_path / "place-2"
     (place / "job").mkdir(parents=True)
     other.mkdir()
-    hand = start_hand()
-    assert hand.standing(str(place)) == []
+    helper = start_helper()
+    assert helper.standing(str(place)) == []
     works = start("sh", "-c", f"cd {place}/job; exec sleep 1001")
     writes = start("sh", "-c", f"exec sleep 1002 > {place}/log")
     start("sh", "-c", f"cd {other}; exec sleep 1003 > {other}/log")
 
     def told() -> list[str]:
-        return sorted(one for one in hand.standing(str(place)) if "sleep 100" in one and "sh -c" not in one)
+        return sorted(one for one in helper.standing(str(place)) if "sleep 100" in one and "sh -c" not in one)
 
     assert wait_for("both", lambda: len(told()) == 2 and told(), seconds=60) == sorted(
         [
@@ -192,72 +199,74 @@ def test_what_has_its_place_in_a_directory_is_told_without_any_identity(
     assert len(told()) == 2
 
 
-def test_the_end_of_the_harness_harms_no_job(start_hand: StartHand, spec: Spec, found: Found) -> None:
-    hand = start_hand()
-    hand.start(spec("exec sleep 1000"))
+def test_the_end_of_the_harness_harms_no_job(start_helper: StartHelper, spec: Spec, found: Found) -> None:
+    helper = start_helper()
+    helper.start(spec("exec sleep 1000"))
     found(1)
-    hand.close()
+    helper.close()
     (left,) = found(1)
-    assert start_hand().find()[0].identity == replace(left.identity, node=0)
+    assert start_helper().find()[0].identity == replace(left.identity, node=0)
 
 
-def test_a_stopped_process_is_continued_by_another_hand(start_hand: StartHand, spec: Spec) -> None:
-    hand = start_hand()
-    launcher = hand.start(spec("exec sleep 1000"))
-    hand.signal("train", launcher, signal.SIGSTOP)
-    wait_for("stop", lambda: hand.state(launcher) == "stopped", seconds=60)
-    hand.close()
-    other = start_hand()
+def test_a_stopped_process_is_continued_by_another_helper(start_helper: StartHelper, spec: Spec) -> None:
+    helper = start_helper()
+    launcher = helper.start(spec("exec sleep 1000"))
+    helper.signal("train", launcher, signal.SIGSTOP)
+    wait_for("stop", lambda: helper.state(launcher) == "stopped", seconds=60)
+    helper.close()
+    other = start_helper()
     other.resume(launcher)
     assert wait_for("go on", lambda: other.state(launcher) == "alive", seconds=60)
 
 
-def test_its_clock_is_this_hosts_within_the_error_that_is_told(start_hand: StartHand) -> None:
-    offset = start_hand().clock_offset(SYSTEM_CLOCK)
+def test_its_clock_is_this_hosts_within_the_error_that_is_told(start_helper: StartHelper) -> None:
+    offset = start_helper().clock_offset(SYSTEM_CLOCK)
     assert 0 < offset.error < 1_000_000_000
     assert abs(offset.offset) <= offset.error
 
 
-def test_only_files_below_the_runs_directories_are_read(start_hand: StartHand, tmp_path: Path) -> None:
-    hand, run = start_hand(), tmp_path / "run"
+def test_only_files_below_the_runs_directories_are_read(start_helper: StartHelper, tmp_path: Path) -> None:
+    helper, run = start_helper(), tmp_path / "run"
     run.mkdir()
     (run / "log").write_bytes(b"0123456789")
     (run / "link").symlink_to("/etc/passwd")
     with pytest.raises(PlatformError, match="is not below a directory of this run"):
-        hand.read(str(run / "log"))
-    hand.open_roots([str(run)])
-    assert hand.read(str(run / "log"), 4, 3) == b"456"
-    assert [(path, size) for path, (size, _) in hand.files(str(run)).items()] == [(str(run / "log"), 10)]
-    for path in (run / "link", run / ".." / "hand.pyz"):
+        helper.read(str(run / "log"))
+    helper.open_roots([str(run)])
+    assert helper.read(str(run / "log"), 4, 3) == b"456"
+    assert [(path, size) for path, (size, _) in helper.files(str(run)).items()] == [(str(run / "log"), 10)]
+    for path in (run / "link", run / ".." / "remote_helper.pyz"):
         with pytest.raises(PlatformError):
-            hand.read(str(path))
+            helper.read(str(path))
 
 
-def test_a_private_directory_of_another_run_is_left_alone(start_hand: StartHand, tmp_path: Path, token: str) -> None:
-    hand = start_hand()
+def test_a_private_directory_of_another_run_is_left_alone(
+    start_helper: StartHelper, tmp_path: Path, token: str
+) -> None:
+    helper = start_helper()
     own, other = tmp_path / "own", tmp_path / "other"
-    hand.place(str(own), {"secret": "x"})
-    hand.place(str(own), {"secret": "y"})
+    helper.place(str(own), {"secret": "x"})
+    helper.place(str(own), {"secret": "y"})
     assert (own / "secret").read_text() == "y"
     assert (own / "secret").stat().st_mode & 0o777 == 0o600
     other.mkdir()
     (other / ".chaos-run").write_text("another run")
-    for act in (lambda: hand.place(str(other), {"secret": "x"}), lambda: hand.remove(str(other))):
+    for act in (lambda: helper.place(str(other), {"secret": "x"}), lambda: helper.remove(str(other))):
         with pytest.raises(PlatformError, match="was not made by this run"):
             act()
     assert sorted(path.name for path in other.iterdir()) == [".chaos-run"]
-    assert hand.remove(str(own))
+    assert helper.remove(str(own))
     assert not own.exists()
 
 
-def test_every_request_is_answered_also_one_that_there_is_not(start_hand: StartHand) -> None:
-    hand = start_hand()
+def test_every_request_is_answered_also_one_that_there_is_not(start_helper: StartHelper) -> None:
+    helper = start_helper()
     for request in ("no_such_request", "close", "_job", "__init__", "begin"):
         with pytest.raises(PlatformError):
-            hand._call(request, run="another")
+            helper._call(request, run="another")
     with pytest.raises(PlatformError):
-        hand._call("signal", nonsense=1)
-    assert hand.find() == []
+        helper._call("signal", nonsense=1)
+    assert helper.find() == []
 
 
 @pytest.mark.parametrize("text", [b"no JSON\n", b"[1]\n", b"[" * 100_000 + b"\n", b"x" * (9 << 20)])
@@ -282,9 +291,9 @@ def hello(token: str, **other: Any) -> bytes:
     return (json.dumps(said) + "\n").encode()
 
 
-def called(hand: HandClient, place: Path, data: bytes) -> socket.socket:
-    hand.place(str(place), {})
-    hand.listen(str(place / "agents"))
+def called(helper: HelperClient, place: Path, data: bytes) -> socket.socket:
+    helper.place(str(place), {})
+    helper.listen(str(place / "agents"))
     caller = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     caller.settimeout(60)
     caller.connect(str(place / "agents"))
@@ -297,10 +306,10 @@ def heard(channel: Channel) -> Message:
 
 
 def test_an_agents_words_come_with_its_node_and_the_word_of_the_kernel_there(
-    start_hand: StartHand, channel: Channel, tmp_path: Path, token: str
+    start_helper: StartHelper, channel: Channel, tmp_path: Path, token: str
 ) -> None:
-    hand = start_hand(5, channel)
-    with called(hand, tmp_path / "private", hello(token)) as caller:
+    helper = start_helper(5, channel)
+    with called(helper, tmp_path / "private", hello(token)) as caller:
         message = heard(channel)
         assert isinstance(message, Hello)
         assert (message.node, message.rank, message.pid) == (5, 2, os.getpid())
@@ -320,9 +329,9 @@ def test_an_agents_words_come_with_its_node_and_the_word_of_the_kernel_there(
     ],
 )
 def test_who_is_of_another_run_or_without_the_secret_is_ignored_and_told(
-    start_hand: StartHand, channel: Channel, tmp_path: Path, token: str, other: dict[str, Any], why: str
+    start_helper: StartHelper, channel: Channel, tmp_path: Path, token: str, other: dict[str, Any], why: str
 ) -> None:
-    with called(start_hand(5, channel), tmp_path / "private", hello(token, **other)) as caller:
+    with called(start_helper(5, channel), tmp_path / "private", hello(token, **other)) as caller:
         message = heard(channel)
         assert isinstance(message, Stranger)
         assert (message.node, message.pid) == (5, os.getpid())
@@ -330,22 +339,24 @@ def test_who_is_of_another_run_or_without_the_secret_is_ignored_and_told(
         assert caller.recv(1000) == b""
 
 
-def test_a_lost_hand_lets_its_agents_go(start_hand: StartHand, channel: Channel, tmp_path: Path, token: str) -> None:
-    hand = start_hand(5, channel)
-    with called(hand, tmp_path / "private", hello(token)) as caller:
+def test_a_lost_helper_lets_its_agents_go(
+    start_helper: StartHelper, channel: Channel, tmp_path: Path, token: str
+) -> None:
+    helper = start_helper(5, channel)
+    with called(helper, tmp_path / "private", hello(token)) as caller:
         message = heard(channel)
         assert isinstance(message, Hello)
-        os.kill(hand.introduction.pid, signal.SIGKILL)
+        os.kill(helper.introduction.pid, signal.SIGKILL)
         assert caller.recv(1000) == b""
         message.connection.answer({"message": "go"})
 
 
-def test_directories_too_deep_to_be_searched_are_refused_by_their_path_and_the_hand_lives(
-    start_hand: StartHand, tmp_path: Path, make_deep: MakeDeep
+def test_directories_too_deep_to_be_searched_are_refused_by_their_path_and_the_helper_lives(
+    start_helper: StartHelper, tmp_path: Path, make_deep: MakeDeep
 ) -> None:
-    hand, run = start_hand(), make_deep(tmp_path / "run")
+    helper, run = start_helper(), make_deep(tmp_path / "run")
     (run / "log").touch()
-    hand.open_roots([str(run)])
+    helper.open_roots([str(run)])
     with pytest.raises(PlatformError, match=f"{run}: has more than 256 levels of directories below"):
-        hand.files(str(run))
-    assert hand.read(str(run / "log")) == b""
+        helper.files(str(run))
+    assert helper.read(str(run / "log")) == b""

@@ -1,4 +1,4 @@
-"""What the hand does with the vendor's tools on its node: the calls that faults of a device need, and no others."""
+"""What the helper does with the vendor's tools on its node: the calls that faults of a device need, and no others."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ANSWERS = ("", "y\n")
 
 
 class ToolRequests:
-    """The part of the hand that is about devices; arguments and results are JSON."""
+    """The part of the remote helper that is about devices; arguments and results are JSON."""
 
     _run: str
 
@@ -48,7 +48,7 @@ class ToolRequests:
         return {"code": done.code, "output": done.output, "errors": done.errors}
 
     def _await_others(self) -> None:
-        """Wait for what a hand before this one has begun and did not live to see: it would act after what is undone."""
+        """Wait for calls that an earlier helper began and did not live to see: they would act after what is undone."""
         deadline = time.monotonic() + SECONDS
         while any((of or {}).get(_MARK) == self._run and stat.ppid != os.getpid() for stat, of in living()):
             if time.monotonic() > deadline:

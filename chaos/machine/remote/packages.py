@@ -1,4 +1,4 @@
-"""What the hand says of the packages that a job's ranks find on its node. None of them is imported."""
+"""What the remote helper says of the packages that a job's ranks find on its node. None of them is imported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _QUOTED = 300
 
 
 class PackageRequests:
-    """The part of the hand that is about packages; arguments and results are JSON."""
+    """The part of the remote helper that is about packages; arguments and results are JSON."""
 
     def lacking(self, python: str, needs: list[str], path: str) -> list[str]:
         """Which of these a Python has not, or has not beside it; ``path`` takes the place of PYTHONPATH where given.

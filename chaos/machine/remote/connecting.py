@@ -1,4 +1,4 @@
-"""What the hand sees of the connections of its node with others of the run, and how it resets those of the run."""
+"""What the helper sees of the connections of its node with others of the run, and how it resets those of the run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SOCKET = re.compile(r"socket:\[(\d+)\]")
 
 
 class ConnectionRequests:
-    """The part of the hand that is about connections; arguments and results are JSON."""
+    """The part of the remote helper that is about connections; arguments and results are JSON."""
 
     def __init__(self, run: str) -> None:
         self._whose = run
@@ -69,7 +69,7 @@ class ConnectionRequests:
 
 
 class _Own:
-    """The network namespace that the hand is in."""
+    """The network namespace that the remote helper is in."""
 
     def socket(self, family: int, kind: int, protocol: int = 0) -> socket.socket:
         """A socket in it."""

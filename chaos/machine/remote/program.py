@@ -2,7 +2,7 @@
 
 It is the subreaper of the launchers that it starts, so it knows how ranks ended; it signals processes of its run only,
 by process descriptors. It never listens on a network. When the harness has gone it ends; the job lives on as one whose
-harness was killed, until ``chaos heal`` starts another hand.
+harness was killed, until ``chaos heal`` starts another helper.
 """
 
 from __future__ import annotations
@@ -24,12 +24,6 @@ from typing import Any
 
 from chaos.base.clock import SYSTEM_CLOCK, boot_id
 from chaos.base.walking import entries_below, raise_too_deep
-from chaos.machine.hand.listening import Listening
-from chaos.machine.hand.network import NetworkRequests
-from chaos.machine.hand.packages import PackageRequests
-from chaos.machine.hand.processes_in_directory import standing_in
-from chaos.machine.hand.tools import ToolRequests
-from chaos.machine.hand.wire import PROTOCOL, Writer, messages
 from chaos.machine.job.ending import Ended, end_processes
 from chaos.machine.job.local import LocalJob, LocalPlatform
 from chaos.machine.job.processes import RUN_VARIABLE, find_run_processes
@@ -37,6 +31,12 @@ from chaos.machine.job.protocol import LaunchSpec
 from chaos.machine.linux.children import subreaper
 from chaos.machine.linux.process import ProcessIdentity, send_signal, state
 from chaos.machine.linux.procfs import environment, lines_of, read_signals
+from chaos.machine.remote.listening import Listening
+from chaos.machine.remote.network import NetworkRequests
+from chaos.machine.remote.packages import PackageRequests
+from chaos.machine.remote.processes_in_directory import standing_in
+from chaos.machine.remote.tools import ToolRequests
+from chaos.machine.remote.wire import PROTOCOL, Writer, messages
 
 MARKER = ".chaos-run"
 _READ = 1 << 16
@@ -47,8 +47,8 @@ class Refused(ValueError):
     """The request cannot be met; nothing was done."""
 
 
-class Hand(NetworkRequests, PackageRequests, ToolRequests):
-    """What the hand can do, by the name of the request. Arguments and results are JSON."""
+class RemoteHelper(NetworkRequests, PackageRequests, ToolRequests):
+    """What the remote helper can do, by the name of the request. Arguments and results are JSON."""
 
     def __init__(self, run: str, tell: Callable[[dict[str, Any]], None]) -> None:
         super().__init__(run)
@@ -116,7 +116,7 @@ class Hand(NetworkRequests, PackageRequests, ToolRequests):
             raise Refused(f"{path} is in no private directory of this run")
         if self._listening is None:
             with contextlib.suppress(FileNotFoundError):
-                Path(path).unlink()  # left by a hand of this node that was ended
+                Path(path).unlink()  # left by a remote helper of this node that was ended
             self._listening = Listening(path, self._tell)
 
     def answer(self, caller: int, line: str) -> None:
@@ -220,7 +220,7 @@ class Hand(NetworkRequests, PackageRequests, ToolRequests):
 
     def _job(self, attempt: str) -> LocalJob:
         if attempt not in self._jobs:
-            raise Refused(f"attempt {attempt} was not started by this hand")
+            raise Refused(f"attempt {attempt} was not started by this helper")
         return self._jobs[attempt]
 
     def _inside(self, path: str) -> Path:
@@ -245,7 +245,7 @@ def _mounts(mountinfo: Path = Path("/proc/self/mountinfo")) -> set[str]:
     return {re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), point) for point in points}
 
 
-REQUESTS = frozenset(name for name in dir(Hand) if not name.startswith("_")) - {"close"}
+REQUESTS = frozenset(name for name in dir(RemoteHelper) if not name.startswith("_")) - {"close"}
 _SLOW = frozenset({"stop", "end_run", "look", "echo", "attempt", "lacking", "tool"})
 """They may take many seconds, and others are answered meanwhile."""
 
@@ -272,7 +272,7 @@ def _network() -> str:
 def serve(read: Callable[[], bytes], write: Callable[[bytes], None]) -> None:
     """Serve one harness until it has gone. The first request names the run; a second one to another run is refused."""
     writer = Writer(write)
-    hand: Hand | None = None
+    helper: RemoteHelper | None = None
 
     def tell(message: dict[str, Any]) -> None:
         try:
@@ -294,23 +294,25 @@ def serve(read: Callable[[], bytes], write: Callable[[bytes], None]) -> None:
     try:
         for message in messages(read):
             number, name, arguments = message.get("number"), message.get("request"), message.get("arguments")
-            if name == "begin" and isinstance(arguments, dict) and arguments.get("run") and hand is None:
-                hand = Hand(str(arguments["run"]), tell)
+            if name == "begin" and isinstance(arguments, dict) and arguments.get("run") and helper is None:
+                helper = RemoteHelper(str(arguments["run"]), tell)
                 tell({"answer": number, "result": None})
-            elif hand is None or name not in REQUESTS or not isinstance(arguments, dict):
+            elif helper is None or name not in REQUESTS or not isinstance(arguments, dict):
                 tell({"answer": number, "error": "Refused", "text": f"there is no request {name!r} here, or no run"})
             elif name in _SLOW:
-                threading.Thread(target=_act, args=(hand, number, name, arguments, tell), daemon=True).start()
+                threading.Thread(target=_act, args=(helper, number, name, arguments, tell), daemon=True).start()
             else:
-                _act(hand, number, name, arguments, tell)
+                _act(helper, number, name, arguments, tell)
     finally:
-        if hand is not None:
-            hand.close()
+        if helper is not None:
+            helper.close()
 
 
-def _act(hand: Hand, number: Any, name: str, arguments: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> None:
+def _act(
+    helper: RemoteHelper, number: Any, name: str, arguments: dict[str, Any], tell: Callable[[dict[str, Any]], None]
+) -> None:
     try:
-        result = getattr(hand, name)(**arguments)
+        result = getattr(helper, name)(**arguments)
     except Exception as error:  # every request is answered, whatever it came to
         tell({"answer": number, "error": type(error).__name__, "text": str(error)})
     else:

@@ -1,4 +1,4 @@
-"""The harness's side of a hand: typed calls, each with a deadline that has a name."""
+"""The harness's side of a remote helper: typed calls, each with a deadline that has a name."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from typing import Any, Protocol
 
 from chaos.base.clock import Clock
 from chaos.history.host_clock import Offset, measure_offset
-from chaos.machine.hand import replies
-from chaos.machine.hand.network_calls import NetworkCalls
-from chaos.machine.hand.package_calls import PackageCalls
-from chaos.machine.hand.replies import Errors, each, fields, optional, text, whole, yes
-from chaos.machine.hand.tool_calls import ToolCalls
-from chaos.machine.hand.transport import Transport
-from chaos.machine.hand.wire import PROTOCOL, NotTheProtocol, Writer, messages
 from chaos.machine.job.ending import Ended
 from chaos.machine.job.processes import FoundProcess
 from chaos.machine.job.protocol import LaunchSpec, PlatformError
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.process import NoSuchProcess, ProcessIdentity, State, WrongProcess
 from chaos.machine.linux.procfs import Signals
+from chaos.machine.remote import replies
+from chaos.machine.remote.network_calls import NetworkCalls
+from chaos.machine.remote.package_calls import PackageCalls
+from chaos.machine.remote.replies import Errors, each, fields, optional, text, whole, yes
+from chaos.machine.remote.tool_calls import ToolCalls
+from chaos.machine.remote.transport import Transport
+from chaos.machine.remote.wire import PROTOCOL, NotTheProtocol, Writer, messages
 
 _log = logging.getLogger(__name__)
 
 HELLO_SECONDS = 30.0
 CALL_SECONDS = 30.0
 _ENDED = (NoSuchProcess, WrongProcess)
-"""Errors of a hand that callers tell from others, where a process is sent a signal."""
+"""Errors of a remote helper that callers tell from others, where a process is sent a signal."""
 
 _SAID = 2000
-"""Characters of a hand's words that are repeated."""
+"""Characters of a remote helper's words that are repeated."""
 
 _Mailbox = queue.SimpleQueue[dict[str, Any] | None]
-"""For one message; None says that the hand was lost."""
+"""For one message; None says that the remote helper was lost."""
 
 
-class HandLost(PlatformError):
-    """The hand on a node has ended, or does not answer: nothing is known about that node through it any more."""
+class HelperLost(PlatformError):
+    """The helper on a node has ended, or does not answer: nothing is known about that node through it any more."""
 
 
 @dataclass(frozen=True)
 class Introduction:
-    """Who a hand said it is: ``pid``, ``uid``, ``host`` and ``boot`` are those of its node.
+    """Who a remote helper said it is: ``pid``, ``uid``, ``host`` and ``boot`` are those of its node.
 
     ``network`` tells its network apart from others of the same boot; empty where it does not say.
     """
@@ -60,9 +60,9 @@ class Introduction:
 
 
 class Visitors(Protocol):
-    """Who hears the agents that call a hand's socket (:class:`chaos.run.launch.channel.Channel`)."""
+    """Who hears the agents that call a remote helper's socket (:class:`chaos.run.launch.channel.Channel`)."""
 
-    def visit(self, hand: HandClient, caller: int, pid: int, uid: int) -> Visit:
+    def visit(self, helper: HelperClient, caller: int, pid: int, uid: int) -> Visit:
         """Somebody has called. ``pid`` and ``uid`` are the word of that node's kernel."""
 
 
@@ -76,16 +76,16 @@ class Visit(Protocol):
         """It has gone."""
 
 
-class HandClient(NetworkCalls, PackageCalls, ToolCalls):
-    """A hand at the other end of ``transport``. Its methods may be called from several threads.
+class HelperClient(NetworkCalls, PackageCalls, ToolCalls):
+    """A remote helper at the other end of ``transport``. Its methods may be called from several threads.
 
-    Every method raises HandLost when the hand has ended, does not answer in time, or says what no hand says, and
-    PlatformError for what it refuses, or answers in another shape than asked for. Other errors come only from the
-    methods that name them.
+    Every method raises HelperLost when the remote helper has ended, does not answer in time, or says what no helper
+    says, and PlatformError for what it refuses, or answers in another shape than asked for. Other errors come only from
+    the methods that name them.
     """
 
     def __init__(self, transport: Transport, node: int, run: str, visitors: Visitors | None = None) -> None:
-        """Wait for its hello, and tell it the run. Raises HandLost, with ``transport`` closed."""
+        """Wait for its hello, and tell it the run. Raises HelperLost, with ``transport`` closed."""
         self.node = node
         self._transport = transport
         self._writer = Writer(transport.write)
@@ -99,7 +99,7 @@ class HandClient(NetworkCalls, PackageCalls, ToolCalls):
         self._lock = threading.Lock()
         self._closing = False
         self.lost: str | None = None
-        self._reader = threading.Thread(target=self._read, name=f"hand-{node}", daemon=True)
+        self._reader = threading.Thread(target=self._read, name=f"helper-{node}", daemon=True)
         self._reader.start()
         try:
             self.introduction = self._introduced()
@@ -110,7 +110,7 @@ class HandClient(NetworkCalls, PackageCalls, ToolCalls):
             raise
 
     def __repr__(self) -> str:
-        return f"hand on node {self.node}"
+        return f"remote helper on node {self.node}"
 
     # The run's places on the node.
 
@@ -137,15 +137,15 @@ class HandClient(NetworkCalls, PackageCalls, ToolCalls):
     # Agents.
 
     def listen(self, path: str) -> None:
-        """Let the hand listen for that node's agents on a Unix socket in a private directory of the run."""
+        """Let the remote helper listen for that node's agents on a Unix socket in a private directory of the run."""
         self._call("listen", path=path)
 
     def answer(self, caller: int, line: str) -> None:
-        """Answer an agent; does nothing when the hand has gone."""
+        """Answer an agent; does nothing when the remote helper has gone."""
         self._post("answer", caller=caller, line=line)
 
     def hang_up(self, caller: int) -> None:
-        """End an agent's connection; does nothing when the hand has gone."""
+        """End an agent's connection; does nothing when the remote helper has gone."""
         self._post("hang_up", caller=caller)
 
     # Jobs.
@@ -205,7 +205,7 @@ class HandClient(NetworkCalls, PackageCalls, ToolCalls):
 
     def leftovers(self, directories: Sequence[str]) -> dict[str, list[str]]:
         """What is left of the run on that node, in words: ``processes``, and ``mounts`` below these directories that
-        were not there when the hand began."""
+        were not there when the remote helper began."""
         return self._ask(replies.left_over, "leftovers", directories=list(directories))
 
     def standing(self, place: str) -> list[str]:
@@ -219,7 +219,7 @@ class HandClient(NetworkCalls, PackageCalls, ToolCalls):
         return measure_offset(lambda: self._ask(lambda told: whole(fields(told)["mono"]), "clock"), clock)
 
     def close(self) -> None:
-        """Let the hand end. What it has started goes on."""
+        """Let the remote helper end. What it has started goes on."""
         self._closing = True
         self._transport.close()
         if threading.current_thread() is not self._reader:
@@ -231,40 +231,42 @@ class HandClient(NetworkCalls, PackageCalls, ToolCalls):
         try:
             hello = self._hello.get(timeout=HELLO_SECONDS)
         except queue.Empty:
-            raise HandLost(f"node {self.node}: deadline 'hand' of {HELLO_SECONDS:g} s: its hand says nothing") from None
+            raise HelperLost(
+                f"node {self.node}: deadline 'remote helper' of {HELLO_SECONDS:g} s: its remote helper says nothing"
+            ) from None
         if hello is None:
-            raise HandLost(f"node {self.node}: its hand could not be started: {self.lost}")
+            raise HelperLost(f"node {self.node}: its remote helper could not be started: {self.lost}")
         if hello["hello"] is True or hello["hello"] != PROTOCOL:
-            raise HandLost(f"node {self.node}: its hand speaks protocol {hello['hello']!r}, not {PROTOCOL}")
+            raise HelperLost(f"node {self.node}: its remote helper speaks protocol {hello['hello']!r}, not {PROTOCOL}")
         try:
             pid, uid = whole(hello["pid"]), whole(hello["uid"])
             words = (text(hello["host"]), text(hello["boot"]), text(hello["python"]), text(hello.get("network", "")))
             return Introduction(pid, uid, *words)
         except (KeyError, TypeError, ValueError) as error:
-            raise HandLost(f"node {self.node}: its hand did not introduce itself: {error}") from error
+            raise HelperLost(f"node {self.node}: its remote helper did not introduce itself: {error}") from error
 
     def _call(self, request: str, /, *, seconds: float = CALL_SECONDS, raises: Errors = (), **arguments: Any) -> Any:
         number = next(self._numbers)
         mailbox: _Mailbox = queue.SimpleQueue()
         with self._lock:
             if self.lost is not None:
-                raise HandLost(f"node {self.node}: its hand was lost: {self.lost}")
+                raise HelperLost(f"node {self.node}: its remote helper was lost: {self.lost}")
             self._waiting[number] = mailbox
         try:
             self._send({"number": number, "request": request, "arguments": arguments})
             answer = mailbox.get(timeout=seconds)
         except queue.Empty:
-            raise HandLost(
-                f"node {self.node}: deadline 'hand {request}' of {seconds:g} s: its hand does not answer"
+            raise HelperLost(
+                f"node {self.node}: deadline 'remote helper {request}' of {seconds:g} s: it does not answer"
             ) from None
         finally:
             with self._lock:
                 self._waiting.pop(number, None)
         if answer is None:
-            raise HandLost(f"node {self.node}: its hand was lost: {self.lost}")
+            raise HelperLost(f"node {self.node}: its remote helper was lost: {self.lost}")
         if "error" in answer:
             said = answer.get("text")
-            told = said[:_SAID] if isinstance(said, str) else "its hand does not say why it refuses that"
+            told = said[:_SAID] if isinstance(said, str) else "its remote helper does not say why it refuses that"
             kind = next((one for one in raises if one.__name__ == answer["error"]), PlatformError)
             raise kind(f"node {self.node}: {request}: {told}")
         return answer["result"]
@@ -282,7 +284,7 @@ class HandClient(NetworkCalls, PackageCalls, ToolCalls):
             self._writer.send(message)
         except OSError as error:
             self._reader.join(1.0)  # it finds out why
-            raise HandLost(f"node {self.node}: its hand was lost: {self.lost or error}") from error
+            raise HelperLost(f"node {self.node}: its remote helper was lost: {self.lost or error}") from error
 
     def _read(self) -> None:
         why = ""
@@ -290,7 +292,7 @@ class HandClient(NetworkCalls, PackageCalls, ToolCalls):
             for message in messages(self._transport.read):
                 self._take(message)
         except (NotTheProtocol, KeyError, TypeError, ValueError) as error:
-            why = f"it said what no hand says: {error}"
+            why = f"it said what no remote helper says: {error}"
         except OSError as error:
             why = str(error)
         except Exception as error:  # without a reader every caller would wait for its deadline
@@ -355,5 +357,5 @@ class HandClient(NetworkCalls, PackageCalls, ToolCalls):
         return replies.ended(value, self.node)
 
 
-Open = Callable[[int], HandClient]
-"""Starts a hand on the node of that number."""
+Open = Callable[[int], HelperClient]
+"""Starts a remote helper on the node of that number."""

@@ -1,4 +1,4 @@
-"""A hand on a host that has no file of the harness: what a launch needs goes there first, what it left comes back."""
+"""A helper on a host that has no file of the harness: what a launch needs goes there first, what it left comes back."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pathlib import Path
 from paramiko import SFTPClient, SSHException
 
 from chaos.base.walking import entries_below, raise_too_deep
-from chaos.machine.hand.bundle import BUNDLE, bundle
-from chaos.machine.hand.client import HandClient, HandLost, Visitors
 from chaos.machine.job.ending import Ended
 from chaos.machine.job.protocol import LaunchSpec, PlatformError
 from chaos.machine.linux.process import ProcessIdentity
+from chaos.machine.remote.bundle import BUNDLE, bundle
+from chaos.machine.remote.client import HelperClient, HelperLost, Visitors
 from chaos.platforms.ssh.connection import Connection, HostUnreachable
 from chaos.platforms.ssh.files import (
     PACKAGE,
@@ -50,7 +50,7 @@ def place_of(directory: str, token: str, node: int) -> str:
 
 
 def make_place(connection: Connection, place: str, token: str) -> None:
-    """Make the run's private directory there, with its marker and the hand's program. Raises PlatformError, NoRoom.
+    """Make the run's private directory there, with its marker and the helper's program. Raises PlatformError, NoRoom.
 
     A directory that could not be filled is taken away again: where the disk is full nothing else could do it.
     """
@@ -95,13 +95,13 @@ def marker_of(connection: Connection, place: str) -> str | None:
     return None
 
 
-def hand_transport(connection: Connection, place: str) -> ChannelTransport:
-    """Start the hand's program there."""
+def helper_transport(connection: Connection, place: str) -> ChannelTransport:
+    """Start the remote helper's program there."""
     return ChannelTransport(connection, shlex.join([connection.host.python, "-I", f"{place}/{BUNDLE}"]))
 
 
-class HostHand(HandClient):
-    """The hand on a host. What it is told with the harness's paths it does with the host's."""
+class HostHelper(HelperClient):
+    """The remote helper on a host. What it is told with the harness's paths it does with the host's."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class HostHand(HandClient):
         self._listens = False
         make_place(connection, self._place, run)
         self._sftp = connection.sftp()
-        super().__init__(hand_transport(connection, self._place), node, run, visitors)
+        super().__init__(helper_transport(connection, self._place), node, run, visitors)
 
     @property
     def private(self) -> Path:
@@ -157,7 +157,7 @@ class HostHand(HandClient):
         super().place(path, {name: self._translation.document(name, text) for name, text in files.items()})
 
     def listen(self, path: str) -> None:
-        """Listen for agents there; what a hand before this one has left of its socket is taken away."""
+        """Listen for agents there; what a remote helper before this one has left of its socket is taken away."""
         if not self._listens:
             with contextlib.suppress(FileNotFoundError):
                 self._sftp.remove(path)
@@ -211,7 +211,7 @@ class HostHand(HandClient):
     def fetch(self, attempt: str) -> None:
         """Bring here what an attempt has left on the host, and tell what could not be brought (``host.unfetched``).
 
-        Raises HandLost where the connection is lost.
+        Raises HelperLost where the connection is lost.
         """
         mirror = self._mirrors.pop(attempt, None)
         if mirror is None:
@@ -219,18 +219,18 @@ class HostHand(HandClient):
         mirror.finish()
         unfetched = dict(mirror.unfetched)
         if mirror.lost is not None and not self._connection.alive:
-            raise HandLost(f"{self._host}: its files could not be fetched: {mirror.lost}")
+            raise HelperLost(f"{self._host}: its files could not be fetched: {mirror.lost}")
         try:
             unfetched |= self._fetch_job()
         except (PlatformError, OSError, EOFError, SSHException) as error:
             if not self._connection.alive:
-                raise HandLost(f"{self._host}: its files could not be fetched: {error}") from error
+                raise HelperLost(f"{self._host}: its files could not be fetched: {error}") from error
             unfetched["job"] = str(error) or type(error).__name__
         if unfetched:
             self._tell("host.unfetched", attempt=attempt, files=unfetched)
 
     def close(self) -> None:
-        """Let the hand end, and the connection."""
+        """Let the remote helper end, and the connection."""
         super().close()
         for mirror in self._mirrors.values():
             mirror.finish()
@@ -302,10 +302,10 @@ class HostHand(HandClient):
         try:
             yield
         except HostUnreachable as error:
-            raise HandLost(str(error)) from error
+            raise HelperLost(str(error)) from error
         except (OSError, EOFError) as error:
             if not self._connection.alive:
-                raise HandLost(f"{self._host}: the connection was lost: {error}") from error
+                raise HelperLost(f"{self._host}: the connection was lost: {error}") from error
             raise PlatformError(f"{self._host}: {error}") from error
 
 

@@ -1,4 +1,4 @@
-"""What a hand says, from JSON to facts: it is on another host, so each value is looked at before it counts.
+"""What a remote helper says, from JSON to facts: it is on another host, so each value is looked at before it counts.
 
 A parser raises KeyError, TypeError or ValueError for what is of another shape; text may hold lone surrogates, as names
 of files do.
@@ -35,7 +35,7 @@ _SHOWN = 80
 
 
 class Asking(ABC):
-    """Asks a hand. Whatever it answers comes out as facts, as PlatformError, or as an error that the call names."""
+    """Asks a helper. Whatever it answers comes out as facts, as PlatformError, or as an error that the call names."""
 
     def _ask(self, parse: Parser[T], request: str, /, **arguments: Any) -> T:
         """The answer to a request. Raises what :meth:`_call` does, and PlatformError where it is none."""
@@ -47,7 +47,7 @@ class Asking(ABC):
 
     @abstractmethod
     def _call(self, request: str, /, *, seconds: float = 0.0, raises: Errors = (), **arguments: Any) -> Any:
-        """The result of a request. Of the errors that the hand may have had, ``raises`` come out as they are."""
+        """The result of a request. Of the errors that the helper may have had, ``raises`` come out as they are."""
 
 
 def text(value: Any) -> str:

@@ -1,7 +1,7 @@
-"""The words between the harness and a hand: one JSON object a line, in both directions.
+"""The words between the harness and a remote helper: one JSON object a line, in both directions.
 
-The hand says hello first, with the version of this protocol. Every request of the harness has a number and gets exactly
-one answer with it; what the hand tells of its own accord is an event.
+The remote helper says hello first, with the version of this protocol. Every request of the harness has a number and
+gets exactly one answer with it; what the helper tells of its own accord is an event.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 PROTOCOL = 1
-"""Both sides are of one version of chaos, since the harness ships the hand; a hand of another one is refused."""
+"""Both sides are of one version of chaos, since the harness ships the helper; a helper of another one is refused."""
 
 MAX_LINE = 8 << 20
 """Bytes of a line. The longest are the list of a node's processes and a piece of a file."""

@@ -1,4 +1,4 @@
-"""A hand is on another host: whatever it says, its client ends in the errors that it names, and no thread dies."""
+"""A helper is on another host: whatever it says, its client ends in the errors that it names, and no thread dies."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.history.writer import HistoryWriter
-from chaos.machine.hand.client import HandClient, HandLost, Visitors
-from chaos.machine.hand.wire import PROTOCOL
 from chaos.machine.job.protocol import LaunchSpec, PlatformError
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.commands import CommandError, NoSuchTool
 from chaos.machine.linux.net.connections import Connection
 from chaos.machine.linux.process import NoSuchProcess, ProcessIdentity, WrongProcess
+from chaos.machine.remote.client import HelperClient, HelperLost, Visitors
+from chaos.machine.remote.wire import PROTOCOL
 from chaos.platforms.docker import limits
 from chaos.platforms.nodes import Node
 from chaos.run.watch import nodes_left
@@ -33,44 +33,44 @@ HELLO = {"hello": PROTOCOL, "pid": 7, "uid": 0, "host": "h", "boot": "b", "pytho
 WHO = ProcessIdentity(7, 100, "b", 3)
 SPEC = LaunchSpec("run", "train", ("x",), {}, Path("/"), Path("/log"))
 
-CALLS: dict[str, Callable[[HandClient], Any]] = {
-    "remove": lambda hand: hand.remove("/x"),
-    "files": lambda hand: hand.files("/x"),
-    "read": lambda hand: hand.read("/x"),
-    "start": lambda hand: hand.start(SPEC),
-    "processes": lambda hand: hand.processes("train"),
-    "state": lambda hand: hand.state(WHO),
-    "exit_status": lambda hand: hand.exit_status("train", WHO),
-    "signals": lambda hand: hand.signals(WHO),
-    "stop": lambda hand: hand.stop("train", 1),
-    "find": lambda hand: hand.find(),
-    "end_run": lambda hand: hand.end_run(),
-    "leftovers": lambda hand: hand.leftovers(["/x"]),
-    "standing": lambda hand: hand.standing("/x"),
-    "clock_offset": lambda hand: hand.clock_offset(SYSTEM_CLOCK),
-    "laid": lambda hand: hand.laid(),
-    "lift": lambda hand: hand.lift(),
-    "look": lambda hand: hand.look("f", ["10.0.0.1"], count=1, wait=0.1),
-    "echo": lambda hand: hand.echo(["10.0.0.1"], count=1, interval=0.1, wait=0.1),
-    "devices": lambda hand: hand.devices(),
-    "connections_at": lambda hand: hand.connections_at("10.0.0.1", 1, []),
-    "attempt": lambda hand: hand.attempt("10.0.0.1", "10.0.0.2", 1, 0.1),
-    "connected": lambda hand: hand.connected("10.0.0.1", [], of_run=True),
-    "tool": lambda hand: hand.tool(("npu-smi",)),
-    "lacking": lambda hand: hand.lacking("python", ["numpy"]),
-    "lacking_tools": lambda hand: hand.lacking_tools(),
-    "device_variables": lambda hand: hand.device_variables(WHO),
-    "reset": lambda hand: hand.reset(Connection("10.0.0.1", 1, "10.0.0.2", 2, 0, 3, 4)),
+CALLS: dict[str, Callable[[HelperClient], Any]] = {
+    "remove": lambda helper: helper.remove("/x"),
+    "files": lambda helper: helper.files("/x"),
+    "read": lambda helper: helper.read("/x"),
+    "start": lambda helper: helper.start(SPEC),
+    "processes": lambda helper: helper.processes("train"),
+    "state": lambda helper: helper.state(WHO),
+    "exit_status": lambda helper: helper.exit_status("train", WHO),
+    "signals": lambda helper: helper.signals(WHO),
+    "stop": lambda helper: helper.stop("train", 1),
+    "find": lambda helper: helper.find(),
+    "end_run": lambda helper: helper.end_run(),
+    "leftovers": lambda helper: helper.leftovers(["/x"]),
+    "standing": lambda helper: helper.standing("/x"),
+    "clock_offset": lambda helper: helper.clock_offset(SYSTEM_CLOCK),
+    "laid": lambda helper: helper.laid(),
+    "lift": lambda helper: helper.lift(),
+    "look": lambda helper: helper.look("f", ["10.0.0.1"], count=1, wait=0.1),
+    "echo": lambda helper: helper.echo(["10.0.0.1"], count=1, interval=0.1, wait=0.1),
+    "devices": lambda helper: helper.devices(),
+    "connections_at": lambda helper: helper.connections_at("10.0.0.1", 1, []),
+    "attempt": lambda helper: helper.attempt("10.0.0.1", "10.0.0.2", 1, 0.1),
+    "connected": lambda helper: helper.connected("10.0.0.1", [], of_run=True),
+    "tool": lambda helper: helper.tool(("npu-smi",)),
+    "lacking": lambda helper: helper.lacking("python", ["numpy"]),
+    "lacking_tools": lambda helper: helper.lacking_tools(),
+    "device_variables": lambda helper: helper.device_variables(WHO),
+    "reset": lambda helper: helper.reset(Connection("10.0.0.1", 1, "10.0.0.2", 2, 0, 3, 4)),
 }
-ORDERS: dict[str, Callable[[HandClient], Any]] = {
-    "place": lambda hand: hand.place("/x", {}),
-    "open_roots": lambda hand: hand.open_roots(["/x"]),
-    "listen": lambda hand: hand.listen("/x"),
-    "signal": lambda hand: hand.signal("train", WHO, 9),
-    "resume": lambda hand: hand.resume(WHO),
-    "check_network": lambda hand: hand.check_network("10.0.0.1", []),
-    "lay": lambda hand: hand.lay("f", []),
-    "send_from": lambda hand: hand.send_from("10.0.0.1", 1, []),
+ORDERS: dict[str, Callable[[HelperClient], Any]] = {
+    "place": lambda helper: helper.place("/x", {}),
+    "open_roots": lambda helper: helper.open_roots(["/x"]),
+    "listen": lambda helper: helper.listen("/x"),
+    "signal": lambda helper: helper.signal("train", WHO, 9),
+    "resume": lambda helper: helper.resume(WHO),
+    "check_network": lambda helper: helper.check_network("10.0.0.1", []),
+    "lay": lambda helper: helper.lay("f", []),
+    "send_from": lambda helper: helper.send_from("10.0.0.1", 1, []),
 }
 """Calls to which nothing is answered but that they are done."""
 
@@ -85,7 +85,7 @@ NAMED: dict[str, tuple[type[Exception], ...]] = {
 
 
 class OddTransport:
-    """A hand that says hello, answers the request ``begin``, and each other one as ``answer`` says."""
+    """A remote helper that says hello, answers the request ``begin``, and each other one as ``answer`` says."""
 
     def __init__(self, answer: Callable[[int], list[bytes]], first: list[bytes] | None = None) -> None:
         self._answer = answer
@@ -142,9 +142,9 @@ class Guests:
         if what == self.fails:
             raise RuntimeError(f"{what} fails")
 
-    def visit(self, hand: HandClient, caller: int, pid: int, uid: int) -> Guests:
+    def visit(self, helper: HelperClient, caller: int, pid: int, uid: int) -> Guests:
         self._do("visit")
-        assert hand.introduction.uid == 0
+        assert helper.introduction.uid == 0
         return self
 
     def hear(self, line: bytes) -> bool:
@@ -156,14 +156,14 @@ class Guests:
 
 
 def lost(said: list[bytes], visitors: Visitors | None = None) -> str:
-    """What is said of a hand that must be lost by what it says, and at once."""
+    """What is said of a remote helper that must be lost by what it says, and at once."""
     transport = OddTransport(result([]))
-    hand = HandClient(transport, 3, "run", visitors)
+    helper = HelperClient(transport, 3, "run", visitors)
     transport.say(*said)
-    hand._reader.join(60)
-    assert not hand._reader.is_alive()
-    with pytest.raises(HandLost) as error:
-        hand.find()
+    helper._reader.join(60)
+    assert not helper._reader.is_alive()
+    with pytest.raises(HelperLost) as error:
+        helper.find()
     return str(error.value)
 
 
@@ -194,21 +194,21 @@ OPEN = {"event": "agent.open", "caller": 1, "pid": 7, "uid": 0}
         HELLO,
     ],
 )
-def test_what_no_hand_says_loses_it_by_name(message: Any) -> None:
+def test_what_no_helper_says_loses_it_by_name(message: Any) -> None:
     said = [line(message)]
-    assert "said what no hand says" in lost(said, Guests())
+    assert "said what no remote helper says" in lost(said, Guests())
 
 
 @pytest.mark.parametrize("said", [b'{"answer": NaN}\n', b'{"answer": %b}\n' % (b"9" * 5000), b"\xff\n", b"[]\n"])
 def test_what_is_no_json_loses_it_by_name(said: bytes) -> None:
-    assert "said what no hand says" in lost([said])
+    assert "said what no remote helper says" in lost([said])
 
 
 @pytest.mark.parametrize("more", [[OPEN, OPEN], [OPEN, {"event": "agent.line", "caller": 1, "line": "\ud800"}]])
 def test_an_agent_is_heard_as_what_it_can_be(more: list[Any]) -> None:
     said = [line(one) for one in more]
     guests = Guests()
-    assert "said what no hand says" in lost(said, guests)
+    assert "said what no remote helper says" in lost(said, guests)
     assert guests.heard == ["visit", "end"]
 
 
@@ -221,9 +221,9 @@ def test_a_visitor_that_fails_is_told_and_nobody_waits(fails: str) -> None:
 
 def test_the_end_of_one_agent_that_cannot_be_told_hides_no_other(caplog: pytest.LogCaptureFixture) -> None:
     transport, guests = OddTransport(result([])), Guests("end")
-    hand = HandClient(transport, 3, "run", guests)
+    helper = HelperClient(transport, 3, "run", guests)
     transport.say(line(OPEN), line({**OPEN, "caller": 2}), b"")
-    hand._reader.join(60)
+    helper._reader.join(60)
     assert guests.heard == ["visit", "visit", "end", "end"]
     assert "the end of an agent cannot be taken in" in caplog.text
 
@@ -244,15 +244,15 @@ def test_the_end_of_one_agent_that_cannot_be_told_hides_no_other(caplog: pytest.
 def test_who_does_not_introduce_itself_is_lost_and_hears_no_agent(first: list[Any]) -> None:
     guests = Guests()
     transport = OddTransport(result(None), [b"".join(map(line, first))])
-    with pytest.raises(HandLost):
-        HandClient(transport, 3, "run", guests).find()
+    with pytest.raises(HelperLost):
+        HelperClient(transport, 3, "run", guests).find()
     assert guests.heard in ([], ["visit", "end"])
 
 
 def test_an_event_before_it_has_begun_reaches_nobody() -> None:
     guests = Guests()
-    with pytest.raises(HandLost, match="could not be started: it said what no hand says: an event"):
-        HandClient(OddTransport(result(None), [line(OPEN)]), 3, "run", guests)
+    with pytest.raises(HelperLost, match="could not be started: it said what no remote helper says: an event"):
+        HelperClient(OddTransport(result(None), [line(OPEN)]), 3, "run", guests)
     assert guests.heard == []
 
 
@@ -267,21 +267,21 @@ SHAPES += [{"ended": 1, "remaining": [1]}, {"processes": None, "mounts": None}, 
 def test_an_answer_of_another_shape_is_a_platform_error_that_names_the_call(name: str) -> None:
     refused = 0
     for shape in SHAPES:
-        hand = HandClient(OddTransport(encoded(shape)), 3, "run")
+        helper = HelperClient(OddTransport(encoded(shape)), 3, "run")
         try:
-            CALLS[name](hand)
+            CALLS[name](helper)
         except PlatformError as error:
-            assert not isinstance(error, HandLost)
-            assert f"hand on node 3: what it answers to {REQUESTS.get(name, name)!r}" in str(error)
+            assert not isinstance(error, HelperLost)
+            assert f"remote helper on node 3: what it answers to {REQUESTS.get(name, name)!r}" in str(error)
             refused += 1
-        assert hand.lost is None
-        hand.close()
+        assert helper.lost is None
+        helper.close()
     assert refused > 10
 
 
 ERRORS: list[Any] = ["NoSuchProcess", "WrongProcess", "RefusedProcess", "PermissionError", "CommandError", "NoSuchTool"]
 ERRORS += [
-    "HandLost",
+    "HelperLost",
     "PlatformError",
     "OSError",
     "KeyboardInterrupt",
@@ -295,71 +295,71 @@ ERRORS += [
 ]
 
 
-def failing(error: Any, text: Any) -> HandClient:
-    """A hand that answers every request but the first with that error."""
+def failing(error: Any, text: Any) -> HelperClient:
+    """A remote helper that answers every request but the first with that error."""
     said = {"error": error, "text": text, "lost": "x"}
-    return HandClient(OddTransport(lambda number: [line({"answer": number, **said})]), 3, "run")
+    return HelperClient(OddTransport(lambda number: [line({"answer": number, **said})]), 3, "run")
 
 
 def test_every_call_is_looked_at() -> None:
     here = {"answer", "hang_up", "close"}  # nobody waits for an answer to these
-    public = {name for name in dir(HandClient) if not name.startswith("_") and callable(getattr(HandClient, name))}
+    public = {name for name in dir(HelperClient) if not name.startswith("_") and callable(getattr(HelperClient, name))}
     assert public - here == set(CALLS | ORDERS)
 
 
 @pytest.mark.parametrize("name", sorted(CALLS | ORDERS))
-def test_an_error_of_a_hand_is_one_that_its_call_names(name: str) -> None:
+def test_an_error_of_a_helper_is_one_that_its_call_names(name: str) -> None:
     for error in ERRORS:
-        hand = failing(error, "no")
+        helper = failing(error, "no")
         named = {one.__name__: one for one in NAMED.get(name, ())}
         with pytest.raises((PlatformError, *named.values())) as found:
-            (CALLS | ORDERS)[name](hand)
+            (CALLS | ORDERS)[name](helper)
         assert type(found.value) is (named.get(error, PlatformError) if isinstance(error, str) else PlatformError)
         assert str(found.value) == f"node 3: {REQUESTS.get(name, name)}: no"
-        assert hand.lost is None
-        hand.close()
+        assert helper.lost is None
+        helper.close()
 
 
 @pytest.mark.parametrize("text", [None, 1, [1], {"a": 1}, "x" * 100_000])
-def test_what_a_hand_says_of_an_error_is_text_of_some_length(text: Any) -> None:
-    hand = failing("CommandError", text)
+def test_what_a_helper_says_of_an_error_is_text_of_some_length(text: Any) -> None:
+    helper = failing("CommandError", text)
     with pytest.raises(PlatformError) as found:
-        hand.leftovers([])
-    told = "x" * 2000 if isinstance(text, str) else "its hand does not say why it refuses that"
+        helper.leftovers([])
+    told = "x" * 2000 if isinstance(text, str) else "its remote helper does not say why it refuses that"
     assert str(found.value) == f"node 3: leftovers: {told}"
-    hand.close()
+    helper.close()
 
 
 @pytest.mark.parametrize("error", ERRORS)
-def test_what_is_left_on_a_node_whose_hand_fails_is_recorded_as_unasked(error: Any, tmp_path: Path) -> None:
-    hand = failing(error, "no")
-    node = cast("Node", SimpleNamespace(number=3, hand=hand, known="running", private=Path("/x")))
+def test_what_is_left_on_a_node_whose_helper_fails_is_recorded_as_unasked(error: Any, tmp_path: Path) -> None:
+    helper = failing(error, "no")
+    node = cast("Node", SimpleNamespace(number=3, helper=helper, known="running", private=Path("/x")))
     path = tmp_path / "harness.jsonl"
     with HistoryWriter(path, writer="harness", run="run", clock=SYSTEM_CLOCK) as history:
         nodes_left.record_on_nodes(history, "run", [], [node], ["/x"])
     assert json.loads(path.read_text().splitlines()[1])["unasked"] == "node 3: leftovers: no"
-    hand.close()
+    helper.close()
 
 
 def test_names_that_are_no_text_of_unicode_are_told_as_they_are() -> None:
     name = "/x\udcff"
-    hand = HandClient(OddTransport(result([{"path": name, "size": 1, "changed": 2}])), 3, "run")
-    assert hand.files("/x") == {name: (1, 2)}
-    hand.close()
+    helper = HelperClient(OddTransport(result([{"path": name, "size": 1, "changed": 2}])), 3, "run")
+    assert helper.files("/x") == {name: (1, 2)}
+    helper.close()
 
 
 def test_a_status_is_the_kernels_word_alone() -> None:
-    hand = HandClient(OddTransport(result([{"signal": 9, "code": None, "told_by": "x"}])), 3, "run")
-    status = hand.exit_status("train", WHO)
+    helper = HelperClient(OddTransport(result([{"signal": 9, "code": None, "told_by": "x"}])), 3, "run")
+    status = helper.exit_status("train", WHO)
     assert (status, status and status.told_by) == (ExitStatus(signal=9), "")
-    hand.close()
+    helper.close()
 
 
 def test_a_count_of_the_kernel_is_a_number() -> None:
-    hand = HandClient(OddTransport(result("bnJfdGhyb3R0bGVkIHgKbnJfdGhyb3R0bGVkIP8K")), 3, "run")
+    helper = HelperClient(OddTransport(result("bnJfdGhyb3R0bGVkIHgKbnJfdGhyb3R0bGVkIP8K")), 3, "run")
     with pytest.raises(PlatformError, match="does not count"):
-        limits.throttled(hand)
-    hand.close()
+        limits.throttled(helper)
+    helper.close()
 
 
 _JSON = st.recursive(
@@ -368,7 +368,7 @@ _JSON = st.recursive(
     max_leaves=5,
 )
 _KEYS = ["answer", "result", "error", "text", "event", "caller", "pid", "uid", "line", "hello", "lost"]
-_WORDS = st.sampled_from(["agent.open", "agent.line", "agent.end", "HandLost", "WrongProcess", 1, 2, 3])
+_WORDS = st.sampled_from(["agent.open", "agent.line", "agent.end", "HelperLost", "WrongProcess", 1, 2, 3])
 _MESSAGES = st.dictionaries(st.sampled_from(_KEYS), _WORDS | _JSON, max_size=5)
 
 
@@ -379,7 +379,7 @@ _MESSAGES = st.dictionaries(st.sampled_from(_KEYS), _WORDS | _JSON, max_size=5)
     st.sampled_from(sorted(CALLS | ORDERS)),
     st.sampled_from(["", "visit", "hear"]),
 )
-def test_whatever_a_hand_says_comes_out_as_a_named_error(
+def test_whatever_a_helper_says_comes_out_as_a_named_error(
     said: list[dict[str, Any]], value: Any, name: str, fails: str
 ) -> None:
     found: list[Any] = []
@@ -388,12 +388,12 @@ def test_whatever_a_hand_says_comes_out_as_a_named_error(
     try:
         # The answer comes last, so that every call ends without its deadline.
         transport = OddTransport(lambda number: [*map(line, said), line({"answer": number, "result": value})])
-        hand = HandClient(transport, 3, "run", Guests(fails))
+        helper = HelperClient(transport, 3, "run", Guests(fails))
         with contextlib.suppress(PlatformError, *NAMED.get(name, ())):
-            (CALLS | ORDERS)[name](hand)
-            (CALLS | ORDERS)[name](hand)
-        hand.close()
-        assert not hand._reader.is_alive()
+            (CALLS | ORDERS)[name](helper)
+            (CALLS | ORDERS)[name](helper)
+        helper.close()
+        assert not helper._reader.is_alive()
     finally:
         logging.disable(logging.NOTSET)
         threading.excepthook = before

@@ -1,4 +1,4 @@
-"""The harness's side of what a hand does to the network of its node."""
+"""The harness's side of what a remote helper does to the network of its node."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from chaos.machine.hand.replies import Asking, connection, counted, each, echoes, fields, text, whole, yes
 from chaos.machine.linux.net.connections import Connection
 from chaos.machine.linux.net.echo import Echoes
 from chaos.machine.linux.net.netfilter import Counted, Rule
+from chaos.machine.remote.replies import Asking, connection, counted, each, echoes, fields, text, whole, yes
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Looked:
 
 
 class NetworkCalls(Asking):
-    """Typed calls. Every one raises HandLost when the hand has ended, and PlatformError for what it refuses."""
+    """Typed calls. Every one raises HelperLost when the helper has ended, and PlatformError for what it refuses."""
 
     def check_network(
         self, own: str, others: Sequence[str], resetting: Sequence[str] = (), holding: Sequence[str] = ()
