@@ -5,8 +5,7 @@ its attribute ``needs``, a tuple of keys of :func:`all_probes`.
 """
 
 from chaos.doctor.packages import import_mindspore
-from chaos.doctor.probes import BASE, PROBES, all_probes, needs_of, probe
-from chaos.doctor.vendor_interface import INTERFACE, OWN_AGENT
+from chaos.doctor.probes import BASE, INTERFACE, OWN_AGENT, PROBES, all_probes, needs_of, probe
 from chaos.machine.probe import Machine, Probe, has_module
 
 __all__ = [

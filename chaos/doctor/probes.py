@@ -2,46 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from pkgutil import resolve_name
 from typing import Protocol, TypeAlias
 
-from chaos.doctor import control_groups, host, network, npu, packages, processes, storage, vendor_interface
 from chaos.jobs.kind import job_kinds
 from chaos.machine.probe import BringsProbes, Machine, Probe
 from chaos.platforms.kind import platform_kinds
 
-Probes: TypeAlias = dict[str, Callable[[Machine], Probe]]
+Look: TypeAlias = Callable[[Machine], Probe]
+Probes: TypeAlias = dict[str, Look]
 
-PROBES: Probes = {
-    "python": host.python,
-    "pidfd": processes.pidfd,
-    "subreaper": processes.subreaper,
-    "reports": host.reports,
-    "cores": host.cores,
-    "memory": host.memory,
-    "shm": host.shared_memory,
-    "mindspore": packages.mindspore,
-    "numpy": packages.numpy,
-    "msrun": packages.msrun,
-    "mindio_ttp": packages.mindio,
-    vendor_interface.INTERFACE: vendor_interface.interface,
-    vendor_interface.OWN_AGENT: vendor_interface.own_agent,
-    "mindformers": packages.mindformers,
-    "npu": npu.npu,
-    "hccn_tool": npu.hccn_tool,
-    "root": host.root,
-    "quarantine": npu.quarantine,
-    "mounts": storage.mounts,
-    "loop": storage.loop,
-    "fanotify": storage.fanotify,
-    "cgroup-cpu": control_groups.cgroup,
-    "network-namespaces": network.namespaces,
-    "tbf": network.tbf,
-    "impairment": network.impairment,
-    "connection-reset": network.connection_reset,
-    "permissions": storage.permissions,
-    "memory-group": control_groups.memory_group,
+INTERFACE, OWN_AGENT = "interface", "own agent"
+"""Probes that compare MindSpore with the vendor's package; what they find does not concern the stand-in."""
+
+_PLACES: Mapping[str, str] = {
+    "python": "host:python",
+    "pidfd": "processes:pidfd",
+    "subreaper": "processes:subreaper",
+    "reports": "host:reports",
+    "cores": "host:cores",
+    "memory": "host:memory",
+    "shm": "host:shared_memory",
+    "mindspore": "packages:mindspore",
+    "numpy": "packages:numpy",
+    "msrun": "packages:msrun",
+    "mindio_ttp": "packages:mindio",
+    INTERFACE: "vendor_interface:interface",
+    OWN_AGENT: "vendor_interface:own_agent",
+    "mindformers": "packages:mindformers",
+    "npu": "npu:npu",
+    "hccn_tool": "npu:hccn_tool",
+    "root": "host:root",
+    "quarantine": "npu:quarantine",
+    "mounts": "storage:mounts",
+    "loop": "storage:loop",
+    "fanotify": "storage:fanotify",
+    "cgroup-cpu": "control_groups:cgroup",
+    "network-namespaces": "network:namespaces",
+    "tbf": "network:tbf",
+    "impairment": "network:impairment",
+    "connection-reset": "network:connection_reset",
+    "permissions": "storage:permissions",
+    "memory-group": "control_groups:memory_group",
 }
+"""Where the probe of each need is in this room. Its module is imported when it looks: a run asks for a few of them."""
+
+
+def _placed(place: str) -> Look:
+    def look(machine: Machine) -> Probe:
+        probe: Look = resolve_name(f"chaos.doctor.{place}")
+        return probe(machine)
+
+    return look
+
+
+PROBES: Probes = {need: _placed(place) for need, place in _PLACES.items()}
 """The probes of this host by their names, in the order in which they are shown."""
 
 BASE = ("python", "pidfd", "subreaper", "reports")

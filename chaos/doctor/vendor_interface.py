@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from chaos.doctor.probes import INTERFACE, OWN_AGENT
 from chaos.doctor.sdk.fit import disagreements
 from chaos.doctor.sdk.offered import offered_by
 from chaos.doctor.sdk.wanted import wanted_by
 from chaos.machine.probe import Machine, Probe
-
-INTERFACE, OWN_AGENT = "interface", "own agent"
-"""Probes that compare MindSpore with the vendor's package; what they find does not concern the stand-in."""
 
 
 def interface(machine: Machine) -> Probe:

@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import psutil
-
 from chaos.machine.job.processes import RUN_VARIABLE
 from chaos.machine.linux.procfs import command_line, environment
 
@@ -43,6 +41,8 @@ class PortTaken(RuntimeError):
 
 def taken_by_others(ports: Iterable[int], token: str) -> list[TakenPort]:
     """Return those of ``ports`` on which processes listen of which none carries the run's ``token``."""
+    import psutil  # of no use to a job that starts
+
     wanted = set(ports)
     listeners: dict[int, set[int | None]] = {}
     for connection in psutil.net_connections("tcp"):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import socket
 from typing import Any
 
-import psutil
-
 from chaos.machine.job.processes import RUN_VARIABLE
 from chaos.machine.linux.procfs import command_line, environment
 
@@ -22,6 +20,8 @@ def left_of_port(port: int, token: str) -> int | dict[str, Any] | None:
     """
     if not listens(port):
         return None
+    import psutil  # of no use where nobody listens
+
     owners = [
         one.pid
         for one in psutil.net_connections("tcp")

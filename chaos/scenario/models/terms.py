@@ -99,6 +99,9 @@ MEASURES = frozenset(
 
 
 class Model(BaseModel):
-    """Base of every part of a scenario: unknown keys are errors, nothing changes after loading, no coercion."""
+    """Base of every part of a scenario: unknown keys are errors, nothing changes after loading, no coercion.
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, protected_namespaces=())
+    Its validator is made at the first use: most parts are only ever validated within a scenario, by the scenario's.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, protected_namespaces=(), defer_build=True)
