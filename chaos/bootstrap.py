@@ -46,10 +46,14 @@ LINTERS = [
     ("ruff format", ["ruff", "format", "--check", "."]),
 ]
 
+BESIDE = ["tests/documents", "tests/cluster", "tests/conformance", "tests/fuzz"]
+"""Tests that wait more than they compute: for commands of the documents, for Docker, for limits of time."""
+
 PHASES = [
     *LINTERS,
     ("mypy", ["mypy"]),
-    ("unit tests", ["pytest", "tests", "--ignore=tests/rehearsal", "-n", "2", "-m", "not nightly", SLOWEST]),
+    ("unit tests", ["pytest", "tests/unit", "tests/contract", "tests/oracle", "-n", "2", "-m", "not nightly", SLOWEST]),
+    ("documents and platforms", ["pytest", *BESIDE, "-n", "3", "-m", "not nightly", SLOWEST]),
     ("rehearsals", ["pytest", "tests/rehearsal", "-n", "2", "-m", "not nightly", SLOWEST]),
     ("scenarios", ["pytest", "scenarios", "-n", "2", "-m", "not nightly", SLOWEST]),
 ]

@@ -1,8 +1,11 @@
 """Shared by all tests of the repository; a user's ``pytest scenarios/`` is not touched."""
 
+import gc
 import os
 import resource
 import sys
+
+import pytest
 
 _OPEN_FILES = 4096
 """An agent's history file is open as long as its process, so a worker that runs thousands of tests keeps hundreds."""
@@ -15,3 +18,10 @@ if soft != resource.RLIM_INFINITY and soft < wanted:
 # Tests start thousands of Python processes. Without bytecode each of them compiles all that it imports again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Take what was collected out of the garbage collector's sight: it stays to the end, and makes each round long."""
+    gc.collect()
+    gc.freeze()

@@ -63,6 +63,7 @@ def test_no_name_is_resolved_there_and_addresses_are_reached_until_it_is_undone(
     assert made.nodes.all()[1].restore("names") == "node 1 reaches its resolvers"
 
 
+@pytest.mark.nightly
 def test_where_no_name_was_resolved_before_nothing_is_made(made: Made) -> None:
     node = made.nodes.all()[1]
     names.cut(node.container)

@@ -52,6 +52,7 @@ def test_it_is_taken_from_that_node_alone_and_given_back_with_all_that_was_on_it
     assert made.nodes.all()[1].restore("directories") == "nothing is taken from node 1"
 
 
+@pytest.mark.nightly
 def test_a_node_that_has_lost_it_already_is_not_hit(made: Made) -> None:
     made.storage.mkdir(parents=True)
     made.nodes.all()[1].take_directory(made.storage)
@@ -59,6 +60,7 @@ def test_a_node_that_has_lost_it_already_is_not_hit(made: Made) -> None:
         landed(made, kind(), 1)
 
 
+@pytest.mark.nightly
 def test_a_node_that_was_started_again_has_it(made: Made) -> None:
     landed(made, kind(), 1)
     made.nodes.all()[1].kill()
@@ -68,6 +70,7 @@ def test_a_node_that_was_started_again_has_it(made: Made) -> None:
     assert written(made, 1, "after") == "done\n"
 
 
+@pytest.mark.nightly
 def test_a_rank_that_has_ended_is_not_hit(made: Made) -> None:
     made.job.signal(made.job.launchers[1], 9)
     wait_for("end", lambda: made.job.exit_status(made.job.launchers[1]), seconds=SECONDS)

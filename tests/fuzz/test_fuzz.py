@@ -33,7 +33,7 @@ def test_seeds_are_read(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_bad_input_is_refused_in_words(name: str) -> None:
-    inputs = EVERYDAY.get(name, 300)
+    inputs = EVERYDAY.get(name, 200)
     assert fuzz(name, inputs, derandomize=True) >= inputs
 
 

@@ -10,19 +10,14 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.machine.job.ending import end_processes
 from chaos.machine.job.processes import RUN_VARIABLE, find_run_processes
 from tests.kit.deep_directory import DeepDirectories, deep_directory
+from tests.kit.examples import load_profile
 
-# A machine that is busy with other things makes no example wrong, and no fixture here holds anything between examples.
-settings.register_profile(
-    "chaos", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
-settings.load_profile("chaos")
-
+load_profile()
 
 # Proofs of runs are made with a key of the tests' own, here and in the processes that tests start.
 os.environ["CHAOS_KEY"] = "5eed" * 16

@@ -309,3 +309,11 @@ def test_no_part_of_chaos_hides_a_standard_module_from_it() -> None:
     # As a script, bootstrap.py has the directory chaos/ at the head of its module path.
     names = {path.stem for path in Path(chaos.__file__).parent.iterdir()}
     assert names & sys.stdlib_module_names == set()
+
+
+def test_every_test_of_the_repository_is_of_one_phase() -> None:
+    phases = [words for _, words in bootstrap.PHASES if words[0] == "pytest"]
+    homes = {path.parent for path in (bootstrap.ROOT / "tests").rglob("test_*.py")} | {bootstrap.ROOT / "scenarios"}
+    for home in homes:
+        covering = [words for words in phases if any(home.is_relative_to(bootstrap.ROOT / word) for word in words[1:])]
+        assert len(covering) == 1, home

@@ -19,6 +19,7 @@ from chaos.machine.linux.procfs import environment
 from chaos.platforms.nodes import NodesJob
 from chaos.store.directory import RunDirectory, create_run
 from tests.kit.namespace_hosts import two_hosts
+from tests.kit.spread import daily
 from tests.unit.faults.two_nodes import begin, start
 
 Undo = Callable[[RunDirectory, UndoStep], str]
@@ -73,7 +74,7 @@ def network_job(run: RunDirectory) -> Iterator[NodesJob]:
     assert [one.how for one in undone if not one.ok] == []
 
 
-@pytest.fixture(params=["router", "hosts"])
+@pytest.fixture(params=daily(["router", "hosts"], "router"))
 def between_job(run: RunDirectory, request: pytest.FixtureRequest) -> Iterator[NodesJob]:
     """The same, behind a router of the run, and then on hosts that reach each other by themselves."""
     if request.param == "router":

@@ -31,6 +31,7 @@ from chaos.machine.linux.commands import SystemCommands
 from chaos.machine.linux.disk_image import make_image, mount_image, thaw
 from chaos.machine.linux.mounts import mounts_at, mounts_in, unmount
 from chaos.store.directory import RunDirectory
+from tests.kit.spread import spread
 from tests.unit.faults.conftest import Undo, started
 
 GIVEN: dict[str, dict[str, Any]] = {
@@ -233,7 +234,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-@pytest.mark.parametrize("name", GIVEN)
+@pytest.mark.parametrize("name", spread(tuple(GIVEN), 3))
 def test_heal_puts_it_back_after_the_harness_was_killed(name: str, run: RunDirectory, storage: Path) -> None:
     kind_of(name)
     (run.path / "history").mkdir(exist_ok=True)

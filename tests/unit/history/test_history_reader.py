@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chaos.history.jsonl import MAX_LINE
 from chaos.history.reader import read_history
+from tests.kit.examples import examples
 
 
 def line(seq: int, mono: int, event: str = "x", **more: Any) -> bytes:
@@ -149,7 +150,7 @@ def test_events_of_a_later_boot_come_later_although_its_clock_is_behind(director
     assert problems(directory) == []
 
 
-@settings(max_examples=150, deadline=None)
+@examples(60)
 @given(content=st.binary(max_size=400), cut=st.integers(0, 400), at=st.integers(0, 400))
 def test_no_content_makes_it_raise(directory: Path, content: bytes, cut: int, at: int) -> None:
     valid = begin() + line(1, 1, rank=0) + line(2, 2, data={"a": [1]})
@@ -170,7 +171,7 @@ frames = st.dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(60)
 @given(records=st.lists(frames, max_size=5), name=st.sampled_from(["writer.start", "writer.resume", "x"]))
 def test_no_json_makes_it_raise(directory: Path, records: list[dict[str, Any]], name: str) -> None:
     text = "".join(json.dumps({"seq": 0, "mono": 1, "wall": 1, "event": name, **record}) + "\n" for record in records)

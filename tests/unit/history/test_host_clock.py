@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chaos.history.host_clock import DRIFT_PPM, HostClock, Offset, measure_offset
@@ -104,7 +104,6 @@ def test_the_same_boot_is_the_same_clock_unless_it_is_measured_to_be_another() -
     assert HostClock([far], same_boot=True).place(400 * SECOND).mono == 0
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     st.lists(
         st.tuples(st.integers(-(10**13), 10**13), st.integers(0, 10**6), st.integers(-DRIFT_PPM, DRIFT_PPM)),

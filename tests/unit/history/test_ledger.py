@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chaos.history.ledger import Ledger, LedgerError, UndoStep
@@ -106,7 +106,6 @@ def test_a_short_write_is_an_error_and_leaves_no_step(path: Path, monkeypatch: p
     assert Ledger(path).open_steps() == []
 
 
-@settings(max_examples=100, deadline=None)
 @given(content=st.binary(max_size=200))
 def test_no_content_makes_reading_raise(path: Path, content: bytes) -> None:
     path.write_bytes(content)

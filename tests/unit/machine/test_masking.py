@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chaos.base.wait import wait_for
@@ -255,7 +255,6 @@ _KNOWN = [one for table in (SECRETS, ORDINARY) for one in table]
 _LINES = st.sampled_from(_KNOWN) | st.lists(_TEXTS | st.sampled_from(["--token", "sh", "-c"]), max_size=5)
 
 
-@settings(max_examples=100, deadline=None)
 @given(_LINES, _LINES, st.sampled_from([[], ["sh", "-c"], ["python", "-c"], ["--token"]]))
 def test_what_is_masked_already_stays_as_it_is(first: list[str], second: list[str], before: list[str]) -> None:
     shown = masked([*before, *first, *second])

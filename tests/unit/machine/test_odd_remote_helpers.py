@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chaos.base.clock import SYSTEM_CLOCK
@@ -28,6 +28,7 @@ from chaos.machine.remote.wire import PROTOCOL
 from chaos.platforms.docker import limits
 from chaos.platforms.nodes import Node
 from chaos.run.watch import nodes_left
+from tests.kit.examples import examples
 
 HELLO = {"hello": PROTOCOL, "pid": 7, "uid": 0, "host": "h", "boot": "b", "python": "3.9.2"}
 WHO = ProcessIdentity(7, 100, "b", 3)
@@ -372,7 +373,7 @@ _WORDS = st.sampled_from(["agent.open", "agent.line", "agent.end", "HelperLost",
 _MESSAGES = st.dictionaries(st.sampled_from(_KEYS), _WORDS | _JSON, max_size=5)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(60)
 @given(
     st.lists(_MESSAGES, max_size=6),
     _JSON,

@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chaos.plan.io import KEYS, PlanFormatError, as_data, dumps, loads
@@ -90,8 +90,6 @@ parts = {
 plans = st.builds(Plan, faults=st.lists(faults, max_size=2).map(tuple), checkpoint=st.none() | checkpoints, **parts)
 
 
-# Slow input is a matter of the machine's load, not of this test.
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(plan=plans)
 def test_any_plan_comes_back_equal(plan: Plan) -> None:
     assert loads(dumps(plan)) == plan

@@ -13,6 +13,7 @@ import pytest
 from chaos.base.wait import wait_for
 from chaos.pytest_plugin import ScenarioItem, describe
 from chaos.scenario.names import KnownNames
+from tests.kit.spread import daily
 from tests.unit.plugin.project import Project
 
 AXIS = '"${victim}"'
@@ -51,7 +52,7 @@ def test_a_pass_passes_and_the_command_names_cell_and_reports(project: Project) 
     assert "--json" in first
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", daily([1, 2], 2))
 def test_workers_of_xdist_share_the_cores(project: Project, workers: int) -> None:
     project.answer("pass", 0)
     project.run_apart("-n", str(workers)).assert_outcomes(passed=1)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator  # type: ignore[import-untyped]
 
@@ -19,8 +19,9 @@ from chaos.scenario.models.scenario import Scenario
 from chaos.scenario.names import KnownNames
 from chaos.scenario.schema import scenario_schema
 from chaos.scenario.shape import homes_of_keys
+from tests.kit.examples import examples
 
-few = settings(max_examples=200, deadline=None)
+few = examples(80)
 NAMES = KnownNames({"process.kill", "process.stop"}, {"rehearsal"}, {"local"})
 
 scalars = st.one_of(

@@ -34,8 +34,8 @@ WORKING = ("sh", "-c", "while :; do sleep 0.01; done")
 
 WAIT = 120.0
 
-EVERY_DAY = ("cpu-load", "cpu-quota", "fd-limit", "freeze")
-"""memory-load starts a process beside the rank and ends it as cpu-load does; tests/unit/faults makes it every day."""
+EVERY_DAY = ("cpu-load", "freeze")
+"""One that lasts until it is ended, and one with an end of its own; tests/unit/faults makes the others every day."""
 
 
 @pytest.fixture(params=daily(list(CONDITIONS), *EVERY_DAY))

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from chaos.observe.checkpoints.checkpoint import Checkpoint, CheckpointError, CheckpointNotSupported, read_checkpoint
+from tests.kit.examples import examples
 from tests.unit.observe.ckpt_writer import CkptWriter
 from tests.unit.observe.mindformers_files import write_safetensors
 from tests.unit.observe.values import values
@@ -202,7 +203,7 @@ def test_finite_tells_nan_and_infinity_in_every_float_type(read: Read, ckpt: Ckp
     assert read(ckpt.record("a", [1], "Int32", b"\xff" * 4)).tensors["a"].finite
 
 
-@settings(max_examples=300, deadline=20_000)
+@examples(120)
 @given(content=st.binary(max_size=400))
 @example(content=b"\x0a\x02\x12\x00")
 @example(content=b"\x0a\x02\x13\x14")
@@ -213,7 +214,7 @@ def test_any_bytes_end_in_a_checkpoint_or_a_checkpoint_error(read: Read, content
         assert error.problem
 
 
-@settings(max_examples=300, deadline=20_000)
+@examples(120)
 @given(
     edits=st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), min_size=1, max_size=6), cut=st.integers(0, 9)
 )

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chaos.observe.checkpoints.checkpoint import Checkpoint, CheckpointError, CheckpointNotSupported, read_checkpoint
+from tests.kit.examples import examples
 
 Read = Callable[[bytes], Checkpoint]
 SOUND = {
@@ -105,7 +106,7 @@ def test_a_file_cut_anywhere_is_refused(read: Read, data: Path) -> None:
             read(sound[:length])
 
 
-@settings(max_examples=300, deadline=20_000)
+@examples(120)
 @given(edits=st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 255)), min_size=1, max_size=6))
 def test_changed_bytes_end_in_a_checkpoint_or_a_checkpoint_error(
     read: Read, data: Path, edits: list[tuple[int, int]]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -38,7 +38,6 @@ def pieces(raw: bytes, cuts: list[int]) -> list[bytes]:
 
 
 @pytest.mark.parametrize("dtype", list(STORAGE))
-@settings(max_examples=60, deadline=None)
 @given(
     count=st.integers(0, 40),
     seed=st.integers(0, 2**32),

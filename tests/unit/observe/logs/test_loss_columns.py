@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chaos.observe.logs.lines import LINE_LIMIT
@@ -18,6 +18,7 @@ from chaos.observe.logs.losses import loss_columns
 from chaos.observe.logs.losses.loss_columns import FAR, NO_TIME, LossColumns, LossScanner
 from chaos.observe.logs.mindformers_log import STEP, MindFormersLogReader
 from chaos.observe.logs.reader import LogScan, read_log
+from tests.kit.examples import examples
 
 SIGN = "TREError"
 RESUMED = b"[WARNING] ME(5903:1,M):2026-11-21-06:03:20.673.000 [m.py:1] Resume training after TREError from step 4"
@@ -139,7 +140,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> int:
     return 500
 
 
-@settings(max_examples=60, deadline=None)
+@examples(20)
 @given(
     lines=_LINES,
     copies=st.integers(1, 4),

@@ -12,11 +12,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from chaos.plan.model import Plan
 from chaos.scenario.errors import ScenarioError
+from tests.kit.examples import examples
 from tests.unit.plan.conftest import Planner
 from tests.unit.plan.replica_model import PHASES, Cluster, Hit, Job, Story, tell
 
@@ -198,20 +199,14 @@ def test_a_loss_behind_the_last_all_reduce_is_refused_whatever_is_on(
     assert "whoever is left finishes all 10 steps" in plan.refused(fault, job={"protection": protection})
 
 
-REUSED: dict[str, Any] = {
-    "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-    "deadline": None,
-}
-
-
-@settings(max_examples=120, **REUSED)
+@examples(120)
 @given(case=cases(), seed=st.integers(0, 2**32))
 def test_the_plan_agrees_with_the_model(plan: Planner, case: tuple[Job, list[Hit]], seed: int) -> None:
     compare(plan, *case, seed)
 
 
 @pytest.mark.nightly
-@settings(max_examples=20_000, **REUSED)
+@settings(max_examples=20_000, derandomize=False)
 @given(case=cases(most=4), seed=st.integers(0, 2**32))
 def test_the_plan_agrees_with_the_model_at_length(plan: Planner, case: tuple[Job, list[Hit]], seed: int) -> None:
     compare(plan, *case, seed)

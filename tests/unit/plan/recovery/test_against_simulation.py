@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from chaos.scenario.errors import ScenarioError
@@ -27,8 +27,6 @@ WALK = (
     "checkpoint.end",
 )
 STEPS = 4
-
-reuse_the_planner = settings(deadline=None)
 
 
 @dataclass
@@ -70,7 +68,6 @@ def fault(rank: int, at: tuple[int, str]) -> dict[str, Any]:
     return {"kind": "kill", "target": {"rank": rank}, "trigger": {"step": at[0], "phase": at[1]}}
 
 
-@reuse_the_planner
 @given(first=points, second=points, seed=st.integers(0, 2**32))
 @example(first=(2, "optimizer.update"), second=(3, "allreduce.enter"), seed=1)
 def test_the_saved_step_is_where_the_survivors_stop(
@@ -96,7 +93,6 @@ def test_the_saved_step_is_where_the_survivors_stop(
     assert stopped == {found.checkpoint.step}
 
 
-@reuse_the_planner
 @given(at=points, seed=st.integers(0, 2**32))
 @example(at=(2, "optimizer.update"), seed=1)
 def test_an_online_repair_goes_on_after_the_last_step_that_the_others_complete(
@@ -120,7 +116,6 @@ def test_an_online_repair_goes_on_after_the_last_step_that_the_others_complete(
 sizes = st.integers(1, 4)
 
 
-@reuse_the_planner
 @given(stages=sizes, copies=st.integers(2, 4), shards=sizes, model=sizes, sharded=st.booleans(), data=st.data())
 def test_savers_are_the_lowest_survivors_that_hold_the_same_slices(
     plan: Planner, stages: int, copies: int, shards: int, model: int, sharded: bool, data: st.DataObject

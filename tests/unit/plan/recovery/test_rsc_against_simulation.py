@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 if TYPE_CHECKING:
@@ -63,7 +63,6 @@ def last_ends(data: int, model: int, shards: int, lost: frozenset[int], phase: s
     return {rank: set(range(steps[0][rank], steps[1][rank] + 1)) for rank in range(size)}
 
 
-@settings(deadline=None)
 @given(
     copies=st.integers(1, 3),
     model=st.sampled_from([1, 2, 4]),
