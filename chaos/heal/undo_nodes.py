@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from chaos.base.registry import UnknownName
 from chaos.faults.action import CannotUndo, UndoContext
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import PlatformError
-from chaos.machine.remote.client import HelperClient
 from chaos.platforms.kind import PlatformKind, platform_kind
 from chaos.platforms.nodes import END_NODES, Node, NodePlatform, Restorable, RestoresNodes
+
+if TYPE_CHECKING:
+    from chaos.machine.remote.client import HelperClient
 
 
 def end_nodes(step: UndoStep, context: UndoContext) -> str:

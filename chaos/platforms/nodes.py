@@ -14,16 +14,15 @@ from chaos.history.ledger import Ledger
 from chaos.machine.ascend.machine import RankMachine
 from chaos.machine.job.ending import Ended
 from chaos.machine.job.processes import FoundProcess
-from chaos.machine.job.protocol import LaunchSpec, Place, PlatformError
+from chaos.machine.job.protocol import HelperLost, LaunchSpec, Place, PlatformError
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.process import ProcessIdentity, State
 from chaos.machine.linux.procfs import Signals
-from chaos.machine.remote.client import HelperClient, HelperLost, Visitors
-from chaos.machine.remote.tool_calls import NodeMachine
 from chaos.scenario.models.job import Job as JobModel
 from chaos.scenario.models.scenario import Scenario
 
 if TYPE_CHECKING:
+    from chaos.machine.remote.client import HelperClient, Visitors
     from chaos.platforms.network.links import Between
 
 T = TypeVar("T")
@@ -308,6 +307,8 @@ class NodesJob:
 
     def machine(self, identity: ProcessIdentity) -> RankMachine:
         """The machine that a process of the job runs on."""
+        from chaos.machine.remote.tool_calls import NodeMachine  # a job of one node, as most are, has no helper
+
         return NodeMachine(self._of(identity).helper)
 
     def signal(self, identity: ProcessIdentity, signum: int) -> None:

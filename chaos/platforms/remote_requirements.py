@@ -8,10 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from chaos.machine.job.protocol import PlatformError
-from chaos.machine.remote.package_calls import PackageCalls
-from chaos.platforms.nodes import Site
+
+if TYPE_CHECKING:
+    from chaos.machine.remote.package_calls import PackageCalls
+    from chaos.platforms.nodes import Site
 
 MODULES = frozenset({"mindspore", "mindformers", "mindio_ttp", "numpy"})
 """Needs of jobs that are modules of Python."""

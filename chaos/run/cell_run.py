@@ -16,10 +16,9 @@ from chaos.checks.run.events import CHANGED
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
 from chaos.machine.ascend.quarantine import node_name
-from chaos.machine.job.protocol import Platform
+from chaos.machine.job.protocol import HelperLost, Platform
 from chaos.machine.leases import Lease, Leases
 from chaos.machine.linux.commands import SystemCommands
-from chaos.machine.remote.client import HelperLost
 from chaos.plan import io
 from chaos.plan.model import Plan
 from chaos.platforms.nodes import NamesNodes, NodePlatform

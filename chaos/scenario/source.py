@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from chaos.base.named_files import is_pipe, read_piped
@@ -16,8 +16,16 @@ MAX_BYTES = 1024 * 1024
 
 _WINDOW = 120
 
-# What YAML calls printable, less the line separators that no editor counts as lines.
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FORBIDDEN_ASCII = re.compile("[^\t\n\r\x20-\x7e]")
+
+
+@cache
+def _forbidden() -> re.Pattern[str]:
+    """What YAML does not call printable, and the line separators that no editor counts as lines.
+
+    Such a range takes longer to compile than most scenarios to read, and few have a character beyond ASCII.
+    """
+    return re.compile("[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True)
@@ -89,7 +97,8 @@ def read_source(
         good = Source(file, raw[: error.start].decode("utf-8"))
         raise _at_end(good, f"byte 0x{raw[error.start]:02x} is not UTF-8", "save the file as UTF-8") from None
     source = Source(file, text.removeprefix("\ufeff"))
-    if bad := _FORBIDDEN.search(source.text):
+    forbidden = _FORBIDDEN_ASCII if source.text.isascii() else _forbidden()
+    if bad := forbidden.search(source.text):
         message = f"character U+{ord(bad[0]):04X} is not allowed"
         hint = 'inside double quotes it can be written as an escape, such as "\\x07"' if bad[0] != "\0" else ""
         raise _at_end(Source(file, source.text[: bad.start()]), message, hint)

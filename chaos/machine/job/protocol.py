@@ -18,6 +18,10 @@ class PlatformError(RuntimeError):
     """The platform could not do what was asked."""
 
 
+class HelperLost(PlatformError):
+    """The helper on a node has ended, or does not answer: nothing is known about that node through it any more."""
+
+
 @dataclass(frozen=True)
 class LaunchSpec:
     """One launch of a job.

@@ -14,7 +14,7 @@ from chaos.base.clock import Clock
 from chaos.history.host_clock import Offset, measure_offset
 from chaos.machine.job.ending import Ended
 from chaos.machine.job.processes import FoundProcess
-from chaos.machine.job.protocol import LaunchSpec, PlatformError
+from chaos.machine.job.protocol import HelperLost, LaunchSpec, PlatformError
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.process import NoSuchProcess, ProcessIdentity, State, WrongProcess
 from chaos.machine.linux.procfs import Signals
@@ -38,10 +38,6 @@ _SAID = 2000
 
 _Mailbox = queue.SimpleQueue[dict[str, Any] | None]
 """For one message; None says that the remote helper was lost."""
-
-
-class HelperLost(PlatformError):
-    """The helper on a node has ended, or does not answer: nothing is known about that node through it any more."""
 
 
 @dataclass(frozen=True)

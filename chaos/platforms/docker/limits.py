@@ -10,8 +10,8 @@ import contextlib
 import time
 from typing import TYPE_CHECKING, Any
 
-from chaos.machine.job.protocol import PlatformError
-from chaos.machine.remote.client import HelperClient, HelperLost
+from chaos.machine.job.protocol import HelperLost, PlatformError
+from chaos.machine.remote.client import HelperClient
 from chaos.platforms.docker.death import seconds_of
 from chaos.platforms.docker.engine import engine_errors
 

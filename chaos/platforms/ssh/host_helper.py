@@ -15,10 +15,10 @@ from paramiko import SFTPClient, SSHException
 
 from chaos.base.walking import entries_below, raise_too_deep
 from chaos.machine.job.ending import Ended
-from chaos.machine.job.protocol import LaunchSpec, PlatformError
+from chaos.machine.job.protocol import HelperLost, LaunchSpec, PlatformError
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.machine.remote.bundle import BUNDLE, bundle
-from chaos.machine.remote.client import HelperClient, HelperLost, Visitors
+from chaos.machine.remote.client import HelperClient, Visitors
 from chaos.platforms.ssh.connection import Connection, HostUnreachable
 from chaos.platforms.ssh.files import (
     PACKAGE,

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from chaos.base.clock import Clock
 from chaos.history.ledger import UndoStep
-from chaos.machine.job.protocol import PlatformError
+from chaos.machine.job.protocol import HelperLost, PlatformError
 from chaos.machine.linux.children import ExitStatus
-from chaos.machine.remote.client import HelperClient, HelperLost
+from chaos.machine.remote.client import HelperClient
 from chaos.plan.effect import effect_of
 from chaos.platforms.held import HeldNodes
 from chaos.platforms.nodes import END_NODES, NodeState, Site

@@ -8,8 +8,6 @@ from __future__ import annotations
 import os
 import struct
 
-import numpy
-
 _SIDE = 28
 _CLASSES = 10
 
@@ -20,6 +18,8 @@ def write_mnist(directory: str, *, images: int, seed: int) -> None:
     Each class has its own pattern and each picture its own noise, so that a network can learn them and no two batches
     are alike. The same seed gives the same bytes.
     """
+    import numpy  # which takes a tenth of a second: this kind of job is asked for much else before
+
     generator = numpy.random.Generator(numpy.random.PCG64(seed))
     patterns = generator.integers(0, 256, (_CLASSES, _SIDE, _SIDE))
     labels = generator.integers(0, _CLASSES, images).astype(numpy.uint8)

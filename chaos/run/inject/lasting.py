@@ -17,8 +17,7 @@ from chaos.faults.condition import FOR_GOOD
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.heal.undo import Undone
 from chaos.history.ledger import Ledger, UndoStep
-from chaos.machine.job.protocol import Job, PlatformError
-from chaos.machine.remote.client import HelperLost
+from chaos.machine.job.protocol import HelperLost, Job, PlatformError
 from chaos.plan.parts.fault import PlannedFault
 from chaos.run.progress import Recorder
 

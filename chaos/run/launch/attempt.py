@@ -6,7 +6,7 @@ import queue
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chaos.base.clock import Clock
 from chaos.base.wait import Deadline, DeadlineExpired, wait_for
@@ -15,7 +15,6 @@ from chaos.history.writer import HistoryWriter
 from chaos.machine.job.processes import FoundProcess
 from chaos.machine.job.protocol import Job, launchers_of
 from chaos.machine.linux.process import ProcessIdentity
-from chaos.run.inject.injection import Injection
 from chaos.run.launch.cause import last_error
 from chaos.run.launch.channel import AtBarrier, Channel, DeskHello, Hello, Message, Stranger
 from chaos.run.launch.follow import LogFollower, RankFollower
@@ -23,6 +22,9 @@ from chaos.run.launch.rank_words import RankWords
 from chaos.run.progress import Progress
 from chaos.run.watch.stalled import Stalled
 from chaos.scenario.models.scenario import Deadlines
+
+if TYPE_CHECKING:
+    from chaos.run.inject.injection import Injection
 
 STARTING = "start"
 """The deadline by which every rank has begun its first step."""

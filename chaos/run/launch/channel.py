@@ -17,11 +17,13 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chaos.agent.unproven import Unproven, callers
 from chaos.base.growth import Growing
-from chaos.machine.remote.client import HelperClient
+
+if TYPE_CHECKING:
+    from chaos.machine.remote.client import HelperClient
 
 _CREDENTIALS = struct.Struct("3i")
 _MAX_LINE = 1 << 16

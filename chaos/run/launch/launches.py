@@ -22,7 +22,6 @@ from chaos.machine.job.protocol import Job, LaunchSpec, Platform
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.traits import JobTraits
 from chaos.platforms.nodes import NodePlatform, Nodes, NodesJob, places
-from chaos.run.inject.injection import Injection
 from chaos.run.inject.storage import prepare_faults, storage_of
 from chaos.run.interrupts import uninterrupted
 from chaos.run.launch.attempt import STARTING, Attempt, JobFailed, Watch
@@ -64,6 +63,8 @@ class Launches:
         storage = storage_of(session.owned.path / "job", self.traits)
         prepare_faults(faults, kinds, storage, session.owned.ledger)
         job = self._launch(session, name, resume=resume)
+        from chaos.run.inject.injection import Injection  # the job starts meanwhile
+
         injection = Injection(
             faults,
             kinds,

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.history.writer import HistoryWriter
-from chaos.machine.job.protocol import LaunchSpec, PlatformError
+from chaos.machine.job.protocol import HelperLost, LaunchSpec, PlatformError
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.commands import CommandError, NoSuchTool
 from chaos.machine.linux.net.connections import Connection
 from chaos.machine.linux.process import NoSuchProcess, ProcessIdentity, WrongProcess
-from chaos.machine.remote.client import HelperClient, HelperLost, Visitors
+from chaos.machine.remote.client import HelperClient, Visitors
 from chaos.machine.remote.wire import PROTOCOL
 from chaos.platforms.docker import limits
 from chaos.platforms.nodes import Node

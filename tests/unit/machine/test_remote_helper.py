@@ -21,7 +21,7 @@ import chaos
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
 from chaos.machine.job.processes import find_run_processes
-from chaos.machine.job.protocol import PlatformError
+from chaos.machine.job.protocol import HelperLost, PlatformError
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.process import (
     ElsewhereProcess,
@@ -34,7 +34,7 @@ from chaos.machine.linux.process import (
 )
 from chaos.machine.linux.procfs import PROC, read_text
 from chaos.machine.remote.bundle import MODULES, bundle, bundle_in, write_bundle
-from chaos.machine.remote.client import HelperClient, HelperLost
+from chaos.machine.remote.client import HelperClient
 from chaos.machine.remote.wire import NotTheProtocol, messages
 from chaos.run.launch.channel import Channel, Hello, Message, Stranger
 from tests.unit.conftest import MakeDeep, Start

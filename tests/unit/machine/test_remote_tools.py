@@ -16,10 +16,10 @@ import pytest
 from chaos.base.clock import Clock
 from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_open_steps
 from chaos.history.ledger import Ledger, UndoStep
-from chaos.machine.job.protocol import PlatformError
+from chaos.machine.job.protocol import HelperLost, PlatformError
 from chaos.machine.linux.commands import CommandError, NoSuchTool
 from chaos.machine.linux.process import identify
-from chaos.machine.remote.client import HelperClient, HelperLost
+from chaos.machine.remote.client import HelperClient
 from chaos.machine.remote.tool_calls import NodeMachine
 from tests.kit.played_tools import write_tool, write_tools
 from tests.unit.machine.conftest import Found, Spec, StartHelper

@@ -14,10 +14,10 @@ import pytest
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
 from chaos.machine.job.processes import NODE_VARIABLE
-from chaos.machine.job.protocol import PlatformError
+from chaos.machine.job.protocol import HelperLost, PlatformError
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.process import identify
-from chaos.machine.remote.client import HelperClient, HelperLost
+from chaos.machine.remote.client import HelperClient
 from chaos.platforms import nodes as nodes_module
 from chaos.platforms.nodes import NodesJob, NodeState, ranks_of
 from tests.unit.machine.conftest import Spec, StartHelper

@@ -12,7 +12,7 @@ import paramiko
 import pytest
 
 from chaos.base.wait import wait_for
-from chaos.machine.remote.client import HelperLost
+from chaos.machine.job.protocol import HelperLost
 from chaos.platforms.ssh.connection import Connection
 from chaos.platforms.ssh.host_helper import HostHelper, place_of
 from chaos.platforms.ssh.inventory import Host

@@ -17,9 +17,8 @@ from chaos.heal.undo import Undone
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import History, read_history
 from chaos.history.writer import HistoryWriter
-from chaos.machine.job.protocol import Job, PlatformError
+from chaos.machine.job.protocol import HelperLost, Job, PlatformError
 from chaos.machine.linux.process import ProcessIdentity
-from chaos.machine.remote.client import HelperLost
 from chaos.run.inject.injection import Injection
 from tests.unit.run.fakes import FakeConnection, FakeJob, at_barrier, identity, planned
 

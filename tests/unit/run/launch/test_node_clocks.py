@@ -10,7 +10,7 @@ from chaos.base.clock import Clock, boot_id
 from chaos.history.host_clock import Offset
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
-from chaos.machine.remote.client import HelperLost
+from chaos.machine.job.protocol import HelperLost
 from chaos.run.launch.node_clocks import EVERY_SECONDS, NodeClocks
 
 
