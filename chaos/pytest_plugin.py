@@ -247,7 +247,7 @@ class ScenarioItem(pytest.Item):
         return holding(self.cell.scenario, map(sdk_of, self.results))
 
     def _verdict(self) -> str:
-        verdicts = {one["verdict"] for one in (*self.results, *self.comparisons)}
+        verdicts = {result["verdict"] for result in (*self.results, *self.comparisons)}
         return next((verdict for verdict in ("fail", "unknown") if verdict in verdicts), "pass")
 
     def reportinfo(self) -> tuple[Path, int, str]:
@@ -290,10 +290,10 @@ class ScenarioItem(pytest.Item):
         try:
             answer = json.loads(output)
             cells: list[Mapping[str, Any]] = [
-                {**one["result"], "run": one["run"], "directory": one["directory"]} for one in answer["cells"]
+                {**cell["result"], "run": cell["run"], "directory": cell["directory"]} for cell in answer["cells"]
             ]
             compared: Sequence[Mapping[str, Any]] = answer.get("comparisons", [])
-            verdicts = [one["verdict"] for one in (*cells, *compared)]
+            verdicts = [cell["verdict"] for cell in (*cells, *compared)]
             complete = len(cells) == len(self.cells) and len(compared) == len(self.cells) - 1
             # After a cell that does not pass the next one is not run; its own verdict is enough then.
             if status in (0, 1, 2) and cells and (complete or verdicts[-1] != "pass"):
@@ -311,7 +311,11 @@ class ScenarioItem(pytest.Item):
             for cell, result in zip(self.cells, self.results, strict=False)
             if result["verdict"] != "pass"
         ]
-        lines += [describe_comparison(self.name, one) for one in self.comparisons if one["verdict"] != "pass"]
+        lines += [
+            describe_comparison(self.name, comparison)
+            for comparison in self.comparisons
+            if comparison["verdict"] != "pass"
+        ]
         return "\n".join(lines) or f"{self.name}: {verdict}"
 
     def _shown(self, path: Path) -> str:
@@ -372,17 +376,17 @@ def describe(name: str, verdict: str, result: Mapping[str, Any], *, scenario: st
         lines += [mark, f"    expected  {check['expected']}", f"    seen      {check['seen']}"]
         lines += [f"    where     {_place(place, scenario, result['directory'])}" for place in check.get("where", [])]
     if errors := result.get("first_errors", []):
-        lines += ["  first errors in the logs", *(f"    {_error(one, result['directory'])}" for one in errors)]
+        lines += ["  first errors in the logs", *(f"    {_error(error, result['directory'])}" for error in errors)]
     return "\n".join(lines)
 
 
 def describe_comparison(name: str, comparison: Mapping[str, Any]) -> str:
     """What was expected of the second run beside the first, and what was seen."""
     lines = [f"{name}: compared, {comparison['verdict']}"]
-    for one in comparison["statements"]:
-        if one["verdict"] != "pass":
-            lines += [f"  {one['measure']} ({one['verdict']})", f"    expected  {one['expected']}"]
-            lines += [f"    seen      {one['seen']}"]
+    for statement in comparison["statements"]:
+        if statement["verdict"] != "pass":
+            lines += [f"  {statement['measure']} ({statement['verdict']})", f"    expected  {statement['expected']}"]
+            lines += [f"    seen      {statement['seen']}"]
     return "\n".join(lines)
 
 

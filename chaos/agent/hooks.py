@@ -95,7 +95,7 @@ def _step_callback(base: type, training: Training, barriers: Barriers) -> Any:
             if "forward" in barriers.armed_phases() and not self._hooked:
                 arguments.train_network.register_forward_pre_hook(_pass_forward)
                 self._hooked = True
-            parameters = ((one.name, one) for one in arguments.train_network.get_parameters())
+            parameters = ((parameter.name, parameter) for parameter in arguments.train_network.get_parameters())
             training.begin(done, parameters, updates=updates)
 
         def _joins(self) -> bool:
@@ -277,7 +277,7 @@ def _hook_reports(record: Record, module: ModuleType) -> None:
     report = getattr(module, "tft_report_error", None)
     if report is None:
         return
-    names = {one.value: one.name for one in getattr(module, "ReportState", ())}
+    names = {state.value: state.name for state in getattr(module, "ReportState", ())}
 
     @functools.wraps(report)
     def report_with_agent(state: Any, *args: Any, **kwargs: Any) -> Any:

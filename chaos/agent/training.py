@@ -85,7 +85,7 @@ class Training:
         self._digests.write(step, outputs=outputs, batch=batch, parameters=self._parameters)
         if self._barriers.slow:
             own = (perf_counter_ns() - self._began_ns) / 1e9
-            self._barriers.slow = [one for one in self._barriers.slow if not one.drag(step, own)]
+            self._barriers.slow = [slowness for slowness in self._barriers.slow if not slowness.drag(step, own)]
         self.reach("step.end")
 
     def end(self) -> None:

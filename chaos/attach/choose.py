@@ -98,19 +98,27 @@ def chosen_ranks(
     if missing:
         size = f" of {job.size}" if job.size is not None else ""
         present = spans(process.rank for process in job.ranks if process.rank is not None) or "none"
-        other = [one for one in all_jobs if one != job and any(process.rank == missing[0] for process in one.ranks)]
+        other = [
+            running_job
+            for running_job in all_jobs
+            if running_job != job and any(process.rank == missing[0] for process in running_job.ranks)
+        ]
         raise JobError(
             f"--rank {missing[0]}: not among the ranks of that job on this host ({present}{size}); "
             "ranks of other nodes are reached by `chaos inject` there"
             + (f". That job, and those that have such a rank:{_list([job, *other])}" if other else "")
         )
-    if doubtful := [one for one in job.ranks if one.rank in ranks and one.rank not in {sure.rank for sure in clear}]:
+    if doubtful := [
+        process for process in job.ranks if process.rank in ranks and process.rank not in {sure.rank for sure in clear}
+    ]:
         raise JobError(
             f"--job {name}: it is not clear that this is the rank, and not what a rank or its start script has left; "
             f"if it is, give its own PID as --job:{_list(doubtful)}"
         )
     meant = [next(process for process in clear if process.rank == rank) for rank in dict.fromkeys(ranks)]
-    elsewhere = [] if _is_pid(name) else [one for one in meant if key_of(here / name) not in one.directories.keys]
+    elsewhere = (
+        [] if _is_pid(name) else [process for process in meant if key_of(here / name) not in process.directories.keys]
+    )
     if elsewhere:
         raise JobError(f"--job {name}: this rank neither logs nor works there; name it by its PID:{_list(elsewhere)}")
     return meant
@@ -135,8 +143,8 @@ def _by_pid(found: Survey, pid: int, proc_root: Path) -> RunningJob:
     if fork := [job for job in found.forks if job.ranks[0].pid == pid]:
         return fork[0]
     # A job that was started from inside another one is meant by its own processes, so the nearest one tells.
-    for one in (pid, *_ancestors(pid, found)):
-        matching = [job for job in found.jobs if any(process.pid == one for process in job.processes)]
+    for ancestor in (pid, *_ancestors(pid, found)):
+        matching = [job for job in found.jobs if any(process.pid == ancestor for process in job.processes)]
         if len(matching) == 1:
             return matching[0]
         if matching:
@@ -144,7 +152,7 @@ def _by_pid(found: Survey, pid: int, proc_root: Path) -> RunningJob:
                 f"--job {pid}: it has started processes that contradict each other about the job (size, scheduler or "
                 f"rank table); give the PID of a rank:{_list(matching)}"
             )
-    if hidden := [one for one in found.hidden if one.pid == pid]:
+    if hidden := [process for process in found.hidden if process.pid == pid]:
         raise JobError(f"--job {pid}: {_cannot_look(hidden)}")
     if pid not in found.parents:
         raise JobError(f"--job {pid}: there is no process {pid}{_advice(found)}")
@@ -178,8 +186,8 @@ def _advice(found: Survey) -> str:
 
 
 def _cannot_look(hidden: Sequence[Hidden]) -> str:
-    users = sorted({one.uid for one in hidden})
-    pids = ", ".join(str(one.pid) for one in hidden[:_LISTED]) + (", …" if len(hidden) > _LISTED else "")
+    users = sorted({process.uid for process in hidden})
+    pids = ", ".join(str(process.pid) for process in hidden[:_LISTED]) + (", …" if len(hidden) > _LISTED else "")
     who = ", ".join(map(str, users))
     return (
         f"Of the user with the number {who} there are Python processes (PID {pids}) whose environment this user may "

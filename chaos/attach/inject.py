@@ -68,8 +68,8 @@ def inject(
         told = {
             "scheduler": job.scheduler,
             "size": job.size,
-            "processes": [plain(one) for one in job.processes],
-            "directories": sorted({str(path) for one in job.processes for path in own_directories(one)}),
+            "processes": [plain(process) for process in job.processes],
+            "directories": sorted({str(path) for process in job.processes for path in own_directories(process)}),
         }
         made = {"command": recorded_command(arguments), "machine": machine_facts(), "code": own_code()}
         update_run(owned.path, versions=versions(), **made, **{ADOPTED: told})

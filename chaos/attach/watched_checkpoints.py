@@ -31,13 +31,13 @@ class _Place:
     def files(self) -> dict[Path, tuple[FileKey, FoundCheckpoint]]:
         """The finished checkpoints in it, by their paths as the job sees them."""
         found = {}
-        for one in find_checkpoints(self.reached, unseen=None):
+        for checkpoint in find_checkpoints(self.reached, unseen=None):
             try:
-                seen = one.path.stat()
+                seen = checkpoint.path.stat()
             except OSError:  # removed meanwhile
                 continue
-            if not one.temporary:
-                found[self.shown / one.path.relative_to(self.reached)] = ((seen.st_dev, seen.st_ino), one)
+            if not checkpoint.temporary:
+                found[self.shown / checkpoint.path.relative_to(self.reached)] = ((seen.st_dev, seen.st_ino), checkpoint)
         return found
 
 
@@ -88,35 +88,35 @@ class WatchedCheckpoints:
                 told = {"directory": str(place.shown), "limit": MAX_FILES}
                 yield JobEvent("checkpoints.not_searched", self._clock.wall(), None, None, told)
                 continue
-            if not place.told and any(isinstance(one, TooDeep) for one in too_deep):
+            if not place.told and any(isinstance(error, TooDeep) for error in too_deep):
                 place.told = True
                 told = {"directory": str(place.shown), "levels": MAX_LEVELS}
                 yield JobEvent("checkpoints.not_searched", self._clock.wall(), None, None, told)
-            for path, (key, one) in place.files().items():
+            for path, (key, checkpoint) in place.files().items():
                 if path in before:
                     known.add(key)
                 elif place.searched:
-                    appeared.setdefault(key, (path, one))
+                    appeared.setdefault(key, (path, checkpoint))
                 self._known.add(path)
             place.searched = True
         self._scan_at = self._clock.mono() + int(_SCAN_SECONDS * 1e9)
-        new = {path: one for key, (path, one) in appeared.items() if key not in known}
-        for path, one in sorted(new.items(), key=_order):
-            about = {"path": str(path), "kind": one.kind, **_steps(one)}
-            yield JobEvent("checkpoint", self._clock.wall(), one.rank, None, about)
+        new = {path: checkpoint for key, (path, checkpoint) in appeared.items() if key not in known}
+        for path, checkpoint in sorted(new.items(), key=_order):
+            about = {"path": str(path), "kind": checkpoint.kind, **_steps(checkpoint)}
+            yield JobEvent("checkpoint", self._clock.wall(), checkpoint.rank, None, about)
 
 
 def _order(found: tuple[Path, FoundCheckpoint]) -> tuple[int, int, Path]:
     """By their steps: by name step 100 would come before step 95."""
-    path, one = found
-    return one.epoch or 0, one.step_in_epoch or 0, path
+    path, checkpoint = found
+    return checkpoint.epoch or 0, checkpoint.step_in_epoch or 0, path
 
 
-def _steps(one: FoundCheckpoint) -> dict[str, int | None]:
+def _steps(checkpoint: FoundCheckpoint) -> dict[str, int | None]:
     """What its path tells; the one long epoch of a directory ``iteration_N`` stands in no name."""
-    iteration = one.step is not None and one.directory_step is None
-    named = (None, None) if iteration else (one.epoch, one.step_in_epoch)
-    return {"epoch": named[0], "step_in_epoch": named[1], "step": one.step}
+    iteration = checkpoint.step is not None and checkpoint.directory_step is None
+    named = (None, None) if iteration else (checkpoint.epoch, checkpoint.step_in_epoch)
+    return {"epoch": named[0], "step_in_epoch": named[1], "step": checkpoint.step}
 
 
 def _too_many(root: Path, unseen: Unseen) -> bool:

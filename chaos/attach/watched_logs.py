@@ -43,17 +43,17 @@ class _Followed:
 
     def writer(self, event: LogEvent) -> JobProcess | None:
         """Whose line this is."""
-        of_ranks = [one for one in self.writers.values() if one.role == "rank"]
+        of_ranks = [process for process in self.writers.values() if process.role == "rank"]
         candidates = of_ranks or list(self.writers.values())
         if len(candidates) == 1:
             return candidates[0]
-        return next((one for one in candidates if one.pid == event.pid), None)
+        return next((candidate for candidate in candidates if candidate.pid == event.pid), None)
 
     def takes(self, event: LogEvent) -> bool:
         """Whether it is of the job, and said here and not only repeated."""
         if event.kind == CHATTER:
             return False
-        only_launcher = all(one.role == "launcher" for one in self.writers.values())
+        only_launcher = all(process.role == "launcher" for process in self.writers.values())
         return not only_launcher or event.kind.startswith(_OF_LAUNCHER)
 
 

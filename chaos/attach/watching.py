@@ -72,12 +72,12 @@ class Watch:
         """Everything that has happened since the last look."""
         happened: list[JobEvent] = []
         job = self.job if self._first else self._job_of(self._look())
-        processes = [one for one in job.processes if self._takes(one)] if job is not None else []
+        processes = [process for process in job.processes if self._takes(process)] if job is not None else []
         happened += self._take(processes)
         self._logs.follow(processes)
         happened += self._read()
         happened += self._ended({process.identity for process in processes})
-        self._checkpoints.search_working_directories([one for one in processes if one.role == "rank"])
+        self._checkpoints.search_working_directories([process for process in processes if process.role == "rank"])
         happened += self._checkpoints.look()
         unnumbered = job is not None and any(map(_unnumbered, job.processes))
         if unnumbered or any(view.state in ("running", "stopped") for view in self.ranks.values()):
@@ -188,8 +188,8 @@ class Watch:
 
     def _without_ranks(self) -> Iterator[JobEvent]:
         """No rank lives. They may all be started again: by a launcher that lives, or by who has started the job."""
-        beside = [one for one in self._beside if state(one.identity) in ("alive", "stopped")]
-        launcher = next((one for one in beside if one.role == "launcher"), None)
+        beside = [process for process in self._beside if state(process.identity) in ("alive", "stopped")]
+        launcher = next((process for process in beside if process.role == "launcher"), None)
         if launcher is not None:
             self._gone_since = None
         elif self._gone_since is None:

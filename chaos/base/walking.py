@@ -115,7 +115,7 @@ def walk_opened(top: int, onerror: Unseen = None) -> Iterator[tuple[str, list[st
                     onerror(error)
             else:
                 yield path, directories, others, descriptor
-                below = [one for one in reversed(directories) if one not in links]
+                below = [directory for directory in reversed(directories) if directory not in links]
                 if len(opened) <= MAX_LEVELS:
                     opened[-1][2].extend(below)
                 elif below:

@@ -67,9 +67,9 @@ def _judge(run_dir: Path, checks: dict[str, Check | EntryPoint] | None) -> Judge
     findings: list[Finding] = []
     for name, check in (all_checks() if checks is None else checks).items():
         own = _run(name, check, plan, history, artifacts)
-        if not own and all(one.check != name for one in left_out):
+        if not own and all(exclusion.check != name for exclusion in left_out):
             own = [Finding(name, "unknown", "the check says something about the run", "it found nothing to say")]
-        findings.extend(_presentable(one, run_dir) for one in own)
+        findings.extend(_presentable(finding, run_dir) for finding in own)
     findings = _without_blame(findings)
     verdict = worst([finding.verdict for finding in findings])
     left_out += _unjudged(plan, history, artifacts)
@@ -175,13 +175,13 @@ def _without_blame(findings: list[Finding]) -> list[Finding]:
     for; without proof of the planned fault nothing is known about the recovery from it. What was seen stays in the
     text. Failures of those three checks themselves stay failures.
     """
-    doubts = [one for one in findings if one.check in PRECONDITIONS and one.verdict == "unknown"]
+    doubts = [finding for finding in findings if finding.check in PRECONDITIONS and finding.verdict == "unknown"]
     if not doubts:
         return findings
-    names = ", ".join(dict.fromkeys(one.check for one in doubts))
+    names = ", ".join(dict.fromkeys(finding.check for finding in doubts))
     return [
-        replace(one, verdict="unknown", seen=f"{one.seen} (a failure if not for the doubts of: {names})")
-        if one.verdict == "fail" and one.check not in PRECONDITIONS
-        else one
-        for one in findings
+        replace(finding, verdict="unknown", seen=f"{finding.seen} (a failure if not for the doubts of: {names})")
+        if finding.verdict == "fail" and finding.check not in PRECONDITIONS
+        else finding
+        for finding in findings
     ]

@@ -124,4 +124,4 @@ class Headlines:
 
 def _ranks(value: object) -> str:
     numbers = value if isinstance(value, (list, tuple)) else []
-    return named(numbers) if numbers and all(isinstance(one, int) for one in numbers) else f"ranks {value}"
+    return named(numbers) if numbers and all(isinstance(number, int) for number in numbers) else f"ranks {value}"

@@ -36,7 +36,7 @@ def show(
     others = [process for process in job.processes if process not in chosen]
     targets = _targets(fault)
     if as_json:
-        hit, rest = ([plain(one) for one in some] for some in (chosen, others))
+        hit, rest = ([plain(process) for process in some] for some in (chosen, others))
         told = {"schema_version": 1, "fault": fault.name, "dry_run": True, "would_hit": hit, "others": rest}
         echo_json(told | ({"targets": targets} if targets else {}))
         return
@@ -45,29 +45,29 @@ def show(
     for process in chosen:
         if process.doubt:
             click.echo(readable(f"  rank {process.rank} by its PID alone: {process.doubt}"), err=to_errors)
-    for one in targets:
-        click.echo("  " + readable(", ".join(f"{name} {value}" for name, value in one.items())), err=to_errors)
+    for target in targets:
+        click.echo("  " + readable(", ".join(f"{name} {value}" for name, value in target.items())), err=to_errors)
     click.echo(f"not hit: {_list(others) or 'nobody else is in this job on this host'}", err=to_errors)
 
 
 def _list(processes: Sequence[JobProcess]) -> str:
     """Each with its PID; many ranks as a set."""
     ranks = _ranks(processes)
-    told = [one for one in processes if not ranks or one.role != "rank" or one.rank is None]
-    texts = [f"{_who(one)} {one.pid}" for one in told]
+    told = [process for process in processes if not ranks or process.role != "rank" or process.rank is None]
+    texts = [f"{_who(process)} {process.pid}" for process in told]
     return ", ".join([*texts, f"{rank_set(ranks)}, whose PIDs --dry-run --json lists"] if ranks else texts)
 
 
 def _ranks(processes: Sequence[JobProcess]) -> list[int]:
     """The ranks among these where they are many, else none."""
-    ranks = [one.rank for one in processes if one.role == "rank" and one.rank is not None]
+    ranks = [process.rank for process in processes if process.role == "rank" and process.rank is not None]
     return ranks if len(ranks) > MANY else []
 
 
 def of_ranks(chosen: Sequence[JobProcess]) -> str:
     """``rank 0 (PID 4711), rank 1 (PID 4712)``; many as a set."""
     ranks = _ranks(chosen)
-    return rank_set(ranks) if ranks else ", ".join(f"rank {one.rank} (PID {one.pid})" for one in chosen)
+    return rank_set(ranks) if ranks else ", ".join(f"rank {process.rank} (PID {process.pid})" for process in chosen)
 
 
 def _who(process: JobProcess) -> str:

@@ -22,10 +22,10 @@ def heal_and_remove(place: Path) -> None:
 
 def print_tallies(tallies: list[KillTally], times: int, reports: Path) -> None:
     """Say what the kills of each cell came to."""
-    for one in tallies:
-        name = f"{one.scenario}[{one.cell}]" if one.cell else one.scenario
-        counts = f"{one.killed} of {times} killed, {one.healed} with something to heal, {one.left} left something"
-        if one.missed:
-            counts += f"; never with an open step of {', '.join(one.missed)}"
-        click.echo(f"{'bad' if one.left else 'good' if one.killed >= times else 'open':<6}  {name}: {counts}")
+    for tally in tallies:
+        name = f"{tally.scenario}[{tally.cell}]" if tally.cell else tally.scenario
+        counts = f"{tally.killed} of {times} killed, {tally.healed} with something to heal, {tally.left} left something"
+        if tally.missed:
+            counts += f"; never with an open step of {', '.join(tally.missed)}"
+        click.echo(f"{'bad' if tally.left else 'good' if tally.killed >= times else 'open':<6}  {name}: {counts}")
     click.echo(f"the kills are in {reports / 'kills.jsonl'}, and what was left in {reports / 'kills'}")

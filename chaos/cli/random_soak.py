@@ -94,8 +94,8 @@ def summarise(
     own = [run for run in runs if run.scenario in by_name]
     groups: dict[tuple[str, str], Counter[str]] = {}
     for run in own:
-        one = by_name[run.scenario]
-        groups.setdefault((one.kind, one.acting), Counter())[run.verdict or "harness failed"] += 1
+        scenario = by_name[run.scenario]
+        groups.setdefault((scenario.kind, scenario.acting), Counter())[run.verdict or "harness failed"] += 1
     loads = [run.load for run in own]
     return {
         "drawn": len(drawn),

@@ -95,7 +95,7 @@ def pick_cells(loaded: Sequence[LoadedScenario], wanted: Sequence[str]) -> list[
     names = [cell.name for _, cell in pairs if cell.name]
     if not names:
         raise click.UsageError(
-            f"no cell {wanted[0]!r}: there is no matrix in {', '.join(one.path.name for one in loaded)}"
+            f"no cell {wanted[0]!r}: there is no matrix in {', '.join(scenario.path.name for scenario in loaded)}"
         )
     for name in wanted:
         if name not in names:

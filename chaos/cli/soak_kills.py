@@ -115,7 +115,7 @@ class KillSoak:
     def tallies(self) -> list[KillTally]:
         """What each cell came to."""
         kills = self.kills()
-        undo = {one.of: one.undo for one in self._record.wholes() if self._codes.get(one.of) == one.code}
+        undo = {run.of: run.undo for run in self._record.wholes() if self._codes.get(run.of) == run.code}
         return [tally(name, kills, undo.get(name, ())) for name in self._cells]
 
     def run(self) -> bool:
@@ -163,7 +163,7 @@ class KillSoak:
     def _whole(self, name: CellName) -> Whole:
         """How long a run takes that nobody kills, measured once."""
         with self._measuring:
-            known = [one for one in self._record.wholes() if (one.of, one.code) == (name, self._codes[name])]
+            known = [run for run in self._record.wholes() if (run.of, run.code) == (name, self._codes[name])]
             if known:
                 return known[0]
             place = self._make_place(name, "whole")
@@ -245,9 +245,9 @@ class KillSoak:
             except ValueError:
                 wrong.append(f"heal ended with {process.returncode}: {errors.decode('utf-8', 'replace')}")
                 continue
-            wrong += [f"heal: {one['run']}: {text}" for one in runs for text in one["failed"]]
-            wrong += [f"heal: {one['run']} is {one['outcome']}" for one in runs if again or one["outcome"] == "live"]
-            done += [f"{one['run']}: {text}" for one in runs for text in one["done"] if not again]
+            wrong += [f"heal: {run['run']}: {text}" for run in runs for text in run["failed"]]
+            wrong += [f"heal: {run['run']} is {run['outcome']}" for run in runs if again or run["outcome"] == "live"]
+            done += [f"{run['run']}: {text}" for run in runs for text in run["done"] if not again]
         return done, wrong
 
     # Processes and places.

@@ -18,11 +18,11 @@ class FirstErrors:
     def __init__(self) -> None:
         self._of_log: Counter[str] = Counter()
 
-    def shows(self, one: JobEvent) -> bool:
+    def shows(self, event: JobEvent) -> bool:
         """Whether it gets a line: everything does but the later errors of a log."""
-        if one.event != "log" or one.before or not str(one.data.get("kind")).endswith(".error"):
+        if event.event != "log" or event.before or not str(event.data.get("kind")).endswith(".error"):
             return True
-        file = str(one.data.get("file"))
+        file = str(event.data.get("file"))
         self._of_log[file] += 1
         return self._of_log[file] <= FIRST
 

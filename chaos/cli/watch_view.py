@@ -34,7 +34,7 @@ _LONGEST = 160
 class View(Protocol):
     """Shows what happens, one thing after the other."""
 
-    def show(self, one: JobEvent) -> None:
+    def show(self, event: JobEvent) -> None:
         """Something has happened."""
 
     def looked(self) -> None:
@@ -58,25 +58,25 @@ def open_view(watch: Watch, stream: TextIO, *, as_json: bool) -> Iterator[View]:
             yield table
 
 
-def headline(one: JobEvent) -> str | None:
+def headline(event: JobEvent) -> str | None:
     """One line about it, None for what a watcher does not want a line for."""
-    data, who = one.data, f"rank {one.rank}"
-    match one.event:
+    data, who = event.data, f"rank {event.rank}"
+    match event.event:
         case "launcher.found":
-            return f"{data.get('role')}: PID {one.pid}"
+            return f"{data.get('role')}: PID {event.pid}"
         case "rank.found":
-            return f"{who}: PID {one.pid}"
+            return f"{who}: PID {event.pid}"
         case "rank.restarted":
-            return f"{who}: started again, PID {one.pid} in the place of {data.get('instead_of')}"
+            return f"{who}: started again, PID {event.pid} in the place of {data.get('instead_of')}"
         case "rank.stopped":
             return f"{who}: stopped (SIGSTOP)"
         case "rank.continued":
             return f"{who}: goes on"
         case "rank.exit":
-            named = who if one.rank is not None else f"PID {one.pid}"
+            named = who if event.rank is not None else f"PID {event.pid}"
             return f"{named}: ended with {data.get('how') or _how(data)}"
         case "checkpoint":
-            whose = who if one.rank is not None else "no rank in its name"
+            whose = who if event.rank is not None else "no rank in its name"
             step = f"step {data.get('step')}"
             if data.get("step") is None:
                 step = f"epoch {data.get('epoch')}, step {data.get('step_in_epoch')} in it"
@@ -97,11 +97,11 @@ def headline(one: JobEvent) -> str | None:
             return f"no rank is left; the job has ended if none is started within {data.get('grace'):g} s"
         case "job.end":
             return f"the job has ended: no rank of it is left{_unknown(data.get('unknown_lines') or {})}"
-        case "log" if data.get("kind") not in _QUIET and not one.before:
+        case "log" if data.get("kind") not in _QUIET and not event.before:
             about = [f"step {data['step']}"] if data.get("step") is not None else []
             about += [f"{name}={value}" for name, value in data.get("fields", {}).items()]
-            nobody = str(data.get("file")) if one.pid is None else f"PID {one.pid}"
-            place = who if one.rank is not None else nobody
+            nobody = str(data.get("file")) if event.pid is None else f"PID {event.pid}"
+            place = who if event.rank is not None else nobody
             return f"{place}: {data.get('kind')} {' '.join(about)}".rstrip()
     return None
 
@@ -121,10 +121,16 @@ class JsonView:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
-    def show(self, one: JobEvent) -> None:
+    def show(self, event: JobEvent) -> None:
         """Print it."""
-        about = {"event": one.event, "wall_ns": one.wall_ns, "rank": one.rank, "pid": one.pid, "before": one.before}
-        print(json.dumps(about | finite(one.data)), file=self._stream, flush=True)
+        about = {
+            "event": event.event,
+            "wall_ns": event.wall_ns,
+            "rank": event.rank,
+            "pid": event.pid,
+            "before": event.before,
+        }
+        print(json.dumps(about | finite(event.data)), file=self._stream, flush=True)
 
     def looked(self) -> None:
         """Nothing more."""
@@ -140,13 +146,13 @@ class PlainView:
         self._last = ""
         self._errors = FirstErrors()
 
-    def show(self, one: JobEvent) -> None:
+    def show(self, event: JobEvent) -> None:
         """Print it if it matters."""
-        if one.event == "job.end":
+        if event.event == "job.end":
             self._summary()
             if (left := self._errors.left()) is not None:
                 self._print(left)
-        if self._errors.shows(one) and (text := headline(one)) is not None:
+        if self._errors.shows(event) and (text := headline(event)) is not None:
             self._print(text)
 
     def looked(self) -> None:
@@ -186,11 +192,11 @@ class TableView:
         """Show headlines above the table of this display."""
         self._live = live
 
-    def show(self, one: JobEvent) -> None:
+    def show(self, event: JobEvent) -> None:
         """Print it above the table if it matters."""
-        if one.event == "job.end" and (left := self._errors.left()) is not None:
+        if event.event == "job.end" and (left := self._errors.left()) is not None:
             self._print(left)
-        if self._errors.shows(one) and (text := headline(one)) is not None:
+        if self._errors.shows(event) and (text := headline(event)) is not None:
             self._print(text)
 
     def _print(self, text: str) -> None:

@@ -30,7 +30,11 @@ def _fit(need: str, machine: Machine, *, own_agent: bool) -> Probe:
     if not wanted.uses:
         seen = f"{mindspore} has no call of mindio_ttp that could be compared"
         return Probe(need, False, seen, "repair MindSpore, or run with --sdk standin")
-    found = [one.text for one in disagreements(wanted, offered_by(mindio)) if one.own_agent is own_agent]
+    found = [
+        disagreement.text
+        for disagreement in disagreements(wanted, offered_by(mindio))
+        if disagreement.own_agent is own_agent
+    ]
     if not found:
         return Probe(need, True, f"{pair} agree")
     advice = "install MindSpore and MindIO TFT of one release, or run with --sdk standin"

@@ -82,7 +82,7 @@ class Artifacts:
 
     def take_unseen(self) -> list[str]:
         """What the searches since the last call could not look into, in words: nobody knows what is there."""
-        texts = dict.fromkeys(f"{self.relative(Path(str(one.filename)))}: {one.strerror}" for one in self._unseen)
+        texts = dict.fromkeys(f"{self.relative(Path(str(error.filename)))}: {error.strerror}" for error in self._unseen)
         self._unseen = []
         return list(texts)
 

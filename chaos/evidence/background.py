@@ -26,7 +26,9 @@ def is_background(save: Event) -> bool:
 def written(history: History, save: Event) -> Event | None:
     """The end of the writing that ``save`` has begun; None where the rank has recorded none."""
     ends = history.select(WRITTEN, attempt=save.attempt, rank=save.rank, path=save.data.get("path"))
-    return next((one for one in ends if one.pid == save.pid and one.data.get("step") == save.data.get("step")), None)
+    return next(
+        (event for event in ends if event.pid == save.pid and event.data.get("step") == save.data.get("step")), None
+    )
 
 
 def is_finished(history: History, save: Event, before: int) -> bool:
@@ -42,14 +44,18 @@ def background_doubts(plan: Plan, history: History, fault: PlannedFault) -> Iter
 
     The plan takes the last save that was begun. Where it still went on, another one is the last.
     """
-    steps = {one.step for one in plan.response.recoveries if one.reads_checkpoint and fault.id in one.faults}
+    steps = {
+        recovery.step
+        for recovery in plan.response.recoveries
+        if recovery.reads_checkpoint and fault.id in recovery.faults
+    }
     if plan.resume.restore is not None and fault.effect == "death":
         steps.add(plan.resume.restore.step)
     for rank in range(plan.layout.ranks):
         begun = [
-            one
-            for one in history.select("checkpoint.begin", attempt=TRAIN, rank=rank, kind="periodic")
-            if is_background(one) and one.data.get("step") in steps
+            event
+            for event in history.select("checkpoint.begin", attempt=TRAIN, rank=rank, kind="periodic")
+            if is_background(event) and event.data.get("step") in steps
         ]
         if not begun:
             continue

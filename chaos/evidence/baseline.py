@@ -56,7 +56,7 @@ class Baseline:
         if (same := self._of_this_run(baseline)) is not None:
             return "the baseline holds a history of this run", (at_baseline(same),)
         ends = baseline.select("rank.exit", attempt=TRAIN)
-        broken = [one for one in ends if one.data.get("code") != 0 or one.data.get("signal") is not None]
+        broken = [event for event in ends if event.data.get("code") != 0 or event.data.get("signal") is not None]
         if broken:
             return f"rank {broken[0].rank} of the baseline did not end well: {exit_status(broken[0])}", (
                 at_baseline(broken[0]),
@@ -72,7 +72,7 @@ class Baseline:
             return f"{ranks_text(short)} of the baseline did not reach step {last}", ("baseline/history",)
         if set(ended) != set(range(self.plan.layout.ranks)):
             return f"the baseline has {len(ended)} ranks, the plan {self.plan.layout.ranks}", ("baseline/history",)
-        told = {one.rank for one in baseline.select("rank.exit", attempt=TRAIN)}
+        told = {event.rank for event in baseline.select("rank.exit", attempt=TRAIN)}
         if silent := [rank for rank in ended if rank not in told]:
             return f"how {ranks_text(silent)} of the baseline ended is not recorded", ("baseline/history",)
         return (
@@ -84,14 +84,14 @@ class Baseline:
 
     def _of_this_run(self, baseline: History) -> Event | None:
         """A run that is compared with itself agrees with itself."""
-        own = {one.data.get("run") for one in self.history.select("writer.start")}
-        return next((one for one in baseline.select("writer.start") if one.data.get("run") in own), None)
+        own = {event.data.get("run") for event in self.history.select("writer.start")}
+        return next((event for event in baseline.select("writer.start") if event.data.get("run") in own), None)
 
     def _initial_difference(self, baseline: History) -> tuple[str, tuple[str, ...]] | None:
         # A job that trains each epoch by itself begins more than once, here and in the baseline.
-        theirs = {one.rank: one for one in reversed(baseline.select("initial", attempt=TRAIN))}
+        theirs = {event.rank: event for event in reversed(baseline.select("initial", attempt=TRAIN))}
         begun: set[int | None] = set()
-        for ours in sorted(self.history.select("initial", attempt=TRAIN), key=lambda one: one.mono):
+        for ours in sorted(self.history.select("initial", attempt=TRAIN), key=lambda event: event.mono):
             other = theirs.get(ours.rank)
             # A rank that was repaired or replaced records its state again: that is no beginning.
             if other is None or ours.rank in begun:
@@ -149,16 +149,16 @@ def _uneven(baseline: History) -> tuple[str, tuple[str, ...]] | None:
     Digests may be thinned out, and then of all ranks alike. What one has not recorded could be compared with nothing.
     """
     recorded = by_rank(baseline, "digest", TRAIN)
-    every = {step_of(one) for own in recorded.values() for one in own}
+    every = {step_of(event) for own in recorded.values() for event in own}
     for rank, own in recorded.items():
         seen: set[int] = set()
-        stateful = any(one.data.get("parameters") for one in own)
-        for one in own:
-            if step_of(one) in seen:
-                return f"rank {rank} of the baseline has recorded step {step_of(one)} twice", (at_baseline(one),)
-            if stateful and not one.data.get("parameters"):
-                return f"rank {rank} of the baseline has no state of step {step_of(one)}", (at_baseline(one),)
-            seen.add(step_of(one))
+        stateful = any(event.data.get("parameters") for event in own)
+        for event in own:
+            if step_of(event) in seen:
+                return f"rank {rank} of the baseline has recorded step {step_of(event)} twice", (at_baseline(event),)
+            if stateful and not event.data.get("parameters"):
+                return f"rank {rank} of the baseline has no state of step {step_of(event)}", (at_baseline(event),)
+            seen.add(step_of(event))
         if missing := sorted(every - seen):
             text = f"rank {rank} of the baseline has recorded nothing of step {missing[0]}, and others have"
             return text, (at_baseline(own[-1]),)

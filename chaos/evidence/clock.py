@@ -112,7 +112,7 @@ def log_clock(history: History, artifacts: Artifacts) -> LogClock:
             starts[event.file] = (_start(history, event), event.wall_ns)
     for file, (start, first) in starts.items():
         hosts[file] = start.clock
-        ends[file] = max(one.wall for one in history.select(attempt=TRAIN) if one.clock == start.clock)
+        ends[file] = max(event.wall for event in history.select(attempt=TRAIN) if event.clock == start.clock)
         zones[file] = _zone(first - start.wall, latest[file] - ends[file])
     return LogClock(points, zones, hosts, ends)
 
@@ -147,14 +147,14 @@ def _clocks_of_its_node(history: History, file: str) -> set[str] | None:
     if in_node is None:
         return None
     node = int(in_node[1])
-    measured = (one.data for one in history.select("clock") if one.data.get("node") == node)
-    return {clock_name(str(one.get("host")), str(one.get("boot"))) for one in measured}
+    measured = (event.data for event in history.select("clock") if event.data.get("node") == node)
+    return {clock_name(str(offset.get("host")), str(offset.get("boot"))) for offset in measured}
 
 
 def _by_clock(history: History) -> dict[str, list[Event]]:
     found: dict[str, list[Event]] = {}
-    for one in history.events:
-        found.setdefault(one.clock, []).append(one)
+    for event in history.events:
+        found.setdefault(event.clock, []).append(event)
     return found
 
 
@@ -164,7 +164,7 @@ def _points(events: list[Event]) -> _Points:
         events = _without_the_kept_waiting(events)
     if (drift := _drift(events)) > JUMP_NS:
         raise ClockError(f"the wall clock jumped by {drift / 1e9:.3f} s during the run")
-    points = sorted((one.wall, _offset(one), one.error) for one in events)
+    points = sorted((event.wall, _offset(event), event.error) for event in events)
     return _Points(*(tuple(values) for values in zip(*points, strict=True)))
 
 
@@ -178,9 +178,9 @@ def _drift(events: list[Event]) -> int:
 
 def _without_the_kept_waiting(events: list[Event]) -> list[Event]:
     """Without those whose process was kept from the processor after it had read one clock and before the other."""
-    in_order = sorted(events, key=lambda one: one.mono)
-    offsets = [_offset(one) for one in in_order]
-    return [one for index, one in enumerate(in_order) if not _lies_apart(offsets, index)]
+    in_order = sorted(events, key=lambda event: event.mono)
+    offsets = [_offset(event) for event in in_order]
+    return [event for index, event in enumerate(in_order) if not _lies_apart(offsets, index)]
 
 
 def _lies_apart(offsets: list[int], index: int) -> bool:
@@ -197,9 +197,9 @@ def _start(history: History, event: LogEvent) -> Event:
     if any(not clock.same for clock in history.clocks.values()):
         named = history.select("agent.start", attempt=TRAIN, pid=_named_pid(event.file))
         own = _clocks_of_its_node(history, event.file)
-        starts, named = ([one for one in each if own is None or one.clock in own] for each in (starts, named))
+        starts, named = ([fact for fact in each if own is None or fact.clock in own] for each in (starts, named))
         starts = starts or named
-        if len({one.clock for one in starts}) != 1:
+        if len({fact.clock for fact in starts}) != 1:
             known = "on several hosts" if starts else "known on no host"
             raise ClockError(f"which host wrote {event.file} cannot be told: process {event.pid} is {known}")
     start = next(iter(starts), None)

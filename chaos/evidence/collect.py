@@ -74,15 +74,15 @@ class Collector:
 def _merged(findings: Sequence[Finding]) -> list[Finding]:
     """These findings, and in the place of more than CAP that differ in the number of a rank only one of them all."""
     alike: dict[object, dict[int, Finding]] = {}
-    for one in findings:
-        if (rank := _only_rank(one)) is not None:
-            alike.setdefault(_without_rank(one), {}).setdefault(rank, one)
+    for finding in findings:
+        if (rank := _only_rank(finding)) is not None:
+            alike.setdefault(_without_rank(finding), {}).setdefault(rank, finding)
     merged: list[Finding] = []
-    for one in findings:
-        ranks = {} if _only_rank(one) is None else alike[_without_rank(one)]
+    for finding in findings:
+        ranks = {} if _only_rank(finding) is None else alike[_without_rank(finding)]
         if len(ranks) <= CAP:
-            merged.append(one)
-        elif one is next(iter(ranks.values())):
+            merged.append(finding)
+        elif finding is next(iter(ranks.values())):
             merged.append(_first_of(ranks))
     return merged
 

@@ -37,9 +37,9 @@ _NUMBERS = {name: number for number, name in _SIGNALS.items()}
 def by_rank(history: History, event: str, attempt: str) -> dict[int, list[Event]]:
     """Events of one name in one attempt, for each rank in the order in which it wrote them."""
     found: dict[int, list[Event]] = defaultdict(list)
-    for one in history.select(event, attempt=attempt):
-        if one.rank is not None:
-            found[one.rank].append(one)
+    for fact in history.select(event, attempt=attempt):
+        if fact.rank is not None:
+            found[fact.rank].append(fact)
     return dict(sorted(found.items()))
 
 
@@ -53,7 +53,7 @@ def step_of(event: Event) -> int:
 
 def steps(history: History, event: str, attempt: str) -> dict[int, list[int]]:
     """The steps of ``step.begin`` or ``step.end``, by rank, in the order in which they were written."""
-    return {rank: [step_of(one) for one in events] for rank, events in by_rank(history, event, attempt).items()}
+    return {rank: [step_of(fact) for fact in events] for rank, events in by_rank(history, event, attempt).items()}
 
 
 def last_trained(history: History, rank: int) -> Event | None:
@@ -64,15 +64,18 @@ def last_trained(history: History, rank: int) -> Event | None:
 
 def digests(history: History, attempt: str) -> dict[int, dict[int, Event]]:
     """Digest events by rank and step. A step that was trained again counts with its last training."""
-    return {rank: {step_of(one): one for one in events} for rank, events in by_rank(history, "digest", attempt).items()}
+    return {
+        rank: {step_of(event): event for event in events}
+        for rank, events in by_rank(history, "digest", attempt).items()
+    }
 
 
 def processes(history: History, attempt: str) -> dict[int, list[int]]:
     """Process ids that were each rank in an attempt, as harness and agents recorded them."""
     found: dict[int, list[int]] = defaultdict(list)
-    for one in history.select("rank.found", attempt=attempt) + history.select("agent.start", attempt=attempt):
-        if one.rank is not None and one.pid is not None and one.pid not in found[one.rank]:
-            found[one.rank].append(one.pid)
+    for event in history.select("rank.found", attempt=attempt) + history.select("agent.start", attempt=attempt):
+        if event.rank is not None and event.pid is not None and event.pid not in found[event.rank]:
+            found[event.rank].append(event.pid)
     return dict(sorted(found.items()))
 
 
@@ -127,7 +130,7 @@ def ranks_text(ranks: Iterable[int]) -> str:
 
 def places(events: Iterable[Event]) -> tuple[str, ...]:
     """Where to look for these events."""
-    return tuple(one.source for one in events if one.source)
+    return tuple(event.source for event in events if event.source)
 
 
 def text_list(items: Iterable[object], limit: int = 5) -> str:

@@ -19,9 +19,9 @@ def given_theirs(plan: Plan, loads: Iterable[Event]) -> dict[int, int]:
     Of a rank with one of the two in its record, the other is missing, and nobody knows what it has loaded.
     """
     told: dict[int, set[str]] = {}
-    for one in loads:
-        if one.rank is not None:
-            told.setdefault(one.rank, set()).add(one.event)
+    for event in loads:
+        if event.rank is not None:
+            told.setdefault(event.rank, set()).add(event.event)
     found: dict[int, int] = {}
     for group in plan.layout.replica_groups:
         givers = [rank for rank in group if {"load.begin", "load.end"} <= told.get(rank, set())]

@@ -83,7 +83,7 @@ class Logged:
     @property
     def precision(self) -> str:
         """How exact this evidence is, for findings."""
-        places = sorted({one.places for one in self.ranks.values() if one.places >= 0})
+        places = sorted({log.places for log in self.ranks.values() if log.places >= 0})
         digits = f"{places[0]} digits after the point" if places else "what they print"
         return f"by the ranks' logs, exact to {digits}"
 
@@ -104,7 +104,9 @@ def _go_through(plan: Plan, history: History, artifacts: Artifacts) -> Logged:
     if plan.training.last_step > _MOST_STEPS:
         raise ValueError(f"a training of {plan.training.last_step} steps is too long to be judged by logs")
     saved = resumed_from(plan, history, artifacts) if plan.resume.resumes else None
-    killed = {one.rank for one in history.select("rank.exit", attempt=TRAIN) if one.data.get("signal") is not None}
+    killed = {
+        event.rank for event in history.select("rank.exit", attempt=TRAIN) if event.data.get("signal") is not None
+    }
     for group in plan.layout.replica_groups:
         reference: _Both | None = None
         for rank in group:
@@ -123,7 +125,7 @@ def _go_through(plan: Plan, history: History, artifacts: Artifacts) -> Logged:
 def _unrecorded(plan: Plan, history: History, artifacts: Artifacts) -> set[int]:
     """Ranks of which no record has a step."""
     records = [history] if artifacts.baseline is None else [history, artifacts.baseline]
-    told = {one.rank for record in records for name in _STEP_EVENTS for one in record.select(name)}
+    told = {event.rank for record in records for name in _STEP_EVENTS for event in record.select(name)}
     return {rank for rank in range(plan.layout.ranks) if rank not in told}
 
 
@@ -202,7 +204,9 @@ def _before(plan: Plan, saved: int | None) -> int:
     """The last step that was trained before any fault could have an effect; 0 where there is no fault."""
     if not plan.faults:
         return 0
-    steps = [one.step for one in plan.response.goes_on if one.step is not None] + ([] if saved is None else [saved])
+    steps = [recovery.step for recovery in plan.response.goes_on if recovery.step is not None] + (
+        [] if saved is None else [saved]
+    )
     if steps:
         return min(steps)
     if plan.response.mechanism == "none":

@@ -30,10 +30,10 @@ def mechanisms(history: History, artifacts: Artifacts, attempt: str) -> Acted:
     acted, signs = Acted(), all_signs()
     acted.listened = history.first("agent.start", attempt=attempt) is not None
     handlers = {handler: own.name for own in signs for handler in own.handlers}
-    for one in history.select("handler.enter", attempt=attempt):
-        name = str(one.data.get("name"))
+    for fact in history.select("handler.enter", attempt=attempt):
+        name = str(fact.data.get("name"))
         if name in handlers:
-            acted.add(handlers[name], f"handler {name} on rank {one.rank}", one.source)
+            acted.add(handlers[name], f"handler {name} on rank {fact.rank}", fact.source)
     sign_of = _reader(signs)
     for event in artifacts.sdk_events(attempt):
         acted.listened = True
@@ -41,7 +41,9 @@ def mechanisms(history: History, artifacts: Artifacts, attempt: str) -> Acted:
         if mechanism is not None:
             acted.add(mechanism, f"the SDK's log: {event.kind.removeprefix('ttp.')}", event.source)
     lines = {kind: (own.name, what) for own in signs for kind, what in own.ranks.items()}
-    for rank in sorted({one.rank for one in history.select("agent.start", attempt=attempt) if one.rank is not None}):
+    for rank in sorted(
+        {event.rank for event in history.select("agent.start", attempt=attempt) if event.rank is not None}
+    ):
         for event in artifacts.signs(attempt, rank):
             if event.kind in lines:
                 mechanism, what = lines[event.kind]
@@ -51,7 +53,7 @@ def mechanisms(history: History, artifacts: Artifacts, attempt: str) -> Acted:
 
 def all_signs() -> tuple[Signs, ...]:
     """The signs of all mechanisms, each once."""
-    found = {one.signs.name: one.signs for one in in_order() if one.signs is not None}
+    found = {mechanism.signs.name: mechanism.signs for mechanism in in_order() if mechanism.signs is not None}
     return tuple(found.values())
 
 

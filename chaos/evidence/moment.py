@@ -35,22 +35,22 @@ class Moment:
 def latest(moments: Iterable[Moment]) -> Moment:
     """The last of the moments, at least one: which of them it is, clocks of several hosts may leave open."""
     found = list(moments)
-    last = max(found, key=lambda one: one.mono)
-    surely = max(one.mono - one.error for one in found)
-    return _picked(last, [one for one in found if one.mono + one.error >= surely])
+    last = max(found, key=lambda moment: moment.mono)
+    surely = max(moment.mono - moment.error for moment in found)
+    return _picked(last, [moment for moment in found if moment.mono + moment.error >= surely])
 
 
 def earliest(moments: Iterable[Moment]) -> Moment:
     """The first of the moments, at least one."""
     found = list(moments)
-    first = min(found, key=lambda one: one.mono)
-    surely = min(one.mono + one.error for one in found)
-    return _picked(first, [one for one in found if one.mono - one.error <= surely])
+    first = min(found, key=lambda moment: moment.mono)
+    surely = min(moment.mono + moment.error for moment in found)
+    return _picked(first, [moment for moment in found if moment.mono - moment.error <= surely])
 
 
-def _picked(one: Moment, candidates: list[Moment]) -> Moment:
+def _picked(moment: Moment, candidates: list[Moment]) -> Moment:
     """The moment with the error of all that it may be: their least and greatest times bound it."""
     if len({other.clock for other in candidates}) == 1:
-        return one
-    error = max(abs(other.mono - one.mono) + other.error for other in candidates)
-    return Moment(one.mono, one.where, None, error, one.by_log)
+        return moment
+    error = max(abs(other.mono - moment.mono) + other.error for other in candidates)
+    return Moment(moment.mono, moment.where, None, error, moment.by_log)

@@ -65,7 +65,7 @@ def pod_fates(plan: Plan, history: History) -> list[PodFate]:
         told = spans(plan, history)
     except NotTold as reason:
         return [
-            PodFate(number, tuple(one.mechanism for one in chain), node, "unknown", str(reason))
+            PodFate(number, tuple(recovery.mechanism for recovery in chain), node, "unknown", str(reason))
             for number, chain in enumerate(chains(plan), 1)
             for node in nodes
         ]
@@ -73,14 +73,14 @@ def pod_fates(plan: Plan, history: History) -> list[PodFate]:
 
 
 def _fate(history: History, span: Span, node: int) -> PodFate:
-    mechanisms = tuple(one.mechanism for one in span.all)
+    mechanisms = tuple(recovery.mechanism for recovery in span.all)
 
     def fate(what: What, why: str, *where: Event, before: Pod | None = None, after: Pod | None = None) -> PodFate:
-        return PodFate(span.number, mechanisms, node, what, why, before, after, tuple(one.source for one in where))
+        return PodFate(span.number, mechanisms, node, what, why, before, after, tuple(event.source for event in where))
 
     own = history.select(writer=POD_WRITER, node=node)
     placed = placed_at(own, span.begin)
-    replaced = span.of(one for one in own if one.event == "pod.rescheduled")
+    replaced = span.of(event for event in own if event.event == "pod.rescheduled")
     if replaced:
         first = replaced[0].data.get("before")
         before, after = _pod(first if isinstance(first, dict) else {}), _pod(replaced[-1].data)
@@ -88,8 +88,8 @@ def _fate(history: History, span: Span, node: int) -> PodFate:
     if placed is None:
         return fate("unknown", f"the history does not tell which pod was node {node}")
     pod = _pod(placed.data)
-    changes = [one for one in span.of(own) if one.data.get("uid") == pod.uid]
-    restarted = [one for one in changes if one.event == "pod.restarted"]
+    changes = [event for event in span.of(own) if event.data.get("uid") == pod.uid]
+    restarted = [event for event in changes if event.event == "pod.restarted"]
     if restarted:
         times = f"{restarted[0].data.get('before')} → {restarted[-1].data.get('restarts')} restarts"
         return fate("restarted", f"{pod}: {times}", *restarted, before=pod, after=pod)
@@ -99,7 +99,7 @@ def _fate(history: History, span: Span, node: int) -> PodFate:
     lost = history.first("kubernetes.unfollowed", what="pods")
     if lost is not None:
         return fate("unknown", f"the pods were followed no more: {lost.data.get('why')}", lost, before=pod)
-    if not any(one.mono >= span.begin for one in history.select("kubernetes.followed")):
+    if not any(event.mono >= span.begin for event in history.select("kubernetes.followed")):
         return fate("unknown", "the history does not tell that the pods were followed to the end", before=pod)
     return fate("untouched", str(pod), placed, before=pod, after=pod)
 
@@ -109,16 +109,16 @@ def placed_at(own: list[Event], mono: int) -> Event | None:
 
     None where nothing tells.
     """
-    before = [one for one in own if one.mono < mono]
-    came = [one for one in before if one.event == "pod.rescheduled"]
-    return came[-1] if came else next((one for one in before if one.event == "pod.state"), None)
+    before = [event for event in own if event.mono < mono]
+    came = [event for event in before if event.event == "pod.rescheduled"]
+    return came[-1] if came else next((event for event in before if event.event == "pod.state"), None)
 
 
 def ends_of(changes: Iterable[Event]) -> Iterator[Event]:
     """Those of the changes of one pod by which it has ended, or is being deleted."""
-    for one in changes:
-        if one.event == "pod.gone" or one.data.get("deleting") is True or one.data.get("phase") in _ENDED:
-            yield one
+    for event in changes:
+        if event.event == "pod.gone" or event.data.get("deleting") is True or event.data.get("phase") in _ENDED:
+            yield event
 
 
 def _pod(told: dict[str, Any]) -> Pod:

@@ -101,11 +101,11 @@ def unequal(ours: Course, theirs: Course, tolerance: float) -> tuple[int, Number
     tolerance (relative to ``theirs``) the rounding of both is allowed for. NaN and infinity equal nothing.
     """
     length = min(len(ours.rows), len(theirs.rows))
-    one, two = ours.rows[:length], theirs.rows[:length]
-    steps = np.flatnonzero((one >= 0) & (two >= 0))
-    steps = steps[ours.track.present[one[steps]] & theirs.track.present[two[steps]]]
-    mine, other = ours.track.loss[one[steps]], theirs.track.loss[two[steps]]
-    digits, others = ours.track.places[one[steps]], theirs.track.places[two[steps]]
+    array, two = ours.rows[:length], theirs.rows[:length]
+    steps = np.flatnonzero((array >= 0) & (two >= 0))
+    steps = steps[ours.track.present[array[steps]] & theirs.track.present[two[steps]]]
+    mine, other = ours.track.loss[array[steps]], theirs.track.loss[two[steps]]
+    digits, others = ours.track.places[array[steps]], theirs.track.places[two[steps]]
     with np.errstate(invalid="ignore"):
         if tolerance > 0:
             allowed = tolerance * np.abs(other) + (_rounding(digits) + _rounding(others)) * _SLACK
@@ -122,10 +122,10 @@ def unequal(ours: Course, theirs: Course, tolerance: float) -> tuple[int, Number
 def without(ours: Course, theirs: Course) -> Numbers:
     """Steps that only one side has a line or a loss of."""
     length = min(len(ours.rows), len(theirs.rows))
-    one, two = ours.rows[:length], theirs.rows[:length]
-    lone = (one >= 0) != (two >= 0)
-    both = np.flatnonzero((one >= 0) & (two >= 0))
-    lone[both] = ours.track.present[one[both]] != theirs.track.present[two[both]]
+    array, two = ours.rows[:length], theirs.rows[:length]
+    lone = (array >= 0) != (two >= 0)
+    both = np.flatnonzero((array >= 0) & (two >= 0))
+    lone[both] = ours.track.present[array[both]] != theirs.track.present[two[both]]
     return np.flatnonzero(lone)
 
 

@@ -40,7 +40,7 @@ class Process:
     @property
     def has_connected(self) -> bool:
         """Whether it has ever connected to the SDK."""
-        return any(one.event == CONNECTED for one in self.connections)
+        return any(event.event == CONNECTED for event in self.connections)
 
     @property
     def last_step(self) -> Event | None:
@@ -50,30 +50,30 @@ class Process:
 
     def handlers_before(self, until: int) -> dict[str, Event]:
         """The handler of each name that it had registered last before a time."""
-        own = {name: [one for one in told if one.mono < until] for name, told in self.handlers.items()}
+        own = {name: [event for event in told if event.mono < until] for name, told in self.handlers.items()}
         return {name: told[-1] for name, told in own.items() if told}
 
     def disconnection(self) -> Event | None:
         """Where it left the SDK before its last step, and did not connect again before that."""
         last = self.last_step
-        before = [one for one in self.connections if last is None or one.seq < last.seq]
+        before = [event for event in self.connections if last is None or event.seq < last.seq]
         return before[-1] if before and before[-1].event == DISCONNECTED else None
 
 
 def processes_of(history: History, attempt: str) -> dict[int, list[Process]]:
     """The processes of each rank in a launch, in the order in which they began."""
     known: dict[tuple[int, int], Process] = {}
-    for one in history.select("agent.start", attempt=attempt):
-        if one.rank is not None and one.pid is not None:
-            known[one.rank, one.pid] = Process(one.rank, one.pid, one)
-    for one in _in_order(history, attempt, REGISTERED, CONNECTED, DISCONNECTED):
-        process = known.get((one.rank or 0, one.pid or 0))
+    for event in history.select("agent.start", attempt=attempt):
+        if event.rank is not None and event.pid is not None:
+            known[event.rank, event.pid] = Process(event.rank, event.pid, event)
+    for event in _in_order(history, attempt, REGISTERED, CONNECTED, DISCONNECTED):
+        process = known.get((event.rank or 0, event.pid or 0))
         if process is None:
             continue
-        if one.event == REGISTERED:
-            process.handlers.setdefault(str(one.data.get("name")), []).append(one)
+        if event.event == REGISTERED:
+            process.handlers.setdefault(str(event.data.get("name")), []).append(event)
         else:
-            process.connections.append(one)
+            process.connections.append(event)
     for key, events in _by_process(_in_order(history, attempt, *_STEPS, REPORTED, PAUSED)).items():
         if key in known:
             _read_steps(known[key], events)
@@ -85,22 +85,22 @@ def processes_of(history: History, attempt: str) -> dict[int, list[Process]]:
 
 def _read_steps(process: Process, events: list[Event]) -> None:
     told: set[str] = set()
-    for one in events:
-        if one.event == "train.begin":
+    for event in events:
+        if event.event == "train.begin":
             process.earlier += process.steps
             process.steps = []
-        elif one.event == "step.begin":
+        elif event.event == "step.begin":
             process.trained, told = True, set()
-        elif one.event == "step.end":
+        elif event.event == "step.end":
             told = set()
-            process.steps.append((one, told))
+            process.steps.append((event, told))
         else:
-            told.add(one.event)
+            told.add(event.event)
 
 
 def steps_before(process: Process, until: int) -> list[tuple[int, set[str]]]:
     """The steps that it ended before a time, each with what it told the SDK then."""
-    return [(step_of(one), told) for one, told in (*process.earlier, *process.steps) if one.mono < until]
+    return [(step_of(event), told) for event, told in (*process.earlier, *process.steps) if event.mono < until]
 
 
 def steps_since(process: Process, since: int, last_step: int | None) -> list[tuple[int, set[str]]]:
@@ -108,16 +108,18 @@ def steps_since(process: Process, since: int, last_step: int | None) -> list[tup
 
     The last one counts only where it is ``last_step``, that of the training: it may have been broken off behind it.
     """
-    steps = [(step_of(one), told) for one, told in process.steps if one.mono > since]
+    steps = [(step_of(event), told) for event, told in process.steps if event.mono > since]
     return steps if steps and steps[-1][0] == last_step else steps[:-1]
 
 
 def _in_order(history: History, attempt: str, *names: str) -> list[Event]:
-    return sorted((one for name in names for one in history.select(name, attempt=attempt)), key=lambda one: one.seq)
+    return sorted(
+        (event for name in names for event in history.select(name, attempt=attempt)), key=lambda event: event.seq
+    )
 
 
 def _by_process(events: list[Event]) -> dict[tuple[int | None, int | None], list[Event]]:
     found: dict[tuple[int | None, int | None], list[Event]] = defaultdict(list)
-    for one in events:
-        found[one.rank, one.pid].append(one)
+    for event in events:
+        found[event.rank, event.pid].append(event)
     return found

@@ -45,7 +45,7 @@ class Span:
 
     def of(self, events: Iterable[Event]) -> list[Event]:
         """Those of the events that are of the time of this recovery."""
-        return [one for one in events if self.holds(one)]
+        return [event for event in events if self.holds(event)]
 
     @property
     def all(self) -> tuple[Recovery, ...]:
@@ -111,7 +111,7 @@ def spans(plan: Plan, history: History) -> list[Span]:
         raise NotTold("the faults were not made in the order of the plan")
     ends = [*begins[1:], _unanswered(plan, history)]
     paused = any(recovery.mechanism in PAUSING for recovery in plan.response.recoveries)
-    borders = [one for one in (*begins, ends[-1]) if one is not None]
+    borders = [begin for begin in (*begins, ends[-1]) if begin is not None]
     _untold(history, _JUDGED_OF_PAUSES if paused else _JUDGED, borders)
     found = []
     for number, (chain, faults, begin, end) in enumerate(zip(grouped, struck, begins, ends, strict=True), 1):
@@ -136,10 +136,10 @@ def _untold(history: History, judged: tuple[str, ...], borders: list[int]) -> No
     Only what rules look at counts, and that comes after its fault has been noticed; steps end all the time.
     """
     near = [
-        one
+        event
         for name in judged
-        for one in history.select(name)
-        if one.error and any(abs(one.mono - border) <= one.error for border in borders)
+        for event in history.select(name)
+        if event.error and any(abs(event.mono - border) <= event.error for border in borders)
     ]
     if near:
         first = near[0]
@@ -150,7 +150,7 @@ def _untold(history: History, judged: tuple[str, ...], borders: list[int]) -> No
 
 
 def _act(history: History, faults: tuple[PlannedFault, ...]) -> int:
-    acts = [one.mono for fault in faults for one in history.select("fault.injecting", fault=fault.id)]
+    acts = [event.mono for fault in faults for event in history.select("fault.injecting", fault=fault.id)]
     if not acts:
         raise NotTold(f"no injection of fault {faults[0].id if faults else 'of a recovery'} is recorded")
     return min(acts)
@@ -164,6 +164,9 @@ def _unanswered(plan: Plan, history: History) -> int | None:
     rest = [fault for fault in plan.faults if fault.id not in answered and not fault.harmless]
     inside = [fault for fault in rest if "handler" in str(fault.trigger)]
     acts = [
-        one.mono for fault in rest if fault not in inside for one in history.select("fault.injecting", fault=fault.id)
+        event.mono
+        for fault in rest
+        if fault not in inside
+        for event in history.select("fault.injecting", fault=fault.id)
     ]
     return min(acts, default=None)

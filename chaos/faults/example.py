@@ -52,7 +52,7 @@ def example(kind: FaultKind, rank: int, ranks: int) -> dict[str, Any]:
     """A scenario of a job of at least so many ranks whose rank is hit, or the node that it is on."""
     ranks = max(4, ranks + ranks % 2, rank + 1 + (rank + 1) % 2)
     means = kind.means
-    platform = next((one for one in platform_kinds() if means in one.shows), None)
+    platform = next((platform_kind for platform_kind in platform_kinds() if means in platform_kind.shows), None)
     nodes = 2 if platform or means == "network" else 1
     cluster: dict[str, Any] = {"platform": platform.name} if platform else {}
     cluster |= ({"nodes": nodes} if nodes > 1 else {}) | {"ranks": ranks}
@@ -114,15 +114,15 @@ def registered(name: str) -> Kind | None:
 
 def _parameters(kind: FaultKind, given: Mapping[str, Any]) -> dict[str, Any]:
     known = kind.parameters or {}
-    return dict(given) | {name: _sane(name, one) for name, one in known.items() if one.required}
+    return dict(given) | {name: _sane(name, parameter) for name, parameter in known.items() if parameter.required}
 
 
-def _sane(name: str, one: Parameter) -> Any:
-    if one.words:
-        return one.words[0]
+def _sane(name: str, parameter: Parameter) -> Any:
+    if parameter.words:
+        return parameter.words[0]
     wanted = _SANE.get(name, 0.5)
-    number = min(max(float(wanted), one.least), one.most)
-    return int(number) if one.whole or number == int(number) else number
+    number = min(max(float(wanted), parameter.least), parameter.most)
+    return int(number) if parameter.whole or number == int(number) else number
 
 
 def _phase(kind: FaultKind) -> str:

@@ -166,12 +166,12 @@ def _heal_owned(run_dir: Path, report: HealReport, actions: Mapping[str, UndoAct
     report.found += [f"open undo step {step.id}: {step.note or step.action}" for step in content.open]
     report.found += [f"{process.identity}: {' '.join(process.cmdline)}" for process in processes]
     known = {str(step.arguments.get("path")) for step in content.open}
-    report.found += [f"mounted at {one.point}: {one}" for one in mounts_in(run_dir) if one.point not in known]
-    report.found += [f"private directory {one}" for one in private_left(token) if str(one) not in known]
+    report.found += [f"mounted at {mount.point}: {mount}" for mount in mounts_in(run_dir) if mount.point not in known]
+    report.found += [f"private directory {path}" for path in private_left(token) if str(path) not in known]
     if not adopted:
         carrying = {process.identity for process in processes}
-        writing = [one for one in orphans.into(run_dir, orphans.writers()) if one.identity not in carrying]
-        report.found += [f"{one}, which writes to {one.path}" for one in writing]
+        writing = [writer for writer in orphans.into(run_dir, orphans.writers()) if writer.identity not in carrying]
+        report.found += [f"{writer}, which writes to {writer.path}" for writer in writing]
     leftovers = unfinished_files(run_dir)
     report.found += [f"unfinished file {path.name}" for path in leftovers]
     report.found += [f"left by an act that was cut off: {path}" for path in find_cut_off(run_dir, content.steps)]

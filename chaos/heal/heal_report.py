@@ -66,11 +66,11 @@ def would_do(run_dir: Path, trust: Trust) -> list[str]:
     would += [f"the undo ledger is damaged: {text}" for text in content.problems]
     if trust.described is not None and ADOPTED not in trust.described:
         found = find_run_processes(trust.described["token"])
-        would += [f"processes: end {one.identity}: {' '.join(one.cmdline)}" for one in found]
-        would += [f"directory: remove the private directory {one}" for one in private_left(trust.described["token"])]
+        would += [f"processes: end {process.identity}: {' '.join(process.cmdline)}" for process in found]
+        would += [f"directory: remove the private directory {path}" for path in private_left(trust.described["token"])]
     named = {str(step.arguments.get("path")) for step in content.open}
-    would += [f"mount: unmount {one.point}: {one}" for one in mounts_in(run_dir) if one.point not in named]
-    would += [f"file: remove the unfinished file {one.name}" for one in unfinished_files(run_dir)]
+    would += [f"mount: unmount {mount.point}: {mount}" for mount in mounts_in(run_dir) if mount.point not in named]
+    would += [f"file: remove the unfinished file {path.name}" for path in unfinished_files(run_dir)]
     return would
 
 

@@ -154,8 +154,8 @@ def _of_found(run_dir: Path, steps: Iterable[UndoStep], context: UndoContext) ->
 def _refuse_another_run(processes: list[FoundProcess], context: UndoContext) -> None:
     """Raise CannotUndo where the processes of that identity are of another directory: it is that run's, copied here."""
     assert context.directory is not None
-    if processes and not any(_is_in(one.pid, context.directory) for one in processes):
-        listed = ", ".join(str(one.pid) for one in processes[:5])
+    if processes and not any(_is_in(process.pid, context.directory) for process in processes):
+        listed = ", ".join(str(process.pid) for process in processes[:5])
         raise CannotUndo(
             f"processes {listed} carry this identity, and none works in this directory: they are another run's"
         )
@@ -163,7 +163,7 @@ def _refuse_another_run(processes: list[FoundProcess], context: UndoContext) -> 
 
 def _is_in(pid: int, directory: Path) -> bool:
     """Whether a process works in a directory, or writes its output there."""
-    places = [one.path for one in standard_outputs_of(pid)]
+    places = [output.path for output in standard_outputs_of(pid)]
     with contextlib.suppress(OSError):
         places.append(str((PROC / str(pid) / "cwd").readlink()))
     return any(PurePath(place).is_relative_to(directory) for place in places)

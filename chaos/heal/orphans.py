@@ -62,7 +62,7 @@ def writers() -> list[Writer]:
 def into(run_dir: Path, found: Sequence[Writer]) -> list[Writer]:
     """Those of them that write into a run's own directories."""
     places = [run_dir / name for name in _PLACES]
-    return [one for one in found if any(PurePath(one.path).is_relative_to(place) for place in places)]
+    return [writer for writer in found if any(PurePath(writer.path).is_relative_to(place) for place in places)]
 
 
 def end_orphans(run_dir: Path, clock: Clock, look: Callable[[], list[Writer]] = writers) -> tuple[list[str], list[str]]:
@@ -70,23 +70,25 @@ def end_orphans(run_dir: Path, clock: Clock, look: Callable[[], list[Writer]] = 
     sessions = _sessions(run_dir)
     done: list[str] = []
     tried: dict[ProcessIdentity, str] = {}
-    while mine := [one for one in into(run_dir, look()) if sessions.hold(one) and one.identity not in tried]:
-        for one in mine:
-            tried[one.identity] = "still there after SIGKILL"
+    while mine := [
+        writer for writer in into(run_dir, look()) if sessions.hold(writer) and writer.identity not in tried
+    ]:
+        for writer in mine:
+            tried[writer.identity] = "still there after SIGKILL"
             try:
-                send_signal(one.identity, signal.SIGKILL)
+                send_signal(writer.identity, signal.SIGKILL)
             except LookupError:
                 continue
             except (PermissionError, RefusedProcess) as error:
-                tried[one.identity] = f"was not ended: {error}"
+                tried[writer.identity] = f"was not ended: {error}"
                 continue
-            done.append(f"ended {one}, which a process of the job has left")
-        wait_ended([one.identity for one in mine], _END_SECONDS, clock)
+            done.append(f"ended {writer}, which a process of the job has left")
+        wait_ended([writer.identity for writer in mine], _END_SECONDS, clock)
     left = []
-    for one in into(run_dir, look()):
-        advice = f"if it is the job's, end it: kill {one.identity.pid}"
-        why = tried.get(one.identity, f"it is in no session that was recorded, so it was not ended; {advice}")
-        left.append(f"{one} writes to {one.path}: {why}")
+    for writer in into(run_dir, look()):
+        advice = f"if it is the job's, end it: kill {writer.identity.pid}"
+        why = tried.get(writer.identity, f"it is in no session that was recorded, so it was not ended; {advice}")
+        left.append(f"{writer} writes to {writer.path}: {why}")
     return done, left
 
 

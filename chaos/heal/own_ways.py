@@ -45,7 +45,7 @@ def by_own_ways(step: UndoStep, inventory: Path | None) -> UndoStep:
 
 def _of_clusters() -> PlatformKind:
     """The platform on which faults act on objects of a cluster."""
-    return next(one for name in platform_names() if (one := built_in_kind(name)) and CLUSTER in one.carries)
+    return next(kind for name in platform_names() if (kind := built_in_kind(name)) and CLUSTER in kind.carries)
 
 
 def _with_own(platform: PlatformKind, step: UndoStep, inventory: Path | None) -> UndoStep:

@@ -77,7 +77,7 @@ def _without_original(run_dir: Path, original: str, token: str) -> Moved | None:
     processes = find_run_processes(token)
     # An owner in another PID namespace, of a container, would be looked for in vain here.
     if processes and (owner is None or owner.boot != boot_id() or not _share_our_pids(processes)):
-        listed = ", ".join(str(one.identity.pid) for one in processes[:5])
+        listed = ", ".join(str(process.identity.pid) for process in processes[:5])
         why = f"it was made as {original}, which is not here, and processes of it live ({listed}): whether its harness"
         return Moved("unknown", f"{why} does cannot be told. End that, or these processes, and heal it again")
     return None
@@ -86,6 +86,6 @@ def _without_original(run_dir: Path, original: str, token: str) -> Moved | None:
 def _share_our_pids(processes: Iterable[FoundProcess]) -> bool:
     try:
         own = (PROC / "self/ns/pid").readlink()
-        return all((PROC / str(one.identity.pid) / "ns/pid").readlink() == own for one in processes)
+        return all((PROC / str(process.identity.pid) / "ns/pid").readlink() == own for process in processes)
     except OSError:
         return False

@@ -37,7 +37,7 @@ def tidy_reports(reports: Path, clock: Clock) -> list[Path]:
 
 def runs_in(reports: Path) -> list[Path]:
     """The run directories, as they are; none where there is no such directory."""
-    return [one for one in _directories(reports) if _is_run(one)] if reports.is_dir() else []
+    return [path for path in _directories(reports) if _is_run(path)] if reports.is_dir() else []
 
 
 @contextlib.contextmanager

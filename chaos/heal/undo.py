@@ -220,9 +220,12 @@ def _in_words(ended: Sequence[FoundProcess]) -> str:
     """Each process with its PID; of very many ranks only which they are."""
     ranks = [process.rank for process in ended if process.role == "rank" and process.rank is not None]
     many = len(ranks) > FEW
-    alone = [one for one in ended if not many or one.role != "rank" or one.rank is None]
+    alone = [process for process in ended if not many or process.role != "rank" or process.rank is None]
     return ", ".join(
-        [*([rank_set(ranks)] if many else []), *(f"{_named(one.role, one.rank)} {one.pid}" for one in alone)]
+        [
+            *([rank_set(ranks)] if many else []),
+            *(f"{_named(process.role, process.rank)} {process.pid}" for process in alone),
+        ]
     )
 
 

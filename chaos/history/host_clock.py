@@ -40,7 +40,7 @@ class Offset:
 
 def measure_offset(ask: Callable[[], int], clock: Clock, *, trips: int = TRIPS) -> Offset:
     """The best of several round trips. ``ask`` returns the host's CLOCK_MONOTONIC in nanoseconds, and may raise."""
-    return min((_trip(ask, clock) for _ in range(trips)), key=lambda one: one.error)
+    return min((_trip(ask, clock) for _ in range(trips)), key=lambda offset: offset.error)
 
 
 def _trip(ask: Callable[[], int], clock: Clock) -> Offset:
@@ -54,7 +54,7 @@ def _trip(ask: Callable[[], int], clock: Clock) -> Offset:
 def _in_order(measured: Iterable[Offset]) -> tuple[Offset, ...]:
     """Measurements in order of time; of two so near that the host's clock seems to go back, the better one."""
     kept: list[Offset] = []
-    for one in sorted(measured, key=lambda one: one.at):
+    for one in sorted(measured, key=lambda offset: offset.at):
         while kept and one.at + one.offset <= kept[-1].at + kept[-1].offset and one.error < kept[-1].error:
             kept.pop()
         if not kept or one.at + one.offset > kept[-1].at + kept[-1].offset:

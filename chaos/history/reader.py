@@ -257,7 +257,7 @@ def _integer(record: dict[str, Any], key: str) -> int | None:
 
 def _placed(segments: list[_Segment], clocks: Mapping[tuple[str, str], HostClock]) -> list[_Segment]:
     """The segments with the times of measured hosts on the harness's clock, under the harness's boot."""
-    own = next((one for one in segments if one.writer == HARNESS), None)
+    own = next((segment for segment in segments if segment.writer == HARNESS), None)
     if own is None or not clocks:
         return segments
     placed = []
@@ -269,7 +269,7 @@ def _placed(segments: list[_Segment], clocks: Mapping[tuple[str, str], HostClock
             placed.append(replace(segment, boot=own.boot))
         else:
             name = clock_name(segment.host, segment.boot)
-            events = [_on_harness_clock(one, clock, name) for one in segment.events]
+            events = [_on_harness_clock(event, clock, name) for event in segment.events]
             placed.append(replace(segment, boot=own.boot, events=events))
     return placed
 
@@ -281,10 +281,10 @@ def clock_name(host: str, boot: str) -> str:
 
 def _clocks(segments: list[_Segment]) -> dict[tuple[str, str], HostClock]:
     """The clock of every host and boot that the harness has measured."""
-    harness = [one for one in segments if one.writer == HARNESS]
+    harness = [segment for segment in segments if segment.writer == HARNESS]
     found: dict[tuple[str, str], list[Offset]] = {}
-    for one in (one for segment in harness for one in segment.events if one.event == EVENT):
-        match {"at": one.mono, **one.data}:
+    for event in (fact for segment in harness for fact in segment.events if fact.event == EVENT):
+        match {"at": event.mono, **event.data}:
             case {"host": str(host), "boot": str(boot), "at": int(at), "offset": int(offset), "error": int(error)}:
                 if max(abs(at), abs(offset), abs(error)) <= _LARGEST and error >= 0:
                     found.setdefault((host, boot), []).append(Offset(at, offset, error))

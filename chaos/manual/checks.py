@@ -32,7 +32,7 @@ def checks_page() -> str:
     sections = []
     for name, check in registry.BUILT_IN.items():
         doc = markdown(sys.modules[check.__module__].__doc__).partition(": ")[2]
-        own = [one for one in defects if one.check == name]
+        own = [defect for defect in defects if defect.check == name]
         table.append(f"| [{name}](#{name}) | {cell(doc.split(chr(10) * 2)[0]).rstrip('.')} | {len(own)} |")
         sections.append(_section(name, doc[0].upper() + doc[1:], own))
     return "\n".join([_HEAD, *table, "", *sections]).rstrip() + "\n"
@@ -45,7 +45,7 @@ def _section(name: str, doc: str, defects: Iterable[Defect]) -> str:
     if name == "mechanism":
         lines += ["Its rules, one file for each mechanism:", "", *_rules(), ""]
     lines += ["| defect | put into | verdict |", "|---|---|---|"]
-    lines += [f"| {cell(one.what)} (`{one.name}`) | {one.layer} | {one.verdict} |" for one in defects]
+    lines += [f"| {cell(defect.what)} (`{defect.name}`) | {defect.layer} | {defect.verdict} |" for defect in defects]
     return "\n".join([*lines, ""])
 
 

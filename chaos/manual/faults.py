@@ -29,8 +29,8 @@ def faults_page(scenarios: Path) -> str:
     """The page. ``scenarios`` is the directory of the shipped scenarios; each kind names those that use it."""
     used: dict[str, set[str]] = defaultdict(set)
     for name, cells in shipped_scenarios(scenarios).items():
-        for one in cells:
-            for fault in one.faults:
+        for scenario in cells:
+            for fault in scenario.faults:
                 used[fault.kind].add(name)
     points = own_points("faults")
     table = ["| kind | what it does | effect that the plan reckons with |", "|---|---|---|"]
@@ -46,9 +46,15 @@ def _first(point: EntryPoint | Member) -> str:
 def _section(point: EntryPoint | Member, scenarios: list[str]) -> str:
     kind = fault_kind(point.name)
     rows = []
-    for name, one in (kind.parameters or {}).items():
-        left_out = "required" if one.required else f"default {one.default}" if one.default is not None else "optional"
-        rows.append((f"`{name}`", cell(f"{one.about}; {one.range}; {left_out}")))
+    for name, parameter in (kind.parameters or {}).items():
+        left_out = (
+            "required"
+            if parameter.required
+            else f"default {parameter.default}"
+            if parameter.default is not None
+            else "optional"
+        )
+        rows.append((f"`{name}`", cell(f"{parameter.about}; {parameter.range}; {left_out}")))
     rows += [
         ("made by", doc_of(kind, "inject")),
         ("evidence", doc_of(kind, "evidence")),
@@ -57,7 +63,7 @@ def _section(point: EntryPoint | Member, scenarios: list[str]) -> str:
     if isinstance(kind, Preparing):
         rows.append(("before the job", f"{doc_of(kind, 'prepare')} {doc_of(kind, 'prepare_steps')}"))
     if kind.asks is not None:
-        phases = "" if kind.asks.phases is None else f", at {' or '.join(f'`{one}`' for one in kind.asks.phases)}"
+        phases = "" if kind.asks.phases is None else f", at {' or '.join(f'`{phase}`' for phase in kind.asks.phases)}"
         handlers = ", or at a handler of the SDK" if kind.asks.handlers else ""
         rows.append(("place", f"in the rank, which the agent holds{phases}{handlers}"))
     if isinstance(kind, Lasting):

@@ -36,15 +36,15 @@ class Case:
     def calls(self, name: str, event: str = "handler.enter") -> dict[int, list[Event]]:
         """Calls of a handler in the time of this recovery, by rank."""
         found: dict[int, list[Event]] = {}
-        for one in self.span.of(self.history.select(event, attempt=TRAIN, name=name)):
-            if one.rank is not None:
-                found.setdefault(one.rank, []).append(one)
+        for fact in self.span.of(self.history.select(event, attempt=TRAIN, name=name)):
+            if fact.rank is not None:
+                found.setdefault(fact.rank, []).append(fact)
         return found
 
     def records_calls(self, name: str) -> bool:
         """Whether every rank's agent stood round its handler, so that a call which none has recorded was not made."""
         registered = self.history.select(REGISTERED, attempt=TRAIN, name=name)
-        return {one.rank for one in registered} >= set(range(self.plan.layout.ranks))
+        return {event.rank for event in registered} >= set(range(self.plan.layout.ranks))
 
     def logged(self) -> list[LogEvent]:
         """What the SDK's logs tell of the faulted launch, from its beginning to its end."""

@@ -38,8 +38,10 @@ def judge_ended(plan: Plan, history: History, artifacts: Artifacts, found: Colle
     line = f"scenario.yaml:{plan.explanation.lines['mechanism']}" if "mechanism" in plan.explanation.lines else ""
     told, logged = _told(history), artifacts.sdk_events(TRAIN)
     _judge_nothing_saved(plan, logged, found, line)
-    ended = [one for one in logged if one.kind in ("ttp.exit_sent", "ttp.controller_end") or _is_state(one, "EXIT")]
-    where = (*places(told.values()), *(one.source for one in ended))[:4]
+    ended = [
+        event for event in logged if event.kind in ("ttp.exit_sent", "ttp.controller_end") or _is_state(event, "EXIT")
+    ]
+    where = (*places(told.values()), *(event.source for event in ended))[:4]
     host = _host(logged)
     if host is not None and host.rank in _silent(plan) and not ended:
         alone = _judge_host(history, host, found)
@@ -63,7 +65,7 @@ def _judge_host(history: History, host: LogEvent, found: Collector) -> bool:
     A rank whose agent records its connection would have recorded the controller as well; where another rank has, the
     line may be that of a backup.
     """
-    started = {one.rank: one for one in history.select(CONTROLLER, attempt=TRAIN)}
+    started = {event.rank: event for event in history.select(CONTROLLER, attempt=TRAIN)}
     if not started and (connected := history.select(CONNECTED, attempt=TRAIN, rank=host.rank)):
         seen = f"the SDK's log has its controller in rank {host.rank}, and no rank has recorded that it started one"
         found.fail(EXPECTED, seen, host.source, *places(connected[:1]))
@@ -73,9 +75,9 @@ def _judge_host(history: History, host: LogEvent, found: Collector) -> bool:
 def _told(history: History) -> dict[int, Event]:
     """The first call of handler ``exit`` on each rank."""
     told: dict[int, Event] = {}
-    for one in history.select("handler.enter", attempt=TRAIN, name="exit"):
-        if one.rank is not None:
-            told.setdefault(one.rank, one)
+    for event in history.select("handler.enter", attempt=TRAIN, name="exit"):
+        if event.rank is not None:
+            told.setdefault(event.rank, event)
     return told
 
 
@@ -96,7 +98,7 @@ def _killed_by_agent(plan: Plan, history: History, rank: int) -> bool:
 
 def _host(logged: list[LogEvent]) -> LogEvent | None:
     """The line by which a controller has started inside a rank; None where it is outside, or not told."""
-    starts = [one for one in logged if one.kind == "ttp.controller_start"]
+    starts = [event for event in logged if event.kind == "ttp.controller_start"]
     return starts[-1] if starts and starts[-1].rank is not None and starts[-1].rank >= 0 else None
 
 
@@ -106,8 +108,8 @@ def _is_state(event: LogEvent, state: str) -> bool:
 
 def _judge_nothing_saved(plan: Plan, logged: list[LogEvent], found: Collector, line: str) -> None:
     """Where the plan has no save that is broken off, the controller has not even begun one."""
-    if any(one.mechanism in SAVING for one in plan.response.recoveries):
+    if any(recovery.mechanism in SAVING for recovery in plan.response.recoveries):
         return
-    for one in logged:
-        if _is_state(one, "DUMP"):
-            found.fail(EXPECTED, "its controller went to save an end-of-life checkpoint", line, one.source)
+    for event in logged:
+        if _is_state(event, "DUMP"):
+            found.fail(EXPECTED, "its controller went to save an end-of-life checkpoint", line, event.source)

@@ -71,7 +71,12 @@ def a_loss(draw: Random, cluster: Keys, job: Keys, step: int) -> Any:
 
 def an_error(draw: Random, cluster: Keys, job: Keys, step: int) -> Any:
     """An error that one of the job's mechanisms repairs."""
-    kinds = [kind for one in mechanisms().values() if one.name in job["protection"] for kind in one.drawn_errors]
+    kinds = [
+        kind
+        for mechanism in mechanisms().values()
+        if mechanism.name in job["protection"]
+        for kind in mechanism.drawn_errors
+    ]
     kind = draw.choice(kinds)
     fault = {"id": "error", "kind": kind, "target": a_target(draw, cluster)}
     fault["trigger"] = {"step": step, "phase": draw.choice(PHASES)}

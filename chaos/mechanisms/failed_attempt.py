@@ -13,7 +13,9 @@ def judge_tried(case: Case, handlers: tuple[str, ...]) -> None:
     """
     name, found = case.recovery.mechanism, case.found
     expected = f"{name} is tried and fails, and the next mechanism follows"
-    calls = [(handler, rank, one) for handler in handlers for rank, own in case.calls(handler).items() for one in own]
+    calls = [
+        (handler, rank, event) for handler in handlers for rank, own in case.calls(handler).items() for event in own
+    ]
     if not calls:
         heard = case.history.select("handler.enter", attempt=TRAIN)
         if heard or case.logged():
@@ -25,11 +27,11 @@ def judge_tried(case: Case, handlers: tuple[str, ...]) -> None:
     failed = []
     for handler, rank, enter in calls:
         leaves = case.calls(handler, "handler.exit").get(rank, [])
-        after = [one for one in leaves if one.pid == enter.pid and one.seq > enter.seq]
+        after = [event for event in leaves if event.pid == enter.pid and event.seq > enter.seq]
         if not after or after[0].data.get("ok") is not True:
             failed.append((handler, rank, enter))
     if not failed:
         seen = f"every handler of {name} that was called ended well on {ranks_text(sorted({c[1] for c in calls}))}"
-        found.fail(expected, seen, case.line, *places(one for _, _, one in calls[:3]))
+        found.fail(expected, seen, case.line, *places(event for _, _, event in calls[:3]))
     where = ", ".join(f"{handler} on rank {rank}" for handler, rank, _ in failed[:3])
-    found.settle(expected, f"failed in {where}", case.line, *places(one for _, _, one in failed[:3]))
+    found.settle(expected, f"failed in {where}", case.line, *places(event for _, _, event in failed[:3]))

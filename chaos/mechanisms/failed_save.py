@@ -35,7 +35,7 @@ def judge_refused(case: Case, handlers: tuple[str, ...]) -> None:
     A volume that was taken from a node is the reason of its own ranks alone, where one of them is told to save.
     """
     begun = case.span.of(case.history.select("handler.enter", attempt=TRAIN))
-    saving = {one.rank for one in begun if one.data.get("name") in handlers}
+    saving = {event.rank for event in begun if event.data.get("name") in handlers}
     faults = [
         fault
         for fault in case.plan.faults
@@ -45,17 +45,19 @@ def judge_refused(case: Case, handlers: tuple[str, ...]) -> None:
         return
     expected = f"the save fails because of fault {', '.join(fault.id for fault in faults)}"
     failed = [
-        one
-        for one in case.span.of(case.history.select("handler.exit", attempt=TRAIN, ok=False))
-        if one.data.get("name") in handlers
+        event
+        for event in case.span.of(case.history.select("handler.exit", attempt=TRAIN, ok=False))
+        if event.data.get("name") in handlers
     ]
-    for one in failed:
-        error = str(one.data.get("error"))
-        own = [fault for fault in faults if fault.effect != VOLUME_GONE or one.rank in fault.ranks]
+    for event in failed:
+        error = str(event.data.get("error"))
+        own = [fault for fault in faults if fault.effect != VOLUME_GONE or event.rank in fault.ranks]
         texts = [text for fault in own for text in ERRORS[fault.effect]]
         if not any(text in error for text in texts):
-            case.found.fail(expected, f"{one.data['name']} failed on rank {one.rank}: {error}", case.line, one.source)
+            case.found.fail(
+                expected, f"{event.data['name']} failed on rank {event.rank}: {error}", case.line, event.source
+            )
     if not failed:
         case.found.unknown(expected, "no handler has recorded an error", case.line)
-    seen = "; ".join(f"{one.data['name']} on rank {one.rank}: {one.data.get('error')}" for one in failed[:3])
-    case.found.settle(expected, seen, case.line, *(one.source for one in failed[:3]))
+    seen = "; ".join(f"{event.data['name']} on rank {event.rank}: {event.data.get('error')}" for event in failed[:3])
+    case.found.settle(expected, seen, case.line, *(event.source for event in failed[:3]))

@@ -32,7 +32,7 @@ def judge_watched(plan: Plan, history: History, artifacts: Artifacts, found: Col
 def _registered(artifacts: Artifacts, attempt: str) -> dict[int, str]:
     """The ranks that have registered in a launch, and where the log says so."""
     return {
-        one.rank: one.source
-        for one in artifacts.sdk_events(attempt)
-        if one.kind == "ttp.connected" and one.rank is not None
+        event.rank: event.source
+        for event in artifacts.sdk_events(attempt)
+        if event.kind == "ttp.connected" and event.rank is not None
     }

@@ -46,7 +46,7 @@ class Launch:
         """The first log line of a kind that is not from before ``after``."""
         clock = self.clock()
         try:
-            times = [Moment.of(clock.placed(one)) for one in self.artifacts.sdk_events(TRAIN) if test(one)]
+            times = [Moment.of(clock.placed(event)) for event in self.artifacts.sdk_events(TRAIN) if test(event)]
         except ClockError as error:
             raise MarkerError(str(error)) from error
         later = [moment for moment in times if moment.mono >= after - SLACK_NS - moment.error]
@@ -54,7 +54,7 @@ class Launch:
             raise MarkerError(f"{what} is logged before the fault: {times[0].where}")
         if not later:
             raise MarkerError(f"{what} is not in the SDK's logs")
-        return replace(earliest(sorted(later, key=lambda one: one.where)), by_log=True)
+        return replace(earliest(sorted(later, key=lambda moment: moment.where)), by_log=True)
 
 
 Marker = Callable[[Launch, int], Moment]
@@ -72,7 +72,7 @@ def marked(markers: Mapping[str, Marker], launch: Launch, after: int) -> Iterato
 
 def first_of(events: list[Event], after: int, what: str) -> Moment:
     """The first of the events that is not from before ``after``."""
-    later = [one for one in events if one.mono >= after]
+    later = [event for event in events if event.mono >= after]
     if not later:
         raise MarkerError(f"{what} is not in the history")
     return earliest(map(Moment.of, later))
@@ -81,8 +81,8 @@ def first_of(events: list[Event], after: int, what: str) -> Moment:
 def last_of_ranks(launch: Launch, events: list[Event], what: str, ranks: int) -> Moment:
     """The moment by which every rank has its first such event."""
     firsts: dict[int | None, Event] = {}
-    for one in events:
-        firsts.setdefault(one.rank, one)
+    for event in events:
+        firsts.setdefault(event.rank, event)
     if len(firsts) < ranks:
         raise MarkerError(f"{what} is recorded for {len(firsts)} of {ranks} ranks")
     return latest(map(Moment.of, firsts.values()))

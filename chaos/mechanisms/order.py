@@ -15,7 +15,7 @@ def suspicious(begun: Sequence[Event], ended: Sequence[Event]) -> tuple[Event, E
 
     A sure pair comes before one that two hosts' clocks leave open. On one clock only the outermost can be a pair.
     """
-    clocks = sorted({one.clock for one in (*begun, *ended)})
+    clocks = sorted({event.clock for event in (*begun, *ended)})
     firsts = _outermost(begun, clocks, min)
     lasts = _outermost(ended, clocks, max)
     pairs = [(first, last) for first in firsts for last in lasts if first.maybe_before(last)]
@@ -28,5 +28,5 @@ def suspicious(begun: Sequence[Event], ended: Sequence[Event]) -> tuple[Event, E
 
 def _outermost(events: Sequence[Event], clocks: list[str], pick: Callable[..., Event]) -> list[Event]:
     """The first or the last event of each clock."""
-    own = ([one for one in events if one.clock == clock] for clock in clocks)
+    own = ([event for event in events if event.clock == clock] for clock in clocks)
     return [pick(one, key=lambda event: event.mono) for one in own if one]

@@ -24,15 +24,19 @@ def judge_processes(plan: Plan, history: History, found: Collector) -> None:
         return
     _judge_replaced(history, (RESUME,), found, line)
     known: dict[int, dict[int, Event]] = {}
-    for one in history.select(attempt=TRAIN):
-        if one.rank is not None and one.pid is not None and (one.writer == "agent" or one.event.startswith("rank.")):
-            known.setdefault(one.rank, {}).setdefault(one.pid, one)
-    for rank, pid, one in _told_by_launcher(history, TRAIN):
-        known.setdefault(rank, {}).setdefault(pid, one)
+    for event in history.select(attempt=TRAIN):
+        if (
+            event.rank is not None
+            and event.pid is not None
+            and (event.writer == "agent" or event.event.startswith("rank."))
+        ):
+            known.setdefault(event.rank, {}).setdefault(event.pid, event)
+    for rank, pid, event in _told_by_launcher(history, TRAIN):
+        known.setdefault(rank, {}).setdefault(pid, event)
     started, identified, ended = (by_rank(history, name, TRAIN) for name in ("agent.start", "rank.found", "rank.exit"))
     for rank in range(plan.layout.ranks):
-        least = 1 + sum(rank in one.restarted for one in plan.response.goes_on)
-        most = least + sum(rank in one.restarted for one in plan.response.recoveries if not one.succeeds)
+        least = 1 + sum(rank in recovery.restarted for recovery in plan.response.goes_on)
+        most = least + sum(rank in recovery.restarted for recovery in plan.response.recoveries if not recovery.succeeds)
         own = dict(sorted(known.get(rank, {}).items(), key=lambda item: item[1].mono))
         if len(own) > most:
             seen = f"rank {rank} was replaced: processes {text_list(own)}"
@@ -74,10 +78,10 @@ def _judge_replaced(history: History, attempts: Sequence[str], found: Collector,
 
 def _told_by_launcher(history: History, attempt: str) -> Iterator[tuple[int, int, Event]]:
     """Processes of ranks whose end the launcher has told of: one may have ended before anybody else saw it."""
-    for one in history.select("child.exit", attempt=attempt):
-        rank, pid = one.data.get("child_rank"), one.data.get("child_pid")
+    for event in history.select("child.exit", attempt=attempt):
+        rank, pid = event.data.get("child_rank"), event.data.get("child_pid")
         if isinstance(rank, int) and isinstance(pid, int):
-            yield rank, pid, one
+            yield rank, pid, event
 
 
 def _line(plan: Plan) -> str:

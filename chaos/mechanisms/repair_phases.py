@@ -47,8 +47,8 @@ def _first_replayed(launch: Launch, after: int) -> Moment:
     ends: list[Event] = []
     ended = by_rank(launch.history, "step.end", TRAIN)
     for rank, begins in by_rank(launch.history, "train.begin", TRAIN).items():
-        again = next((one.mono for one in begins if one.mono > after), None)
-        ends.extend([one for one in ended.get(rank, []) if again is not None and one.mono > again][:1])
+        again = next((event.mono for event in begins if event.mono > after), None)
+        ends.extend([event for event in ended.get(rank, []) if again is not None and event.mono > again][:1])
     last = last_of_ranks(launch, ends, "the end of a step after the repair", launch.plan.layout.ranks)
     # A rank may have been told, and be quick, before the controller writes its own line.
     return last if last.mono > normal.mono else replace(latest((last, normal)), where=last.where)

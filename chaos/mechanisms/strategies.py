@@ -26,45 +26,47 @@ def judge_strategies(plan: Plan, history: History, artifacts: Artifacts, found: 
     That the agent chooses ``exit`` has no result that is reported: that the SDK goes on to that is judged by
     :mod:`chaos.mechanisms.clean_exit`.
     """
-    planned = [one for one in plan.response.recoveries if one.mechanism in WORDS]
+    planned = [recovery for recovery in plan.response.recoveries if recovery.mechanism in WORDS]
     exits = ends_by_sdk(plan)
     if not plan.fault_tolerance.strategies or not (planned or exits):
         return
     line = f"scenario.yaml:{plan.explanation.lines['mechanism']}" if "mechanism" in plan.explanation.lines else ""
-    words = [*(WORDS[one.mechanism] for one in planned), *(["exit"] if exits else [])]
+    words = [*(WORDS[recovery.mechanism] for recovery in planned), *(["exit"] if exits else [])]
     expected = f"the cluster's agent is asked, and chooses {text_list(words)}"
     logged = artifacts.sdk_events(TRAIN)
-    offers = [one for one in logged if one.kind == "ttp.agent_action" and one.fields["action"] == "report_strategies"]
+    offers = [
+        event for event in logged if event.kind == "ttp.agent_action" and event.fields["action"] == "report_strategies"
+    ]
     if not offers:
         found.unknown(expected, "the SDK's log tells of no strategy that was offered", line)
         found.close()
         return
-    offered = " ".join(str(one.fields.get("arguments")) for one in offers)
+    offered = " ".join(str(event.fields.get("arguments")) for event in offers)
     for word in dict.fromkeys(words):
         if f"'{word}'" not in offered:
             found.fail(expected, f"the SDK has not offered {word}", line, offers[0].source)
     if exits and _could_be_saved(plan, history) and "'dump'" not in offered:
         seen = "the SDK has not offered dump, though every replica group has a rank with a state that no fault hits"
         found.fail(expected, seen, line, offers[0].source)
-    results = [one for one in logged if one.kind == "ttp.result"]
+    results = [event for event in logged if event.kind == "ttp.result"]
     _judge_results(
         found,
         expected,
-        [one for one in results if one.fields["code"] == 0],
-        [WORDS[one.mechanism] for one in planned if one.succeeds],
-        len([one for one in planned if one.succeeds and one.mechanism not in ENDING]),
+        [event for event in results if event.fields["code"] == 0],
+        [WORDS[recovery.mechanism] for recovery in planned if recovery.succeeds],
+        len([recovery for recovery in planned if recovery.succeeds and recovery.mechanism not in ENDING]),
         line,
         _repaired(logged),
     )
-    failed = {str(one.fields.get("strategy")): one.source for one in results if one.fields["code"] != 0}
-    may_fail = {WORDS[one.mechanism] for one in planned if not one.succeeds}
+    failed = {str(event.fields.get("strategy")): event.source for event in results if event.fields["code"] != 0}
+    may_fail = {WORDS[recovery.mechanism] for recovery in planned if not recovery.succeeds}
     for word in sorted(failed.keys() & (set(WORDS.values()) - may_fail)):
         found.fail(expected, f"the SDK reports that {word} failed", line, failed[word])
     for recovery in planned:
         if not recovery.succeeds and recovery.mechanism not in ENDING and WORDS[recovery.mechanism] not in failed:
             seen = f"the SDK's log does not tell that {WORDS[recovery.mechanism]} failed"
-            found.unknown(expected, seen, line, *(one.source for one in results[:3]))
-    where = (one.source for one in offers[:3])
+            found.unknown(expected, seen, line, *(event.source for event in results[:3]))
+    where = (event.source for event in offers[:3])
     found.settle(expected, f"it was asked {len(offers)} times", line, *where, by_log=True)
 
 
@@ -81,7 +83,7 @@ def _could_be_saved(plan: Plan, history: History) -> bool:
 
 def _repaired(logged: list[LogEvent]) -> int:
     """How often the controller has come back to normal from a repair, by its states."""
-    states = [str(one.fields.get("state")) for one in logged if one.kind == "ttp.state"]
+    states = [str(event.fields.get("state")) for event in logged if event.kind == "ttp.state"]
     return sum(pair == ("REPAIR", "NORMAL") for pair in pairwise(states))
 
 
@@ -95,11 +97,11 @@ def _judge_results(
     vendor's controller reports a repair only when a heartbeat has shown a later step, which the end of a short job
     forestalls: that it came back to normal ``repaired`` times is in its states all the same.
     """
-    seen = [str(one.fields.get("strategy")) for one in done]
+    seen = [str(event.fields.get("strategy")) for event in done]
     if seen == wanted[: len(seen)] and (len(seen) >= least or repaired == least):
         return
     text = f"the SDK reports success of {text_list(seen) or 'none'}, where {text_list(wanted) or 'none'} is planned"
     if seen == wanted[: len(seen)]:
-        found.unknown(expected, text, line, *(one.source for one in done[:3]))
+        found.unknown(expected, text, line, *(event.source for event in done[:3]))
     else:
-        found.fail(expected, text, line, *(one.source for one in done[:3]))
+        found.fail(expected, text, line, *(event.source for event in done[:3]))

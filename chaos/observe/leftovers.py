@@ -42,7 +42,7 @@ def find_leftovers(root: Path, unseen: Unseen) -> list[Leftover]:
                 found.append(Leftover(path, "core", int(match[1]) if match else None))
             elif name.endswith(_LOCK) and (pid := _process_of(path)) is not None:
                 found.append(Leftover(path, "lock", pid))
-    return sorted(found, key=lambda one: one.path)
+    return sorted(found, key=lambda leftover: leftover.path)
 
 
 def _is_dump(path: Path) -> bool:

@@ -162,7 +162,7 @@ def _budget(draft: Draft, outcome: Outcome, expected: Expected, problems: Proble
         problems,
         silent=any(fault.effect == SUSPENSION for fault in draft.faults),
         lost=len(outcome.dead),
-        tried=[one.mechanism for one in outcome.recoveries if not one.succeeds],
+        tried=[recovery.mechanism for recovery in outcome.recoveries if not recovery.succeeds],
         ecc=any(draft.kinds[fault.kind].effect == TIMED for fault in draft.scenario.faults),
         waits=longest_wait(draft),
     )

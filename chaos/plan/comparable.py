@@ -60,7 +60,7 @@ def plan_comparable(draft: Draft, recoveries: Sequence[Recovery], resumed: Resum
     tell from an earlier change.
     """
     faults = draft.faults
-    known = {one.fault.id: one for one in faults}
+    known = {fault.fault.id: fault for fault in faults}
     wrong_after: list[set[str]] = [set() for _ in recoveries]
     left: list[Comparable] = []
     back: set[str] = set()
@@ -74,8 +74,10 @@ def plan_comparable(draft: Draft, recoveries: Sequence[Recovery], resumed: Resum
     _check_felt(changes, fates, problems)
     _check_ended(changes, faults, problems)
     return Judged(
-        tuple(replace(one.fault, taken_back=one.fault.id in back) for one in faults),
-        tuple(replace(one, as_fault_free=not wrong) for one, wrong in zip(recoveries, wrong_after, strict=True)),
+        tuple(replace(fault.fault, taken_back=fault.fault.id in back) for fault in faults),
+        tuple(
+            replace(recovery, as_fault_free=not wrong) for recovery, wrong in zip(recoveries, wrong_after, strict=True)
+        ),
         _least(left),
     )
 
@@ -122,13 +124,13 @@ def _is_made_before(
     change: Change, struck: Sequence[Scheduled], groups: Sequence[tuple[int, ...]], problems: Problems
 ) -> bool:
     """Whether the change is made before the recovery from the faults ``struck``, and not after it."""
-    exact = [one for one in struck if one.moment.exact and one.handler is None]
+    exact = [fault for fault in struck if fault.moment.exact and fault.handler is None]
     if not exact:
         _refuse_open(change, problems)
         return False
-    first = min(exact, key=lambda one: one.moment.earliest)
+    first = min(exact, key=lambda fault: fault.moment.earliest)
     at, step = first.moment.earliest, change.point.step
-    hit = {rank for one in exact if one.moment.earliest == at for rank in one.fault.ranks}
+    hit = {rank for fault in exact if fault.moment.earliest == at for rank in fault.fault.ranks}
     met = {rank for members in groups if hit.intersection(members) for rank in members}
     # The ranks of a replica group meet in the all-reduce of the step; those of others are a step apart at most.
     if at >= Point(step + 1, _ALL_REDUCE) or (

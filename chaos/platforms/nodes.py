@@ -343,8 +343,8 @@ class NodesJob:
         with ThreadPoolExecutor(len(self._nodes)) as pool:
             results = list(pool.map(lambda node: self._stop_on(node, grace_seconds), self._nodes.values()))
         return Ended(
-            tuple(process for one in results for process in one.ended),
-            tuple(left for one in results for left in one.remaining),
+            tuple(process for result in results for process in result.ended),
+            tuple(left for result in results for left in result.remaining),
         )
 
     def _stop_on(self, node: Node, grace_seconds: float) -> Ended:

@@ -47,7 +47,7 @@ def refuse_lacking(site: Site, nodes: Iterable[Asked], advice: str) -> None:
     """
     path = "" if site.job is None else site.job.environment.get("PYTHONPATH", "")
     own = [Path(one) for one in path.split(os.pathsep) if one]
-    wanted = [one for one in site.needs if one == "msrun" or (one in MODULES and not _is_in(own, one))]
+    wanted = [need for need in site.needs if need == "msrun" or (need in MODULES and not _is_in(own, need))]
 
     def look(asked: Asked) -> None:
         try:
@@ -64,4 +64,4 @@ def refuse_lacking(site: Site, nodes: Iterable[Asked], advice: str) -> None:
 
 
 def _is_in(directories: Iterable[Path], module: str) -> bool:
-    return any((one / module).exists() or (one / f"{module}.py").exists() for one in directories)
+    return any((path / module).exists() or (path / f"{module}.py").exists() for path in directories)

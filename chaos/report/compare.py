@@ -47,7 +47,7 @@ class Comparison:
     @property
     def verdict(self) -> Verdict:
         """The worst statement."""
-        return worst([one.verdict for one in self.statements]) if self.statements else "unknown"
+        return worst([statement.verdict for statement in self.statements]) if self.statements else "unknown"
 
     def to_json(self) -> dict[str, Any]:
         """Plain data (docs/result-format.md)."""
@@ -75,7 +75,11 @@ def compare(first: Result, second: Result, at_most: dict[str, float] | None = No
             _state(name, share, rows[name], doubt, _error(name, share, first.recovery, second.recovery))
             for name, share in wanted.items()
         ),
-        tuple(dict.fromkeys(f"{one['part']} at: {one['layer']}" for run in (first, second) for one in run.simulated)),
+        tuple(
+            dict.fromkeys(
+                f"{stand_in['part']} at: {stand_in['layer']}" for run in (first, second) for stand_in in run.simulated
+            )
+        ),
     )
 
 
@@ -123,7 +127,7 @@ def _incomparable(first: Result, second: Result, axis: str | None) -> str:
 
 def _faults(result: Result) -> list[tuple[str, tuple[int, ...], str]]:
     faults = result.plan.get("faults") or []
-    return [(one["kind"], tuple(one["ranks"]), str(one["trigger"])) for one in faults]
+    return [(fault["kind"], tuple(fault["ranks"]), str(fault["trigger"])) for fault in faults]
 
 
 def _other_values(first: Result, second: Result) -> list[str]:

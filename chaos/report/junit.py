@@ -64,12 +64,12 @@ def write_junit(result: Result, run_dir: Path) -> Path:
 
 def _case(suite: str, check: str, findings: list[CheckResult], seconds: float) -> TestCase:
     case = TestCase(readable(check), classname=suite, time=seconds)
-    verdict = worst([one.verdict for one in findings])
+    verdict = worst([result.verdict for result in findings])
     if verdict != "pass":
-        decisive = [one for one in findings if one.verdict == verdict]
+        decisive = [result for result in findings if result.verdict == verdict]
         kind = Failure if verdict == "fail" else Error
         outcome = kind(readable(f"expected: {decisive[0].expected}; seen: {decisive[0].seen}"), verdict)
-        outcome.text = readable("\n\n".join(_text(one) for one in findings if one.verdict != "pass"))
+        outcome.text = readable("\n\n".join(_text(result) for result in findings if result.verdict != "pass"))
         case.result = [outcome]
     return case
 

@@ -30,9 +30,9 @@ def broken_in_order(verdict: Verdict, findings: Sequence[Finding], history: Hist
 
     def when(finding: Finding) -> tuple[bool, int]:
         is_consequence = verdict != "unknown" or finding.check != RUN
-        return is_consequence, next((moments[one] for one in finding.where if one in moments), len(moments))
+        return is_consequence, next((moments[place] for place in finding.where if place in moments), len(moments))
 
-    return sorted((one for one in findings if one.verdict == verdict), key=when)
+    return sorted((finding for finding in findings if finding.verdict == verdict), key=when)
 
 
 def reason_of(verdict: Verdict, broken: Sequence[Finding], history: History) -> str:
@@ -48,7 +48,7 @@ def _first(broken: Sequence[Finding]) -> str:
         return ""
     first, *others = broken
     text = f"{first.check}: {first.seen} (expected: {first.expected})"
-    checks = list(dict.fromkeys(one.check for one in others if one.check != first.check))
+    checks = list(dict.fromkeys(finding.check for finding in others if finding.check != first.check))
     return f"{text}; then {', '.join(checks)}" if checks else text
 
 
@@ -66,7 +66,7 @@ def became_of(history: History) -> str:
     parts: list[str] = []
     if not history.select("attempt.start"):
         parts.append("no job was started")
-    elif history.select("job.unended") or any(one.data.get("orphans") != [] for one in looked):
+    elif history.select("job.unended") or any(event.data.get("orphans") != [] for event in looked):
         parts.append("processes of the job are left: chaos heal")
     elif looked and clean_nodes:
         parts.append("job ended")
@@ -78,7 +78,7 @@ def became_of(history: History) -> str:
         parts.append("faults undone")
     if not looked:
         parts.append("what is left was not looked for: chaos heal")
-    elif clean_nodes and not any(one.data.get(key) for one in looked for key in _LEFT):
+    elif clean_nodes and not any(event.data.get(key) for event in looked for key in _LEFT):
         parts.append("nothing left")
     else:
         parts.append("something is left, or was not looked for: see the check hygiene")
@@ -89,4 +89,4 @@ def _clean_nodes(history: History) -> bool:
     """Whether every node of the run was asked, and has nothing left of it."""
     found = Collector(HYGIENE)
     judge_nodes(history, found)
-    return all(one.verdict == "pass" for one in found.findings())
+    return all(finding.verdict == "pass" for finding in found.findings())

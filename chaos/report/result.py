@@ -186,8 +186,8 @@ class Result:
             "not_checked": list(self.not_checked),
             "agent": dict(self.agent),
             "clocks": list(self.clocks),
-            "pods": [{**asdict(one), "mechanisms": list(one.mechanisms)} for one in self.pods],
-            "first_errors": [asdict(one) for one in self.first_errors],
+            "pods": [{**asdict(pod), "mechanisms": list(pod.mechanisms)} for pod in self.pods],
+            "first_errors": [asdict(error) for error in self.first_errors],
             "made": {
                 **asdict(self.made),
                 "command": None if self.made.command is None else list(self.made.command),
@@ -210,20 +210,20 @@ def from_json(data: dict[str, Any]) -> Result:
         reason=data.get("reason", ""),
         plan=data["plan"],
         faults=tuple(
-            FaultResult(one["id"], one["kind"], tuple(one["ranks"]), tuple(one["evidence"]), one["healed"])
-            for one in data["faults"]
+            FaultResult(fault["id"], fault["kind"], tuple(fault["ranks"]), tuple(fault["evidence"]), fault["healed"])
+            for fault in data["faults"]
         ),
         checks=tuple(
             CheckResult(
-                one["name"],
-                one["verdict"],
-                one["expected"],
-                one["seen"],
-                tuple(one["where"]),
-                one.get("by_log", False),
-                one.get("order"),
+                check["name"],
+                check["verdict"],
+                check["expected"],
+                check["seen"],
+                tuple(check["where"]),
+                check.get("by_log", False),
+                check.get("order"),
             )
-            for one in data["checks"]
+            for check in data["checks"]
         ),
         recovery=RecoveryResult(
             recovery["mechanism"],
@@ -240,8 +240,8 @@ def from_json(data: dict[str, Any]) -> Result:
         not_checked=tuple(data["not_checked"]),
         agent=data["agent"],
         clocks=tuple(data.get("clocks", ())),
-        pods=tuple(PodResult(**{**one, "mechanisms": tuple(one["mechanisms"])}) for one in data.get("pods", ())),
-        first_errors=tuple(FirstError(**one) for one in data.get("first_errors", ())),
+        pods=tuple(PodResult(**{**pod, "mechanisms": tuple(pod["mechanisms"])}) for pod in data.get("pods", ())),
+        first_errors=tuple(FirstError(**error) for error in data.get("first_errors", ())),
         made=_making(data.get("made", {})),
     )
 
@@ -293,7 +293,7 @@ def _check_types(data: Any) -> None:
     text = json.dumps(data, ensure_ascii=False, allow_nan=False).encode(errors="replace")
     _adapter().validate_json(text, strict=True)
     loads(json.dumps(data["plan"]))
-    if not all(isinstance(one.get(key), str) for one in data["simulated"] for key in ("part", "layer")):
+    if not all(isinstance(stand_in.get(key), str) for stand_in in data["simulated"] for key in ("part", "layer")):
         raise ValueError("a stand-in has no name or no layer")
 
 

@@ -22,16 +22,18 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     for cell in comparison.cells:
         table.add_column(escape(cell), justify="right", overflow="fold")
     table.add_column("change", justify="right", no_wrap=True)
-    verdicts = {one.measure: one.verdict for one in comparison.statements}
+    verdicts = {statement.measure: statement.verdict for statement in comparison.statements}
     for name, figures in comparison.rows.items():
         style = STYLE[verdicts[name]] if name in verdicts else ""
-        cells = ["unknown" if one is None else shown(name, one) for one in figures]
+        cells = ["unknown" if figure is None else shown(name, figure) for figure in figures]
         table.add_row(Text(name, style), *cells, Text(_change(*figures), style))
     console.print(table)
-    for one in comparison.statements:
-        console.print(Text(f"{one.measure}: ").append(one.verdict, STYLE[one.verdict]), soft_wrap=True)
-        console.print(f"  expected  {escape(one.expected)}", soft_wrap=True, highlight=False)
-        console.print(f"  seen      {escape(one.seen)}", soft_wrap=True, highlight=False)
+    for statement in comparison.statements:
+        console.print(
+            Text(f"{statement.measure}: ").append(statement.verdict, STYLE[statement.verdict]), soft_wrap=True
+        )
+        console.print(f"  expected  {escape(statement.expected)}", soft_wrap=True, highlight=False)
+        console.print(f"  seen      {escape(statement.seen)}", soft_wrap=True, highlight=False)
     if not comparison.statements:
         console.print("nothing was judged: neither the plan nor --at-most says what must shrink", soft_wrap=True)
     for part in comparison.simulated:

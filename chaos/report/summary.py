@@ -49,7 +49,7 @@ class Summary:
     def verdict(self) -> Verdict:
         """The worst verdict; a cell without one, or one that was never run, counts as unknown."""
         verdicts: list[Verdict] = [cell.verdict or "unknown" for cell in self.cells]
-        verdicts += [one.verdict for one in self.comparisons]
+        verdicts += [comparison.verdict for comparison in self.comparisons]
         return worst([*verdicts, "unknown"] if self.not_run or self.interrupted else verdicts)
 
     def to_json(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class Summary:
             "interrupted": self.interrupted,
             "cells": [asdict(cell) for cell in self.cells],
             "not_run": list(self.not_run),
-            "comparisons": [one.to_json() for one in self.comparisons],
+            "comparisons": [comparison.to_json() for comparison in self.comparisons],
         }
 
 

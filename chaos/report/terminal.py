@@ -33,9 +33,10 @@ def print_result(result: Result, console: Console) -> None:
     for pod in result.pods:
         told = f"recovery {pod.recovery} by {', '.join(pod.mechanisms)}: the pod of node {pod.node}: {_FATES[pod.what]}"
         console.print(f"{escape(told)}: {escape(pod.why)}", soft_wrap=True, highlight=False)
-    for one in result.not_checked:
+    for exclusion in result.not_checked:
         console.print(
-            f"not checked: {escape(one['name'])}: {escape(one['what'])} ({escape(one['reason'])})", soft_wrap=True
+            f"not checked: {escape(exclusion['name'])}: {escape(exclusion['what'])} ({escape(exclusion['reason'])})",
+            soft_wrap=True,
         )
     if result.agent.get("hooks_us") is not None:
         digests = result.agent.get("digests_us")
@@ -66,10 +67,10 @@ def _checks(result: Result) -> Table:
     table.add_column("verdict", no_wrap=True)
     table.add_column("statements", justify="right", no_wrap=True)
     table.add_column("worst", overflow="fold")
-    for name, group in groupby(result.checks, key=lambda one: one.name):
+    for name, group in groupby(result.checks, key=lambda check: check.name):
         findings = list(group)
-        verdict = worst([one.verdict for one in findings])
-        decisive = next(one for one in findings if one.verdict == verdict)
+        verdict = worst([check.verdict for check in findings])
+        decisive = next(check for check in findings if check.verdict == verdict)
         summary = "" if verdict == "pass" else escape(decisive.seen)
         table.add_row(escape(name), Text(verdict, STYLE[verdict]), str(len(findings)), summary)
     return table
@@ -88,10 +89,10 @@ def _print_first_errors(result: Result, console: Console) -> None:
     """What the logs said first, where the run has not passed: a fault makes errors too, so that none is a finding."""
     if result.first_errors:
         console.print("first errors in the logs:")
-    for one in result.first_errors:
-        who = "" if one.rank is None else f"rank {one.rank}, "
-        others = f" ({one.alike} other log{'s' * (one.alike != 1)} alike)" if one.alike else ""
-        text = f"  {who}{one.file}:{one.line}: {one.text}{others}"
+    for error in result.first_errors:
+        who = "" if error.rank is None else f"rank {error.rank}, "
+        others = f" ({error.alike} other log{'s' * (error.alike != 1)} alike)" if error.alike else ""
+        text = f"  {who}{error.file}:{error.line}: {error.text}{others}"
         console.print(escape(text), soft_wrap=True, highlight=False)
 
 

@@ -29,7 +29,7 @@ def completed(cell: Cell, run_dir: Path) -> Cell | None:
 def is_misnumbered(run_dir: Path) -> bool:
     """Whether the baseline began to train more than once in a process: its later steps were counted as updates."""
     begins = read_history(run_dir / "baseline" / "history").select("train.begin", attempt=TRAIN)
-    return len(begins) > len({(one.rank, one.pid) for one in begins})
+    return len(begins) > len({(event.rank, event.pid) for event in begins})
 
 
 def first_drawn(cell: Cell, plan: Plan) -> int | None:

@@ -24,14 +24,14 @@ def look_at_saves(run_dir: Path, kind: SavedKind, history: HistoryWriter) -> boo
     What lies where nobody can look does not count; the checks say so of the run.
     """
     recorded, artifacts = read_history(run_dir / "history"), Artifacts(run_dir, None)
-    named = {one.path for one in artifacts.checkpoints}
+    named = {checkpoint.path for checkpoint in artifacts.checkpoints}
     files = whose(recorded, artifacts)
-    paths = [*(one.path for one in files.owned), *(one.path for one in files.unowned)]
+    paths = [*(checkpoint.path for checkpoint in files.owned), *(file.path for file in files.unowned)]
     for path in (one for one in paths if one not in named):
         where = artifacts.relative(path)
         try:
             history.record(REMEMBERED, attempt=RESUME, path=where, state=asdict(artifacts.read_checkpoint(path)))
         except CheckpointError as error:
             history.record(REMEMBERED, attempt=RESUME, path=where, problem=error.problem)
-    by_name = (one.kind in (kind, "either") and not one.temporary for one in artifacts.checkpoints)
+    by_name = (checkpoint.kind in (kind, "either") and not checkpoint.temporary for checkpoint in artifacts.checkpoints)
     return any(by_name) or is_saved(recorded, artifacts, kind)

@@ -123,7 +123,7 @@ def open_session(
             with uninterrupted():
                 _undo(owned, history, clock, lambda step: True)
                 record_afterwards(history, token, owned.ledger.read().steps)
-                _record_hygiene(owned, history, ports, [one for one in (private, memory) if one is not None])
+                _record_hygiene(owned, history, ports, [path for path in (private, memory) if path is not None])
 
 
 def _record_nodes(owned: RunDirectory, history: HistoryWriter, clock: Clock, nodes: Nodes, private: Path) -> None:
@@ -228,7 +228,9 @@ def _record_hygiene(
     job = owned.path / "job"
     unseen: list[OSError] = []
     stale = [path for path in entries_below(job, unseen.append) if path.name.endswith(("_tmp", ".tmp", ".partial"))]
-    unsearched: dict[str, Any] = {"unsearched": [f"{one.filename}: {one.strerror}" for one in unseen]} if unseen else {}
+    unsearched: dict[str, Any] = (
+        {"unsearched": [f"{error.filename}: {error.strerror}" for error in unseen]} if unseen else {}
+    )
     history.record(
         "hygiene",
         orphans=[{"pid": p.pid, "cmdline": list(p.cmdline)} for p in find_run_processes(owned.token)],

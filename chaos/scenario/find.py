@@ -121,7 +121,9 @@ def iter_scenarios(paths: Iterable[str | Path]) -> list[Path]:
         for file in chosen:
             found.setdefault(os.path.realpath(file), file)
     problems += [
-        Problem(printable(str(one.filename)), 0, 0, str(one.strerror)) for one in unseen if isinstance(one, TooDeep)
+        Problem(printable(str(error.filename)), 0, 0, str(error.strerror))
+        for error in unseen
+        if isinstance(error, TooDeep)
     ]
     if problems:
         raise ScenarioError(problems)

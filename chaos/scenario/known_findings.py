@@ -81,14 +81,14 @@ def _validated(root: Mapping, source: Source, problems: Problems) -> KnownFindin
     try:
         found = KnownFindings.model_validate(plain, context=FROM_FILE)
     except ValidationError as error:
-        for one in error.errors(include_url=False):
-            *above, key = one["loc"]
-            if one["type"] == "missing":
+        for detail in error.errors(include_url=False):
+            *above, key = detail["loc"]
+            if detail["type"] == "missing":
                 report(tuple(above), f"the key {quote(key)} is missing")
-            elif one["type"] == "extra_forbidden":
-                report(one["loc"], f"unknown key {quote(key)}")
+            elif detail["type"] == "extra_forbidden":
+                report(detail["loc"], f"unknown key {quote(key)}")
             else:
-                report(one["loc"], f"{quote(key)}: {one['msg']}")
+                report(detail["loc"], f"{quote(key)}: {detail['msg']}")
         return None
     for name, entry in plain["scenarios"].items():
         finding = {key: value for key, value in entry.items() if key != "failing"}

@@ -24,8 +24,8 @@ def pairs(cells: Sequence[Cell]) -> list[tuple[Cell, Cell]]:
     return found
 
 
-def _differ_in(one: Cell, other: Cell, axis: str) -> bool:
-    names = one.scenario.matrix
-    return one.values[axis] != other.values[axis] and all(
-        one.values[name] == other.values[name] for name in names if name != axis
+def _differ_in(cell: Cell, other: Cell, axis: str) -> bool:
+    names = cell.scenario.matrix
+    return cell.values[axis] != other.values[axis] and all(
+        cell.values[name] == other.values[name] for name in names if name != axis
     )

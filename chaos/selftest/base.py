@@ -99,8 +99,10 @@ class BaseRuns:
 
     def _forget_older(self, name: str, entry: Path) -> None:
         named = re.compile(rf"{re.escape(name)}-[0-9a-f]+")  # not those of a scenario whose name only begins so
-        others = [one for one in self._cache.iterdir() if named.fullmatch(one.name) and one.is_dir() and one != entry]
-        others.sort(key=lambda one: one.stat().st_mtime_ns, reverse=True)
+        others = [
+            path for path in self._cache.iterdir() if named.fullmatch(path.name) and path.is_dir() and path != entry
+        ]
+        others.sort(key=lambda path: path.stat().st_mtime_ns, reverse=True)
         for old in others[_KEPT - 1 :]:
             lock = FileLock.try_acquire(old.with_name(f"{old.name}.lock"))
             if lock is not None:  # nobody copies it
@@ -112,7 +114,7 @@ def _refuse_bad(name: str, run: Path, advice: str = "") -> None:
     """Raises BaseUnusable, with ``advice`` behind the reason, unless the run is green."""
     judgement = judge(run)
     if judgement.verdict != "pass":
-        worst = next(one for one in judgement.findings if one.verdict == judgement.verdict)
+        worst = next(finding for finding in judgement.findings if finding.verdict == judgement.verdict)
         said = f"{worst.check}: {worst.expected} | {worst.seen}"
         raise BaseUnusable(f"the run of base {name} is {judgement.verdict}, not good: {said}{advice}")
 
@@ -147,8 +149,8 @@ def manifest(run_dir: Path) -> dict[str, list[object]]:
                 found[path.relative_to(run_dir).as_posix()] = [-1, "not a plain file"]
                 continue
             found[path.relative_to(run_dir).as_posix()] = [path.stat().st_size, _digest(path)]
-    for one in unseen:
-        found[Path(one.filename).relative_to(run_dir).as_posix()] = [-1, str(one.strerror)]
+    for error in unseen:
+        found[Path(error.filename).relative_to(run_dir).as_posix()] = [-1, str(error.strerror)]
     return found
 
 

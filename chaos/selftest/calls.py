@@ -57,6 +57,6 @@ def started_anew(rank: int) -> Spoil:
         records.insert(landed, **{**found, **later})
         records.insert(records.last("rank.exit", attempt="train", rank=rank), pid=new)
         own = [records.first(event, rank=rank, pid=old) for event in ("writer.start", "agent.start")]
-        records.files[f"train-rank_{rank}-{new}.jsonl"] = [{**one, **later} for one in own]
+        records.files[f"train-rank_{rank}-{new}.jsonl"] = [{**record, **later} for record in own]
 
     return recorded(change)

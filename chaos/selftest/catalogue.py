@@ -20,7 +20,7 @@ def catalogue() -> tuple[Defect, ...]:
     for name in sorted(module.name for module in modules if not module.ispkg):
         own: tuple[Defect, ...] = import_module(name).DEFECTS
         found.extend(own)
-    twice = [name for name, count in Counter(one.name for one in found).items() if count > 1]
+    twice = [name for name, count in Counter(defect.name for defect in found).items() if count > 1]
     if twice:
         raise ValueError(f"defects of the same name: {', '.join(twice)}")
     return tuple(found)

@@ -29,7 +29,7 @@ class CkptFile:
 
     def write(self) -> None:
         """Replace the file."""
-        self.path.write_bytes(b"".join(_record(one) for one in self.entries))
+        self.path.write_bytes(b"".join(_record(entry) for entry in self.entries))
 
     def content(self, tag: str) -> bytes:
         """The bytes of one tensor."""
@@ -73,14 +73,14 @@ class CkptFile:
 
     def moments(self) -> list[str]:
         """Names of the optimizer's slots."""
-        return [one.tag for one in self.entries if one.tag.startswith("moments.")]
+        return [entry.tag for entry in self.entries if entry.tag.startswith("moments.")]
 
     def weights(self) -> list[str]:
         """Names of the network's weights and biases."""
-        return [one.tag for one in self.entries if one.tag.startswith("layer")]
+        return [entry.tag for entry in self.entries if entry.tag.startswith("layer")]
 
     def _one(self, tag: str) -> Entry:
-        found = [one for one in self.entries if one.tag == tag]
+        found = [entry for entry in self.entries if entry.tag == tag]
         if len(found) != 1:
             raise Unspoilt(f"{self.path.name} holds {len(found)} tensors {tag}")
         return found[0]
@@ -124,10 +124,10 @@ def _entry(value: bytes) -> Entry:
     return Entry(tag.decode(), tuple(dims), texts[2].decode(), texts[3])
 
 
-def _record(one: Entry) -> bytes:
-    dims = b"".join(b"\x08" + _varint(dim % (1 << 64)) for dim in one.dims)
-    tensor = dims + _field(2, one.kind.encode()) + _field(3, one.content)
-    return _field(1, _field(1, one.tag.encode()) + _field(2, tensor))
+def _record(entry: Entry) -> bytes:
+    dims = b"".join(b"\x08" + _varint(dim % (1 << 64)) for dim in entry.dims)
+    tensor = dims + _field(2, entry.kind.encode()) + _field(3, entry.content)
+    return _field(1, _field(1, entry.tag.encode()) + _field(2, tensor))
 
 
 def _field(number: int, content: bytes) -> bytes:

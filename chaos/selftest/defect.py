@@ -101,14 +101,18 @@ def outcome_of(defect: Defect, findings: Sequence[Finding], verdict: Verdict) ->
     """
     if verdict == "pass":
         return "missed", "the run passes"
-    for one in findings:
-        text = said(one)
-        if one.check == defect.check and one.verdict == defect.verdict and all(part in text for part in defect.reason):
+    for finding in findings:
+        text = said(finding)
+        if (
+            finding.check == defect.check
+            and finding.verdict == defect.verdict
+            and all(part in text for part in defect.reason)
+        ):
             return "caught", text
     for wanted in (verdict, "fail", "unknown"):
-        for one in findings:
-            if one.verdict == wanted:
-                return "wrong reason", f"{one.check} {one.verdict}: {said(one)}"
+        for finding in findings:
+            if finding.verdict == wanted:
+                return "wrong reason", f"{finding.check} {finding.verdict}: {said(finding)}"
     return "wrong reason", f"the verdict is {verdict}, and no finding says why"
 
 

@@ -58,12 +58,12 @@ class Engine:
         Whatever ends it early, Ctrl-C too, ends the runs that go on first.
         """
         rows: dict[str, Row] = {}
-        bases = dict.fromkeys(one.base for one in defects if one.layer == FILES)
-        own = {name: [one for one in defects if (one.layer, one.base) == (FILES, name)] for name in bases}
+        bases = dict.fromkeys(defect.base for defect in defects if defect.layer == FILES)
+        own = {name: [defect for defect in defects if (defect.layer, defect.base) == (FILES, name)] for name in bases}
         pool = ThreadPoolExecutor(self.jobs)
         try:
             waiting: set[Future[_Rest]] = {pool.submit(self._take, name, own[name]) for name in bases}
-            waiting |= {pool.submit(self._live, one) for one in defects if one.layer != FILES}
+            waiting |= {pool.submit(self._live, defect) for defect in defects if defect.layer != FILES}
             while waiting:
                 done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                 for future in done:
@@ -76,7 +76,7 @@ class Engine:
             raise
         finally:
             pool.shutdown(wait=True)
-        return [rows[one.name] for one in defects]
+        return [rows[defect.name] for defect in defects]
 
     def _live(self, defect: Defect) -> _Rest:
         row = self.run_live(defect, self.place)
@@ -87,11 +87,11 @@ class Engine:
             base = self.take_base(name, self.place / "bases" / name)
         except BaseUnusable as error:
             self.watcher.note(str(error))
-            unusable = [Row(one, "not run", 0.0, str(error)) for one in defects]
+            unusable = [Row(defect, "not run", 0.0, str(error)) for defect in defects]
             return lambda: iter(unusable)
         return partial(self._spoil, name, base, defects)
 
     def _spoil(self, name: str, base: Path, defects: Sequence[Defect]) -> Iterator[Row]:
         self.on_base(name, base)
-        for one in defects:
-            yield judge_spoilt(one, base, self.place / "spoilt", self.clock, keep=self.keep)
+        for defect in defects:
+            yield judge_spoilt(defect, base, self.place / "spoilt", self.clock, keep=self.keep)

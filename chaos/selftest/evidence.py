@@ -83,15 +83,17 @@ def sweep(base: str, run_dir: Path, place: Path, excuses: Excuses = EXCUSED) -> 
 
 def stale(removals: Collection[Removal], excuses: Excuses = EXCUSED) -> tuple[str, ...]:
     """The excuses, in words, that none of these removals has needed, of the bases that they are from."""
-    taken = {(one.base, name) for one in removals for name in (one.kind, one.evidence)}
-    needed = {(one.base, name) for one in removals if one.green for name in (one.kind, one.evidence)}
+    taken = {(removal.base, name) for removal in removals for name in (removal.kind, removal.evidence)}
+    needed = {
+        (removal.base, name) for removal in removals if removal.green for name in (removal.kind, removal.evidence)
+    }
     return stale_excuses(taken, needed, excuses)
 
 
 def _without_events(base: str, run_dir: Path, excuses: Excuses) -> Iterator[Removal]:
     plan = loads((run_dir / "plan.json").read_bytes())
     own, twin = read_history(run_dir / "history"), read_history(run_dir / "baseline" / "history")
-    watched, watched_twin = (_Watched(one.events, one.problems, one.clocks) for one in (own, twin))
+    watched, watched_twin = (_Watched(history.events, history.problems, history.clocks) for history in (own, twin))
     artifacts = Artifacts(run_dir, watched_twin)
     _verdict(plan, watched, artifacts)
     artifacts.baseline = twin
@@ -119,9 +121,9 @@ def _groups(history: History, asked: set[str]) -> Iterator[tuple[Group, History]
 
     All times have been placed by the measurements of clocks already; those are taken from the files.
     """
-    groups = {(one.event, one.attempt, one.rank) for one in history.events if one.event in asked - {CLOCK}}
+    groups = {(event.event, event.attempt, event.rank) for event in history.events if event.event in asked - {CLOCK}}
     for group in sorted(groups, key=str):
-        left = tuple(one for one in history.events if (one.event, one.attempt, one.rank) != group)
+        left = tuple(event for event in history.events if (event.event, event.attempt, event.rank) != group)
         yield group, replace(history, events=left)
 
 
@@ -133,7 +135,7 @@ def _verdict(plan: Plan, history: History, artifacts: Artifacts) -> Verdict:
             found = check(plan, history, artifacts)
         except Exception:  # as chaos.checks.judge has it: a check that crashes is unknown
             return "unknown"
-        if found and worst([one.verdict for one in found]) != "pass":
+        if found and worst([finding.verdict for finding in found]) != "pass":
             return "unknown"
     return "pass"
 
@@ -239,4 +241,6 @@ def _forget_clock(host: str, boot: str, records: Records) -> None:
 
 def _passing(findings: Sequence[Finding], checks: Sequence[str]) -> tuple[str, ...]:
     """Which of the checks say nothing but pass."""
-    return tuple(name for name in checks if all(one.verdict == "pass" for one in findings if one.check == name))
+    return tuple(
+        name for name in checks if all(finding.verdict == "pass" for finding in findings if finding.check == name)
+    )

@@ -63,14 +63,14 @@ def defective(kind: str) -> str:
 
 
 def _defect_of(scenario: Scenario) -> str:
-    named = [one for one in scenario.job.arguments if one.startswith(ARGUMENT)]
+    named = [argument for argument in scenario.job.arguments if argument.startswith(ARGUMENT)]
     if len(named) != 1:
         raise JobError(f"job.arguments: kind {scenario.job.kind} wants {ARGUMENT}package.module:function once")
     return named[0].removeprefix(ARGUMENT)
 
 
 def _without_defect(scenario: Scenario) -> Scenario:
-    arguments = tuple(one for one in scenario.job.arguments if not one.startswith(ARGUMENT))
+    arguments = tuple(argument for argument in scenario.job.arguments if not argument.startswith(ARGUMENT))
     return scenario.model_copy(update={"job": scenario.job.model_copy(update={"arguments": arguments})})
 
 

@@ -32,10 +32,10 @@ class Records:
 
         The records themselves: what is changed in them is changed in the file. Raises Unspoilt when there is none.
         """
-        found = [one for own in self.files.values() for one in own if _matches(one, event, match)]
+        found = [record for own in self.files.values() for record in own if _matches(record, event, match)]
         if not found:
             raise Unspoilt(f"no {event or 'event'} with {match}")
-        return sorted(found, key=lambda one: int(one["mono"]))
+        return sorted(found, key=lambda record: int(record["mono"]))
 
     def first(self, event: str, /, **match: Any) -> Record:
         """The earliest of them."""
@@ -51,9 +51,9 @@ class Records:
 
     def drop(self, unwanted: list[Record]) -> None:
         """Remove these events, as if they had never been recorded."""
-        gone = {id(one) for one in unwanted}
+        gone = {id(record) for record in unwanted}
         for name, own in self.files.items():
-            self.files[name] = [one for one in own if id(one) not in gone]
+            self.files[name] = [record for record in own if id(record) not in gone]
 
     def drop_file(self, pattern: str) -> None:
         """Remove the files whose names begin so. Raises Unspoilt when there is none."""
@@ -67,8 +67,8 @@ class Records:
         """Put a copy of an event with other values behind it, a microsecond later. Returns the new one."""
         new = {**json.loads(json.dumps(after)), "mono": after["mono"] + 1000, "wall": after["wall"] + 1000, **values}
         for own in self.files.values():
-            for index, one in enumerate(own):
-                if one is after:
+            for index, record in enumerate(own):
+                if record is after:
                     own.insert(index + 1, new)
                     return new
         raise Unspoilt(f"{after['event']} is not of this history")
@@ -79,12 +79,12 @@ class Records:
         Only in files whose names begin with ``files``. That the machine was busy while the good run was made goes: it
         would be between what is moved and what is not, and would excuse what is late now.
         """
-        self.drop([one for own in self.files.values() for one in own if one["event"] == "job.waited"])
+        self.drop([record for own in self.files.values() for record in own if record["event"] == "job.waited"])
         for name, own in self.files.items():
-            for one in own:
-                if name.startswith(files) and one["mono"] >= since:
-                    one["mono"] += nanoseconds
-                    one["wall"] += nanoseconds
+            for record in own:
+                if name.startswith(files) and record["mono"] >= since:
+                    record["mono"] += nanoseconds
+                    record["wall"] += nanoseconds
 
     def save(self, *, renumber: bool = True) -> None:
         """Write the files. Raises Unspoilt when nothing is changed."""
@@ -94,16 +94,16 @@ class Records:
             if path.name not in self.files:
                 path.unlink()
         for name, own in self.files.items():
-            numbered = [{**one, "seq": number} for number, one in enumerate(own)] if renumber else own
-            text = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in numbered)
+            numbered = [{**record, "seq": number} for number, record in enumerate(own)] if renumber else own
+            text = "".join(json.dumps(record, separators=(",", ":")) + "\n" for record in numbered)
             (self._directory / name).write_text(text, "utf-8")
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self.all())
 
 
-def _matches(one: Record, event: str, match: dict[str, Any]) -> bool:
-    return (not event or one["event"] == event) and all(one.get(key) == value for key, value in match.items())
+def _matches(record: Record, event: str, match: dict[str, Any]) -> bool:
+    return (not event or record["event"] == event) and all(record.get(key) == value for key, value in match.items())
 
 
 def recorded(change: Callable[[Records], object], *, renumber: bool = True, baseline: bool = False) -> Spoil:

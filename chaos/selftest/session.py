@@ -35,7 +35,7 @@ class Result:
     @property
     def passed(self) -> tuple[Removal, ...]:
         """Evidence without which something passed all the same."""
-        return tuple(one for one in self.removals if not one.held)
+        return tuple(removal for removal in self.removals if not removal.held)
 
     @property
     def stale(self) -> tuple[str, ...]:
@@ -61,10 +61,10 @@ class Result:
             "evidence": {
                 "total": len(self.removals),
                 "held": len(self.removals) - len(self.passed),
-                "excused": sum(bool(one.green) and one.held for one in self.removals),
+                "excused": sum(bool(removal.green) and removal.held for removal in self.removals),
             },
             "rows": [row.to_json() for row in self.rows],
-            "passed_without": [one.to_json() for one in self.passed],
+            "passed_without": [removal.to_json() for removal in self.passed],
             "stale_excuses": list(self.stale),
         }
 

@@ -27,16 +27,16 @@ def print_selftest(result: Result, console: Console) -> None:
         table.add_column(column, overflow="fold")
     table.add_column("seconds", justify="right", no_wrap=True)
     for row in result.rows:
-        one = row.defect
+        defect = row.defect
         outcome = Text(row.outcome, STYLE[row.outcome])
-        table.add_row(one.name, one.layer, one.check, outcome, f"{row.seconds:.2f}")
+        table.add_row(defect.name, defect.layer, defect.check, outcome, f"{row.seconds:.2f}")
     console.print(table)
     for row in result.rows:
         if not row.caught:
-            one = row.defect
-            console.print(Text(f"{one.name}: ").append(row.outcome, STYLE[row.outcome]), soft_wrap=True)
-            _say(console, "what", one.what)
-            _say(console, "wanted", f"{one.check} {one.verdict}: {' … '.join(one.reason)}")
+            defect = row.defect
+            console.print(Text(f"{defect.name}: ").append(row.outcome, STYLE[row.outcome]), soft_wrap=True)
+            _say(console, "what", defect.what)
+            _say(console, "wanted", f"{defect.check} {defect.verdict}: {' … '.join(defect.reason)}")
             _say(console, "seen", row.seen)
     for removal in result.passed:
         names = ", ".join(removal.green)

@@ -136,7 +136,9 @@ class KillRecord:
 
     def _of(self, kind: type[T]) -> list[T]:
         records = (dict(record) for record in self._lines.read())
-        return [made for one in records if one.pop("record", None) == _NAMES[kind] and (made := _made(kind, one))]
+        return [
+            made for record in records if record.pop("record", None) == _NAMES[kind] and (made := _made(kind, record))
+        ]
 
 
 _NAMES: dict[type[Any], str] = {Whole: "whole", Kill: "kill"}

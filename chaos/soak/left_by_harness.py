@@ -55,7 +55,9 @@ def _in_sessions(harnesses: Sequence[int]) -> list[int]:
     led = {pid for pid in harnesses if pid > 0 and ((leader := read_stat(pid)) is None or leader.ended)}
     stats = (read_stat(pid) for pid in all_pids())
     return sorted(
-        one.pid for one in stats if one is not None and one.session in led and not one.ended and one.pid != os.getpid()
+        stat.pid
+        for stat in stats
+        if stat is not None and stat.session in led and not stat.ended and stat.pid != os.getpid()
     )
 
 

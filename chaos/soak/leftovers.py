@@ -70,8 +70,8 @@ def _of_run(run_dir: Path) -> list[str]:
         return [str(error)]
     ledger = Ledger(run_dir / LEDGER_FILE).read()
     processes = find_run_processes(token)
-    found = [f"process {one.pid}: {' '.join(one.cmdline)}" for one in processes]
-    found += networks_of(one.pid for one in processes)
+    found = [f"process {process.pid}: {' '.join(process.cmdline)}" for process in processes]
+    found += networks_of(process.pid for process in processes)
     found += [f"private directory {path}" for path in private_directories(token) if os.path.lexists(path)]
     found += [f"control group {path}" for path in _groups_of(token, ledger.steps)]
     found += [f"open undo step {step.id}" for step in ledger.open]
@@ -95,7 +95,7 @@ def _cut_off(reports: Path) -> list[str]:
         found += [Path(directory, name) for name in files if name == PROBE or name.endswith(UNFINISHED_DIGESTS)]
         found += [Path(directory, name) for name in directories if _REMOVED.fullmatch(name)]
     left = [f"left by an act that was cut off: {path}" for path in sorted(found)]
-    return left + [f"not searched: {one.filename}: {one.strerror}" for one in unread]
+    return left + [f"not searched: {error.filename}: {error.strerror}" for error in unread]
 
 
 def _groups_of(token: str, steps: Sequence[UndoStep]) -> list[str]:

@@ -57,11 +57,11 @@ def counts_within_epoch(plan: Plan) -> bool:
     """Whether a fault follows a repair beyond the first epoch, after which MindSpore counts steps wrongly (F-06)."""
     earlier = plan.response.recoveries[:-1]
     return any(
-        one.mechanism in REPAIRING
-        and one.succeeds
-        and one.step is not None
-        and one.step >= plan.training.steps_per_epoch
-        for one in earlier
+        recovery.mechanism in REPAIRING
+        and recovery.succeeds
+        and recovery.step is not None
+        and recovery.step >= plan.training.steps_per_epoch
+        for recovery in earlier
     )
 
 
@@ -71,22 +71,24 @@ def overwrites_names(plan: Plan) -> bool:
     interval, epoch = plan.training.checkpoint_interval, plan.training.steps_per_epoch
     if interval is None:
         return False
-    for one in plan.response.recoveries:
-        if one.mechanism in ROLLING_BACK and one.succeeds and one.step is not None:
-            first, left = one.step - one.step % epoch, plan.training.last_step - one.step
+    for recovery in plan.response.recoveries:
+        if recovery.mechanism in ROLLING_BACK and recovery.succeeds and recovery.step is not None:
+            first, left = recovery.step - recovery.step % epoch, plan.training.last_step - recovery.step
             anew = {first + min(count, left) for count in range(interval, left + interval, interval)}
-            if anew & set(range(interval, one.step + 1, interval)):
+            if anew & set(range(interval, recovery.step + 1, interval)):
                 return True
     return False
 
 
 def acting(plan: Plan) -> str:
     """The mechanisms that act, in order: ``UCE, TTP``; one that is tried in vain is in brackets."""
-    return ", ".join(one.mechanism if one.succeeds else f"({one.mechanism})" for one in plan.response.recoveries)
+    return ", ".join(
+        recovery.mechanism if recovery.succeeds else f"({recovery.mechanism})" for recovery in plan.response.recoveries
+    )
 
 
 @cache
 def recipes() -> Mapping[str, Recipe]:
     """What can be asked for: the recipes of the mechanisms in their turns."""
-    found: list[Recipe] = [resolve_name(place) for one in mechanisms().values() for place in one.recipes]
-    return MappingProxyType({one.name: one for one in sorted(found, key=lambda recipe: recipe.turn)})
+    found: list[Recipe] = [resolve_name(place) for mechanism in mechanisms().values() for place in mechanism.recipes]
+    return MappingProxyType({recipe.name: recipe for recipe in sorted(found, key=lambda recipe: recipe.turn)})

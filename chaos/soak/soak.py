@@ -76,8 +76,8 @@ def _parsed(record: dict[str, Any]) -> SoakRun | None:
     except TypeError:
         return None
     texts, numbers = (run.scenario, run.cell, run.code, run.failing, run.sdk), (run.started, run.seconds, run.load)
-    sound = all(isinstance(one, str) for one in texts) and isinstance(run.run, str | None)
-    sound = sound and all(isinstance(one, (int, float)) for one in numbers)
+    sound = all(isinstance(text, str) for text in texts) and isinstance(run.run, str | None)
+    sound = sound and all(isinstance(number, (int, float)) for number in numbers)
     return run if sound and (run.verdict is None or run.verdict in VERDICTS) else None
 
 

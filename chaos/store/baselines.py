@@ -116,9 +116,9 @@ def why_incomplete(run_dir: Path) -> str | None:
         return (
             f"{rank_set(missing, plan.layout.ranks)} did not reach step {plan.training.last_step}{_what_ended(history)}"
         )
-    for one in history.select("rank.exit", attempt="train"):
-        if one.data.get("code") != 0:
-            return f"rank {one.rank} did not exit with 0 ({one.source})"
+    for fact in history.select("rank.exit", attempt="train"):
+        if fact.data.get("code") != 0:
+            return f"rank {fact.rank} did not exit with 0 ({fact.source})"
     if history.problems:
         return f"its history is damaged: {history.problems[0]}"
     return None

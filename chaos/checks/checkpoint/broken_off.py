@@ -40,12 +40,12 @@ def _ended(plan: Plan, history: History, rank: int) -> set[int | None]:
     exits = history.select("rank.exit", attempt=TRAIN, rank=rank)
     effects = {fault.id: fault.effect for fault in plan.faults}
     acts = history.select("fault.injecting", attempt=TRAIN, rank=rank)
-    ended = {one.pid for one in acts if effects.get(str(one.data.get("fault"))) in _TAKES}
+    ended = {event.pid for event in acts if effects.get(str(event.data.get("fault"))) in _TAKES}
     restarts = sum(rank in recovery.restarted for recovery in plan.response.recoveries)
-    ended.update(one.pid for one in exits[:-1][:restarts])
+    ended.update(event.pid for event in exits[:-1][:restarts])
     if not reaches_the_end(plan):
-        ended.update(one.pid for one in exits[-1:])
-    return ended - {one.pid for one in exits if one.data.get("signal") is None and one.data.get("code") == 0}
+        ended.update(event.pid for event in exits[-1:])
+    return ended - {event.pid for event in exits if event.data.get("signal") is None and event.data.get("code") == 0}
 
 
 def _under_way(history: History, rank: int, pid: int | None) -> tuple[str, ...]:
@@ -54,8 +54,8 @@ def _under_way(history: History, rank: int, pid: int | None) -> tuple[str, ...]:
     if not begun:
         return ()
     last = begun[-1]
-    after = [one for one in _of(history, "checkpoint.end", rank, pid) if one.seq > last.seq]
-    later = [one for one in _of(history, "step.begin", rank, pid) if one.seq > last.seq]
+    after = [event for event in _of(history, "checkpoint.end", rank, pid) if event.seq > last.seq]
+    later = [event for event in _of(history, "step.begin", rank, pid) if event.seq > last.seq]
     # One in the background goes on after the call that began it, until the rank records that its writing has ended.
     if written(history, last) is not None if is_background(last) else after or later:
         return ()
@@ -63,8 +63,8 @@ def _under_way(history: History, rank: int, pid: int | None) -> tuple[str, ...]:
 
 
 def _of(history: History, event: str, rank: int, pid: int | None) -> list[Event]:
-    own = [one for one in history.select(event, attempt=TRAIN, rank=rank) if one.pid == pid]
-    return [one for one in own if event == "step.begin" or one.data.get("kind") == "periodic"]
+    own = [fact for fact in history.select(event, attempt=TRAIN, rank=rank) if fact.pid == pid]
+    return [fact for fact in own if event == "step.begin" or fact.data.get("kind") == "periodic"]
 
 
 def _temporary(path: object) -> tuple[str, ...]:

@@ -133,8 +133,8 @@ def _unplaced(history: History, artifacts: Artifacts) -> list[tuple[str, str]]:
     """The end-of-life checkpoints that cannot be held against the plan, each with why and where: nobody can say whose
     they are, or they do not lie in the run's directory."""
     strays = unowned(history, artifacts, "end-of-life")
-    found = [(f"{artifacts.relative(one.path)}: {one.reason}", artifacts.relative(one.path)) for one in strays]
-    return found + [(outside_text(one), one.source) for one in outside(history, artifacts, "end-of-life")]
+    found = [(f"{artifacts.relative(file.path)}: {file.reason}", artifacts.relative(file.path)) for file in strays]
+    return found + [(outside_text(event), event.source) for event in outside(history, artifacts, "end-of-life")]
 
 
 def _judge_witnesses(
@@ -154,7 +154,7 @@ def _judge_witnesses(
         if save.rank not in entitled:
             expected = f"only entitled ranks save: {_entitled(plan)}"
             found.fail(expected, f"rank {save.rank} saved, which was not entitled to", line, save.source)
-    witnesses = {one.rank for one in saves + handled}
+    witnesses = {event.rank for event in saves + handled}
     for file in files:
         if file.rank not in witnesses:
             seen = f"there is a file of rank {file.rank}, whose history has no save"
@@ -179,7 +179,7 @@ def _judge_temporary(history: History, artifacts: Artifacts, found: Collector) -
     """MindFormers' names are the same for both kinds: such a file counts when a rank began it as an end-of-life one."""
     expected = "temporary directories are renamed when all have saved"
     saves = history.select("checkpoint.begin", attempt=TRAIN, kind="end-of-life")
-    paths = [PurePosixPath(str(one.data.get("path"))) for one in saves]
+    paths = [PurePosixPath(str(event.data.get("path"))) for event in saves]
     begun = {artifacts.locate(str(path.parent / f"{path.stem}.tmp")) for path in paths}
     left = [
         file.path

@@ -47,19 +47,19 @@ def newest_saves(history: History, artifacts: Artifacts) -> dict[Path, NewestSav
     nobody knows whether it was.
     """
     newest: dict[Path, NewestSave] = {}
-    for one in history.select("checkpoint.end", kind="periodic"):
-        if is_background(one) or not _came_to_its_end(history, one) or (kept := kept_of(one, artifacts)) is None:
+    for event in history.select("checkpoint.end", kind="periodic"):
+        if is_background(event) or not _came_to_its_end(history, event) or (kept := kept_of(event, artifacts)) is None:
             continue
-        landed = history.first("fault.landed", attempt=one.attempt)
-        directory, file = kept.parent, Path(str(one.data.get("path"))).name
+        landed = history.first("fault.landed", attempt=event.attempt)
+        directory, file = kept.parent, Path(str(event.data.get("path"))).name
         file = file.removesuffix(".ckpt").removesuffix(".safetensors")
         if match := ITERATION.fullmatch(directory.name):
-            newest[directory.parent] = NewestSave(directory.name, int(match["step"]), one, landed)
+            newest[directory.parent] = NewestSave(directory.name, int(match["step"]), event, landed)
         else:
-            newest[directory] = NewestSave(file, None, one, landed)
+            newest[directory] = NewestSave(file, None, event, landed)
     return newest
 
 
 def _came_to_its_end(history: History, save: Event) -> bool:
     exits = history.select("rank.exit", attempt=save.attempt)
-    return bool(exits) and all(one.data.get("code") == 0 for one in exits)
+    return bool(exits) and all(event.data.get("code") == 0 for event in exits)

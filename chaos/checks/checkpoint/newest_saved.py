@@ -26,12 +26,12 @@ EXPECTED = "the checkpoint that each rank has saved last is there"
 def judge_newest(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
     """Judge the last periodic save of each rank. Says nothing where no rank has saved, or all of it is elsewhere."""
     newest: dict[int, Event] = {}
-    for one in history.select("checkpoint.end", kind="periodic"):
-        if one.rank is not None and _is_written(history, one):
-            newest[one.rank] = one
+    for event in history.select("checkpoint.end", kind="periodic"):
+        if event.rank is not None and _is_written(history, event):
+            newest[event.rank] = event
     lost = {rank: save for rank, save in newest.items() if kept_of(save, artifacts) is None}
     if newest and len(lost) == len(newest) and not periodic(history, artifacts):
-        found.unknown(EXPECTED, "no file of any rank was kept", *(one.source for one in list(lost.values())[:3]))
+        found.unknown(EXPECTED, "no file of any rank was kept", *(event.source for event in list(lost.values())[:3]))
     else:
         for rank, save in lost.items():
             if not (_is_taken(plan, history, save) or _is_held(history, artifacts, save)):
@@ -62,8 +62,10 @@ def _is_taken(plan: Plan, history: History, save: Event) -> bool:
     """Whether a planned fault has laid hands on what the rank had saved."""
     if plan.resume.restore is not None and save.attempt == TRAIN and save.rank in plan.resume.restore.lost:
         return True
-    hit = [one for one in plan.faults if one.effect in (LOST_FILES, DAMAGED, RENAMED) and save.rank in one.ranks]
-    return any(one.mono > save.mono for fault in hit for one in history.select("fault.landed", fault=fault.id))
+    hit = [
+        fault for fault in plan.faults if fault.effect in (LOST_FILES, DAMAGED, RENAMED) and save.rank in fault.ranks
+    ]
+    return any(event.mono > save.mono for fault in hit for event in history.select("fault.landed", fault=fault.id))
 
 
 def _is_held(history: History, artifacts: Artifacts, save: Event) -> bool:

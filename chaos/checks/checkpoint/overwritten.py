@@ -34,7 +34,7 @@ def judge_overwritten(history: History, artifacts: Artifacts, found: Collector) 
         if name not in usual:
             seen = f"rank {after.rank} has saved step {after.data['step']} over its file of step {before.data['step']}"
             found.fail(EXPECTED, f"{seen}: {name}", after.source, before.source)
-    names = {_name(one, artifacts) for one in _saves(history)}
+    names = {_name(event, artifacts) for event in _saves(history)}
     if names:
         found.settle(EXPECTED, f"{len(names)} files, each of one step")
 
@@ -52,14 +52,14 @@ def _again(history: History, artifacts: Artifacts) -> Iterator[tuple[str, Event,
 
 def _was_taken(history: History, before: Event, after: Event) -> bool:
     """Whether a fault had taken the earlier file away before the later save: then there was none to be saved over."""
-    landings = [one for one in history.select("fault.landed") if before.mono < one.mono < after.mono]
+    landings = [event for event in history.select("fault.landed") if before.mono < event.mono < after.mono]
     path = str(before.data["path"])
     return any(
         ends_with(path, taken)
         for landing in landings
-        for one in landing.data.get("evidence") or []
-        if isinstance(one, dict)
-        for taken in _taken(one)
+        for entry in landing.data.get("evidence") or []
+        if isinstance(entry, dict)
+        for taken in _taken(entry)
     )
 
 
@@ -73,11 +73,11 @@ def _taken(evidence: dict[str, Any]) -> Iterator[str]:
 
 
 def _saves(history: History) -> Iterator[Event]:
-    for one in sorted(history.select("checkpoint.end", kind="periodic"), key=lambda one: (one.mono, one.seq)):
-        path = PurePosixPath(str(one.data.get("path")))
+    for event in sorted(history.select("checkpoint.end", kind="periodic"), key=lambda fact: (fact.mono, fact.seq)):
+        path = PurePosixPath(str(event.data.get("path")))
         counted = _COUNTED.fullmatch(path.name) or ITERATION.fullmatch(path.parent.name)
-        if counted and isinstance(one.data.get("step"), int):
-            yield one
+        if counted and isinstance(event.data.get("step"), int):
+            yield event
 
 
 def _name(save: Event, artifacts: Artifacts) -> str:

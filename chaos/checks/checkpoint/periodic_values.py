@@ -67,7 +67,9 @@ def judge_periodic_values(plan: Plan, history: History, artifacts: Artifacts, tw
         steps = steps_of(file, state, every)
         if host_gone and (stored := _stored(state, every)) and not stored & steps:
             steps = stored  # what lies there is of an earlier save, and sound
-        recorded = [one for step in sorted(steps) for one in _not_superseded(file, _of_step(history, file.rank, step))]
+        recorded = [
+            event for step in sorted(steps) for event in _not_superseded(file, _of_step(history, file.rank, step))
+        ]
         if recorded:
             compared += 1
             _judge(file, state, steps_text(steps), recorded, twin, found)
@@ -110,12 +112,14 @@ def _not_superseded(file: OwnedCheckpoint, recorded: list[Event]) -> list[Event]
     made = file.made
     if made is None:
         return recorded
-    own = [one for one in recorded if (one.attempt, one.pid) == (made.attempt, made.pid) and one.seq < made.seq]
+    own = [
+        event for event in recorded if (event.attempt, event.pid) == (made.attempt, made.pid) and event.seq < made.seq
+    ]
     return recorded[recorded.index(own[-1]) :] if own else recorded
 
 
 def _with_parameters(events: list[Event]) -> list[Event]:
-    return [one for one in events if isinstance(one.data.get("parameters"), dict)]
+    return [event for event in events if isinstance(event.data.get("parameters"), dict)]
 
 
 def _judge_unreadable(
@@ -143,7 +147,7 @@ def _judge_unreadable(
 def _is_open(path: Path, history: History, artifacts: Artifacts) -> bool:
     """Whether it is part of a save of MindFormers' new layout that was broken off: the tracker is written last."""
     save = ITERATION.fullmatch(path.parent.name)
-    if save is None or all(one.data.get("code") == 0 for one in history.select("rank.exit")):
+    if save is None or all(event.data.get("code") == 0 for event in history.select("rank.exit")):
         return False
     for tracker in artifacts.search(find_trackers):
         if tracker.parent == path.parent.parent and not tracker.is_symlink():
@@ -159,10 +163,10 @@ def _judge_names(
 ) -> None:
     """Judge a file to whose step there is no digest by the names of its parameters: a rank always has the same."""
     recorded = history.select("initial", rank=file.rank) + history.select("digest", rank=file.rank)
-    for one in _with_parameters(recorded)[-1:]:
-        if missing := lacking(file, state, _asked(file, state, one, history)):
+    for event in _with_parameters(recorded)[-1:]:
+        if missing := lacking(file, state, _asked(file, state, event, history)):
             seen = _lacks(file, state, missing, artifacts.steps_per_update)
-            found.fail(EXPECTED, seen, artifacts.relative(file.path), one.source)
+            found.fail(EXPECTED, seen, artifacts.relative(file.path), event.source)
 
 
 def _asked(file: OwnedCheckpoint, state: SavedState, recorded: Event, history: History) -> list[str]:
@@ -185,9 +189,9 @@ def _judge(
     missing: list[str] = []
     different: list[str] = []
     shared: list[str] = []
-    for one in recorded:
-        theirs = one.data["parameters"]
-        missing = lacking(file, state, _asked(file, state, one, twin.history))
+    for event in recorded:
+        theirs = event.data["parameters"]
+        missing = lacking(file, state, _asked(file, state, event, twin.history))
         shared, different = unequal(state, theirs)
         if shared and not (missing or different):
             return

@@ -63,7 +63,7 @@ def _metas(artifacts: Artifacts) -> set[Path]:
 
 def _broken_off(history: History) -> bool:
     """Whether a rank did not come to its own end, which may have been in the middle of a save."""
-    return any(one.data.get("code") != 0 for one in history.select("rank.exit"))
+    return any(event.data.get("code") != 0 for event in history.select("rank.exit"))
 
 
 def _judge_meta(path: Path, newest: NewestSave | None, artifacts: Artifacts, found: Collector) -> None:

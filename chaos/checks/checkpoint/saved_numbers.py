@@ -68,7 +68,9 @@ def judge_numbers(plan: Plan, history: History, artifacts: Artifacts, states: St
             say = found.unknown if gone or verdict == "unknown" else found.fail
             told = f"{seen}; {HOST_GONE}" if gone else seen
             say(ONE_STEP, f"{told}: {file.path.name}", artifacts.relative(file.path))
-    ends = _readable([one for one in end_of_life(history, artifacts) if one.kind == "either"], artifacts)
+    ends = _readable(
+        [checkpoint for checkpoint in end_of_life(history, artifacts) if checkpoint.kind == "either"], artifacts
+    )
     _judge_lost(artifacts, {**states, **ends}, found)
     _judge_alike(history, artifacts, states, found)
     if states:
@@ -142,7 +144,9 @@ def _behind(
 
 def _counters(history: History, rank: int, steps: Iterable[int]) -> set[str]:
     """The digests of the optimizer's count that a rank has recorded after these steps."""
-    recorded = (one.data.get("parameters") for step in steps for one in history.select("digest", rank=rank, step=step))
+    recorded = (
+        event.data.get("parameters") for step in steps for event in history.select("digest", rank=rank, step=step)
+    )
     return {own[COUNTER] for own in recorded if isinstance(own, dict) and COUNTER in own}
 
 

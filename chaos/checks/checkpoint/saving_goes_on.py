@@ -30,7 +30,7 @@ def judge_saving_goes_on(plan: Plan, history: History, found: Collector) -> None
     refused = any(fault.effect in STORAGE for fault in plan.faults)
     unseen = history.first("checkpoint.begin", kind="periodic") is None
     for process in _processes(history):
-        kept = [one for one in process if one.event == "checkpoint.end"]
+        kept = [event for event in process if event.event == "checkpoint.end"]
         saves += len(kept)
         for last, step, event in _gaps(history, process, interval):
             rank = event.rank
@@ -53,29 +53,29 @@ def _processes(history: History) -> list[list[Event]]:
     """What each process of a rank recorded of its training and its periodic saves, in its own order."""
     own: dict[tuple[str | None, int | None, int | None], list[Event]] = defaultdict(list)
     for name in _EVENTS:
-        for one in history.select(name):
-            if name != "checkpoint.end" or one.data.get("kind") == "periodic":
-                own[one.attempt, one.rank, one.pid].append(one)
-    return [sorted(events, key=lambda one: one.seq) for events in own.values()]
+        for event in history.select(name):
+            if name != "checkpoint.end" or event.data.get("kind") == "periodic":
+                own[event.attempt, event.rank, event.pid].append(event)
+    return [sorted(events, key=lambda event: event.seq) for events in own.values()]
 
 
 def _gaps(history: History, process: list[Event], interval: int) -> list[tuple[int, int, Event]]:
     """Where a process went on although a save was due: the last saved step, the last trained one, and what followed."""
     found = []
     last = ended = None
-    for one in process:
-        step = one.data.get("step")
-        if one.event == "train.begin":
+    for event in process:
+        step = event.data.get("step")
+        if event.event == "train.begin":
             last = ended = None
-        elif one.event == "train.end" or not isinstance(step, int):
+        elif event.event == "train.end" or not isinstance(step, int):
             continue
-        elif one.event == "step.begin":
+        elif event.event == "step.begin":
             if last is None:
                 last = step - 1
             if ended == step - 1 and ended - last >= interval:
-                found.append((last, ended, one))
+                found.append((last, ended, event))
                 last = ended
-        elif one.event == "step.end":
+        elif event.event == "step.end":
             ended = step
         else:
             last = step
@@ -87,20 +87,24 @@ def _gaps(history: History, process: list[Event], interval: int) -> list[tuple[i
 
 
 def _ended_well(history: History, process: list[Event]) -> bool:
-    one = process[0]
-    exits = history.select("rank.exit", attempt=one.attempt, rank=one.rank, pid=one.pid)
+    event = process[0]
+    exits = history.select("rank.exit", attempt=event.attempt, rank=event.rank, pid=event.pid)
     return any(exit.data.get("code") == 0 for exit in exits)
 
 
 def _judge_background(history: History, saves: list[Event], *, ended: bool, expected: str, found: Collector) -> None:
     """One in the background is saved when its writing has ended. The last may be under way when its process ends."""
-    for one in saves if ended else saves[:-1]:
-        if not is_background(one):
+    for event in saves if ended else saves[:-1]:
+        if not is_background(event):
             continue
-        end = written(history, one)
+        end = written(history, event)
         if end is None:
-            seen = f"rank {one.rank} has not recorded that its checkpoint of step {one.data.get('step')} was written"
-            found.unknown(expected, seen, one.source)
+            seen = (
+                f"rank {event.rank} has not recorded that its checkpoint of step {event.data.get('step')} was written"
+            )
+            found.unknown(expected, seen, event.source)
         elif end.data.get("ok") is not True:
-            seen = f"rank {one.rank} could not write its checkpoint of step {one.data.get('step')} in the background"
+            seen = (
+                f"rank {event.rank} could not write its checkpoint of step {event.data.get('step')} in the background"
+            )
             found.fail(expected, seen, end.source)

@@ -43,21 +43,23 @@ def judge_left(plan: Plan, history: History, artifacts: Artifacts, found: Collec
     has no such directories.
     """
     broken = [fault for fault in plan.faults if _breaks_save(fault)]
-    if not broken or not any(one.mechanism in SAVING and not one.succeeds for one in plan.response.recoveries):
+    if not broken or not any(
+        recovery.mechanism in SAVING and not recovery.succeeds for recovery in plan.response.recoveries
+    ):
         return
     line = f"scenario.yaml:{plan.explanation.lines['checkpoint']}" if "checkpoint" in plan.explanation.lines else ""
     begun = history.select("checkpoint.begin", attempt=TRAIN, kind="end-of-life")
     if not begun and not _refused_before(history):
         found.unknown(LEFT, "no rank has recorded that it began one", line)
     there = {path.name for path in artifacts.temporary_directories}
-    wanted = {name: one for one in reversed(begun) for name in _temporary(one)}
-    for name, one in wanted.items():
+    wanted = {name: event for event in reversed(begun) for name in _temporary(event)}
+    for name, event in wanted.items():
         if name not in there and artifacts.job_dir.is_dir():
-            found.fail(LEFT, f"rank {one.rank} began to save in {name}, which is not there", line, one.source)
+            found.fail(LEFT, f"rank {event.rank} began to save in {name}, which is not there", line, event.source)
     if not wanted:
         found.close()
     else:
-        found.settle(LEFT, text_list(wanted), line, *(one.source for one in wanted.values()))
+        found.settle(LEFT, text_list(wanted), line, *(event.source for event in wanted.values()))
 
 
 def _breaks_save(fault: PlannedFault) -> bool:
@@ -75,7 +77,7 @@ def _breaks_save(fault: PlannedFault) -> bool:
 def _refused_before(history: History) -> bool:
     """Whether the storage has refused the directory itself: then the error names a path."""
     left = history.select("handler.exit", attempt=TRAIN, name="save_ckpt", ok=False)
-    return any("_tmp" in str(one.data.get("error")) for one in left)
+    return any("_tmp" in str(event.data.get("error")) for event in left)
 
 
 def _temporary(begin: Event) -> list[str]:

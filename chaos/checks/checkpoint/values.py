@@ -80,7 +80,11 @@ def _judge_against_twin(
             found.unknown(EQUAL, seen, artifacts.relative(file.path))
         else:
             _judge_equal(EQUAL, twin, file, state, event, at_baseline(event), saved, found)
-    found.settle(EQUAL, f"{len(states)} files compared by digest", *(artifacts.relative(one.path) for one in states))
+    found.settle(
+        EQUAL,
+        f"{len(states)} files compared by digest",
+        *(artifacts.relative(checkpoint.path) for checkpoint in states),
+    )
 
 
 def _parameters(event: Event | None) -> dict[str, str]:
@@ -134,7 +138,7 @@ def _judge_whole(
 def _handed_over(history: History, file: OwnedCheckpoint) -> set[str]:
     """What the rank's own record names as added to the parameters by whoever saved them, the job for example."""
     saves = history.select("checkpoint.end", attempt=TRAIN, rank=file.rank, kind="end-of-life")
-    added = (one.data.get("appended") for one in saves)
+    added = (event.data.get("appended") for event in saves)
     return {name for names in added if isinstance(names, list) for name in names if isinstance(name, str)}
 
 

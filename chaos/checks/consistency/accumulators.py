@@ -18,7 +18,7 @@ def own_accumulators(plan: Plan, history: History, artifacts: Artifacts) -> froz
     """Names of the accumulated gradients in which the ranks of a replica group differ without a fault."""
     if artifacts.steps_per_update == 1:
         return frozenset()
-    first = min((one.mono for one in history.select("fault.injecting")), default=None)
+    first = min((event.mono for event in history.select("fault.injecting")), default=None)
     if artifacts.baseline is not None:
         history, first = artifacts.baseline, None
     states = digests(history, TRAIN)
@@ -33,5 +33,5 @@ def own_accumulators(plan: Plan, history: History, artifacts: Artifacts) -> froz
 
 
 def _differing(event: Event, other: Event | None) -> set[str]:
-    own, theirs = ((one.data.get("parameters") if one is not None else None) or {} for one in (event, other))
+    own, theirs = ((fact.data.get("parameters") if fact is not None else None) or {} for fact in (event, other))
     return {name for name in own.keys() & theirs.keys() if is_accumulated(name) and own[name] != theirs[name]}

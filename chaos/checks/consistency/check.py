@@ -66,7 +66,9 @@ def _beginning_anew(plan: Plan, history: History) -> list[Span]:
     """The recoveries after which ranks begin anew within the launch, or only read a checkpoint and fail."""
     begun = {span.number for span in replayed_spans(plan, history)}
     return [
-        span for span in spans(plan, history) if span.number in begun or any(one.reads_checkpoint for one in span.tried)
+        span
+        for span in spans(plan, history)
+        if span.number in begun or any(recovery.reads_checkpoint for recovery in span.tried)
     ]
 
 
@@ -80,10 +82,10 @@ def _states(plan: Plan, history: History, attempt: str) -> Iterator[tuple[int, d
         recoveries = _beginning_anew(plan, history) if attempt == TRAIN else []
     except NotTold:
         recoveries = []  # the check ``resume`` says so
-    for one in history.select("initial", attempt=attempt):
-        if one.rank is not None:
-            number = next((span.number for span in reversed(recoveries) if span.begin <= one.mono), 0)
-            states[-number][one.rank] = one
+    for fact in history.select("initial", attempt=attempt):
+        if fact.rank is not None:
+            number = next((span.number for span in reversed(recoveries) if span.begin <= fact.mono), 0)
+            states[-number][fact.rank] = fact
     for rank, by_step in digests(history, attempt).items():
         for step, event in by_step.items():
             states[step][rank] = event

@@ -42,6 +42,6 @@ def judge_groups(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
 
 def _taken(plan: Plan, rank: int, told: set[int]) -> bool:
     """Whether a fault took the rank's files away; then a replica's file must tell of it, if there is one left."""
-    lost = {one for fault in plan.faults if fault.effect == LOST_FILES for one in fault.ranks}
+    lost = {victim for fault in plan.faults if fault.effect == LOST_FILES for victim in fault.ranks}
     group = next(group for group in plan.layout.replica_groups if rank in group)
     return rank in lost and (rank in told or lost.issuperset(group))

@@ -69,35 +69,37 @@ def _judge_processes(plan: Plan, history: History, attempt: str, found: Collecto
     Of a rank that has more processes than planned the check ``mechanism`` tells; no doubt must cover that.
     """
     known = processes(history, attempt)
-    planned = [one for recovery in plan.response.recoveries for one in recovery.restarted] if attempt == TRAIN else []
+    planned = [rank for recovery in plan.response.recoveries for rank in recovery.restarted] if attempt == TRAIN else []
     ranks = {rank for rank, pids in known.items() if len(pids) <= 1 + planned.count(rank)}
-    agents = {(one.rank, one.pid) for one in history.select("agent.start", attempt=attempt)}
-    identified = {(one.rank, one.pid) for one in history.select("rank.found", attempt=attempt)}
-    for one in history.select("rank.found", attempt=attempt):
-        if one.rank in ranks and (one.rank, one.pid) not in agents:
-            seen = f"no history of rank {one.rank} in attempt {attempt}, though its process {one.pid} was found"
-            found.unknown(expected, seen, one.source)
+    agents = {(event.rank, event.pid) for event in history.select("agent.start", attempt=attempt)}
+    identified = {(event.rank, event.pid) for event in history.select("rank.found", attempt=attempt)}
+    for event in history.select("rank.found", attempt=attempt):
+        if event.rank in ranks and (event.rank, event.pid) not in agents:
+            seen = f"no history of rank {event.rank} in attempt {attempt}, though its process {event.pid} was found"
+            found.unknown(expected, seen, event.source)
     # One that ends before it trains may be gone before the harness has looked.
-    trained = {(one.rank, one.pid): one for one in reversed(history.select("step.begin", attempt=attempt))}
-    for (rank, pid), one in sorted(trained.items(), key=str):
+    trained = {(event.rank, event.pid): event for event in reversed(history.select("step.begin", attempt=attempt))}
+    for (rank, pid), event in sorted(trained.items(), key=str):
         if rank in ranks and (rank, pid) not in identified:
             seen = f"process {pid} trained as rank {rank} in attempt {attempt}, and the harness never identified it"
-            found.unknown(expected, seen, one.source)
+            found.unknown(expected, seen, event.source)
 
 
 def _judge_run(plan: Plan, history: History, found: Collector) -> None:
     """Nothing in the record comes from elsewhere: another run's file, or a rank that the plan does not have."""
     expected = f"all writers are of this run and of its {plan.layout.ranks} ranks"
     starts: dict[object, Event] = {}
-    for one in history.select("writer.start"):
-        starts.setdefault(one.data.get("run"), one)
+    for event in history.select("writer.start"):
+        starts.setdefault(event.data.get("run"), event)
     if None in starts or not starts:
         found.unknown(expected, "there are writers that do not say of which run they are", *places(starts.values()))
     elif len(starts) > 1:
         found.unknown(expected, f"there are writers of {len(starts)} runs", *places(starts.values()))
-    strangers = {one.rank: one for one in history.events if one.rank is not None and one.rank >= plan.layout.ranks}
-    for rank, one in strangers.items():
-        found.unknown(expected, f"there is a rank {rank}", one.source)
+    strangers = {
+        event.rank: event for event in history.events if event.rank is not None and event.rank >= plan.layout.ranks
+    }
+    for rank, event in strangers.items():
+        found.unknown(expected, f"there is a rank {rank}", event.source)
     found.settle(expected, "they are")
 
 
@@ -117,18 +119,18 @@ def _judge_plan(history: History, artifacts: Artifacts, found: Collector) -> Non
 def _judge_boots(history: History, found: Collector) -> None:
     expected = "all monotonic times are of one clock, or of clocks whose offset was measured"
     starts: dict[tuple[object, object], Event] = {}
-    for one in history.select("writer.start"):
-        starts.setdefault((one.data.get("host"), one.data.get("boot")), one)
-    unmeasured = {where: one for where, one in starts.items() if where not in history.clocks}
+    for event in history.select("writer.start"):
+        starts.setdefault((event.data.get("host"), event.data.get("boot")), event)
+    unmeasured = {where: event for where, event in starts.items() if where not in history.clocks}
     own = history.first("writer.start", writer="harness")
     if own is not None:
         unmeasured.setdefault((own.data.get("host"), own.data.get("boot")), own)
-    unsaid = {where: one for where, one in starts.items() if None in where}
+    unsaid = {where: event for where, event in starts.items() if None in where}
     if unsaid or not starts:
         found.unknown(expected, "there are writers that do not say where they ran", *places(unsaid.values()))
     elif len(unmeasured) > 1:
         seen = f"{len(unmeasured)} hosts or boots whose monotonic clocks cannot be compared"
-        found.unknown(expected, seen, *(one.source for one in unmeasured.values()))
+        found.unknown(expected, seen, *(event.source for event in unmeasured.values()))
     _judge_errors(history, found)
     found.settle(expected, "; ".join(["they are", *_clock_texts(history)]))
 
@@ -136,13 +138,13 @@ def _judge_boots(history: History, found: Collector) -> None:
 def _judge_errors(history: History, found: Collector) -> None:
     """A clock that is hardly known covers any order: nothing can be told by its times."""
     worst: dict[str, Event] = {}
-    for one in history.events:
-        if one.error > max(MOST_WRONG_NS, worst[one.clock].error if one.clock in worst else 0):
-            worst[one.clock] = one
+    for event in history.events:
+        if event.error > max(MOST_WRONG_NS, worst[event.clock].error if event.clock in worst else 0):
+            worst[event.clock] = event
     expected = f"no time of another host may be wrong by more than {MOST_WRONG_NS / 1e9:g} s"
-    for clock, one in sorted(worst.items()):
+    for clock, event in sorted(worst.items()):
         host = clock.rpartition("/")[0]
-        found.unknown(expected, f"times of {host} may be wrong by {one.error / 1e9:.3f} s", one.source)
+        found.unknown(expected, f"times of {host} may be wrong by {event.error / 1e9:.3f} s", event.source)
     if any(not clock.same for clock in history.clocks.values()):
         found.settle(expected, "none may", "history")
 
@@ -150,16 +152,18 @@ def _judge_errors(history: History, found: Collector) -> None:
 def _judge_fetched(history: History, found: Collector) -> None:
     """What is missing of a host because nobody could bring it here says nothing about its ranks."""
     expected = "what every host has left was brought here"
-    for one in history.select("host.unfetched"):
-        files = one.data.get("files")
+    for event in history.select("host.unfetched"):
+        files = event.data.get("files")
         files = files if isinstance(files, dict) and files else {"all": "nobody says why"}
         name, why = next(iter(files.items()))
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-        seen = f"{len(files)} of host {one.data.get('host')} in attempt {one.attempt} were not: {name} ({why}){more}"
-        found.unknown(expected, seen, one.source)
-    for one in history.select("host.lost"):
-        seen = f"the connection to host {one.data.get('host')} was lost, and it went on unseen"
-        found.unknown(expected, seen, one.source)
+        seen = (
+            f"{len(files)} of host {event.data.get('host')} in attempt {event.attempt} were not: {name} ({why}){more}"
+        )
+        found.unknown(expected, seen, event.source)
+    for event in history.select("host.lost"):
+        seen = f"the connection to host {event.data.get('host')} was lost, and it went on unseen"
+        found.unknown(expected, seen, event.source)
 
 
 def _clock_texts(history: History) -> list[str]:

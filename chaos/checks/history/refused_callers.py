@@ -19,25 +19,25 @@ def judge_strangers(history: History, artifacts: Artifacts, found: Collector) ->
     """
     refused = history.select("stranger")
     logged = [
-        one
+        event
         for attempt in (TRAIN, RESUME)
-        for one in artifacts.sdk_events(attempt)
-        if one.kind == "ttp.registration_refused"
+        for event in artifacts.sdk_events(attempt)
+        if event.kind == "ttp.registration_refused"
     ]
-    for one in refused:
-        trained = one.data.get("channel") == "agents" and one.writer == "harness" and _trained_after(history, one)
+    for event in refused:
+        trained = event.data.get("channel") == "agents" and event.writer == "harness" and _trained_after(history, event)
         if trained:
             found.unknown(
                 "every rank that trains is known to the harness",
-                f"process {one.pid} trains as rank {trained.rank}, and was refused: {one.data.get('what')}",
-                one.source,
+                f"process {event.pid} trains as rank {trained.rank}, and was refused: {event.data.get('what')}",
+                event.source,
                 trained.source,
             )
     if refused or logged:
-        told = [f"{one.data.get('channel')}: {_who(one)}{one.data.get('what')}" for one in refused]
-        told += [f"controller: a registration was ignored: {one.fields.get('why_text')}" for one in logged]
+        told = [f"{event.data.get('channel')}: {_who(event)}{event.data.get('what')}" for event in refused]
+        told += [f"controller: a registration was ignored: {event.fields.get('why_text')}" for event in logged]
         found.settle(
-            _EXPECTED, f"refused were {text_list(told)}", *places(refused[:3]), *(one.source for one in logged[:3])
+            _EXPECTED, f"refused were {text_list(told)}", *places(refused[:3]), *(event.source for event in logged[:3])
         )
     else:
         found.settle(_EXPECTED, "nobody was refused")
@@ -51,12 +51,12 @@ def _who(refused: Event) -> str:
 def _trained_after(history: History, refused: Event) -> Event | None:
     if _was_known(history, refused):
         return None
-    begun = (one for one in history.select("step.begin", pid=refused.pid) if refused.surely_before(one))
+    begun = (event for event in history.select("step.begin", pid=refused.pid) if refused.surely_before(event))
     return next(begun, None)
 
 
 def _was_known(history: History, refused: Event) -> bool:
     """Whether the harness knew the process as a rank then. After its exit the PID may be another's."""
-    found = [one.mono for one in history.select("rank.found", pid=refused.pid) if one.mono <= refused.mono]
-    ended = [one.mono for one in history.select("rank.exit", pid=refused.pid) if one.mono <= refused.mono]
+    found = [event.mono for event in history.select("rank.found", pid=refused.pid) if event.mono <= refused.mono]
+    ended = [event.mono for event in history.select("rank.exit", pid=refused.pid) if event.mono <= refused.mono]
     return bool(found) and not any(mono > max(found) for mono in ended)

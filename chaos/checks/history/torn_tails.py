@@ -22,10 +22,10 @@ def torn_by_its_end(problem: Problem, history: History) -> bool:
 
 
 def _of_a_killed_rank(file: str, history: History) -> bool:
-    writers = {(one.attempt, one.rank, one.pid) for one in _starts(file, history)}
+    writers = {(event.attempt, event.rank, event.pid) for event in _starts(file, history)}
     return any(
-        signal_number(one.data.get("signal")) is not None and (one.attempt, one.rank, one.pid) in writers
-        for one in history.select("rank.exit")
+        signal_number(event.data.get("signal")) is not None and (event.attempt, event.rank, event.pid) in writers
+        for event in history.select("rank.exit")
     )
 
 
@@ -40,19 +40,19 @@ def _of_a_gone_host(file: str, history: History) -> bool:
         if rank is None
         else history.select("rank.found", attempt=attempt, rank=int(rank), pid=pid)
     )
-    nodes = {one.data.get("node") for one in found}
+    nodes = {event.data.get("node") for event in found}
     if len(nodes) != 1 or None in nodes:
         return False
-    boots = {one.data.get("boot") for one in _starts(file, history)}
+    boots = {event.data.get("boot") for event in _starts(file, history)}
     return any(
-        one.data.get("node") in nodes and _in_attempt(one, attempt, history) and boots <= _boots(one, boots)
+        fact.data.get("node") in nodes and _in_attempt(fact, attempt, history) and boots <= _boots(fact, boots)
         for event in GONE
-        for one in history.select(event)
+        for fact in history.select(event)
     )
 
 
 def _in_attempt(gone: Event, attempt: str, history: History) -> bool:
-    begun = [one for one in history.select("attempt.start") if one.mono <= gone.mono]
+    begun = [event for event in history.select("attempt.start") if event.mono <= gone.mono]
     return bool(begun) and begun[-1].attempt == attempt
 
 
@@ -66,4 +66,6 @@ def _boots(gone: Event, otherwise: set[object]) -> set[object]:
 
 
 def _starts(file: str, history: History) -> list[Event]:
-    return [one for one in history.select("writer.start", writer="agent") if one.source.rpartition(":")[0] == file]
+    return [
+        event for event in history.select("writer.start", writer="agent") if event.source.rpartition(":")[0] == file
+    ]

@@ -102,22 +102,22 @@ def _line(plan: Plan) -> str:
 
 def _counts(history: History) -> Iterator[tuple[Event, int]]:
     """States whose number of updates can be told from its digest, each with it."""
-    first = min((one.mono for one in history.select("fault.injecting")), default=None)
-    for rank in sorted({one.rank for one in history.select("digest", attempt=TRAIN) if one.rank is not None})[
+    first = min((event.mono for event in history.select("fault.injecting")), default=None)
+    for rank in sorted({event.rank for event in history.select("digest", attempt=TRAIN) if event.rank is not None})[
         :_MOST_RANKS
     ]:
         begins = history.select("train.begin", attempt=TRAIN, rank=rank)
         again = begins[1].mono if len(begins) > 1 else None
         own = [
-            one
-            for one in history.select("digest", attempt=TRAIN, rank=rank)
-            if (first is None or one.mono < first) and (again is None or one.mono < again)
+            event
+            for event in history.select("digest", attempt=TRAIN, rank=rank)
+            if (first is None or event.mono < first) and (again is None or event.mono < again)
         ]
-        for one in own[:: -(-len(own) // _MOST_POINTS) or 1]:
-            digest = _digest(one.data.get("parameters"))
-            updates = None if digest is None or step_of(one) > _MOST_STEPS else _updates(digest, step_of(one))
+        for event in own[:: -(-len(own) // _MOST_POINTS) or 1]:
+            digest = _digest(event.data.get("parameters"))
+            updates = None if digest is None or step_of(event) > _MOST_STEPS else _updates(digest, step_of(event))
             if updates is not None:
-                yield one, updates
+                yield event, updates
 
 
 def _digest(parameters: object) -> str | None:

@@ -53,7 +53,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
 
 
 def _made(history: History, fault: PlannedFault) -> int:
-    return max((one.mono for one in history.select("fault.injecting", fault=fault.id)), default=0)
+    return max((event.mono for event in history.select("fault.injecting", fault=fault.id)), default=0)
 
 
 def _judge_exit(
@@ -65,17 +65,17 @@ def _judge_exit(
     if not exits:
         found.unknown(text, "no exit status was recorded")
     replaced = _replaced(plan, attempt, rank, exits)
-    for one in exits:
-        if one.pid in replaced:
-            _judge_replaced_exit(plan, history, one, text, found)
-        elif replaced and _not_hit(history, one):
-            _judge_new(plan, one, found)
-        elif wanted(signal_number(one.data.get("signal")), one.data.get("code")):
+    for event in exits:
+        if event.pid in replaced:
+            _judge_replaced_exit(plan, history, event, text, found)
+        elif replaced and _not_hit(history, event):
+            _judge_new(plan, event, found)
+        elif wanted(signal_number(event.data.get("signal")), event.data.get("code")):
             continue
-        elif _is_untold(one):
-            found.unknown(text, f"process {one.pid} has ended, and nobody can say how", one.source)
+        elif _is_untold(event):
+            found.unknown(text, f"process {event.pid} has ended, and nobody can say how", event.source)
         else:
-            found.fail(text, exit_status(one), one.source)
+            found.fail(text, exit_status(event), event.source)
     _judge_identity(history, attempt, rank, exits, text, found)
 
 
@@ -84,45 +84,47 @@ def _replaced(plan: Plan, attempt: str, rank: int, exits: list[Event]) -> set[in
     if attempt != TRAIN:
         return set()
     restarts = sum(rank in recovery.restarted for recovery in plan.response.recoveries)
-    return {one.pid for one in exits[:-1][:restarts]}
+    return {event.pid for event in exits[:-1][:restarts]}
 
 
-def _judge_replaced_exit(plan: Plan, history: History, one: Event, expected: str, found: Collector) -> None:
+def _judge_replaced_exit(plan: Plan, history: History, event: Event, expected: str, found: Collector) -> None:
     """A process that was replaced has ended by the fault, or by whoever starts the ranks again; never by itself."""
-    acts = [act for act in history.select("fault.injecting", rank=one.rank) if act.pid == one.pid]
+    acts = [act for act in history.select("fault.injecting", rank=event.rank) if act.pid == event.pid]
     made = {act.data.get("fault") for act in acts}
     ends = [end for fault in plan.faults if fault.id in made and (end := wanted_end(fault)) is not None]
     if ends:
-        if not any(end.was(one) for end in ends):
-            found.fail(expected, f"its process {one.pid}, which a fault has ended, {exit_status(one)}", one.source)
+        if not any(end.was(event) for end in ends):
+            found.fail(
+                expected, f"its process {event.pid}, which a fault has ended, {exit_status(event)}", event.source
+            )
     elif any(fault.id in made and effect_of(fault.kind).reboots for fault in plan.faults):
         return  # the kernel that could say how it ended has ended with it
-    elif _is_untold(one):
-        found.unknown(expected, f"its process {one.pid} was replaced, and nobody can say how it ended", one.source)
-    elif signal_number(one.data.get("signal")) is None and one.data.get("code") == 0:
-        found.fail(expected, f"its process {one.pid}, which was replaced, {exit_status(one)}", one.source)
+    elif _is_untold(event):
+        found.unknown(expected, f"its process {event.pid} was replaced, and nobody can say how it ended", event.source)
+    elif signal_number(event.data.get("signal")) is None and event.data.get("code") == 0:
+        found.fail(expected, f"its process {event.pid}, which was replaced, {exit_status(event)}", event.source)
 
 
-def _is_untold(one: Event) -> bool:
+def _is_untold(event: Event) -> bool:
     """Whether an end is known and nothing of how it came: the kernel that could say is gone, or nobody asked it."""
-    return one.data.get("signal") is None and one.data.get("code") is None
+    return event.data.get("signal") is None and event.data.get("code") is None
 
 
-def _not_hit(history: History, one: Event) -> bool:
+def _not_hit(history: History, event: Event) -> bool:
     """Whether no fault was made to this process of the rank, though to another one."""
-    acts = history.select("fault.injecting", rank=one.rank)
-    return bool(acts) and all(act.pid != one.pid for act in acts)
+    acts = history.select("fault.injecting", rank=event.rank)
+    return bool(acts) and all(act.pid != event.pid for act in acts)
 
 
-def _judge_new(plan: Plan, one: Event, found: Collector) -> None:
+def _judge_new(plan: Plan, event: Event, found: Collector) -> None:
     """The process that took the place of another ends like one of a rank that no fault has hit."""
     expected, wanted = _wanted_exit(plan, TRAIN, None)
-    if not wanted(signal_number(one.data.get("signal")), one.data.get("code")):
-        text = f"the new process of rank {one.rank} ends with {expected}"
-        if _is_untold(one):
-            found.unknown(text, f"process {one.pid} has ended, and nobody can say how", one.source)
+    if not wanted(signal_number(event.data.get("signal")), event.data.get("code")):
+        text = f"the new process of rank {event.rank} ends with {expected}"
+        if _is_untold(event):
+            found.unknown(text, f"process {event.pid} has ended, and nobody can say how", event.source)
         else:
-            found.fail(text, exit_status(one), one.source)
+            found.fail(text, exit_status(event), event.source)
 
 
 def _wanted_exit(
@@ -161,18 +163,18 @@ def _wanted_exit(
 def _judge_identity(
     history: History, attempt: str, rank: int, exits: list[Event], expected: str, found: Collector
 ) -> None:
-    for one in exits:
-        later = history.select(attempt=attempt, rank=rank, pid=one.pid, writer="agent")[-1:]
-        if later and one.surely_before(later[0]):
-            seen = f"process {one.pid} has recorded {later[0].event} after its exit: it is another's"
-            found.unknown(expected, seen, one.source, later[0].source)
+    for event in exits:
+        later = history.select(attempt=attempt, rank=rank, pid=event.pid, writer="agent")[-1:]
+        if later and event.surely_before(later[0]):
+            seen = f"process {event.pid} has recorded {later[0].event} after its exit: it is another's"
+            found.unknown(expected, seen, event.source, later[0].source)
     starts = history.select("rank.found", attempt=attempt, rank=rank)
-    for one in exits:
-        if (doubt := other_process(one, [start for start in starts if start.pid == one.pid])) is not None:
-            seen = f"the exit status of process {one.pid} is not that of the process which was rank {rank}: {doubt}"
-            found.unknown(expected, seen, one.source, *places(starts))
+    for event in exits:
+        if (doubt := other_process(event, [start for start in starts if start.pid == event.pid])) is not None:
+            seen = f"the exit status of process {event.pid} is not that of the process which was rank {rank}: {doubt}"
+            found.unknown(expected, seen, event.source, *places(starts))
     for start in starts:
-        if exits and start.pid not in {one.pid for one in exits}:
+        if exits and start.pid not in {event.pid for event in exits}:
             seen = f"no exit status of process {start.pid}, which was rank {rank}"
             found.unknown(expected, seen, start.source, *places(exits))
 
@@ -182,21 +184,23 @@ def _judge_launcher(plan: Plan, history: History, attempt: str, found: Collector
     killed = [fault for fault in plan.faults if fault.role == "launcher"] if attempt == TRAIN else []
     end = wanted_end(killed[0]) if killed else None
     expected = f"the launcher of attempt {attempt} {'exits with 0' if end is None else f'ends with {end}'}"
-    exits = [one for one in history.select("launcher.exit", attempt=attempt) if one.data.get("role") != "scheduler"]
+    exits = [
+        event for event in history.select("launcher.exit", attempt=attempt) if event.data.get("role") != "scheduler"
+    ]
     if not exits:
         found.unknown(expected, "no exit status was recorded")
-    for one in exits:
-        if None not in (one.data.get("signal"), one.data.get("code")):
-            seen = f"{exit_status(one)} and exit code {one.data.get('code')}: nobody ends by both"
-            found.unknown(expected, seen, one.source)
-        elif not (one.data.get("code") == 0 if end is None else end.was(one)):
-            found.fail(expected, exit_status(one), one.source)
+    for event in exits:
+        if None not in (event.data.get("signal"), event.data.get("code")):
+            seen = f"{exit_status(event)} and exit code {event.data.get('code')}: nobody ends by both"
+            found.unknown(expected, seen, event.source)
+        elif not (event.data.get("code") == 0 if end is None else end.was(event)):
+            found.fail(expected, exit_status(event), event.source)
     # Of several nodes each has a launcher of its own; the end of one says nothing of the others'.
-    ended = {one.data.get("node") for one in exits}
-    nodes = {one.data.get("node"): one for one in history.select("rank.found", attempt=attempt)}
-    for node, one in nodes.items():
+    ended = {event.data.get("node") for event in exits}
+    nodes = {event.data.get("node"): event for event in history.select("rank.found", attempt=attempt)}
+    for node, event in nodes.items():
         if exits and node not in ended | {None}:
-            found.unknown(expected, f"no exit status of that of node {node} was recorded", one.source)
+            found.unknown(expected, f"no exit status of that of node {node} was recorded", event.source)
 
 
 def _judge_healed(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
@@ -223,10 +227,12 @@ def _judge_healed(plan: Plan, history: History, artifacts: Artifacts, found: Col
 def _judge_left(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
     expected = "no process, port or unfinished file is left"
     events = history.select("hygiene")
-    known = {(one.pid, one.data.get("node")) for one in history.select("launcher.found")}
+    known = {(event.pid, event.data.get("node")) for event in history.select("launcher.found")}
     broken = broken_off(plan, history, artifacts)
     for event in history.select("job.leftovers"):
-        left = [one for one in event.data.get("orphans") or [] if (one.get("pid"), one.get("node")) not in known]
+        left = [
+            orphan for orphan in event.data.get("orphans") or [] if (orphan.get("pid"), orphan.get("node")) not in known
+        ]
         if left:
             seen = f"outlived the ranks of attempt {event.attempt}: {_processes(left)}"
             found.fail(expected, seen, event.source)

@@ -24,16 +24,16 @@ def judge_leftovers(plan: Plan, history: History, artifacts: Artifacts, found: C
     if not artifacts.job_dir.is_dir():
         return  # a job that ran elsewhere; its directories are not the run's
     left = artifacts.search(find_leftovers)
-    ends = {one.pid: one for one in history.select("rank.exit")}
+    ends = {event.pid: event for event in history.select("rank.exit")}
     dumped = _dumped_by_fault(plan, history)
-    for one in left:
-        name = artifacts.relative(one.path)
-        if one.kind == "core":
-            if not _is_explained(one, dumped):
+    for leftover in left:
+        name = artifacts.relative(leftover.path)
+        if leftover.kind == "core":
+            if not _is_explained(leftover, dumped):
                 found.fail(EXPECTED, f"a process has dumped its memory into {name}", name)
-        elif one.pid in ends and ends[one.pid].data.get("code") == 0:
-            seen = f"{name} holds the id of process {one.pid}, which has ended in order"
-            found.fail(EXPECTED, seen, name, ends[one.pid].source)
+        elif leftover.pid in ends and ends[leftover.pid].data.get("code") == 0:
+            seen = f"{name} holds the id of process {leftover.pid}, which has ended in order"
+            found.fail(EXPECTED, seen, name, ends[leftover.pid].source)
     found.settle(EXPECTED, "none does, but by a fault" if left else "none does")
 
 
@@ -45,4 +45,4 @@ def _dumped_by_fault(plan: Plan, history: History) -> set[int | None]:
     """The processes that a fault of the plan has ended by a signal which leaves a dump."""
     ends = {fault.id: wanted_end(fault) for fault in plan.faults}
     dumping = {name for name, end in ends.items() if end is not None and end.signal in _DUMPING}
-    return {one.pid for one in history.select("fault.injecting") if one.data.get("fault") in dumping}
+    return {event.pid for event in history.select("fault.injecting") if event.data.get("fault") in dumping}

@@ -14,15 +14,15 @@ EXPECTED = "nothing of the run is left on its nodes"
 
 def judge_nodes(history: History, found: Collector) -> None:
     """Judge what the remote helpers and the platform said after the run; nothing where the job lived on no nodes."""
-    launched = [one for one in history.select(CLOCK) if isinstance(one.data.get("node"), int)]
+    launched = [event for event in history.select(CLOCK) if isinstance(event.data.get("node"), int)]
     looks = history.select(ON_NODE)
     if not launched and not looks:
         return
-    asked = {one.data.get("node") for one in looks}
-    for number in sorted({int(one.data["node"]) for one in launched} - asked):
+    asked = {event.data.get("node") for event in looks}
+    for number in sorted({int(event.data["node"]) for event in launched} - asked):
         found.unknown(EXPECTED, f"nobody looked on node {number}", *places(launched[:1]))
-    for one in looks:
-        _judge_node(one, found)
+    for event in looks:
+        _judge_node(event, found)
     _judge_platform(history.select(AFTERWARDS), launched, found)
     found.settle(EXPECTED, f"{len(asked)} nodes were asked, and the platform")
 

@@ -16,7 +16,7 @@ from chaos.plan.parts.fault import PlannedFault
 
 def beside_doubts(history: History, fault: PlannedFault, landing: Event, injections: list[Event]) -> Iterator[Doubt]:
     """Everything that speaks against it: the process must have been identified, and have ended by just that."""
-    evidence = [one for one in landing.data.get("evidence") or [] if isinstance(one, dict)]
+    evidence = [entry for entry in landing.data.get("evidence") or [] if isinstance(entry, dict)]
     if len(evidence) != 1 or len(injections) != 1:
         yield f"{len(injections)} acts and {len(evidence)} pieces of evidence, not one of each", (landing.source,)
         return
@@ -27,8 +27,8 @@ def beside_doubts(history: History, fault: PlannedFault, landing: Event, injecti
         yield f"process {act.pid} was hit, but the evidence is of process {shown.get('pid')}", (act.source,)
     if landing.mono < act.mono:
         yield "the landing is recorded before the injection", (landing.source, act.source)
-    found = [one for one in history.select("launcher.found", attempt=act.attempt) if one.pid == act.pid]
-    in_role = [one for one in found if one.data.get("role") == fault.role]
+    found = [event for event in history.select("launcher.found", attempt=act.attempt) if event.pid == act.pid]
+    in_role = [event for event in found if event.data.get("role") == fault.role]
     if not in_role:
         yield f"process {act.pid} was never identified as the {fault.role}", (act.source, *places(found))
     elif (doubt := identity_doubt(in_role, act)) is not None:
@@ -41,7 +41,7 @@ def beside_doubts(history: History, fault: PlannedFault, landing: Event, injecti
     if signal_number(shown.get("signal")) != wanted.signal:
         seen = signal_name(signal_number(shown.get("signal")))
         yield f"the evidence for the {fault.role} shows {seen}, not {wanted}", (landing.source,)
-    exits = [one for one in history.select("launcher.exit", attempt=act.attempt) if one.pid == act.pid]
+    exits = [event for event in history.select("launcher.exit", attempt=act.attempt) if event.pid == act.pid]
     if not exits:
         yield f"no exit status of the {fault.role} (process {act.pid})", (act.source,)
     elif not wanted.was(exits[0]):

@@ -56,7 +56,7 @@ def _proof_for(history: History, fault: PlannedFault) -> tuple[Proof | None, str
         return proof_of(fault.kind), ""
     except NoProof:
         armed = history.select("fault.armed", fault=fault.id)
-        package = next((str(one.data["package"]) for one in armed if one.data.get("package")), "")
+        package = next((str(event.data["package"]) for event in armed if event.data.get("package")), "")
     try:
         return proof_of(fault.kind, package), ""
     except NoProof as error:
@@ -108,16 +108,16 @@ def _judge(case: _Case) -> None:
         seen = f"injected twice: {len(landings)} landings, {len(injections)} injections"
         case.found.fail(case.planned, seen, case.line, *places(landings or injections))
     if often := scaled_too_often(case.history, case.fault):
-        ranks = ranks_text(dict.fromkeys(one.rank for one in often if one.rank is not None))
+        ranks = ranks_text(dict.fromkeys(event.rank for event in often if event.rank is not None))
         case.found.fail(case.planned, f"scaled too often on {ranks}", case.line, *places(often))
     if again := raised_again(history=case.history, fault=case.fault):
-        ranks = ranks_text(dict.fromkeys(one.rank for one in again if one.rank is not None))
+        ranks = ranks_text(dict.fromkeys(event.rank for event in again if event.rank is not None))
         case.found.fail(case.planned, f"raised more than once on {ranks}", case.line, *places(again))
     if again := altered_again(case.history, case.fault):
-        ranks = ranks_text(dict.fromkeys(one.rank for one in again if one.rank is not None))
+        ranks = ranks_text(dict.fromkeys(event.rank for event in again if event.rank is not None))
         case.found.fail(case.planned, f"altered more than once on {ranks}", case.line, *places(again))
     if again := acted_again(case.history, case.fault):
-        ranks = ranks_text(dict.fromkeys(one.rank for one in again if one.rank is not None))
+        ranks = ranks_text(dict.fromkeys(event.rank for event in again if event.rank is not None))
         case.found.fail(case.planned, f"made more than once on {ranks}", case.line, *places(again))
     if not landings:
         case.unproven("no landing of this fault in the history: the fault that was planned was not made")
@@ -147,7 +147,7 @@ def _proven_by(case: _Case, landing: Event) -> str:
 
 
 def _evidence_of(landing: Event) -> list[dict[str, Any]]:
-    return [one for one in landing.data.get("evidence") or [] if isinstance(one, dict)]
+    return [entry for entry in landing.data.get("evidence") or [] if isinstance(entry, dict)]
 
 
 def _judge_landing(case: _Case, landing: Event, injections: list[Event]) -> None:
@@ -157,7 +157,7 @@ def _judge_landing(case: _Case, landing: Event, injections: list[Event]) -> None
         return
     planned = set(case.fault.ranks)
     evidence = _evidence_of(landing)
-    hit = {one.get("rank") for one in evidence}
+    hit = {entry.get("rank") for entry in evidence}
     recorded = set(landing.data.get("ranks") or [])
     if recorded != planned:
         seen = f"it landed on {ranks_text(sorted(recorded))}: the fault that was planned was not made"
@@ -169,10 +169,10 @@ def _judge_landing(case: _Case, landing: Event, injections: list[Event]) -> None
     for injection in injections:
         if injection.rank not in planned:
             case.unproven(f"rank {injection.rank} was hit, which was not planned", injection.source)
-    for one in evidence:
-        if one.get("rank") in planned:
-            own = [injection for injection in injections if injection.rank == one["rank"]]
-            _judge_rank(case, landing, one, own)
+    for entry in evidence:
+        if entry.get("rank") in planned:
+            own = [injection for injection in injections if injection.rank == entry["rank"]]
+            _judge_rank(case, landing, entry, own)
     for doubt, where in on_node.early_doubts(case.fault, landing, evidence, injections):
         case.unproven(doubt, *where)
 
@@ -246,13 +246,13 @@ def _expected_signal(fault: PlannedFault, injection: Event) -> int | None:
 def _judge_identity(case: _Case, injection: Event) -> None:
     """The process that was hit was the rank, by the harness's identification and by the agent inside it."""
     rank, attempt, pid = injection.rank, injection.attempt, injection.pid
-    found = [one for one in case.history.select("rank.found", attempt=attempt, rank=rank) if one.pid == pid]
-    started = [one for one in case.history.select("agent.start", attempt=attempt, rank=rank) if one.pid == pid]
+    found = [event for event in case.history.select("rank.found", attempt=attempt, rank=rank) if event.pid == pid]
+    started = [event for event in case.history.select("agent.start", attempt=attempt, rank=rank) if event.pid == pid]
     node = found[0].data.get("node") if found else None  # nodes may have PIDs of their own
     launchers = [
-        one
-        for one in case.history.select("launcher.found", attempt=attempt)
-        if one.pid == pid and one.data.get("node") == node
+        event
+        for event in case.history.select("launcher.found", attempt=attempt)
+        if event.pid == pid and event.data.get("node") == node
     ]
     if launchers:
         role = launchers[0].data.get("role", "launcher")
@@ -287,9 +287,9 @@ def _judge_barrier(case: _Case, landing: Event, evidence: dict[str, object], inj
     if recorded != held and recorded != (None, None):
         case.unproven(f"the landing says step {recorded[0]}, phase {recorded[1]}, its evidence {held}", landing.source)
     own = [
-        one
-        for one in by_rank(case.history, "barrier.reached", injection.attempt or "").get(rank or 0, [])
-        if one.data.get("fault") == case.fault.id and one.pid == injection.pid
+        event
+        for event in by_rank(case.history, "barrier.reached", injection.attempt or "").get(rank or 0, [])
+        if event.data.get("fault") == case.fault.id and event.pid == injection.pid
     ]
     if not own:
         case.unproven(f"rank {rank}'s own history has no barrier of this fault", landing.source)
@@ -308,9 +308,9 @@ def _judge_barrier(case: _Case, landing: Event, evidence: dict[str, object], inj
 
 def _own_events(history: History, like: Event) -> list[Event]:
     return [
-        one
-        for one in history.events
-        if (one.attempt, one.rank, one.pid) == (like.attempt, like.rank, like.pid) and one.writer == like.writer
+        event
+        for event in history.events
+        if (event.attempt, event.rank, event.pid) == (like.attempt, like.rank, like.pid) and event.writer == like.writer
     ]
 
 
@@ -320,13 +320,15 @@ def _judge_silence(case: _Case, reached: Event) -> None:
     A checkpoint may be written in the background while the training is held.
     """
     later = [
-        one
-        for one in _own_events(case.history, reached)
-        if one.seq > reached.seq and one.event not in (ACTING, WRITTEN)
+        event
+        for event in _own_events(case.history, reached)
+        if event.seq > reached.seq and event.event not in (ACTING, WRITTEN)
     ]
     if str(reached.data.get("phase")).startswith(HANDLER):
         # The handler runs in a thread of its own, and only this thread is held.
-        later = [one for one in later if one.event == "handler.exit" and one.data.get("name") == _handler(reached)]
+        later = [
+            event for event in later if event.event == "handler.exit" and event.data.get("name") == _handler(reached)
+        ]
     if later:
         seen = f"rank {reached.rank} went on after the barrier: {later[0].event} (and {len(later) - 1} more events)"
         case.unproven(seen, later[0].source, reached.source)
@@ -338,9 +340,9 @@ def _handler(reached: Event) -> str:
 
 def _judge_progress(case: _Case, reached: Event, held: Barrier) -> None:
     """The rank's own steps agree with the barrier: it was really there."""
-    before = [one for one in _own_events(case.history, reached) if one.seq < reached.seq]
-    begun = [step_of(one) for one in before if one.event == "step.begin"]
-    ended = [step_of(one) for one in before if one.event == "step.end"]
+    before = [event for event in _own_events(case.history, reached) if event.seq < reached.seq]
+    begun = [step_of(event) for event in before if event.event == "step.begin"]
+    ended = [step_of(event) for event in before if event.event == "step.end"]
     step, phase = held
     if step is None:  # a handler is called in whatever step
         return
@@ -353,8 +355,8 @@ def _judge_progress(case: _Case, reached: Event, held: Barrier) -> None:
 
 def _judge_unplanned(plan: Plan, history: History, found: Collector) -> None:
     ids = {fault.id for fault in plan.faults}
-    others = [one for name in ("fault.injecting", "fault.landed") for one in history.select(name)]
-    others = [one for one in others if one.data.get("fault") not in ids]
-    for one in others:
-        found.unknown("only planned faults are made", f"fault {one.data.get('fault')} was not planned", one.source)
+    others = [event for name in ("fault.injecting", "fault.landed") for event in history.select(name)]
+    others = [event for event in others if event.data.get("fault") not in ids]
+    for event in others:
+        found.unknown("only planned faults are made", f"fault {event.data.get('fault')} was not planned", event.source)
     found.settle("only planned faults are made", f"{len(plan.faults)} planned, no other made")

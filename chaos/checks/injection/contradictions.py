@@ -22,15 +22,15 @@ _BY_THE_RANK = (ACTING, "fault.raised", "fault.altered", "fault.scaled", "fault.
 def injected_again(injections: list[Event]) -> bool:
     """Whether a fault was made again: to the same rank, be it in a new process, or in another launch."""
     # Beside the ranks there are several processes of no rank.
-    targets = [(one.rank, one.pid if one.rank is None else None) for one in injections]
-    return len(targets) != len(set(targets)) or len({one.attempt for one in injections}) > 1
+    targets = [(event.rank, event.pid if event.rank is None else None) for event in injections]
+    return len(targets) != len(set(targets)) or len({event.attempt for event in injections}) > 1
 
 
 def acted_again(history: History, fault: PlannedFault) -> list[Event]:
     """Records by ranks that did to themselves more than once what they were told to do once."""
     records = history.select(ACTING, fault=fault.id)
-    ranks = [one.rank for one in records]
-    return [one for one in records if ranks.count(one.rank) > 1]
+    ranks = [event.rank for event in records]
+    return [event for event in records if ranks.count(event.rank) > 1]
 
 
 def other_act_doubts(
@@ -40,21 +40,23 @@ def other_act_doubts(
 
     ``signal`` is the one by which a fault of this kind strikes, if there is one.
     """
-    for one in (*injections, landing):
-        if (kind := one.data.get("kind")) not in (None, fault.kind):
-            yield f"it is recorded as a fault of kind {kind}", (one.source,)
-    for one in injections:
-        if landing.attempt not in (None, one.attempt):
-            seen = f"it was made in attempt {one.attempt}, and the landing is of attempt {landing.attempt}"
-            yield seen, (one.source, landing.source)
-        sent = signal_number(one.data.get("signal"))
+    for event in (*injections, landing):
+        if (kind := event.data.get("kind")) not in (None, fault.kind):
+            yield f"it is recorded as a fault of kind {kind}", (event.source,)
+    for event in injections:
+        if landing.attempt not in (None, event.attempt):
+            seen = f"it was made in attempt {event.attempt}, and the landing is of attempt {landing.attempt}"
+            yield seen, (event.source, landing.source)
+        sent = signal_number(event.data.get("signal"))
         if None not in (sent, signal) and sent != signal:
-            yield f"{signal_name(sent)} was sent, not {signal_name(signal)}", (one.source,)
+            yield f"{signal_name(sent)} was sent, not {signal_name(signal)}", (event.source,)
     if fault.role is not None:
         return
-    told = {(one.attempt, one.rank, one.pid) for one in injections}
+    told = {(event.attempt, event.rank, event.pid) for event in injections}
     for name in _BY_THE_RANK:
-        for one in history.select(name, fault=fault.id):
-            if (one.attempt, one.rank, one.pid) not in told:
-                seen = f"process {one.pid} of rank {one.rank} did it in attempt {one.attempt}, and was not told to"
-                yield seen, (one.source,)
+        for event in history.select(name, fault=fault.id):
+            if (event.attempt, event.rank, event.pid) not in told:
+                seen = (
+                    f"process {event.pid} of rank {event.rank} did it in attempt {event.attempt}, and was not told to"
+                )
+                yield seen, (event.source,)

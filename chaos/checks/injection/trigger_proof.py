@@ -65,7 +65,7 @@ class _Fired:
 
     def _held_at(self, wanted: tuple[int | None, str]) -> Iterator[Doubt]:
         """Every rank was held there; whether each was, by its own record, is judged with the rank."""
-        told = [one for one in self.landing.data.get("evidence") or [] if isinstance(one, dict)]
+        told = [entry for entry in self.landing.data.get("evidence") or [] if isinstance(entry, dict)]
         places = [one["barrier"] for one in told if isinstance(one.get("barrier"), dict)]
         if len(places) < max(1, len(told)) or any(
             barrier(one.get("step"), one.get("phase")) != wanted for one in places
@@ -75,7 +75,7 @@ class _Fired:
     def _elapsed(self, seconds: float) -> Iterator[Doubt]:
         # The harness counts from when it knew of them all: what a message takes is in its favour.
         begun = [events[0] for events in by_rank(self.history, "step.begin", self.act.attempt or "").values()]
-        firsts = [one.mono - min(one.error, TELLS_NS) for one in begun]
+        firsts = [event.mono - min(event.error, TELLS_NS) for event in begun]
         if len(firsts) < self.plan.layout.ranks:
             yield "the start of elapsed time is not known: not every rank has a first step", (self.act.source,)
         elif self.act.mono - max(firsts) < seconds * 1e9:
@@ -91,6 +91,6 @@ def trigger_doubts(
     """
     if not injections:
         return
-    act = min(injections, key=lambda one: one.mono)
+    act = min(injections, key=lambda event: event.mono)
     alternatives = not demands(fault.trigger).every
     yield from _Fired(plan, history, artifacts, landing, act, alternatives).doubts(fault.trigger)

@@ -17,8 +17,8 @@ AGREE = "ranks of one replica group that print the same losses without a fault d
 def judge_finite(logs: Logged, expected: str, found: Collector) -> None:
     """Every loss that is printed is a number."""
     for log in logs.ranks.values():
-        for one in log.infinite:
-            found.fail(expected, f"rank {log.rank} prints loss {one} at step {one.step}", one.where)
+        for line in log.infinite:
+            found.fail(expected, f"rank {log.rank} prints loss {line} at step {line.step}", line.where)
 
 
 def judge_losses(plan: Plan, logs: Logged, line: str, found: Collector) -> None:
@@ -41,9 +41,11 @@ def judge_losses(plan: Plan, logs: Logged, line: str, found: Collector) -> None:
 
 def judge_agreement(logs: Logged, found: Collector) -> None:
     """Ranks that hold the same print the same, where they did before."""
-    for rank, other, one in logs.apart:
-        seen = f"ranks {other} and {rank} print {one.theirs} and {one.ours} at step {one.ours.step}"
-        found.fail(AGREE, seen, one.theirs.where, one.ours.where)
+    for rank, other, difference in logs.apart:
+        seen = (
+            f"ranks {other} and {rank} print {difference.theirs} and {difference.ours} at step {difference.ours.step}"
+        )
+        found.fail(AGREE, seen, difference.theirs.where, difference.ours.where)
     if logs.apart or logs.agreeing:
         found.settle(AGREE, f"{logs.agreeing} comparisons, all equal, {logs.precision}", by_log=True)
 

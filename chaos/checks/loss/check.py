@@ -137,7 +137,9 @@ def _judge_losses(
                     found.fail(expected, seen, _line(plan), ours.source, at_baseline(other))
     if not compared:
         found.unknown(expected, "not one loss can be compared", _line(plan))
-    told = {rank for rank, _ in events if any(loss_of(one) is not None for one in twin.digests.get(rank, {}).values())}
+    told = {
+        rank for rank, _ in events if any(loss_of(event) is not None for event in twin.digests.get(rank, {}).values())
+    }
     for rank, ours in silent.items():
         if told.isdisjoint(next((group for group in plan.layout.replica_groups if rank in group), (rank,))):
             continue  # This rank has no loss, as one that is not on the last pipeline stage.
@@ -152,8 +154,10 @@ def _recorded_before(history: History) -> dict[int, set[int]]:
 
     Those that it ended, but for the last one before it was killed: the digest comes after the end.
     """
-    killed = {one.rank for one in history.select("rank.exit", attempt=TRAIN) if one.data.get("signal") is not None}
-    ended = {rank: {step_of(one) for one in ends} for rank, ends in by_rank(history, "step.end", TRAIN).items()}
+    killed = {
+        event.rank for event in history.select("rank.exit", attempt=TRAIN) if event.data.get("signal") is not None
+    }
+    ended = {rank: {step_of(event) for event in ends} for rank, ends in by_rank(history, "step.end", TRAIN).items()}
     return {rank: steps - {max(steps)} if rank in killed else steps for rank, steps in ended.items()}
 
 
@@ -190,7 +194,7 @@ def _judge_parameters(plan: Plan, twin: Baseline, events: dict[tuple[int, int], 
         return  # nothing is to be compared, as chaos.checks.scope says
     for rank, steps in compared.items():
         recorded = [
-            step for step, one in twin.digests.get(rank, {}).items() if one.data.get("parameters") and step <= last
+            step for step, event in twin.digests.get(rank, {}).items() if event.data.get("parameters") and step <= last
         ]
         final = max(recorded, default=None)
         if final is None:
@@ -207,7 +211,7 @@ def _judge_gradients(plan: Plan, history: History, attempt: str, found: Collecto
     last = plan.training.last_step if plan.resume.resumes or reaches_the_end(plan) else None
     limit = None if plan.equivalence.comparable is None else plan.equivalence.comparable.finite_gradients_until
     for rank in range(plan.layout.ranks):
-        told = {step: one for step, one in sorted(recorded.get(rank, {}).items()) if one.data.get("gradients")}
+        told = {step: event for step, event in sorted(recorded.get(rank, {}).items()) if event.data.get("gradients")}
         for step, event in told.items():
             norm = float.fromhex(str(event.data["gradients"]["norm"]))
             if (limit is None or step <= limit) and (not math.isfinite(norm) or norm <= 0):
@@ -238,7 +242,7 @@ def _judge_movement(plan: Plan, history: History, attempt: str, found: Collector
             found.unknown(expected, f"fewer than two states of rank {rank} were recorded in attempt {attempt}")
             continue
         first, last = (
-            {n: d for n, d in one.data["parameters"].items() if is_weight(n)} for one in (states[0], states[-1])
+            {n: d for n, d in event.data["parameters"].items() if is_weight(n)} for event in (states[0], states[-1])
         )
         if not first or not last:
             found.unknown(expected, f"no weights of rank {rank} were recorded", states[0].source)

@@ -45,10 +45,10 @@ def judge_first_errors(plan: Plan, history: History, artifacts: Artifacts, found
     Where its agent has recorded none, the traceback at the end of its log tells, and its exit status bears it out.
     """
     recorded = list(_ending(history))
-    logged = list(logged_errors(plan, history, artifacts, {(one.rank, one.pid) for one in recorded}))
+    logged = list(logged_errors(plan, history, artifacts, {(event.rank, event.pid) for event in recorded}))
     errors = [*recorded, *logged]
-    for one in errors:
-        _judge(plan, history, one, found)
+    for event in errors:
+        _judge(plan, history, event, found)
     if errors:
         found.settle(EXPECTED, f"{len(errors)} errors, each of a fault", *places(errors[:3]))
 
@@ -56,29 +56,31 @@ def judge_first_errors(plan: Plan, history: History, artifacts: Artifacts, found
 def _ending(history: History) -> Iterator[Event]:
     """The error that ended each process, as its agent has recorded it; the first report of it, where there are two."""
     seen = set()
-    reported = [one for one in history.select(REPORTED, attempt=TRAIN) if one.data.get("name") == GIVEN_UP]
-    for one in (*reported, *history.select(UNCAUGHT, attempt=TRAIN)):
-        if "error" in one.data and (one.rank, one.pid) not in seen:
-            seen.add((one.rank, one.pid))
-            yield one
+    reported = [event for event in history.select(REPORTED, attempt=TRAIN) if event.data.get("name") == GIVEN_UP]
+    for event in (*reported, *history.select(UNCAUGHT, attempt=TRAIN)):
+        if "error" in event.data and (event.rank, event.pid) not in seen:
+            seen.add((event.rank, event.pid))
+            yield event
 
 
-def _judge(plan: Plan, history: History, one: Event, found: Collector) -> None:
-    seen = f"rank {one.rank} ended by {error_text(one)}"
+def _judge(plan: Plan, history: History, event: Event, found: Collector) -> None:
+    seen = f"rank {event.rank} ended by {error_text(event)}"
     made = history.select("fault.injecting", attempt=TRAIN)
-    acts = [act for act in made if act.mono <= one.mono + one.may_be_off(act)]
-    own = any((act.rank, act.pid) == (one.rank, one.pid) for act in acts)
-    base, first = str(one.data.get("base")), str(one.data.get("first_base", ""))
-    second = bool(first) and one.data.get("wrapped") is not True
+    acts = [act for act in made if act.mono <= event.mono + event.may_be_off(act)]
+    own = any((act.rank, act.pid) == (event.rank, event.pid) for act in acts)
+    base, first = str(event.data.get("base")), str(event.data.get("first_base", ""))
+    second = bool(first) and event.data.get("wrapped") is not True
     if not acts:
-        found.fail(EXPECTED, f"{seen}, before any fault was made", one.source)
+        found.fail(EXPECTED, f"{seen}, before any fault was made", event.source)
     elif own and not second:
         return  # the fault itself, or what it comes to in the rank that it hits
     elif own and base == "RuntimeError" and plan.response.mechanism not in (None, "none"):
-        found.unknown(EXPECTED, f"{seen}: a mechanism that was to answer the first one may have raised it", one.source)
+        found.unknown(
+            EXPECTED, f"{seen}: a mechanism that was to answer the first one may have raised it", event.source
+        )
     elif base in _OF_FAULTS and (own or not first or first in _OF_FAULTS):
         return
     elif base in _OF_FAULTS or (base in _OF_ANYBODY and first in _OF_FAULTS | {""}):
-        found.unknown(EXPECTED, f"{seen}: whether a fault has made it cannot be told", one.source)
+        found.unknown(EXPECTED, f"{seen}: whether a fault has made it cannot be told", event.source)
     else:
-        found.fail(EXPECTED, seen, one.source)
+        found.fail(EXPECTED, seen, event.source)

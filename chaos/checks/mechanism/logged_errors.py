@@ -28,7 +28,7 @@ def logged_errors(
     One whose handler ``exit`` was called ended by that. An exception of a class that is not Python's own tells nothing
     by its name alone, and is passed over.
     """
-    told = {(one.rank, one.pid) for one in history.select("handler.enter", attempt=TRAIN, name="exit")}
+    told = {(event.rank, event.pid) for event in history.select("handler.enter", attempt=TRAIN, name="exit")}
     for rank in range(plan.layout.ranks):
         exits = history.select("rank.exit", attempt=TRAIN, rank=rank)
         logs = artifacts.worker_logs(TRAIN, rank)
@@ -43,7 +43,9 @@ def logged_errors(
 
 
 def _is_builtin(error: LoggedError) -> bool:
-    return all(isinstance(getattr(builtins, one.name, None), type) for one in (error, error.first or error))
+    return all(
+        isinstance(getattr(builtins, logged_error.name, None), type) for logged_error in (error, error.first or error)
+    )
 
 
 def _event(error: LoggedError, end: Event, where: str) -> Event:

@@ -52,7 +52,7 @@ def judge_protected(plan: Plan, history: History, found: Collector) -> None:
 
 def protection_left_out(plan: Plan, history: History) -> list[NotChecked]:
     """What is not judged where the agents of a run have recorded no protection: those of earlier versions."""
-    protected = any(one in NEEDS["MindIO"] for one in plan.fault_tolerance.protection)
+    protected = any(mechanism in NEEDS["MindIO"] for mechanism in plan.fault_tolerance.protection)
     if not protected or not _judged_attempts(plan, history):
         return []
     if _is_recorded(processes_of(history, TRAIN)):
@@ -76,7 +76,7 @@ def _times(plan: Plan, history: History) -> tuple[int, int] | None:
         begins = [span.begin for span in spans(plan, history)]
     except NotTold:
         return None
-    acts = begins or [one.mono for one in history.select("fault.injecting", attempt=TRAIN)]
+    acts = begins or [event.mono for event in history.select("fault.injecting", attempt=TRAIN)]
     return (min(acts), max(acts)) if acts else None
 
 
@@ -94,11 +94,11 @@ def _judge_handlers(old: Process, new: Process, first: int, found: Collector) ->
     if missing:
         seen = f"rank {new.rank}'s process {new.pid} has registered no handler {text_list(missing, len(missing))}"
         found.fail(EXPECTED, seen, new.start.source, *(wanted[name].source for name in missing[:3]))
-    for name, one in wanted.items():
-        last = new.handlers[name][-1] if name in new.handlers else one
-        if last.data.get("function") != one.data.get("function"):
-            seen = f"rank {new.rank}'s handler {name} is {last.data.get('function')}, not {one.data.get('function')}"
-            found.fail(EXPECTED, seen, last.source, one.source)
+    for name, event in wanted.items():
+        last = new.handlers[name][-1] if name in new.handlers else event
+        if last.data.get("function") != event.data.get("function"):
+            seen = f"rank {new.rank}'s handler {name} is {last.data.get('function')}, not {event.data.get('function')}"
+            found.fail(EXPECTED, seen, last.source, event.source)
 
 
 def _judge_connection(old: Process, new: Process, first: int, found: Collector) -> None:
@@ -116,12 +116,14 @@ def _judge_connection(old: Process, new: Process, first: int, found: Collector) 
 
 def _judge_leaving(processes: list[Process], last_step: int | None, found: Collector) -> None:
     """Where ranks leave the SDK at the end of their training, one without that record may have left it before."""
-    ended = [one for one in processes if one.last_step is not None and step_of(one.last_step) == last_step]
-    silent = [one for one in ended if all(event.event != DISCONNECTED for event in one.connections)]
+    ended = [
+        process for process in processes if process.last_step is not None and step_of(process.last_step) == last_step
+    ]
+    silent = [process for process in ended if all(event.event != DISCONNECTED for event in process.connections)]
     if len(silent) < len(ended):
-        for one in silent:
-            seen = f"when rank {one.rank} has left the SDK is not recorded, as it is of others"
-            found.unknown(EXPECTED, seen, one.start.source)
+        for process in silent:
+            seen = f"when rank {process.rank} has left the SDK is not recorded, as it is of others"
+            found.unknown(EXPECTED, seen, process.start.source)
 
 
 def _judge_reports(
@@ -145,14 +147,14 @@ def _judge_report(
 ) -> None:
     """A step that no rank reports has overflowed, unless it is every step."""
     known = {step for steps in since.values() for step, told in steps if kind in told}
-    for one, steps in since.items():
+    for process, steps in since.items():
         missed = [step for step, told in steps if kind not in told and (step in known or not known)]
-        where = places([one.last_step] if one.last_step is not None else [])
-        if habits[one.rank] is False:
-            seen = f"rank {one.rank} is not recorded to have {words} a step before the fault, as others are"
-            found.unknown(EXPECTED, seen, one.start.source)
-        elif habits[one.rank] and missed:
-            seen = f"rank {one.rank} has not {words} step {text_list(missed)}, as it did before the fault"
+        where = places([process.last_step] if process.last_step is not None else [])
+        if habits[process.rank] is False:
+            seen = f"rank {process.rank} is not recorded to have {words} a step before the fault, as others are"
+            found.unknown(EXPECTED, seen, process.start.source)
+        elif habits[process.rank] and missed:
+            seen = f"rank {process.rank} has not {words} step {text_list(missed)}, as it did before the fault"
             found.fail(EXPECTED, seen, *where)
 
 

@@ -21,8 +21,8 @@ OPERATIONS: Mapping[str, frozenset[str]] = Facts(lambda mechanism: mechanism.ope
 
 def judge_reported_failures(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
     """Judge what the controller calls failed. Says nothing of a mechanism that is planned to fail at any time."""
-    planned = {one.mechanism for one in plan.response.recoveries}
-    failing = {one.mechanism for one in plan.response.recoveries if not one.succeeds}
+    planned = {recovery.mechanism for recovery in plan.response.recoveries}
+    failing = {recovery.mechanism for recovery in plan.response.recoveries if not recovery.succeeds}
     mechanisms = planned.intersection(OPERATIONS) - failing
     logged = artifacts.sdk_events(TRAIN)
     if not mechanisms or not logged:

@@ -29,7 +29,7 @@ Process = tuple[str | None, int | None, int | None]
 
 def judge_sdk(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
     """Judge every import of the SDK; a job whose mechanisms need none is not judged."""
-    if not any(one in NEEDS["MindIO"] for one in plan.fault_tolerance.protection):
+    if not any(mechanism in NEEDS["MindIO"] for mechanism in plan.fault_tolerance.protection):
         return
     start = history.first("run.start")
     named = start.data.get("sdk") if start is not None else None
@@ -40,18 +40,18 @@ def judge_sdk(plan: Plan, history: History, artifacts: Artifacts, found: Collect
         )
         return
     expected = f"the SDK of every rank is {WHOSE[named]}, as the report says"
-    imports = {_process(one): one for one in history.select(IMPORTED)}
-    for one in imports.values():
-        file = one.data.get("file")
+    imports = {_process(event): event for event in history.select(IMPORTED)}
+    for event in imports.values():
+        file = event.data.get("file")
         if not isinstance(file, str):
-            found.unknown(expected, f"rank {one.rank} has not recorded from where it has it", one.source)
+            found.unknown(expected, f"rank {event.rank} has not recorded from where it has it", event.source)
         elif _whose(file) != named:
-            found.fail(expected, f"rank {one.rank} has imported {artifacts.recorded(file)}", one.source)
-    silent = [one for process, one in _trained(plan, history).items() if process not in imports]
+            found.fail(expected, f"rank {event.rank} has imported {artifacts.recorded(file)}", event.source)
+    silent = [event for process, event in _trained(plan, history).items() if process not in imports]
     for attempt in (TRAIN, RESUME):
-        own = [one for one in silent if one.attempt == attempt]
+        own = [event for event in silent if event.attempt == attempt]
         if own:
-            who = ranks_text(sorted({one.rank for one in own if one.rank is not None}))
+            who = ranks_text(sorted({event.rank for event in own if event.rank is not None}))
             found.unknown(expected, f"no import of it is recorded of {who} in attempt {attempt}", *places(own[:5]))
     if not imports:
         found.unknown(expected, "no rank has recorded an import of it")
@@ -66,18 +66,18 @@ def _trained(plan: Plan, history: History) -> dict[Process, Event]:
     """
     steps = history.select("step.begin")
     if steps:
-        return {_process(one): one for one in reversed(steps)}
+        return {_process(event): event for event in reversed(steps)}
     hit = {rank for fault in plan.faults for rank in fault.ranks}
     return {
-        _process(one): one
-        for one in history.select("agent.start")
-        if one.rank is not None
-        and ((one.attempt == TRAIN and one.rank not in hit) or (one.attempt == RESUME and plan.resume.resumes))
+        _process(event): event
+        for event in history.select("agent.start")
+        if event.rank is not None
+        and ((event.attempt == TRAIN and event.rank not in hit) or (event.attempt == RESUME and plan.resume.resumes))
     }
 
 
-def _process(one: Event) -> Process:
-    return one.attempt, one.rank, one.pid
+def _process(event: Event) -> Process:
+    return event.attempt, event.rank, event.pid
 
 
 def _whose(file: str) -> str:

@@ -35,7 +35,7 @@ def judge_found_link(plan: Plan, history: History, artifacts: Artifacts, found: 
     expected = f"the broken link is found by the {finder}"
     times: list[str] = []
     for rank in hit:
-        lines = {one.kind: one.source for one in artifacts.worker_events(TRAIN, rank) if one.kind in _NAMES}
+        lines = {event.kind: event.source for event in artifacts.worker_events(TRAIN, rank) if event.kind in _NAMES}
         if not lines:
             found.unknown(expected, f"the logs of rank {rank} do not say how it was found")
         elif set(lines) != {wanted}:
@@ -66,16 +66,18 @@ def _judge_time(
 
 def _until_end(history: History, rank: int) -> tuple[float, Event, Event] | None:
     """Seconds from the break of the rank's link to the end of that process, with both records; None without them."""
-    broken = [one for one in history.select("fault.device", attempt=TRAIN, rank=rank) if one.data["action"] == ACTION]
+    broken = [
+        event for event in history.select("fault.device", attempt=TRAIN, rank=rank) if event.data["action"] == ACTION
+    ]
     if not broken:
         return None
     ends = history.select("rank.exit", attempt=TRAIN, rank=rank, pid=broken[0].pid)
     ends += [
-        one
-        for one in history.select("child.exit", attempt=TRAIN)
-        if (one.data.get("child_rank"), one.data.get("child_pid")) == (rank, broken[0].pid)
+        event
+        for event in history.select("child.exit", attempt=TRAIN)
+        if (event.data.get("child_rank"), event.data.get("child_pid")) == (rank, broken[0].pid)
     ]
     if not ends:
         return None
-    end = min(ends, key=lambda one: one.mono)
+    end = min(ends, key=lambda event: event.mono)
     return (end.mono - broken[0].mono) / 1e9, broken[0], end

@@ -22,7 +22,7 @@ def rollback(history: History) -> Measure:
     acts = history.select("fault.injecting")
     if not acts:
         return Measure(None, "no fault was injected")
-    after = [one for one in history.select("step.begin") if one.mono > acts[0].mono]
+    after = [event for event in history.select("step.begin") if event.mono > acts[0].mono]
     again = {rank for rank in _ranks(after) if _went_on(history, rank, acts[0].mono)}
     if not again:
         return Measure(None, "no rank is recorded to have trained on after the fault")
@@ -37,16 +37,16 @@ def stalled(history: History) -> Measure:
     acts = history.select("fault.injecting")
     until = acts[0].mono if acts else None
     begins = [
-        one
-        for one in history.select("checkpoint.begin", attempt=TRAIN)
-        if one.data.get("kind") == "periodic" and (until is None or one.mono < until)
+        event
+        for event in history.select("checkpoint.begin", attempt=TRAIN)
+        if event.data.get("kind") == "periodic" and (until is None or event.mono < until)
     ]
     if not begins:
         return Measure(None, "no periodic checkpoint was saved")
     total: dict[int | None, int] = {}
-    ends = [one for one in history.select("checkpoint.end", attempt=TRAIN) if one.data.get("kind") == "periodic"]
+    ends = [event for event in history.select("checkpoint.end", attempt=TRAIN) if event.data.get("kind") == "periodic"]
     for begin in begins:
-        end = next((one for one in ends if _same_save(begin, one)), None)
+        end = next((event for event in ends if _same_save(begin, event)), None)
         if end is not None:  # a rank may have been killed while it saved
             total[begin.rank] = total.get(begin.rank, 0) + end.mono - begin.mono
     if not total:
@@ -63,22 +63,22 @@ def _same_save(begin: Event, end: Event) -> bool:
 
 
 def _ranks(events: list[Event]) -> set[int]:
-    return {one.rank for one in events if one.rank is not None}
+    return {event.rank for event in events if event.rank is not None}
 
 
 def _of_rank(history: History, name: str, rank: int) -> list[Event]:
-    return [one for one in history.select(name) if one.rank == rank]
+    return [event for event in history.select(name) if event.rank == rank]
 
 
 def _went_on(history: History, rank: int, fault: int) -> bool:
     """Whether the rank began to train anew after the fault, in whichever process."""
-    return any(one.mono > fault for one in _of_rank(history, "train.begin", rank))
+    return any(event.mono > fault for event in _of_rank(history, "train.begin", rank))
 
 
 def _repeated(history: History, rank: int) -> int:
     """The largest number of steps that this rank went back by."""
     marks = sorted(
-        [*_of_rank(history, "step.begin", rank), *_of_rank(history, "step.end", rank)], key=lambda one: one.mono
+        [*_of_rank(history, "step.begin", rank), *_of_rank(history, "step.end", rank)], key=lambda event: event.mono
     )
     highest, back = 0, 0
     for mark in marks:

@@ -90,24 +90,24 @@ def _measure(plan: Plan, history: History, artifacts: Artifacts) -> Pace | str |
     """The times of steps, or why they are not judged. None where the plan has no training after a recovery."""
     if not (plan.response.goes_on or plan.resume.resumes):
         return None
-    acts = [one.mono for one in history.select("fault.injecting")]
+    acts = [event.mono for event in history.select("fault.injecting")]
     if not acts:
         return None
     if slowing := [fault.id for fault in plan.faults if fault.effect == "none"]:
         return f"fault {slowing[0]} may make steps slower itself"
-    before = _of_job(one for one in _steps(history, TRAIN) if one.end.mono < min(acts))
+    before = _of_job(step for step in _steps(history, TRAIN) if step.end.mono < min(acts))
     after = _of_job(_afterwards(plan, history, max(acts)))
     twin = [] if artifacts.baseline is None else _of_job(_steps_of_twin(artifacts.baseline))
     if len(after) < SAMPLES or max(len(before), len(twin)) < SAMPLES:
         counted = f"{len(before)} steps before the fault, {len(twin)} in the fault-free run, {len(after)} afterwards"
         return f"{counted}: at least {SAMPLES} are needed afterwards, and {SAMPLES} to compare with"
-    fastest = min(after, key=lambda one: one.taken)
+    fastest = min(after, key=lambda step: step.taken)
     return Pace(
         _slower_of(before) if before else None,
         _slower_of(twin) if twin else None,
         fastest.taken,
-        min(one.begin.mono for one in after),
-        max(one.end.mono for one in after),
+        min(step.begin.mono for step in after),
+        max(step.end.mono for step in after),
         (fastest.begin.source, fastest.end.source),
     )
 
@@ -139,18 +139,18 @@ def _paired(events: Iterable[Event], since: int) -> Iterator[_Step]:
     """Each step's beginning with its end, but for the first after each beginning of a training."""
     last: dict[tuple[int | None, int | None], Event] = {}
     begun: dict[tuple[int | None, int | None], Event] = {}
-    for one in events:
-        process = (one.rank, one.pid)
-        if one.event == "train.begin" or one.mono < since:
+    for event in events:
+        process = (event.rank, event.pid)
+        if event.event == "train.begin" or event.mono < since:
             last.pop(process, None)
             begun.pop(process, None)
-        elif one.event == "step.begin":
-            begun[process] = one
+        elif event.event == "step.begin":
+            begun[process] = event
         elif process in begun:
             begin = begun.pop(process)
-            if process in last and step_of(begin) == step_of(one):
-                yield _Step(begin, one)
-            last[process] = one
+            if process in last and step_of(begin) == step_of(event):
+                yield _Step(begin, event)
+            last[process] = event
 
 
 def _steps_of_twin(baseline: History) -> Iterator[_Step]:
@@ -160,7 +160,9 @@ def _steps_of_twin(baseline: History) -> Iterator[_Step]:
 
 def _in_order(history: History, attempt: str, *names: str) -> list[Event]:
     """What is recorded under these names, in the order of each process."""
-    return sorted((one for name in names for one in history.select(name, attempt=attempt)), key=lambda one: one.seq)
+    return sorted(
+        (event for name in names for event in history.select(name, attempt=attempt)), key=lambda event: event.seq
+    )
 
 
 def _afterwards(plan: Plan, history: History, act: int) -> Iterator[_Step]:
@@ -168,8 +170,8 @@ def _afterwards(plan: Plan, history: History, act: int) -> Iterator[_Step]:
     if plan.resume.resumes:
         yield from _steps(history, RESUME)
         return
-    begins = [one.mono for one in history.select("train.begin", attempt=TRAIN) if one.mono > act]
-    ends = [one.mono for one in history.select("fault.ending", attempt=TRAIN) if one.mono > act]
+    begins = [event.mono for event in history.select("train.begin", attempt=TRAIN) if event.mono > act]
+    ends = [event.mono for event in history.select("fault.ending", attempt=TRAIN) if event.mono > act]
     if begins or ends:
         yield from _steps(history, TRAIN, max([*begins, *ends]))
 
@@ -185,7 +187,7 @@ def _of_job(steps: Iterable[_Step]) -> list[_Step]:
 
 
 def _slower_of(steps: list[_Step]) -> int:
-    ordered = sorted(one.taken for one in steps)
+    ordered = sorted(step.taken for step in steps)
     return ordered[min(len(ordered) - 1, int(len(ordered) * _SLOWER))]
 
 

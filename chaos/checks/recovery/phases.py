@@ -43,7 +43,7 @@ def measure(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
     except NotTold as reason:
         return Recovery(None, _unknown_phases(plan, str(reason)), None, str(reason))
     try:
-        begin = _hit(history, next(one for one in acts if one.mono >= start))
+        begin = _hit(history, next(event for event in acts if event.mono >= start))
     except NotTold as reason:
         return Recovery(None, _unknown_phases(plan, str(reason)), None, str(reason))
     return _assemble(acted, begin, list(rule.phase_ends(Launch(plan, history, artifacts), begin.mono)))
@@ -52,7 +52,7 @@ def measure(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
 def _begin(history: History, span: Span) -> int:
     """The act of the first fault that the recovery answers; one that was tried before it may have answered another."""
     own = () if span.recovery is None else span.recovery.faults
-    acts = [one.mono for name in own for one in history.select("fault.injecting", fault=name)]
+    acts = [event.mono for name in own for event in history.select("fault.injecting", fault=name)]
     return min(acts, default=span.begin)
 
 

@@ -43,10 +43,10 @@ def _judge_memory(plan: Plan, history: History, found: Collector) -> None:
         own = reads.get(rank, [])
         if not own:
             found.unknown(expected, f"no read of rank {rank} is recorded")
-        for one in own:
-            if one.data.get("source") != source:
+        for event in own:
+            if event.data.get("source") != source:
                 found.fail(
-                    expected, f"rank {rank} read {one.data.get('path')} from {one.data.get('source')}", one.source
+                    expected, f"rank {rank} read {event.data.get('path')} from {event.data.get('source')}", event.source
                 )
     seen = f"it is, on {ranks_text(reads)}, by the readers' own records alone"
     found.settle(expected, seen, *places(events[0] for events in reads.values()))
@@ -61,7 +61,7 @@ def _judge_cache(plan: Plan, history: History, artifacts: Artifacts, found: Coll
         if rank not in compiled:
             found.unknown(expected, f"rank {rank} is not recorded to have made a graph")
             continue
-        told = {one.kind for one in artifacts.worker_events(RESUME, rank)}
+        told = {event.kind for event in artifacts.worker_events(RESUME, rank)}
         hit = CACHE_HIT in told
         if wanted and not hit:
             if CACHE_MISS in told:
@@ -91,16 +91,18 @@ def _judge_cache_files(graph: Event, log: str, expected: str, found: Collector) 
 def _judge_saving(plan: Plan, history: History, found: Collector) -> None:
     wanted = plan.fault_tolerance.aids.asynchronous_saving
     expected = f"periodic checkpoints are written {'in the background' if wanted else 'while training waits'}"
-    saves = [one for one in history.select("checkpoint.begin", attempt=TRAIN) if one.data.get("kind") == "periodic"]
+    saves = [
+        event for event in history.select("checkpoint.begin", attempt=TRAIN) if event.data.get("kind") == "periodic"
+    ]
     if not saves and not wanted:
         return  # The fault came before the first; the plan knows, and whoever compares is told that none was saved.
     if not saves:
         found.unknown(expected, "no periodic checkpoint is recorded")
-    for one in saves:
-        if is_background(one) is not wanted:
-            found.fail(expected, f"rank {one.rank} wrote {one.data.get('path')} otherwise", one.source)
+    for event in saves:
+        if is_background(event) is not wanted:
+            found.fail(expected, f"rank {event.rank} wrote {event.data.get('path')} otherwise", event.source)
         elif wanted:
-            _judge_thread(history, one, expected, found)
+            _judge_thread(history, event, expected, found)
     found.settle(expected, f"{len(saves)} are", *places(saves[:1]))
 
 

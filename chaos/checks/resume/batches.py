@@ -65,12 +65,12 @@ def judge_batches(plan: Plan, history: History, twin: Baseline, saved: int | Non
 def _asked(plan: Plan, twin: Baseline, rank: int, saved: int | None) -> set[int]:
     """Steps of the launch that reaches the last one, of which the fault-free run has a batch."""
     first = 0 if not plan.resume.resumes else plan.training.last_step if saved is None else saved
-    return {step for step, one in twin.digests.get(rank, {}).items() if step > first and one.data.get("batch")}
+    return {step for step, event in twin.digests.get(rank, {}).items() if step > first and event.data.get("batch")}
 
 
 def doubt_baseline(twin: Baseline, rank: int, other: Event | None, expected: str, found: Collector) -> None:
     """Say that the baseline lacks the batch of a step, in a job of which it has recorded others of the rank."""
-    if other is not None and any(one.data.get("batch") for one in twin.digests.get(rank, {}).values()):
+    if other is not None and any(event.data.get("batch") for event in twin.digests.get(rank, {}).values()):
         seen = f"the baseline has recorded no batch of rank {rank} at step {other.data.get('step')}"
         found.unknown(expected, seen, at_baseline(other))
 

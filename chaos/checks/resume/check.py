@@ -69,7 +69,7 @@ def _line(plan: Plan) -> str:
 def _judge_present(plan: Plan, history: History, found: Collector) -> None:
     expected = f"all {plan.layout.ranks} ranks are there again"
     found_ranks = processes(history, RESUME)
-    agents = {one.rank for one in history.select("agent.start", attempt=RESUME)}
+    agents = {event.rank for event in history.select("agent.start", attempt=RESUME)}
     gone = [rank for rank in range(plan.layout.ranks) if rank not in found_ranks]
     if gone:
         found.fail(expected, f"{ranks_text(gone)} did not come back", _line(plan))

@@ -71,12 +71,12 @@ def _parts(plan: Plan, history: History) -> dict[int, list[list[Event]]]:
     itself.
     """
     parts: dict[int, list[list[Event]]] = {rank: [] for rank in range(plan.layout.ranks)}
-    for one in history.select(attempt=TRAIN, writer="agent"):
-        own = parts.get(-1 if one.rank is None else one.rank, [])
-        if one.event == "train.begin" and not (own and _is_continued(own[-1], one)):
+    for event in history.select(attempt=TRAIN, writer="agent"):
+        own = parts.get(-1 if event.rank is None else event.rank, [])
+        if event.event == "train.begin" and not (own and _is_continued(own[-1], event)):
             own.append([])
         if own:
-            own[-1].append(one)
+            own[-1].append(event)
     return parts
 
 
@@ -86,7 +86,7 @@ def _is_continued(part: list[Event], begin: Event) -> bool:
     if (
         not ends
         or ends[-1].pid != begin.pid
-        or any(one.event.startswith("step.") for one in part[part.index(ends[-1]) :])
+        or any(event.event.startswith("step.") for event in part[part.index(ends[-1]) :])
     ):
         return False
     trained = _named(part, "step.end")
@@ -105,7 +105,7 @@ def _that_count(own: list[list[Event]], planned: list[Span], rank: int) -> list[
 
 
 def _named(part: list[Event], event: str) -> list[Event]:
-    return [one for one in part if one.event == event]
+    return [fact for fact in part if fact.event == event]
 
 
 def _is_complete(plan: Plan, planned: list[Span], rank: int, own: list[list[Event]], found: Collector) -> bool:
@@ -154,7 +154,7 @@ def _judge_again(plan: Plan, span: Span, rank: int, before: list[Event], after: 
         first = step_of(begins[0])
         wrong = f"step {span.step + 1} was skipped" if first > span.step + 1 else f"step {first} was trained again"
         found.fail(expected, f"rank {rank} went on at step {first}: {wrong}", _line(plan), begins[0].source)
-    ended = [step_of(one) for one in _named(before, "step.end")]
+    ended = [step_of(event) for event in _named(before, "step.end")]
     # A rank that was hit at the end of the common step has its state from a replica and no end of its own.
     least = span.step - (rank in span.hit)
     if max(ended, default=least if not span.step else 0) < least:
@@ -172,8 +172,8 @@ def _judge_order(rank: int, part: list[Event], found: Collector, *, last: bool) 
         elif two > one + 1:
             seen = f"rank {rank} skipped step {one + 1} (step {two} after step {one})"
             found.fail(ONCE, seen, after.source, before.source)
-    ended = [step_of(one) for one in _named(part, "step.end")]
-    begun = [step_of(one) for one in begins]
+    ended = [step_of(event) for event in _named(part, "step.end")]
+    begun = [step_of(event) for event in begins]
     for begin in begins if last else begins[:-1]:
         if step_of(begin) not in ended:
             found.fail(ONCE, f"rank {rank} began step {step_of(begin)} and did not end it", begin.source)
@@ -188,7 +188,9 @@ def _judge_order(rank: int, part: list[Event], found: Collector, *, last: bool) 
 
 def _judge_fresh(rank: int, before: list[Event], after: list[Event], found: Collector) -> None:
     """A step that is trained again has a digest of its own, or that of its first training would stand for it."""
-    again = {step_of(one) for one in _named(before, "digest")} - {step_of(one) for one in _named(after, "digest")}
+    again = {step_of(event) for event in _named(before, "digest")} - {
+        step_of(event) for event in _named(after, "digest")
+    }
     for end in _named(after, "step.end"):
         if step_of(end) in again:
             found.unknown(ONCE, f"rank {rank} has no digest of step {step_of(end)}, trained again", end.source)
@@ -208,7 +210,7 @@ def _judge_loads(history: History, planned: list[Span], found: Collector) -> Non
     allowed = 0
     for load in history.select("load.begin", attempt=TRAIN):
         span = next((one for one in planned if one.holds(load)), None)
-        if span is not None and any(one.reads_checkpoint for one in span.all):
+        if span is not None and any(recovery.reads_checkpoint for recovery in span.all):
             allowed += 1
         elif span is not None:
             found.fail(expected, f"rank {load.rank} read {load.data.get('path')}", load.source)
@@ -256,7 +258,7 @@ def _reached(plan: Plan, history: History, twin: Baseline, rank: int) -> set[int
     if trains_to_the_end(plan):
         return all_steps
     ends = by_rank(history, "step.end", TRAIN).get(rank, [])
-    last = max((step_of(one) for one in ends), default=0)
+    last = max((step_of(event) for event in ends), default=0)
     return {step for step in all_steps if step <= last}
 
 

@@ -38,7 +38,7 @@ def judge_states(
     for number, span in enumerate(planned, 1):
         for rank, own in parts.items():
             part = own[number] if len(own) == count + 1 else []
-            initial = next((one for one in part if one.event == "initial"), None)
+            initial = next((event for event in part if event.event == "initial"), None)
             if initial is None:
                 found.unknown(RESTORED, f"no digests of rank {rank} after recovery {span.number}")
                 continue
@@ -90,10 +90,10 @@ def _of_group(
 ) -> Iterator[tuple[dict[str, str], str]]:
     """What the rank, or else another one of its replica group, had recorded of the state after the common step."""
     group = next((group for group in plan.layout.replica_groups if rank in group), (rank,))
-    for one in sorted(group, key=lambda other: other != rank):
-        recorded = history.select("initial", attempt=TRAIN, rank=one)
+    for peer in sorted(group, key=lambda other: other != rank):
+        recorded = history.select("initial", attempt=TRAIN, rank=peer)
         if span.step:
-            recorded = history.select("digest", attempt=TRAIN, rank=one, step=span.step)
+            recorded = history.select("digest", attempt=TRAIN, rank=peer, step=span.step)
         for other in reversed([before for before in recorded if before.mono < min(initial.mono, span.begin)]):
             parameters = other.data.get("parameters") or {}
             yield {name: digest for name, digest in parameters.items() if is_replicated(name)}, other.source

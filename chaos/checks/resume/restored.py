@@ -81,9 +81,9 @@ def _judge_file(
     file = files.get(path)
     if file is None:
         kind = "an end-of-life" if plan.resume.restore is None else "a periodic"
-        for one in unowned(history, artifacts, "end-of-life" if plan.resume.restore is None else "periodic"):
-            if one.path == path:
-                found.unknown(LOADED, f"rank {rank} loaded {where}: {one.reason}", load.source, where)
+        for stray in unowned(history, artifacts, "end-of-life" if plan.resume.restore is None else "periodic"):
+            if stray.path == path:
+                found.unknown(LOADED, f"rank {rank} loaded {where}: {stray.reason}", load.source, where)
                 return None
         found.fail(LOADED, f"rank {rank} loaded {where}, which is not {kind} checkpoint", load.source, where)
         return None
@@ -163,5 +163,5 @@ def _at_update(history: History, artifacts: Artifacts, rank: int, file: OwnedChe
 
 def _names_later(history: History, rank: int) -> set[str]:
     """The parameters that the resumed rank has by its first record after a step."""
-    recorded = (one.data.get("parameters") for one in history.select("digest", attempt=RESUME, rank=rank))
+    recorded = (event.data.get("parameters") for event in history.select("digest", attempt=RESUME, rank=rank))
     return set(next((names for names in recorded if names), ()))

@@ -51,14 +51,14 @@ def _stride(plan: Plan, events: Sequence[Event]) -> int:
 
     A rank with a step that ends no sink had its steps recorded one by one, so it has skipped those that are missing.
     """
-    return 1 if any(step_of(one) % plan.training.sink_size for one in events) else plan.training.sink_size
+    return 1 if any(step_of(event) % plan.training.sink_size for event in events) else plan.training.sink_size
 
 
 def _judge_pairs(history: History, attempt: str, found: Collector) -> None:
     """A step that is begun is ended before the next one, and its batch is trained once."""
     ends = by_rank(history, "step.end", attempt)
     for rank, begins in by_rank(history, "step.begin", attempt).items():
-        ended = {step_of(one) for one in ends.get(rank, [])}
+        ended = {step_of(event) for event in ends.get(rank, [])}
         for begin in begins[:-1]:
             if step_of(begin) not in ended:
                 seen = f"rank {rank} began step {step_of(begin)} in attempt {attempt} and did not end it"

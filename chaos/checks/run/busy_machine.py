@@ -55,15 +55,15 @@ def kept_waiting(plan: Plan, history: History, begin: int, end: int) -> KeptWait
     by_process: dict[str, int] = {}
     first = ""
     told = history.select(WAITED)
-    for one in told:
-        if waited := _within(one, begin, end):
-            first = first or one.source
-            process = str(one.data.get("process"))
+    for event in told:
+        if waited := _within(event, begin, end):
+            first = first or event.source
+            process = str(event.data.get("process"))
             by_process[process] = by_process.get(process, 0) + waited
-    for one in history.select(STARVED):
-        more = _within(one, begin, end) - sum(_within(waited, *_common(one, begin, end)) for waited in told)
+    for event in history.select(STARVED):
+        more = _within(event, begin, end) - sum(_within(waited, *_common(event, begin, end)) for waited in told)
         if more > 0:
-            first = first or one.source
+            first = first or event.source
             by_process[_HARNESS] = by_process.get(_HARNESS, 0) + more
     if not by_process:
         return None

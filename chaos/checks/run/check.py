@@ -86,12 +86,12 @@ def _judge_error(history: History, end: Event, found: Collector, expected: str) 
     Such an end was seen before the job was given up, for the teardown ends ranks too. Every other error is the
     harness's, and so may this one be where the harness was stopped or had no room: ranks wait for it, and write there.
     """
-    failed = [one for one in history.select("job.failed") if one.data.get("reason") == end.data["error"]]
-    given_up = [one for one in failed if one.attempt == RESUME]
+    failed = [event for event in history.select("job.failed") if event.data.get("reason") == end.data["error"]]
+    given_up = [event for event in failed if event.attempt == RESUME]
     exits = [
-        one
-        for one in history.select("rank.exit", attempt=RESUME)
-        if one.data.get("code") not in (None, 0) and any(one.mono <= failed.mono for failed in given_up)
+        event
+        for event in history.select("rank.exit", attempt=RESUME)
+        if event.data.get("code") not in (None, 0) and any(event.mono <= failed.mono for failed in given_up)
     ]
     if exits and not _is_excused(history):
         first = exits[0]
@@ -99,11 +99,11 @@ def _judge_error(history: History, end: Event, found: Collector, expected: str) 
         found.fail("the resumed job runs", seen, first.source, end.source)
     else:
         whose = "the job could not go on" if failed else "the harness failed"
-        if any(one.data.get("reason") == end.data["error"] for one in history.select(CHANGED)):
+        if any(event.data.get("reason") == end.data["error"] for event in history.select(CHANGED)):
             expected, whose = "what the job is made of stays as it is during the run", "an input was changed"
-        if any(one.data.get("reason") == end.data["error"] for one in history.select(PORT_TAKEN)):
+        if any(event.data.get("reason") == end.data["error"] for event in history.select(PORT_TAKEN)):
             expected, whose = "the ports that the harness chooses are the job's alone", "the job could not start"
-        if any(one.data.get("reason") == end.data["error"] for one in history.select("baseline.failed")):
+        if any(event.data.get("reason") == end.data["error"] for event in history.select("baseline.failed")):
             whose = "no fault was made, for the job does not train to its end without one"
         found.unknown(expected, f"{whose}: {end.data['error']}", end.source)
 

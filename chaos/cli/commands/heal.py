@@ -77,7 +77,9 @@ def command(
     else:
         reported = [heal_run(find_run(run, reports)) for run in runs] if runs else heal_all(reports)
     looked_at = len(runs or runs_in(reports))
-    failed = [one for one in reported if one.failed or one.refused or (runs and (one.live or one.copy))]
+    failed = [
+        report for report in reported if report.failed or report.refused or (runs and (report.live or report.copy))
+    ]
     if as_json:
         told = [_plain(report) for report in reported]
         echo_json({"schema_version": 1, "healed": not failed, "looked_at": looked_at, "runs": told})

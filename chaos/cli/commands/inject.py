@@ -178,7 +178,7 @@ def _refuse_what_needs_more(fault: FaultKind, job: RunningJob, chosen: list[JobP
         return
     scenario = example(fault, chosen[0].rank or 0, job.size or 0)
     place = needed_place(scenario)
-    possible = [one for one in registry("faults").names() if needed_from_start(fault_kind(one)) is None]
+    possible = [name for name in registry("faults").names() if needed_from_start(fault_kind(name)) is None]
     text = (
         f"{fault.name} cannot be made in a job that runs already: it {why}. "
         f"In a job that runs: {', '.join(possible)}.\n"
@@ -209,12 +209,14 @@ def _parameters(fault: FaultKind, settings: dict[str, str], seconds: float | Non
             raise click.UsageError(f"--set {name}: {fault.name} has no parameter {name!r}; {suggest(name, own)}")
         given[name] = _value(text)
         if not known[name].takes(given[name]):
-            one = known[name]
-            raise click.UsageError(f"--set {name}={text}: {name} of {fault.name} is {one.range} ({one.about})")
+            parameter = known[name]
+            raise click.UsageError(
+                f"--set {name}={text}: {name} of {fault.name} is {parameter.range} ({parameter.about})"
+            )
     for name in own:
         if known[name].required and name not in given:
-            one = known[name]
-            raise click.UsageError(f"{fault.name} needs --set {name}=…: {one.about}, {one.range}")
+            parameter = known[name]
+            raise click.UsageError(f"{fault.name} needs --set {name}=…: {parameter.about}, {parameter.range}")
     if (limited := known.get(_SECONDS)) is not None and limited.required:
         if seconds is None or not limited.takes(seconds):
             raise click.UsageError(f"{fault.name} needs --for {limited.least:g}s to {limited.most:g}s: {limited.about}")

@@ -59,7 +59,8 @@ def check(manifest: Path, scenario: Path | None, as_json: bool) -> int:
         problems, workload = error.problems, None
     if as_json:
         listed = [
-            {key: value for key, value in asdict(one).items() if key not in ("excerpt", "caret")} for one in problems
+            {key: value for key, value in asdict(problem).items() if key not in ("excerpt", "caret")}
+            for problem in problems
         ]
         echo_json({"schema_version": 1, "workload": workload, "problems": listed})
     else:

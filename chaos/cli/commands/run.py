@@ -200,9 +200,9 @@ def _with_comparisons(summary: Summary, loaded: list[LoadedScenario]) -> Summary
 def _print_comparisons(summary: Summary) -> None:
     from chaos.cli.show import show_comparison
 
-    for one in summary.comparisons:
+    for comparison in summary.comparisons:
         click.echo("")
-        show_comparison(one)
+        show_comparison(comparison)
 
 
 def _print_result(outcome: RunOutcome) -> None:

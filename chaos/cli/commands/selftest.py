@@ -80,16 +80,16 @@ def command(
 
 def _chosen(defects: Sequence[Defect], only: Sequence[str], layer: str | None) -> list[Defect]:
     """The defects that are asked for. Raises click.UsageError where a name is none, or nothing is left."""
-    names = {name for one in defects for name in (one.name, one.base)}
+    names = {name for defect in defects for name in (defect.name, defect.base)}
     for name in only:
         if name not in names:
             near = get_close_matches(name, names, n=1)
             hint = f"did you mean {near[0]!r}?" if near else "see chaos selftest --list"
             raise click.UsageError(f"no defect and no base {name!r}; {hint}")
     chosen = [
-        one
-        for one in defects
-        if (not only or one.name in only or one.base in only) and (layer is None or one.layer == layer)
+        defect
+        for defect in defects
+        if (not only or defect.name in only or defect.base in only) and (layer is None or defect.layer == layer)
     ]
     if not chosen:
         raise click.UsageError("there is no such defect; see chaos selftest --list")
@@ -99,11 +99,11 @@ def _chosen(defects: Sequence[Defect], only: Sequence[str], layer: str | None) -
 def _list(defects: Sequence[Defect], as_json: bool) -> None:
     if as_json:
         keys = ("name", "what", "layer", "base", "check", "reason")
-        echo_json([{key: getattr(one, key) for key in keys} for one in defects])
+        echo_json([{key: getattr(defect, key) for key in keys} for defect in defects])
         return
-    width = max(len(one.name) for one in defects)
-    for one in defects:
-        click.echo(f"{one.name:<{width}}  {one.layer:<12}  {one.check:<11}  {one.what}")
+    width = max(len(defect.name) for defect in defects)
+    for defect in defects:
+        click.echo(f"{defect.name:<{width}}  {defect.layer:<12}  {defect.check:<11}  {defect.what}")
     click.echo(f"{len(defects)} defects")
 
 

@@ -118,7 +118,11 @@ def command(
     make_reports(reports)
     drawn_by = 1 if seed is None else seed
     drawn = [] if number is None else _drawn(number, drawn_by, reports, kinds, mechanisms, sdk)
-    pairs = _given(scenarios, settings, cells) if number is None else [(one.loaded, one.cell) for one in drawn]
+    pairs = (
+        _given(scenarios, settings, cells)
+        if number is None
+        else [(scenario.loaded, scenario.cell) for scenario in drawn]
+    )
     refuse_impossible(pairs, sdk)
     times = times or (10 if number is None else 1)
     if kill:
@@ -178,7 +182,7 @@ def _run(soak: _Soak, drawn: list[Drawn], seed: int, times: int, reports: Path, 
     tallies = soak.tallies()
     summary = summarise(drawn, soak.runs(), soak.other_runs(), reports) if drawn else None
     if as_json:
-        told = {"times": times, "interrupted": interrupted, "cells": [one.to_json() for one in tallies]}
+        told = {"times": times, "interrupted": interrupted, "cells": [tally.to_json() for tally in tallies]}
         echo_json(told if summary is None else {**told, "random": {"seed": seed, **summary}})
     elif summary is not None:
         print_summary(summary)
@@ -334,39 +338,39 @@ def _read(output: str) -> tuple[str | None, list[str], str, str]:
         failed = any(cell["verdict"] is None for cell in answer["cells"])
         results = [cell.get("result") or {} for cell in answer["cells"]]
         failing = failing_checks(results, answer.get("comparisons", ()))
-        sdk = " ".join(sorted({sdk_of(one) for one in results if one}))
+        sdk = " ".join(sorted({sdk_of(result) for result in results if result}))
         return None if failed or not answer["cells"] else answer["verdict"], runs, " ".join(failing), sdk
     except (ValueError, KeyError, TypeError):
         return None, [], "", ""
 
 
 def _print(tallies: list[Tally], times: int, reports: Path) -> None:
-    for one in tallies:
-        name = f"{one.scenario}[{one.cell}]" if one.cell else one.scenario
-        counts = ", ".join(f"{count} {verdict}" for verdict, count in one.verdicts.items() if count)
-        counts += f" (differently: {'; '.join(one.failing)})" if len(one.failing) > 1 else ""
-        counts += f" (not by the finding: {', '.join(one.unexpected)})" if one.unexpected else ""
-        counts += f", {one.harness_failed} of the harness" if one.harness_failed else ""
+    for tally in tallies:
+        name = f"{tally.scenario}[{tally.cell}]" if tally.cell else tally.scenario
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in tally.verdicts.items() if count)
+        counts += f" (differently: {'; '.join(tally.failing)})" if len(tally.failing) > 1 else ""
+        counts += f" (not by the finding: {', '.join(tally.unexpected)})" if tally.unexpected else ""
+        counts += f", {tally.harness_failed} of the harness" if tally.harness_failed else ""
         mark = (
             "flaky"
-            if one.flaky
+            if tally.flaky
             else "good"
-            if one.good and one.runs >= times
+            if tally.good and tally.runs >= times
             else "open"
-            if one.good or not one.runs
+            if tally.good or not tally.runs
             else "bad"
         )
-        click.echo(f"{mark:<6}  {one.runs:4} of {times}  {name}: {counts or 'no run'}")
-    good = sum(one.good and one.runs >= times for one in tallies)
+        click.echo(f"{mark:<6}  {tally.runs:4} of {times}  {name}: {counts or 'no run'}")
+    good = sum(tally.good and tally.runs >= times for tally in tallies)
     click.echo(f"{good} of {len(tallies)} cells are good {times} times; the runs are in {reports / 'soak.jsonl'}")
 
 
 def _exit_code(tallies: list[Tally], times: int) -> int:
     """Fewer runs than were asked for show nothing, whatever became of the others."""
-    if any(one.harness_failed for one in tallies):
+    if any(tally.harness_failed for tally in tallies):
         return codes.HARNESS
-    bad = [one for one in tallies if one.runs and not one.good]
-    if any(one.verdicts["fail"] != 0 or one.wanted == "fail" for one in bad):
+    bad = [tally for tally in tallies if tally.runs and not tally.good]
+    if any(tally.verdicts["fail"] != 0 or tally.wanted == "fail" for tally in bad):
         return codes.of_verdict("fail")
-    lacking = not tallies or any(one.runs < times for one in tallies)
+    lacking = not tallies or any(tally.runs < times for tally in tallies)
     return codes.of_verdict("unknown" if bad or lacking else "pass")

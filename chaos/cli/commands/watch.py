@@ -60,9 +60,9 @@ def command(name: str, checkpoints: Path | None, record: Path | None, as_json: b
     try:
         with _recorded(record) as history, open_view(watch, sys.stdout, as_json=as_json) as view:
             while not watch.ended:
-                for one in watch.look():
-                    view.show(one)
-                    _record(history, one)
+                for event in watch.look():
+                    view.show(event)
+                    _record(history, event)
                 view.looked()
                 if not watch.ended:
                     SYSTEM_CLOCK.sleep(_LOOK_SECONDS)
@@ -91,9 +91,9 @@ def _recorded(directory: Path | None) -> Iterator[HistoryWriter | None]:
         yield history
 
 
-def _record(history: HistoryWriter | None, one: JobEvent) -> None:
+def _record(history: HistoryWriter | None, event: JobEvent) -> None:
     from chaos.cli.watch_view import finite
 
     if history is not None:
-        about = {"seen_wall": one.wall_ns, "before": one.before}
-        history.record(one.event, attempt="watched", rank=one.rank, pid=one.pid, **about, **finite(one.data))
+        about = {"seen_wall": event.wall_ns, "before": event.before}
+        history.record(event.event, attempt="watched", rank=event.rank, pid=event.pid, **about, **finite(event.data))

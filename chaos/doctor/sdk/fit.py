@@ -33,9 +33,9 @@ def disagreements(wanted: Wanted, offered: Offered) -> list[Disagreement]:
     found = [_of_use(use, offered) for use in wanted.uses if not use.guarded]
     found += [_of_function(handed, offered) for handed in wanted.handed]
     first: dict[str, Disagreement] = {}
-    for one in found:
-        if one is not None:
-            first.setdefault(one.text.partition(" (")[0], one)
+    for disagreement in found:
+        if disagreement is not None:
+            first.setdefault(disagreement.text.partition(" (")[0], disagreement)
     return list(first.values())
 
 
@@ -58,19 +58,19 @@ def _of_use(use: Use, offered: Offered) -> Disagreement | None:
 
 def _of_function(handed: Handed, offered: Offered) -> Disagreement | None:
     passed = offered.passed.get(handed.name, [])
-    unfit = [one for one in passed if not takes(handed.signature, one.arguments, one.keywords)]
+    unfit = [call for call in passed if not takes(handed.signature, call.arguments, call.keywords)]
     # What is called by the same name only may be another's: then one call that fits is enough.
-    if not unfit or (len(unfit) < len(passed) and not any(one.surely for one in unfit)):
+    if not unfit or (len(unfit) < len(passed) and not any(call.surely for call in unfit)):
         return None
-    count = " or ".join(dict.fromkeys(_passed(one) for one in unfit))
+    count = " or ".join(dict.fromkeys(_passed(call) for call in unfit))
     text = f"MindSpore's {handed.function} cannot take the {count} that the SDK passes for {handed.name}"
     places = f"{handed.where}: {handed.function}{handed.signature}; {unfit[0].where}"
     return Disagreement(f"{text} ({places})", handed.name in OWN_AGENT)
 
 
-def _passed(one: Passed) -> str:
-    names = f", {', '.join(one.keywords)} by name," if one.keywords else ""
-    return f"{_arguments(one.arguments + len(one.keywords))}{names}"
+def _passed(call: Passed) -> str:
+    names = f", {', '.join(call.keywords)} by name," if call.keywords else ""
+    return f"{_arguments(call.arguments + len(call.keywords))}{names}"
 
 
 def _arguments(count: int) -> str:

@@ -59,9 +59,9 @@ def _names(source: Source, package: Path, files: dict[str, Source]) -> dict[str,
     for node in source.tree.body:
         if isinstance(node, ast.ImportFrom):
             origin = _origin(source, node, package, files)
-            for one in node.names:
-                offer = _defined(origin, one.name, package, files) if origin else None
-                found[one.asname or one.name] = offer or Offer(source.place(node))
+            for alias in node.names:
+                offer = _defined(origin, alias.name, package, files) if origin else None
+                found[alias.asname or alias.name] = offer or Offer(source.place(node))
         else:
             found.update(_definitions(source, node))
     return found
@@ -72,9 +72,9 @@ def _defined(source: Source, name: str, package: Path, files: dict[str, Source],
     found: Offer | None = None
     for node in source.tree.body:
         if isinstance(node, ast.ImportFrom) and depth < _LIMIT:
-            for one in node.names:
-                if (one.asname or one.name) == name and (origin := _origin(source, node, package, files)):
-                    found = _defined(origin, one.name, package, files, depth + 1) or Offer(source.place(node))
+            for alias in node.names:
+                if (alias.asname or alias.name) == name and (origin := _origin(source, node, package, files)):
+                    found = _defined(origin, alias.name, package, files, depth + 1) or Offer(source.place(node))
         else:
             found = _definitions(source, node).get(name, found)
     return found
@@ -85,7 +85,9 @@ def _definitions(source: Source, node: ast.stmt) -> dict[str, Offer]:
         # A decorated function may be called otherwise than it looks.
         return {node.name: Offer(source.place(node), None if node.decorator_list else signature(node))}
     if isinstance(node, ast.ClassDef):
-        members = [target for one in node.body if isinstance(one, ast.Assign) for target in one.targets]
+        members = [
+            target for statement in node.body if isinstance(statement, ast.Assign) for target in statement.targets
+        ]
         return {node.name: Offer(source.place(node), members=frozenset(filter(None, map(last_name, members))))}
     if isinstance(node, ast.Assign):
         return {name: Offer(source.place(node)) for name in map(last_name, node.targets) if name}
@@ -99,7 +101,7 @@ def _origin(source: Source, node: ast.ImportFrom, package: Path, files: dict[str
         return found
     wanted = f"{dotted.rpartition('.')[2]}.py"
     beside = f"{source.name.rpartition('/')[0]}/{wanted}"
-    return files.get(beside) or next((one for name, one in files.items() if name.endswith(f"/{wanted}")), None)
+    return files.get(beside) or next((file for name, file in files.items() if name.endswith(f"/{wanted}")), None)
 
 
 def _passed_to_handlers(files: dict[str, Source]) -> dict[str, list[Passed]]:
@@ -110,7 +112,7 @@ def _passed_to_handlers(files: dict[str, Source]) -> dict[str, list[Passed]]:
         for call, inside in calls_in_classes(source.tree):
             if isinstance(call.func, ast.Attribute) and not starred(call):
                 own = inside if last_name(call.func.value) == "self" else None
-                keywords = tuple(one.arg for one in call.keywords if one.arg)
+                keywords = tuple(keyword.arg for keyword in call.keywords if keyword.arg)
                 passed = Passed(len(call.args), source.place(call), keywords)
                 calls.setdefault((source.name, own, call.func.attr), []).append(passed)
     found = {}
@@ -119,7 +121,7 @@ def _passed_to_handlers(files: dict[str, Source]) -> dict[str, list[Passed]]:
             if isinstance(node, ast.FunctionDef) and node.name.startswith("tft_register_") and node.args.args:
                 methods = [last_name(call.func) for call in _calls(node) if _hands(call, node.args.args[0].arg)]
                 keepers = [kept[method] for method in methods if method in kept]
-                if by_keepers := [one for keeper, at in keepers for one in _passed_by(keeper, *at, calls)]:
+                if by_keepers := [call for keeper, at in keepers for call in _passed_by(keeper, *at, calls)]:
                     found[node.name] = by_keepers
     return found
 
@@ -130,12 +132,12 @@ def _passed_by(
     """The calls of an attribute: by the class that keeps it; where it has none, by whoever has one of that name."""
     if inside is not None and (own := calls.get((keeper.name, inside, attribute))):
         return own
-    others = [one for (_, _, name), found in calls.items() if name == attribute for one in found]
-    return [replace(one, surely=False) for one in others]
+    others = [call for (_, _, name), found in calls.items() if name == attribute for call in found]
+    return [replace(call, surely=False) for call in others]
 
 
 def _hands(call: ast.Call, name: str) -> bool:
-    return any(isinstance(one, ast.Name) and one.id == name for one in call.args)
+    return any(isinstance(argument, ast.Name) and argument.id == name for argument in call.args)
 
 
 def _kept_functions(source: Source) -> Iterator[tuple[str, tuple[str | None, str]]]:

@@ -37,7 +37,7 @@ def sources(package: Path, rooms: tuple[str, ...], word: bytes) -> Iterator[Sour
 
 
 def _python_files(start: Path) -> list[Path]:
-    return [one for one in entries_below(start) if one.name.endswith(".py")]
+    return [path for path in entries_below(start) if path.name.endswith(".py")]
 
 
 def signature(node: ast.FunctionDef) -> inspect.Signature:
@@ -48,17 +48,17 @@ def signature(node: ast.FunctionDef) -> inspect.Signature:
     without_default = len(plain) - len(found.defaults)
     parameters = [
         kind(
-            one.arg,
+            argument.arg,
             kind.POSITIONAL_ONLY if at < len(found.posonlyargs) else kind.POSITIONAL_OR_KEYWORD,
             default=kind.empty if at < without_default else None,
         )
-        for at, one in enumerate(plain)
+        for at, argument in enumerate(plain)
     ]
     if found.vararg:
         parameters.append(kind(found.vararg.arg, kind.VAR_POSITIONAL))
     parameters += [
-        kind(one.arg, kind.KEYWORD_ONLY, default=kind.empty if default is None else None)
-        for one, default in zip(found.kwonlyargs, found.kw_defaults, strict=True)
+        kind(argument.arg, kind.KEYWORD_ONLY, default=kind.empty if default is None else None)
+        for argument, default in zip(found.kwonlyargs, found.kw_defaults, strict=True)
     ]
     if found.kwarg:
         parameters.append(kind(found.kwarg.arg, kind.VAR_KEYWORD))
@@ -88,7 +88,9 @@ def calls_in_classes(tree: ast.AST) -> Iterator[tuple[ast.Call, str | None]]:
 
 def starred(call: ast.Call) -> bool:
     """Whether the files do not tell what is passed: ``*arguments``, ``**keywords``."""
-    return any(isinstance(one, ast.Starred) for one in call.args) or any(one.arg is None for one in call.keywords)
+    return any(isinstance(argument, ast.Starred) for argument in call.args) or any(
+        keyword.arg is None for keyword in call.keywords
+    )
 
 
 def last_name(node: ast.expr) -> str:

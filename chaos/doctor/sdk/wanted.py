@@ -87,12 +87,12 @@ class _Reading:
     def imports(self, node: ast.ImportFrom, guarded: bool) -> None:
         module = (node.module or "").partition(".")[2]
         # An ImportError that is raised again under another name guards nothing: the whole module is wanted there.
-        for one in node.names:
+        for alias in node.names:
             if not module:
-                self.handles.add(one.asname or one.name)
+                self.handles.add(alias.asname or alias.name)
             else:
-                self.imported[one.asname or one.name] = (module, one.name)
-                self.found.uses.append(Use(module, one.name, self.source.place(node), guarded=guarded))
+                self.imported[alias.asname or alias.name] = (module, alias.name)
+                self.found.uses.append(Use(module, alias.name, self.source.place(node), guarded=guarded))
 
     def call(self, node: ast.Call, guarded: bool) -> None:
         target = self.target(node.func)
@@ -100,7 +100,7 @@ class _Reading:
             return
         module, name = target
         positional = None if starred(node) else len(node.args)
-        keywords = tuple(one.arg for one in node.keywords if one.arg)
+        keywords = tuple(keyword.arg for keyword in node.keywords if keyword.arg)
         where = self.source.place(node)
         self.found.uses.append(Use(module, name, where, positional=positional, keywords=keywords, guarded=guarded))
         self.hands_over(name, node.args, self.classes.get(id(node)))
@@ -120,7 +120,7 @@ class _Reading:
     def hands_method_over(self, name: str, function: ast.Attribute, inside: str | None) -> None:
         """``self.handler``: what is bound is not passed. One that is inherited or decorated otherwise is not told."""
         node = self.methods.get((inside, function.attr))
-        decorators = {last_name(one) for one in node.decorator_list} if node is not None else {""}
+        decorators = {last_name(decorator) for decorator in node.decorator_list} if node is not None else {""}
         if node is None or inside is None or not decorators <= {"staticmethod", "classmethod"}:
             return
         of_class = last_name(function.value) == inside and not decorators
@@ -162,6 +162,8 @@ def _forgives(node: ast.Try) -> bool:
     for handler in node.handlers:
         kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type] if handler.type else []
         catches = not kinds or any(last_name(kind) in _CATCH_ALL for kind in kinds)
-        if catches and not any(isinstance(inner, ast.Raise) for one in handler.body for inner in ast.walk(one)):
+        if catches and not any(
+            isinstance(inner, ast.Raise) for statement in handler.body for inner in ast.walk(statement)
+        ):
             return True
     return False

@@ -27,8 +27,8 @@ def state_at_resume(history: History, artifacts: Artifacts, file: FoundCheckpoin
     told = history.last(REMEMBERED, attempt=RESUME, path=artifacts.relative(file.path))
     if told is None:
         if file.epoch is None and any(
-            artifacts.locate(str(one.data.get("path"))) == file.path
-            for one in history.select("checkpoint.begin", attempt=RESUME)
+            artifacts.locate(str(event.data.get("path"))) == file.path
+            for event in history.select("checkpoint.begin", attempt=RESUME)
         ):
             raise CheckpointError(file.path, "it was saved anew, and nothing tells what it held at the resume")
         return artifacts.read_checkpoint(file.path)

@@ -69,7 +69,7 @@ def is_damaged(history: History, recorded: str) -> bool:
 
 def _shown(history: History) -> list[dict[str, object]]:
     landings = history.select("fault.landed")
-    return [one for landing in landings for one in landing.data.get("evidence") or [] if isinstance(one, dict)]
+    return [entry for landing in landings for entry in landing.data.get("evidence") or [] if isinstance(entry, dict)]
 
 
 def ends_with(path: str, file: str) -> bool:

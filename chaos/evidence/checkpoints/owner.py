@@ -99,7 +99,7 @@ def _sort(history: History, artifacts: Artifacts) -> Owners:
     others = [_other(path) for path in saves.of if path not in named and path not in beside]
     owned: list[OwnedCheckpoint] = []
     unowned: list[OwnerUnknown] = []
-    for file in sorted([*named.values(), *others], key=lambda one: one.path):
+    for file in sorted([*named.values(), *others], key=lambda checkpoint: checkpoint.path):
         if file.temporary:
             continue
         told = saves.of.get(file.path, [])
@@ -107,8 +107,10 @@ def _sort(history: History, artifacts: Artifacts) -> Owners:
         if file.epoch is None or not file.in_rank_directory:
             owner = _owner(file, told, history, artifacts, storages.get(file.path.parent))
         if isinstance(owner, int):
-            last = _last([one for one in told if one.rank == owner])
-            values: dict[str, Any] = {one.name: getattr(file, one.name) for one in fields(FoundCheckpoint)}
+            last = _last([event for event in told if event.rank == owner])
+            values: dict[str, Any] = {
+                attribute.name: getattr(file, attribute.name) for attribute in fields(FoundCheckpoint)
+            }
             values |= {"rank": owner, "steps": _steps(last), "held": _held(last, history)}
             values["optimizer"] = optimizers.get(file.path)
             values["made"] = last[0] if len(last) == 1 and not is_background(last[0]) else None
@@ -120,17 +122,19 @@ def _sort(history: History, artifacts: Artifacts) -> Owners:
 
 def _recorded(history: History, artifacts: Artifacts) -> _Saves:
     saves = _Saves()
-    for one in sorted((one for name in _SAVES for one in history.select(name)), key=lambda one: (one.mono, one.seq)):
-        path = one.data.get("path")
-        if not isinstance(path, str) or one.rank is None:
+    for event in sorted(
+        (fact for name in _SAVES for fact in history.select(name)), key=lambda fact: (fact.mono, fact.seq)
+    ):
+        path = event.data.get("path")
+        if not isinstance(path, str) or event.rank is None:
             continue
         if is_of_this_run(history, path) is False:
-            if one.event == "checkpoint.end":
-                saves.outside.append(one)
+            if event.event == "checkpoint.end":
+                saves.outside.append(event)
             continue
-        kept = kept_of(one, artifacts)
+        kept = kept_of(event, artifacts)
         if kept is not None:
-            saves.of[kept].append(one)
+            saves.of[kept].append(event)
     return saves
 
 
@@ -167,7 +171,7 @@ def _owner(
     part = ITERATION.fullmatch(file.path.parent.name) is not None
     state = None if part else _state(file, artifacts)
     told = list(_beside(file, storage) if part else _inside(state))
-    savers = sorted({one.rank for one in saves if one.rank is not None})
+    savers = sorted({event.rank for event in saves if event.rank is not None})
     named = file.name_rank
     if len(savers) == 1:
         told.append((savers[0], f"rank {savers[0]} has recorded that it saved it"))
@@ -178,7 +182,7 @@ def _owner(
         chosen = [rank for rank in savers if rank in likely]
         # Of several that hold the same it is the one that has saved this step: another may have been lost before.
         stored = _stored(state, artifacts.steps_per_update)
-        chosen.sort(key=lambda rank: not stored & _steps(_last([one for one in saves if one.rank == rank])))
+        chosen.sort(key=lambda rank: not stored & _steps(_last([event for event in saves if event.rank == rank])))
         if not chosen:
             return f"{ranks_text(savers)} have recorded that they saved it, and nothing tells whose content it has"
         told.append((chosen[0], f"{ranks_text(savers)} have recorded that they saved it"))
@@ -222,8 +226,8 @@ def _holders(
         rank
         for rank in savers
         for step in told.get(COUNTER, told.get(STEP, ()))
-        for one in history.select("digest", rank=rank, step=step)
-        if isinstance(theirs := one.data.get("parameters"), Mapping) and holds(file, state, theirs)
+        for event in history.select("digest", rank=rank, step=step)
+        if isinstance(theirs := event.data.get("parameters"), Mapping) and holds(file, state, theirs)
     }
 
 
@@ -236,12 +240,12 @@ def _last(saves: Sequence[Event]) -> Sequence[Event]:
 
     What is written in the background may be of any of them.
     """
-    ended = [number for number, one in enumerate(saves) if one.event == "checkpoint.end"]
+    ended = [number for number, event in enumerate(saves) if event.event == "checkpoint.end"]
     return saves[ended[-1] :] if ended and not any(map(is_background, saves)) else saves
 
 
 def _steps(saves: Iterable[Event]) -> frozenset[int]:
-    return frozenset(step for one in saves if isinstance(step := one.data.get("step"), int))
+    return frozenset(step for event in saves if isinstance(step := event.data.get("step"), int))
 
 
 def _held(saves: Iterable[Event], history: History) -> frozenset[int]:
@@ -264,4 +268,4 @@ def _held(saves: Iterable[Event], history: History) -> frozenset[int]:
 def before(save: Event, event: str, history: History) -> Event | None:
     """The last such event in the process's own record before the save."""
     own = history.select(event, attempt=save.attempt, rank=save.rank, pid=save.pid)
-    return max((one for one in own if one.seq < save.seq), key=lambda one: one.seq, default=None)
+    return max((fact for fact in own if fact.seq < save.seq), key=lambda fact: fact.seq, default=None)

@@ -88,15 +88,15 @@ def _held(plan: Plan, history: History, artifacts: Artifacts) -> int | None:
 def why_unknown(plan: Plan, history: History, artifacts: Artifacts) -> tuple[str, tuple[str, ...]]:
     """Why nobody can say which step the job went on from, and where that is seen: the file that cannot be judged."""
     kind: SavedKind = "end-of-life" if plan.resume.restore is None else "periodic"
-    for one in unowned(history, artifacts, kind) if plan.resume.restore is None else ():
-        return f"{artifacts.relative(one.path)}: {one.reason}", (artifacts.relative(one.path),)
+    for file in unowned(history, artifacts, kind) if plan.resume.restore is None else ():
+        return f"{artifacts.relative(file.path)}: {file.reason}", (artifacts.relative(file.path),)
     for save in outside(history, artifacts, kind) if plan.resume.restore is None else ():
         return outside_text(save), (save.source,)
     if plan.resume.restore is None:
         return "the end-of-life checkpoints do not hold one and the same step", ()
     files = by_path(periodic(history, artifacts))
-    others = {one.path: one.reason for one in whose(history, artifacts).unowned}
-    others |= {one.path: "it is an end-of-life checkpoint" for one in end_of_life(history, artifacts)}
+    others = {file.path: file.reason for file in whose(history, artifacts).unowned}
+    others |= {checkpoint.path: "it is an end-of-life checkpoint" for checkpoint in end_of_life(history, artifacts)}
     for load in loads_made(history):
         recorded = str(load.data.get("path"))
         path = artifacts.locate(as_saved(history, recorded))
@@ -129,8 +129,8 @@ def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, found: Co
     groups: dict[int, set[int]] = defaultdict(set)
     group_of = {rank: number for number, group in enumerate(sharing) for rank in group}
     files = periodic(history, artifacts)
-    for one in unowned(history, artifacts, "periodic"):
-        found.unknown(expected, f"{artifacts.relative(one.path)}: {one.reason}", artifacts.relative(one.path))
+    for stray in unowned(history, artifacts, "periodic"):
+        found.unknown(expected, f"{artifacts.relative(stray.path)}: {stray.reason}", artifacts.relative(stray.path))
     for save in outside(history, artifacts, "periodic")[:1]:
         found.unknown(expected, outside_text(save), save.source)
     # What was damaged is as it was saved again: it was put back when the run was torn down.
@@ -162,32 +162,32 @@ def judge_refusal(plan: Plan, history: History, artifacts: Artifacts, found: Col
     """
     expected = "the job started again finds nothing to go on from, says so and ends"
     # A load of a damaged file that did not come to its end is none.
-    for one in (*loads_made(history), *history.select("step.begin", attempt=RESUME)):
-        found.fail(expected, f"rank {one.rank} has recorded {one.event}", one.source)
+    for event in (*loads_made(history), *history.select("step.begin", attempt=RESUME)):
+        found.fail(expected, f"rank {event.rank} has recorded {event.event}", event.source)
     refused = []
     for rank in range(plan.layout.ranks):
         exits = history.select("rank.exit", attempt=RESUME, rank=rank)
-        ended = {one.pid for one in exits}
-        missed = [one for one in history.select("rank.found", attempt=RESUME, rank=rank) if one.pid not in ended]
+        ended = {event.pid for event in exits}
+        missed = [event for event in history.select("rank.found", attempt=RESUME, rank=rank) if event.pid not in ended]
         if history.first("agent.start", attempt=RESUME, rank=rank) is None:
             found.unknown(expected, f"no history of rank {rank} tells whether it trained")
         if not exits or missed:
             found.unknown(expected, f"no exit status of rank {rank} was recorded", *places(missed))
-        for one in exits:
-            if signal_number(one.data.get("signal")) is not None:
+        for event in exits:
+            if signal_number(event.data.get("signal")) is not None:
                 continue
-            if one.data.get("code") == 0:
-                found.fail(expected, f"rank {rank} ended as if it had trained: {exit_status(one)}", one.source)
-            elif one.data.get("code") is None:
-                found.unknown(expected, f"rank {rank} has ended, and nobody can say how", one.source)
+            if event.data.get("code") == 0:
+                found.fail(expected, f"rank {rank} ended as if it had trained: {exit_status(event)}", event.source)
+            elif event.data.get("code") is None:
+                found.unknown(expected, f"rank {rank} has ended, and nobody can say how", event.source)
             else:
-                refused.append(one)
+                refused.append(event)
     if not refused:
         found.unknown(expected, "no rank of attempt resume has ended with an error of its own")
-    for one in refused:
-        if not _says_why(artifacts, one.rank):
-            found.unknown(expected, f"the log of rank {one.rank} does not say why it ended", one.source)
-    found.settle(expected, f"{len(refused)} ranks did", *(one.source for one in refused))
+    for event in refused:
+        if not _says_why(artifacts, event.rank):
+            found.unknown(expected, f"the log of rank {event.rank} does not say why it ended", event.source)
+    found.settle(expected, f"{len(refused)} ranks did", *(event.source for event in refused))
 
 
 def _says_why(artifacts: Artifacts, rank: int | None) -> bool:

@@ -51,13 +51,13 @@ def unowned(history: History, artifacts: Artifacts, kind: SavedKind) -> list[Own
 def outside(history: History, artifacts: Artifacts, kind: SavedKind) -> list[Event]:
     """The recorded saves of a kind of files that do not lie in the run's directory, so that nobody can look at them."""
     saves = whose(history, artifacts).outside
-    return [one for one in saves if (one.data.get("kind") == "end-of-life") == (kind == "end-of-life")]
+    return [event for event in saves if (event.data.get("kind") == "end-of-life") == (kind == "end-of-life")]
 
 
 def _recorded(history: History, artifacts: Artifacts) -> set[Path | None]:
     return {
-        artifacts.locate(str(one.data.get("path")))
-        for one in history.select("checkpoint.end", attempt=TRAIN, kind="end-of-life")
+        artifacts.locate(str(event.data.get("path")))
+        for event in history.select("checkpoint.end", attempt=TRAIN, kind="end-of-life")
     }
 
 
@@ -84,14 +84,14 @@ def _held_after(history: History, file: OwnedCheckpoint, state: SavedState, ever
     if every == 1:
         return frozenset()
     digests = (
-        one
+        event
         for step in steps_by_name(state.numbers, every).get(COUNTER, ())
-        for one in history.select("digest", rank=file.rank, step=step)
+        for event in history.select("digest", rank=file.rank, step=step)
     )
     return frozenset(
-        step_of(one)
-        for one in digests
-        if isinstance(theirs := one.data.get("parameters"), dict) and holds(file, state, theirs)
+        step_of(event)
+        for event in digests
+        if isinstance(theirs := event.data.get("parameters"), dict) and holds(file, state, theirs)
     )
 
 

@@ -15,7 +15,7 @@ def agrees(event: str, *keys: str) -> Callable[[Case], Iterator[Doubt]]:
     def doubts(case: Case) -> Iterator[Doubt]:
         rank = case.injection.rank
         records = case.history.select(event, fault=case.fault.id, rank=rank)
-        own = next((one for one in records if one.pid == case.injection.pid), None)
+        own = next((fact for fact in records if fact.pid == case.injection.pid), None)
         if own is None:
             return  # that it is missing is the doubt of the kind's own proof
         for key in keys:
@@ -61,6 +61,6 @@ def severed_as_shown(case: Case) -> Iterator[Doubt]:
     """The evidence of a link names what was done to the device."""
     records = case.history.select("fault.device", fault=case.fault.id, rank=case.injection.rank)
     shown = case.evidence.get("device")
-    if records and shown not in {one.data.get("action") for one in records}:
+    if records and shown not in {event.data.get("action") for event in records}:
         text = f"the evidence for rank {case.injection.rank} says {shown!r}, which its own record does not"
-        yield text, (case.landing.source, *(one.source for one in records))
+        yield text, (case.landing.source, *(event.source for event in records))

@@ -159,9 +159,9 @@ def _to_the_end(
         late = "" if looked is None or until is None else f": the last look was {(until - looked) / 1e9:.3f} s before"
         yield f"nothing shows that rank {rank} was under it until its process ended{late}", (ending.source,)
     again = [
-        one
-        for one in history.select("agent.start", attempt=landing.attempt, rank=rank)
-        if one.pid != own.get("pid") and landing.maybe_before(one)
+        event
+        for event in history.select("agent.start", attempt=landing.attempt, rank=rank)
+        if event.pid != own.get("pid") and landing.maybe_before(event)
     ]
     if again:
         seen = f"rank {rank} was started again as process {again[0].pid}, which was not under it: give it seconds"
@@ -173,9 +173,9 @@ def _last_of(history: History, fault: PlannedFault, landing: Event, own: Fields,
     rank, pid = own.get("rank"), own.get("pid")
     recorded = history.select(attempt=landing.attempt, rank=rank, pid=pid, writer="agent")
     made = history.select("fault.injecting", attempt=landing.attempt, rank=rank, pid=pid)
-    others = [one for one in made if one.data.get("fault") != fault.id and one.mono >= (looked or 0)]
-    last = max((one.mono for one in recorded), default=None)
-    return None if last is None else min([last, *(one.mono for one in others)])
+    others = [event for event in made if event.data.get("fault") != fault.id and event.mono >= (looked or 0)]
+    last = max((event.mono for event in recorded), default=None)
+    return None if last is None else min([last, *(event.mono for event in others)])
 
 
 def _of_rank(landed: Fields, ending: Event) -> dict[str, Any] | None:

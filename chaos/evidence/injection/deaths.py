@@ -52,7 +52,7 @@ def death_doubts(history: History, fault: PlannedFault, injection: Event) -> Ite
     if wanted is None:
         return
     rank, pid = injection.rank, injection.pid
-    exits = [one for one in history.select("rank.exit", attempt=injection.attempt, rank=rank) if one.pid == pid]
+    exits = [event for event in history.select("rank.exit", attempt=injection.attempt, rank=rank) if event.pid == pid]
     if not exits:
         yield f"no exit status of rank {rank} (process {pid})", (injection.source,)
         return
@@ -77,13 +77,13 @@ def own_act_doubts(
 ) -> Iterator[Doubt]:
     """What speaks against the rank's own record of what it was about to do."""
     rank = injection.rank
-    acts = [one for one in history.select(ACTING, fault=fault.id, rank=rank) if one.pid == injection.pid]
+    acts = [event for event in history.select(ACTING, fault=fault.id, rank=rank) if event.pid == injection.pid]
     if not acts:
         yield f"rank {rank}'s own history does not say that it was about to {fault.kind}", (landing.source,)
         return
     act = acts[0]
     if len(acts) > 1 or act.data.get("act") != fault.kind:
-        yield f"rank {rank} did {', '.join(str(one.data.get('act')) for one in acts)}", (act.source,)
+        yield f"rank {rank} did {', '.join(str(event.data.get('act')) for event in acts)}", (act.source,)
     point = barrier(act.data.get("step"), act.data.get("phase"))
     if wanted.barriers and point not in wanted.barriers:
         where = place_text(point) if point else "an unknown place"

@@ -10,10 +10,10 @@ from chaos.plan.parts.fault import PlannedFault
 def nodes_of(history: History, injection: Event) -> set[object]:
     """The node of the process that was hit, by the harness's identification: one, or none where nothing tells."""
     found = history.select("rank.found", attempt=injection.attempt, rank=injection.rank)
-    return {one.data.get("node") for one in found if one.pid == injection.pid} - {None}
+    return {event.data.get("node") for event in found if event.pid == injection.pid} - {None}
 
 
 def first_act(history: History, fault: PlannedFault, injection: Event) -> Event:
     """The first injection of the fault in this launch: what takes a node is ordered once, at the first of its ranks."""
     begun = history.select("fault.injecting", fault=fault.id, attempt=injection.attempt) or [injection]
-    return min(begun, key=lambda one: one.mono)
+    return min(begun, key=lambda event: event.mono)

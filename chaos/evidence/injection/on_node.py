@@ -26,13 +26,13 @@ def ended_at(landing: Event) -> int | None:
 
     The platform tells the time of day. It is placed by that of the landing, which was seen within moments of it.
     """
-    return _end(landing, [one for one in landing.data.get("evidence") or [] if isinstance(one, Mapping)])
+    return _end(landing, [entry for entry in landing.data.get("evidence") or [] if isinstance(entry, Mapping)])
 
 
 def _end(landing: Event, evidence: Sequence[Mapping[str, object]]) -> int | None:
-    told = [one.get("node") for one in evidence]
+    told = [entry.get("node") for entry in evidence]
     times = [nanoseconds(one.get("finished")) for one in told if isinstance(one, Mapping)]
-    known = [one for one in times if one is not None]
+    known = [moment for moment in times if moment is not None]
     return landing.mono - (landing.wall - max(known)) if known and len(known) == len(told) else None
 
 
@@ -48,12 +48,12 @@ def early_doubts(
         return
     grace = float(fault.parameters.get("grace", default))
     nodes: dict[object, list[Mapping[str, object]]] = {}
-    for one in evidence:
-        shown = one.get("node")
-        nodes.setdefault(shown.get("container") if isinstance(shown, Mapping) else None, []).append(one)
+    for entry in evidence:
+        shown = entry.get("node")
+        nodes.setdefault(shown.get("container") if isinstance(shown, Mapping) else None, []).append(entry)
     for of_node in nodes.values():
         ranks = {one.get("rank") for one in of_node}
-        orders = sorted((one for one in injections if one.rank in ranks), key=lambda one: one.mono)
+        orders = sorted((event for event in injections if event.rank in ranks), key=lambda event: event.mono)
         end = _end(landing, of_node)
         if orders and end is not None and (took := (end - orders[0].mono) / 1e9) < grace - _APART:
             text = f"the node ended {took:.3f} s after the order to stop, and had {grace:g} s: something else ended it"

@@ -41,11 +41,11 @@ def silence_doubts(
     endings = history.select("fault.ending", fault=fault.id, attempt=landing.attempt)
     ends = endings or history.select("fault.healed", fault=fault.id)
     own = history.select(attempt=injection.attempt, rank=rank, pid=pid, writer="agent")
-    later = [one for one in own if landing.surely_before(one) and (not ends or one.surely_before(ends[0]))]
+    later = [event for event in own if landing.surely_before(event) and (not ends or event.surely_before(ends[0]))]
     if not endings:
-        later = [one for one in later if one.event != _RELEASED]
+        later = [event for event in later if event.event != _RELEASED]
     if effect_of(fault.kind).cut_off or is_cut_off(fault):
-        later = [one for one in later if one.event == "step.end" and not may_end(one, own, landing, evidence)]
+        later = [event for event in later if event.event == "step.end" and not may_end(event, own, landing, evidence)]
     if later:
         seen = f"rank {rank} went on after the landing: {later[0].event} (and {len(later) - 1} more events)"
         yield seen, (later[0].source, landing.source)
@@ -56,7 +56,7 @@ def silence_doubts(
 def may_end(end: Event, own: list[Event], landing: Event, evidence: Mapping[str, object]) -> bool:
     """Whether a rank without a network may still end this step: it was in it already, and past the all-reduce."""
     step = step_of(end)
-    if not any(one.event == "step.begin" and step_of(one) == step and one.maybe_before(landing) for one in own):
+    if not any(event.event == "step.begin" and step_of(event) == step and event.maybe_before(landing) for event in own):
         return False
     held = evidence.get("barrier")
     at, phase = (held.get("step"), held.get("phase")) if isinstance(held, dict) else (None, None)
@@ -77,7 +77,7 @@ def _let_go(history: History, fault: PlannedFault, landed: Mapping[str, object],
         return None
     if own.get("ended") is True:
         exits = history.select("rank.exit", attempt=ending.attempt, rank=own.get("rank"), pid=own.get("pid"))
-        killed = [signal_number(one.data.get("signal")) == _SIGKILL for one in exits]
+        killed = [signal_number(event.data.get("signal")) == _SIGKILL for event in exits]
         if not effect.stopped or killed == [True]:
             return None
         return "it had ended, and not by SIGKILL, which alone ends a process that is stopped"

@@ -56,7 +56,11 @@ def _before(hit: Hit, victim: Victim) -> bytes:
     older = [path for step, path in finished(victim) if step < hit.step]
     if not older:
         raise FaultMissed(f"rank {victim.rank} has no older checkpoint than that of step {hit.step} to be named")
-    (named,) = [one for one in find_checkpoints(storage_of(victim), raise_too_deep) if one.path == older[-1]]
+    (named,) = [
+        checkpoint
+        for checkpoint in find_checkpoints(storage_of(victim), raise_too_deep)
+        if checkpoint.path == older[-1]
+    ]
     if hit.path.name == TRACKER:
         return str(named.step_in_epoch).encode()
     names = {"last_epoch": named.epoch, "last_step": named.step_in_epoch, "last_ckpt_file": named.path.name}

@@ -51,8 +51,8 @@ def data_bit(path: Path) -> tuple[int, int]:
     """Byte and bit of the largest value in the largest tensor of floats. Raises FaultMissed where there is none."""
     try:
         checkpoint = read_checkpoint(path)
-        sizes = {name: byte_count(one.dtype, one.shape) for name, one in checkpoint.tensors.items()}
-        floats = [name for name, one in checkpoint.tensors.items() if one.dtype in _MANTISSA_TOP and sizes[name]]
+        sizes = {name: byte_count(tensor.dtype, tensor.shape) for name, tensor in checkpoint.tensors.items()}
+        floats = [name for name, tensor in checkpoint.tensors.items() if tensor.dtype in _MANTISSA_TOP and sizes[name]]
         if not floats:
             raise FaultMissed(f"{path} holds no floating-point values")
         name = max(floats, key=lambda one: sizes[one])

@@ -87,7 +87,9 @@ class RunningCheckpoint(Aimed, StillShown):
         """The kind with the file of each rank chosen. Raises FaultMissed where there is none, or it cannot be hit."""
         found = survey()
         step, part = parameters.get("step"), parameters.get("part", MODEL)
-        return replace(self, aims={one.rank: _aim(one, step, part, found) for one in ranks if one.rank is not None})
+        return replace(
+            self, aims={process.rank: _aim(process, step, part, found) for process in ranks if process.rank is not None}
+        )
 
     def shown(self) -> list[dict[str, Any]]:
         """What would be hit."""
@@ -161,7 +163,7 @@ def _aim(process: JobProcess, step: int | None, part: str, running: Survey) -> A
     if process.container is not None:
         raise FaultMissed(f"rank {process.rank} is in container {process.container}: call chaos inside that container")
     roots = own_directories(process)
-    found = sorted(one for root in roots for one in _checkpoints(root, process))
+    found = sorted(checkpoint for root in roots for checkpoint in _checkpoints(root, process))
     if step is None and not found:
         raise FaultMissed(f"{_none_there(process, roots)}; {_links_told(roots)}")
     steps = sorted({one for one, _, _ in found})
@@ -194,14 +196,14 @@ def _other_job(path: Path, process: JobProcess, running: Survey) -> RunningJob |
         same = own is not None and own.scheduler == job.scheduler and own.size == job.size
         if same and all(one.rank != process.rank for one in job.ranks):
             continue  # one launch whose ranks log in directories of their own
-        if any(path.is_relative_to(one) for other in job.processes for one in own_directories(other)):
+        if any(path.is_relative_to(directory) for other in job.processes for directory in own_directories(other)):
             return job
     return None
 
 
 def _job_of(identity: ProcessIdentity, running: Survey) -> RunningJob | None:
     """The job that a process is of."""
-    return next((job for job in running.jobs if identity in {one.identity for one in job.processes}), None)
+    return next((job for job in running.jobs if identity in {process.identity for process in job.processes}), None)
 
 
 def own_directories(process: JobProcess) -> list[Path]:
@@ -210,8 +212,8 @@ def own_directories(process: JobProcess) -> list[Path]:
     A path that means another directory here than to the process itself is left out.
     """
     named = [Path(one) for one in (process.directories.cwd, process.directories.logs) if one is not None]
-    real = sorted({one.resolve() for one in named if key_of(one) in process.directories.keys})
-    return [one for one in real if not any(one != other and one.is_relative_to(other) for other in real)]
+    real = sorted({path.resolve() for path in named if key_of(path) in process.directories.keys})
+    return [path for path in real if not any(path != other and path.is_relative_to(other) for other in real)]
 
 
 def _checkpoints(root: Path, process: JobProcess) -> Iterable[tuple[int, Path, Path]]:
@@ -230,7 +232,9 @@ def _checkpoints(root: Path, process: JobProcess) -> Iterable[tuple[int, Path, P
 
 
 def _is_of_a_run(path: Path, root: Path) -> bool:
-    return any((one / _OF_A_RUN).exists() for one in path.parents if one != root and one.is_relative_to(root))
+    return any(
+        (parent / _OF_A_RUN).exists() for parent in path.parents if parent != root and parent.is_relative_to(root)
+    )
 
 
 def _none_there(process: JobProcess, roots: Sequence[Path]) -> str:
@@ -247,7 +251,9 @@ def _links_told(roots: Sequence[Path]) -> str:
         for link in (Path(directory, name) for name in names)
         if link.is_symlink()
     ]
-    others = [str(one.path) for root in roots for one in find_checkpoints(root, None) if one.rank is None]
+    others = [
+        str(checkpoint.path) for root in roots for checkpoint in find_checkpoints(root, None) if checkpoint.rank is None
+    ]
     told = [*links[:_SHOWN], *(f"{one} names no rank" for one in others[:_SHOWN])]
     return "; ".join([*told, "what lies elsewhere, or behind a link, is not touched"])
 

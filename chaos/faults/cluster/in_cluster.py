@@ -51,10 +51,10 @@ def host_of(victim: Victim) -> str:
 
 def release_steps(fault: str, victims: list[Victim], what: str) -> list[UndoStep]:
     """One undo step for each node of the cluster that ``victims`` are on."""
-    hosts = {host_of(one): one for one in victims if "host" in one.place}
+    hosts = {host_of(victim): victim for victim in victims if "host" in victim.place}
     return [
-        UndoStep(f"{fault}-{host}", fault, RELEASE_NODE, dict(one.place), f"{what} node {host}")
-        for host, one in sorted(hosts.items())
+        UndoStep(f"{fault}-{host}", fault, RELEASE_NODE, dict(victim.place), f"{what} node {host}")
+        for host, victim in sorted(hosts.items())
     ]
 
 
@@ -91,6 +91,8 @@ def pod_gone(job: Job, victim: Victim) -> dict[str, Any] | None:
         raise FaultMissed(f"rank {victim.rank} ended with {status}, not by the end of its pod ({status.told_by})")
     node.known = "gone"
     pod = {"name": node.first.pod, "uid": node.first.uid, "host": node.first.host}
-    replaced = [{"name": one.pod, "uid": one.uid, "host": one.host} for one in node.pods.successors(node.first.uid)]
+    replaced = [
+        {"name": state.pod, "uid": state.uid, "host": state.host} for state in node.pods.successors(node.first.uid)
+    ]
     told_by = status.told_by or "the kernel, by the remote helper in the pod"
     return {"signal": _SIGKILL, "pod": pod, "replaced": replaced, "told_by": told_by, "by": "this run's order"}

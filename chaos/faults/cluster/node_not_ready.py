@@ -83,7 +83,7 @@ class NodeNotReady(FaultKind):
 
 
 def _taints(node: Mapping[str, Any]) -> list[str]:
-    return [str(one["key"]) for one in (node.get("spec") or {}).get("taints") or ()]
+    return [str(taint["key"]) for taint in (node.get("spec") or {}).get("taints") or ()]
 
 
 def _report(own: Own, host: str, fault: str) -> None:

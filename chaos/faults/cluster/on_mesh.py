@@ -47,17 +47,17 @@ class OnMesh(ClusterCondition):
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """Delete the object, and see that it goes: Chaos Mesh keeps it until the fault has been taken back."""
-        nodes = {one.identity.node: one for one in victims if one.identity.node is not None}
+        nodes = {victim.identity.node: victim for victim in victims if victim.identity.node is not None}
         kind = self.resource.kind
         return [
             UndoStep(
                 f"{fault}-mesh-{node}",
                 fault,
                 DELETE_MESH,
-                {**one.place, "kind": kind, "name": (name := name_of(one.place["run"], fault, node))},
+                {**victim.place, "kind": kind, "name": (name := name_of(victim.place["run"], fault, node))},
                 f"delete {kind} {name} of the run",
             )
-            for node, one in sorted(nodes.items())
+            for node, victim in sorted(nodes.items())
         ]
 
     def inject(self, job: Job, victim: Victim) -> None:

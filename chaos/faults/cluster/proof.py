@@ -49,7 +49,7 @@ def _not_that_pod(history: History, fault: PlannedFault, landing: Event, uid: st
 
     The record is the harness's, on its own clock. A pod that somebody else deletes is going before the act.
     """
-    own = [one for node in nodes_of(history, injection) for one in history.select(writer=POD_WRITER, node=node)]
+    own = [event for node in nodes_of(history, injection) for event in history.select(writer=POD_WRITER, node=node)]
     act, rank = first_act(history, fault, injection), injection.rank
     placed = placed_at(own, act.mono)
     if placed is None:
@@ -59,7 +59,7 @@ def _not_that_pod(history: History, fault: PlannedFault, landing: Event, uid: st
         seen = f"rank {rank} was in pod {placed.data.get('uid')}, and the evidence is of pod {uid}"
         yield seen, (placed.source, landing.source)
         return
-    ends = list(ends_of(one for one in own if one.data.get("uid") == uid))
+    ends = list(ends_of(event for event in own if event.data.get("uid") == uid))
     if not ends:
         yield f"the cluster's record does not tell that the pod of rank {rank} went", (placed.source, landing.source)
     elif ends[0].mono < act.mono:
@@ -82,7 +82,7 @@ def _is_injected(parameters: Fields, told: Fields) -> str | None:
         return f"pod is {pod}, of object {told.get('uid')}"
     if not isinstance(records, list) or not records:
         return f"the records that it was made in are {records}"
-    other = [one for one in records if str(one).split("/")[1:2] != [pod["name"]]]
+    other = [record for record in records if str(record).split("/")[1:2] != [pod["name"]]]
     return f"it was made in {other}, and not in pod {pod['name']}" if other else None
 
 

@@ -72,10 +72,10 @@ class PublicFaultKind(ClusterCondition):
                 f"{fault}-{host}",
                 fault,
                 RECOVER_PUBLIC_FAULT,
-                {**one.place, "fault": fault, "message": described(one.parameters)},
+                {**victim.place, "fault": fault, "message": described(victim.parameters)},
                 f"tell ClusterD that fault {fault} of node {host} has recovered",
             )
-            for host, one in sorted({host_of(one): one for one in victims}.items())
+            for host, victim in sorted({host_of(victim): victim for victim in victims}.items())
         ]
 
     def inject(self, job: Job, victim: Victim) -> None:

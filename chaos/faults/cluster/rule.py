@@ -26,21 +26,21 @@ def judge_kept_pods(plan: Plan, history: History, found: Collector) -> None:
     line = f"scenario.yaml:{plan.explanation.lines['mechanism']}" if "mechanism" in plan.explanation.lines else ""
     fates = pod_fates(plan, history)
     known = {fault.id: fault for fault in plan.faults}
-    for number in sorted({one.recovery for one in fates}):
-        own = [one for one in fates if one.recovery == number]
+    for number in sorted({fate.recovery for fate in fates}):
+        own = [fate for fate in fates if fate.recovery == number]
         chain = chains(plan)[number - 1]
         struck = [known[name] for name in chain[0].faults if name in known]
-        kept = [one for one in own if _is_kept(plan, one.node, chain, struck)]
+        kept = [fate for fate in own if _is_kept(plan, fate.node, chain, struck)]
         if not kept:
             continue
-        names = ", ".join(dict.fromkeys(one.mechanism for one in chain))
-        nodes = ", ".join(str(one.node) for one in kept)
+        names = ", ".join(dict.fromkeys(recovery.mechanism for recovery in chain))
+        nodes = ", ".join(str(fate.node) for fate in kept)
         expected = f"recovery {number} by {names} keeps the pods of nodes {nodes}"
-        for one in kept:
-            if one.what == "unknown":
-                found.unknown(expected, f"node {one.node}: {one.why}", line, *one.where)
-            elif one.what != "untouched":
-                found.fail(expected, said(one), line, *one.where)
+        for fate in kept:
+            if fate.what == "unknown":
+                found.unknown(expected, f"node {fate.node}: {fate.why}", line, *fate.where)
+            elif fate.what != "untouched":
+                found.fail(expected, said(fate), line, *fate.where)
         found.settle(expected, "it did", line)
 
 
@@ -55,7 +55,7 @@ def _is_kept(plan: Plan, node: int, chain: list[Recovery], struck: list[PlannedF
     ranks = set(range(node * each, (node + 1) * each))
     if any(effect_of(fault.kind).takes_pod and ranks.intersection(fault.ranks) for fault in struck):
         return False
-    return all(one.mechanism in _KEEPS or _stays(plan, one, ranks, each) for one in chain)
+    return all(recovery.mechanism in _KEEPS or _stays(plan, recovery, ranks, each) for recovery in chain)
 
 
 def _stays(plan: Plan, recovery: Recovery, ranks: set[int], each: int) -> bool:

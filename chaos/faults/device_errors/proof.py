@@ -25,8 +25,8 @@ KINDS = ("uce", "ecc", "hcce", "suspect-remote", "link-error", "exception")
 def raised_again(history: History, fault: PlannedFault) -> list[Event]:
     """Records of the error by ranks that raised it more than once."""
     records = history.select("fault.raised", fault=fault.id)
-    ranks = [one.rank for one in records]
-    return [one for one in records if ranks.count(one.rank) > 1]
+    ranks = [event.rank for event in records]
+    return [event for event in records if ranks.count(event.rank) > 1]
 
 
 def raised_doubts(
@@ -47,7 +47,9 @@ def raised_doubts(
         yield f"the evidence for rank {rank} shows {signal_name(number)}, not an error raised", (landing.source,)
     if not told:
         yield f"the evidence for rank {rank} has no error that was raised", (landing.source,)
-    records = [one for one in history.select("fault.raised", fault=fault.id, rank=rank) if one.pid == injection.pid]
+    records = [
+        event for event in history.select("fault.raised", fault=fault.id, rank=rank) if event.pid == injection.pid
+    ]
     if not records:
         yield f"rank {rank}'s own history has no error that it raised", (landing.source,)
         return
@@ -84,12 +86,12 @@ def _not_lost(fault: PlannedFault, raised: Event) -> Iterator[Doubt]:
 def _not_alive(history: History, raised: Event) -> Iterator[Doubt]:
     """An error alone ends no process: one that was ended from outside was hit by something else."""
     own = history.select(attempt=raised.attempt, rank=raised.rank, pid=raised.pid, writer=raised.writer)
-    said_more = any(one.seq > raised.seq for one in own)
-    for one in history.select("rank.exit", attempt=raised.attempt, rank=raised.rank, pid=raised.pid):
-        if (order := out_of_order(raised, one)) is not None:
-            yield f"rank {raised.rank} had ended before it raised it{order}", places([one, raised])
-        elif signal_number(one.data.get("signal")) is not None and not said_more:
-            yield f"rank {raised.rank} {exit_status(one)} at the moment of the error", places([one, raised])
+    said_more = any(event.seq > raised.seq for event in own)
+    for event in history.select("rank.exit", attempt=raised.attempt, rank=raised.rank, pid=raised.pid):
+        if (order := out_of_order(raised, event)) is not None:
+            yield f"rank {raised.rank} had ended before it raised it{order}", places([event, raised])
+        elif signal_number(event.data.get("signal")) is not None and not said_more:
+            yield f"rank {raised.rank} {exit_status(event)} at the moment of the error", places([event, raised])
 
 
 def _raised(case: Case) -> Iterator[Doubt]:

@@ -28,9 +28,9 @@ def severed_doubts(
         return
     rank = injection.rank
     records = [
-        one
-        for one in history.select("fault.device", fault=fault.id, rank=rank)
-        if one.pid == injection.pid and one.data.get("action") == ACTION
+        event
+        for event in history.select("fault.device", fault=fault.id, rank=rank)
+        if event.pid == injection.pid and event.data.get("action") == ACTION
     ]
     if not records:
         yield f"rank {rank}'s own history does not say that its link went down", (landing.source,)
@@ -45,7 +45,7 @@ def severed_doubts(
     if (told := out_of_order(severed, landing)) is not None:
         yield f"the landing is recorded before rank {rank}'s link was down{told}", (landing.source, severed.source)
     ended = history.select("step.end", attempt=severed.attempt, rank=rank, pid=severed.pid)
-    if any(one.mono > severed.mono for one in ended):
+    if any(event.mono > severed.mono for event in ended):
         yield f"rank {rank} ended a step behind its broken link", (severed.source,)
 
 

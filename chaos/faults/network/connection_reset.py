@@ -52,15 +52,15 @@ class ConnectionReset(FaultKind):
         try:
             addresses = {network.address(other) for other in there}
             own = network.established(node, of_run=True)
-            found = [one for one in own if one.target in addresses and _is_at(one, port)]
-            ends = [one for other in there for one in network.established(other, of_run=False)]
+            found = [connection for connection in own if connection.target in addresses and _is_at(connection, port)]
+            ends = [connection for other in there for connection in network.established(other, of_run=False)]
             told = [
                 {
-                    **asdict(one),
-                    "other cookie": next((end.cookie for end in ends if end.is_other_end(one)), None),
-                    "confirmed": network.reset(node, one),
+                    **asdict(connection),
+                    "other cookie": next((end.cookie for end in ends if end.is_other_end(connection)), None),
+                    "confirmed": network.reset(node, connection),
                 }
-                for one in found
+                for connection in found
             ]
         except (PlatformError, OSError) as error:
             raise missed(error) from error
@@ -78,7 +78,9 @@ class ConnectionReset(FaultKind):
             network = between(job)
             # The cookie is that of one kernel, and nodes may have one each: so the end that has it belongs to it.
             open_ones = {
-                (one.source, one.cookie) for which in (node, *there) for one in network.established(which, of_run=False)
+                (connection.source, connection.cookie)
+                for which in (node, *there)
+                for connection in network.established(which, of_run=False)
             }
         except (PlatformError, OSError) as error:
             raise missed(error) from error

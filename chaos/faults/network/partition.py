@@ -94,12 +94,12 @@ class Partition(OnNetwork):
 
     def _ways(self, victim: Victim, here: list[int], there: list[int]) -> Iterator[Way]:
         direction = value_of(victim.parameters, self.parameters, "direction")
-        for one in here:
+        for node in here:
             for other in there:
                 if direction in ("both", "out"):
-                    yield one, other
+                    yield node, other
                 if direction in ("both", "in"):
-                    yield other, one
+                    yield other, node
 
 
 KIND = Partition()

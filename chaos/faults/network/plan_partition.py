@@ -78,7 +78,7 @@ def _waits_for(scenario: Scenario, faults: Sequence[Scheduled]) -> float:
     long as all before it; then it looks for the controller for a while.
     """
     search = _SEARCH.get(scenario.job.timings, 0.0)
-    cut = [float(one.fault.parameters["seconds"]) for one in faults if _ends_by_itself(one.fault)]
+    cut = [float(fault.fault.parameters["seconds"]) for fault in faults if _ends_by_itself(fault.fault)]
     return max((seconds + min(seconds, _LONGEST_WAIT) + search for seconds in cut), default=0.0)
 
 

@@ -45,13 +45,13 @@ def check_ports(draft: Draft, problems: Problems) -> None:
     """Note ports that the job does not have, and those that are on no node of the ranks that are hit."""
     known = parameters_of(draft.kinds)
     for fault in draft.faults:
-        named, one = fault.fault.parameters.get("port"), known.get(fault.fault.kind, {}).get("port")
-        if one not in (PORT, RESET_PORT) or named not in one.words:
+        named, parameter = fault.fault.parameters.get("port"), known.get(fault.fault.kind, {}).get("port")
+        if parameter not in (PORT, RESET_PORT) or named not in parameter.words:
             continue
         reason = _not_known(named, draft.scenario, draft.traits)
-        if reason is None and one is PORT:
+        if reason is None and parameter is PORT:
             reason = _not_there(named, draft.layout, fault.fault.ranks, draft.traits)
-        if reason is None and one is RESET_PORT:
+        if reason is None and parameter is RESET_PORT:
             reason = _believed(named, draft.scenario)
         if reason is not None:
             message, hint = reason

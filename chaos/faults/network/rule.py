@@ -33,21 +33,21 @@ def _judge(history: History, fault: PlannedFault, landing: Event, found: Collect
     expected = f"{who}, cut off by {fault.id}, train no step alone, and neither save nor rename for the others"
     line = f"scenario.yaml:{fault.line}" if fault.line else ""
     endings = history.select("fault.ending", fault=fault.id, attempt=landing.attempt)
-    shown = {one.get("rank"): one for one in landing.data.get("evidence") or () if isinstance(one, Mapping)}
+    shown = {entry.get("rank"): entry for entry in landing.data.get("evidence") or () if isinstance(entry, Mapping)}
     for rank in fault.ranks:
         own = history.select(attempt=TRAIN, rank=rank, writer="agent")
-        later = [one for one in own if landing.surely_before(one)]
-        for one in later:
-            if one.event == "handler.enter" and one.data.get("name") in _SAVES:
-                found.fail(expected, f"handler {one.data['name']} was called on rank {rank}", line, one.source)
-            elif one.event == "checkpoint.begin" and one.data.get("kind") == "end-of-life":
-                found.fail(expected, f"rank {rank} saved an end-of-life checkpoint", line, one.source)
+        later = [event for event in own if landing.surely_before(event)]
+        for event in later:
+            if event.event == "handler.enter" and event.data.get("name") in _SAVES:
+                found.fail(expected, f"handler {event.data['name']} was called on rank {rank}", line, event.source)
+            elif event.event == "checkpoint.begin" and event.data.get("kind") == "end-of-life":
+                found.fail(expected, f"rank {rank} saved an end-of-life checkpoint", line, event.source)
         # Before the end a step would show that the partition did not hold, which makes it unproven (silence_doubts).
-        for one in later if endings else ():
-            behind = not one.surely_before(endings[0])
-            if one.event == "step.end" and behind and not may_end(one, own, landing, shown.get(rank, {})):
-                seen = f"rank {rank} ended step {step_of(one)} when the network was back, without the others"
-                found.fail(expected, seen, line, one.source)
+        for event in later if endings else ():
+            behind = not event.surely_before(endings[0])
+            if event.event == "step.end" and behind and not may_end(event, own, landing, shown.get(rank, {})):
+                seen = f"rank {rank} ended step {step_of(event)} when the network was back, without the others"
+                found.fail(expected, seen, line, event.source)
     found.settle(expected, "they did nothing of it", line, landing.source)
     _judge_ends(history, fault, endings, found, line)
 
@@ -61,9 +61,11 @@ def _judge_ends(history: History, fault: PlannedFault, endings: list[Event], fou
         exits = history.select("rank.exit", attempt=TRAIN, rank=rank)
         if not exits:
             found.unknown(expected, f"no exit of rank {rank} was recorded", line)
-        for one in exits:
-            if one.data.get("signal") is not None:
-                found.fail(expected, f"rank {rank} had to be ended, by signal {one.data['signal']}", line, one.source)
-            elif one.surely_before(endings[0]):
-                found.fail(expected, f"rank {rank} ended while it was still cut off", line, one.source)
+        for event in exits:
+            if event.data.get("signal") is not None:
+                found.fail(
+                    expected, f"rank {rank} had to be ended, by signal {event.data['signal']}", line, event.source
+                )
+            elif event.surely_before(endings[0]):
+                found.fail(expected, f"rank {rank} ended while it was still cut off", line, event.source)
     found.settle(expected, "they did", line)

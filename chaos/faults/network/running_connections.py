@@ -46,11 +46,15 @@ class RunningConnections(Aimed):
     def aimed(self, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> RunningConnections:
         """The kind with the connections of each rank. Raises FaultMissed where one has none of that port."""
         port = parameters["port"]
-        return replace(self, aims={one.rank: _aim(one, port) for one in ranks if one.rank is not None})
+        return replace(self, aims={process.rank: _aim(process, port) for process in ranks if process.rank is not None})
 
     def shown(self) -> list[dict[str, Any]]:
         """What would be hit."""
-        return [{"rank": rank, "connection": str(one)} for rank, found in sorted(self.aims.items()) for one in found]
+        return [
+            {"rank": rank, "connection": str(connection)}
+            for rank, found in sorted(self.aims.items())
+            for connection in found
+        ]
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """None: a connection that was reset is gone, and nothing keeps anybody from making another."""
@@ -61,7 +65,7 @@ class RunningConnections(Aimed):
         del job
         try:
             network = network_of(victim.identity)
-            self.confirmed[victim.rank] = [reset(network, one) for one in self.aims[victim.rank]]
+            self.confirmed[victim.rank] = [reset(network, connection) for connection in self.aims[victim.rank]]
         except PlatformError as error:
             raise FaultMissed(str(error)) from error
         if not any(self.confirmed[victim.rank]):
@@ -74,14 +78,14 @@ class RunningConnections(Aimed):
         """
         del job
         try:
-            there = {one.cookie for one in established(network_of(victim.identity))}
+            there = {connection.cookie for connection in established(network_of(victim.identity))}
         except (PlatformError, OSError) as error:
             raise FaultMissed(f"whether the connections are gone cannot be seen: {error}") from error
         told = [
-            {**asdict(one), "confirmed": confirmed}
-            for one, confirmed in zip(self.aims[victim.rank], self.confirmed[victim.rank], strict=True)
+            {**asdict(connection), "confirmed": confirmed}
+            for connection, confirmed in zip(self.aims[victim.rank], self.confirmed[victim.rank], strict=True)
         ]
-        left = sum(one.cookie in there for one in self.aims[victim.rank])
+        left = sum(connection.cookie in there for connection in self.aims[victim.rank])
         return None if left else {"signal": None, "port": victim.parameters["port"], "reset": told, "left": 0}
 
 
@@ -93,7 +97,7 @@ def _aim(process: JobProcess, port: int | str) -> list[Connection]:
         raise FaultMissed(
             f"the connections of rank {process.rank} cannot be seen: {error}: call chaos as root"
         ) from error
-    found = [one for one in own if number in (one.source_port, one.target_port)]
+    found = [connection for connection in own if number in (connection.source_port, connection.target_port)]
     if not found:
         more = f" and {len(own) - _SHOWN} more" if len(own) > _SHOWN else ""
         listed = ", ".join(map(str, own[:_SHOWN])) + more or "none at all"

@@ -94,7 +94,7 @@ def node_of(job: Job, victim: Victim) -> ActsOnNode:
 
 def restore_steps(fault: str, victims: list[Victim], what: str, note: str) -> list[UndoStep]:
     """One undo step for each node that the fault hits."""
-    numbers = sorted({one.identity.node for one in victims if one.identity.node is not None})
+    numbers = sorted({victim.identity.node for victim in victims if victim.identity.node is not None})
     return [
         UndoStep(f"{fault}-node-{number}", fault, RESTORE, {"node": number, "what": what}, f"{note} node {number}")
         for number in numbers

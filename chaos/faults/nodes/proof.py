@@ -127,17 +127,17 @@ def _in_another_boot(history: History, boot: dict[str, object], landing: Event, 
     """The boots that were asked for are held against those in which the processes of the job say that they ran."""
     starts = history.select("writer.start", writer="agent")
     victim = (injection.attempt, injection.rank, injection.pid)
-    own = [one for one in starts if (one.attempt, one.rank, one.pid) == victim]
+    own = [event for event in starts if (event.attempt, event.rank, event.pid) == victim]
     before = boot["before"]
-    if not any(one.data.get("boot") == before for one in own):
+    if not any(event.data.get("boot") == before for event in own):
         seen = f"nothing shows that rank {injection.rank} was in the boot {before}, which is said to have ended"
-        yield seen, (*(one.source for one in own), landing.source)
+        yield seen, (*(event.source for event in own), landing.source)
     # Held against the landing and not the order: a process may begin while its host goes down.
-    later = [one for one in starts if one.data.get("boot") == before and landing.surely_before(one)]
+    later = [event for event in starts if event.data.get("boot") == before and landing.surely_before(event)]
     if later:
         whose = f"rank {later[0].rank} of attempt {later[0].attempt}"
         seen = f"{whose} began in the boot {before}, which is said to have ended"
-        yield seen, (*(one.source for one in later), landing.source)
+        yield seen, (*(event.source for event in later), landing.source)
 
 
 def _not_ordered(history: History, fault: PlannedFault, landing: Event, injection: Event) -> Iterator[Doubt]:
@@ -146,10 +146,10 @@ def _not_ordered(history: History, fault: PlannedFault, landing: Event, injectio
     All are the harness's own events. For several ranks of a node it is ordered once, at the first of them.
     """
     nodes, first = nodes_of(history, injection), first_act(history, fault, injection)
-    orders = [one for one in history.select("host.reboot") if one.data.get("node") in nodes]
-    if not any(first.mono <= one.mono <= landing.mono for one in orders):
+    orders = [event for event in history.select("host.reboot") if event.data.get("node") in nodes]
+    if not any(first.mono <= event.mono <= landing.mono for event in orders):
         seen = f"nothing shows that this run ordered the reboot of the node of rank {injection.rank}"
-        yield seen, (*(one.source for one in orders), landing.source)
+        yield seen, (*(event.source for event in orders), landing.source)
 
 
 KILL = _on_node("the platform's word that the node was killed, and not for want of memory; exit status")

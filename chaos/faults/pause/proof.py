@@ -38,14 +38,14 @@ def halts(history: History, rank: int) -> list[Halt]:
     found: list[Halt] = []
     enter: Event | None = None
     noticed: Event | None = None
-    for one in history.select(attempt=TRAIN, rank=rank, writer="agent"):
-        if one.event == "pause.enter":
-            enter, noticed = one, None
-        elif one.event == "handler.exit" and one.data.get("name") == "stream_sync" and one.data.get("ok") is True:
-            noticed = one if enter is not None else None
-        elif one.event == "pause.exit":
+    for event in history.select(attempt=TRAIN, rank=rank, writer="agent"):
+        if event.event == "pause.enter":
+            enter, noticed = event, None
+        elif event.event == "handler.exit" and event.data.get("name") == "stream_sync" and event.data.get("ok") is True:
+            noticed = event if enter is not None else None
+        elif event.event == "pause.exit":
             if enter is not None and noticed is not None:
-                found.append(Halt(rank, _step(enter), enter, noticed, one))
+                found.append(Halt(rank, _step(enter), enter, noticed, event))
             enter = noticed = None
     if enter is not None and noticed is not None:
         found.append(Halt(rank, _step(enter), enter, noticed, None))
@@ -65,7 +65,7 @@ def paused_doubts(
         return
     rank, told = injection.rank, evidence.get("paused")
     assert rank is not None
-    own = [one for one in halts(history, rank) if not one.noticed.surely_before(injection)]
+    own = [halt for halt in halts(history, rank) if not halt.noticed.surely_before(injection)]
     if not isinstance(told, int):
         yield f"the evidence for rank {rank} has no step after which it is paused", (landing.source,)
     if not own:

@@ -100,7 +100,7 @@ def _check_delay(scenario: Scenario, fault: Scheduled, problems: Problems) -> No
 
 
 def _check_heartbeat(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:
-    needing = [one for one in switched_on(scenario.job.protection) if one in NEEDS["MindIO"]]
+    needing = [mechanism for mechanism in switched_on(scenario.job.protection) if mechanism in NEEDS["MindIO"]]
     if needing:
         problems.add(
             "job.protection",

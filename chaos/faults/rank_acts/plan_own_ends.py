@@ -13,7 +13,7 @@ EXIT = "exit"
 def check_own_ends(draft: Draft, problems: Problems) -> None:
     """Note an end with code 0 that nobody would notice."""
     scenario = draft.scenario
-    heartbeat = any(one in NEEDS["MindIO"] for one in switched_on(scenario.job.protection))
+    heartbeat = any(mechanism in NEEDS["MindIO"] for mechanism in switched_on(scenario.job.protection))
     for fault in draft.faults:
         given = fault.fault.parameters
         if fault.fault.kind == EXIT and given.get("code") == 0 and (scenario.job.agent or not heartbeat):

@@ -42,27 +42,27 @@ def hung_doubts(
     yield from own_act_doubts(history, fault, wanted, landing, injection)
     rank, pid = injection.rank, injection.pid
     own = history.select(attempt=injection.attempt, rank=rank, pid=pid, writer="agent")
-    act = next((one for one in own if one.event == ACTING and one.data.get("fault") == fault.id), None)
+    act = next((event for event in own if event.event == ACTING and event.data.get("fault") == fault.id), None)
     if act is None:
         return
     if fault.kind == HOLDS_LOCK:
-        ticks = [one for one in own if one.event == _WITNESS and one.seq < act.seq]
+        ticks = [event for event in own if event.event == _WITNESS and event.seq < act.seq]
         if len(ticks) < _TICKS:
             yield f"rank {rank} had no witness of its lock: what it did not write proves nothing", (act.source,)
     seconds = fault.parameters.get(SECONDS)
     until = None
     if isinstance(seconds, (int, float)):
-        ended = next((one for one in own if one.event == ENDED and one.data.get("fault") == fault.id), None)
+        ended = next((event for event in own if event.event == ENDED and event.data.get("fault") == fault.id), None)
         if ended is None:
             yield f"rank {rank} has not recorded that it goes on after {seconds:g} s", (act.source,)
         elif ended.mono - act.mono < seconds * 1e9:
             yield f"rank {rank} waited {(ended.mono - act.mono) / 1e9:.3f} s, not {seconds:g} s", (ended.source,)
         until = act.mono + int(seconds * 1e9)
-    said = [one for one in own if one.seq > act.seq and (until is None or one.mono < until)]
+    said = [event for event in own if event.seq > act.seq and (until is None or event.mono < until)]
     if fault.kind != HOLDS_LOCK:
-        said = [one for one in said if one.event in _OF_TRAINING]
+        said = [event for event in said if event.event in _OF_TRAINING]
     if said:
         yield f"rank {rank} went on meanwhile: {said[0].event} (and {len(said) - 1} more)", (said[0].source, act.source)
-    for one in history.select("rank.exit", attempt=injection.attempt, rank=rank, pid=pid):
-        if (order := out_of_order(landing, one)) is not None:
-            yield f"rank {rank} {exit_status(one)}, so it did not hang{order}", (one.source, landing.source)
+    for event in history.select("rank.exit", attempt=injection.attempt, rank=rank, pid=pid):
+        if (order := out_of_order(landing, event)) is not None:
+            yield f"rank {rank} {exit_status(event)}, so it did not hang{order}", (event.source, landing.source)

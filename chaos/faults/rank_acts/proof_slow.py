@@ -30,24 +30,24 @@ def slowed_doubts(
     yield from own_act_doubts(history, fault, wanted, landing, injection)
     rank, pid = injection.rank, injection.pid
     factor, steps = fault.parameters.get("factor"), fault.parameters.get("steps", 1)
-    own = [one for one in history.select(SLOWED, fault=fault.id, rank=rank) if one.pid == pid]
+    own = [event for event in history.select(SLOWED, fault=fault.id, rank=rank) if event.pid == pid]
     if len(own) != steps:
         yield f"rank {rank} was slow in {len(own)} steps, not in {steps}", (landing.source, *places(own))
     begun = history.select("step.begin", attempt=injection.attempt, rank=rank, pid=pid)
     ended = history.select("step.end", attempt=injection.attempt, rank=rank, pid=pid)
-    for one in own:
-        took, waited = one.data.get("own"), one.data.get("waited")
+    for fact in own:
+        took, waited = fact.data.get("own"), fact.data.get("waited")
         if (
             not isinstance(took, (int, float))
             or not isinstance(waited, (int, float))
             or not isinstance(factor, (int, float))
         ):
-            yield f"rank {rank} has not recorded how long it waited", (one.source,)
+            yield f"rank {rank} has not recorded how long it waited", (fact.source,)
             continue
         if waited + _ROUNDED * factor < took * (factor - 1):
             text = f"rank {rank} waited {waited:g} s after a step of {took:g} s, less than factor {factor:g}"
-            yield text, (one.source,)
-        end = next((event for event in reversed(ended) if event.seq < one.seq), None)
-        following = next((event for event in begun if event.seq > one.seq), None)
+            yield text, (fact.source,)
+        end = next((event for event in reversed(ended) if event.seq < fact.seq), None)
+        following = next((event for event in begun if event.seq > fact.seq), None)
         if end is None or following is None or following.mono - end.mono < waited * 1e9:
-            yield f"rank {rank}'s steps do not show that it waited after step {one.data.get('step')}", (one.source,)
+            yield f"rank {rank}'s steps do not show that it waited after step {fact.data.get('step')}", (fact.source,)

@@ -70,7 +70,7 @@ def _objection(scenario: Scenario, role: str) -> tuple[str, str] | None:
         )
     if scenario.cluster.nodes > 1:
         return "there is a launcher on every node, and which one is meant is not said", "use one node"
-    needing = [one for one in switched_on(scenario.job.protection) if one in NEEDS["MindIO"]]
+    needing = [mechanism for mechanism in switched_on(scenario.job.protection) if mechanism in NEEDS["MindIO"]]
     if needing:
         return (
             f"with {', '.join(needing)} the SDK's controller lives in the launcher, and ends with it: the ranks look "

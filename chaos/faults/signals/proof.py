@@ -33,19 +33,22 @@ def termination_doubts(case: Case) -> Iterator[Doubt]:
     """
     history, landing, evidence, injection = case.history, case.landing, case.evidence, case.injection
     rank, pid = injection.rank, injection.pid
-    exits = [one for one in history.select("rank.exit", attempt=injection.attempt, rank=rank) if one.pid == pid]
+    exits = [event for event in history.select("rank.exit", attempt=injection.attempt, rank=rank) if event.pid == pid]
     if evidence.get("caught") is True:
         if evidence.get("pending") is not False:
             yield f"the signal still waited at rank {rank}", (landing.source,)
         own = history.select(attempt=injection.attempt, rank=rank, pid=pid, writer="agent")
-        if not exits and not any(injection.surely_before(one) for one in own):
+        if not exits and not any(injection.surely_before(event) for event in own):
             yield f"rank {rank} neither recorded anything after the signal nor ended", (landing.source,)
         return
     if not exits:
         yield f"rank {rank} has no handler for the signal, and no exit status", (landing.source,)
-    for one in exits:
-        if signal_number(one.data.get("signal")) != SIGTERM:
-            yield f"rank {rank} {exit_status(one)}, not ended by {signal_name(SIGTERM)}", (one.source, landing.source)
+    for event in exits:
+        if signal_number(event.data.get("signal")) != SIGTERM:
+            yield (
+                f"rank {rank} {exit_status(event)}, not ended by {signal_name(SIGTERM)}",
+                (event.source, landing.source),
+            )
 
 
 KILL = Proof("the kernel's exit status", ("signal",), death)

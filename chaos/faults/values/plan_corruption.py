@@ -48,11 +48,11 @@ def stays(fault: PlannedFault) -> bool:
 
 def corruptions(faults: Sequence[Scheduled]) -> Iterator[Change]:
     """Each of them, with what shows that it was made."""
-    for one in faults:
-        if one.effect == SILENT:
-            what = what_of(one.fault)
+    for fault in faults:
+        if fault.effect == SILENT:
+            what = what_of(fault.fault)
             shown_by_state = "" if what in BY_ITSELF else one_of(what)
-            yield Change(one, _limit(one), silent=True, shown_by_state=shown_by_state)
+            yield Change(fault, _limit(fault), silent=True, shown_by_state=shown_by_state)
 
 
 def _limit(one: Scheduled) -> Comparable:
@@ -70,10 +70,11 @@ def _limit(one: Scheduled) -> Comparable:
 def explain_corruptions(faults: Sequence[PlannedFault]) -> tuple[str, ...]:
     """What is promised of each."""
     return tuple(
-        f"fault {one.id} changes {one_of(what_of(one))} of its ranks in step {one.trigger['step']} and reports nothing."
-        f" No mechanism is promised to find that, so none may act on it, and {_comes_of(one)}"
-        for one in faults
-        if one.effect == SILENT
+        f"fault {fault.id} changes {one_of(what_of(fault))} of its ranks in step {fault.trigger['step']} and reports"
+        " nothing."
+        f" No mechanism is promised to find that, so none may act on it, and {_comes_of(fault)}"
+        for fault in faults
+        if fault.effect == SILENT
     )
 
 

@@ -22,7 +22,12 @@ def spikes(draft: Draft) -> list[Scheduled]:
 
 def spike_changes(draft: Draft, recoveries: Sequence[Recovery]) -> Iterator[Change]:
     """The spikes behind which something cannot be compared."""
-    broken = {name for one in recoveries if one.reads_checkpoint and not one.succeeds for name in one.faults}
+    broken = {
+        name
+        for recovery in recoveries
+        if recovery.reads_checkpoint and not recovery.succeeds
+        for name in recovery.faults
+    }
     for spike in spikes(draft):
         is_broken = spike.fault.id in broken
         limit = _limit(draft.scenario, spike, broken=is_broken)

@@ -38,8 +38,8 @@ def altered_again(history: History, fault: PlannedFault) -> list[Event]:
     if fault.kind not in KINDS:
         return []
     records = history.select(ALTERED, fault=fault.id)
-    ranks = [one.rank for one in records]
-    return [one for one in records if ranks.count(one.rank) > 1]
+    ranks = [event.rank for event in records]
+    return [event for event in records if ranks.count(event.rank) > 1]
 
 
 def altered_doubts(
@@ -49,7 +49,7 @@ def altered_doubts(
     if fault.kind not in KINDS:
         return
     rank = injection.rank
-    records = [one for one in history.select(ALTERED, fault=fault.id, rank=rank) if one.pid == injection.pid]
+    records = [event for event in history.select(ALTERED, fault=fault.id, rank=rank) if event.pid == injection.pid]
     if not records:
         yield f"rank {rank}'s own history does not say that it changed anything", (landing.source,)
         return
@@ -96,12 +96,12 @@ def _weight_doubts(history: History, own: Event, step: int) -> Iterator[Doubt]:
     if before is None or before == after:
         yield f"rank {own.rank}'s {name} has the same digest before and after", (own.source,)
     states = [
-        one
+        fact
         for event in ("initial", "digest")
-        for one in history.select(event, attempt=own.attempt, rank=own.rank, pid=own.pid)
-        if one.seq < own.seq and one.data.get("step", 0) == step - 1
+        for fact in history.select(event, attempt=own.attempt, rank=own.rank, pid=own.pid)
+        if fact.seq < own.seq and fact.data.get("step", 0) == step - 1
     ]
-    recorded = [(one.data.get("parameters") or {}).get(str(name)) for one in states]
+    recorded = [(event.data.get("parameters") or {}).get(str(name)) for event in states]
     if before not in recorded:
         seen = f"what rank {own.rank} has flipped a bit in is not its {name} after step {step - 1}"
         yield seen, (own.source, *places(states))
@@ -111,8 +111,10 @@ def _felt(history: History, artifacts: Artifacts, fault: PlannedFault, own: Even
     """The step has another outcome than in the fault-free run, in the way in which the fault says."""
     baseline = digests(artifacts.baseline, TRAIN).get(own.rank or 0, {}) if artifacts.baseline else {}
     # The step may have been trained again since, and without the change.
-    mine = next((one for one in _recorded(history, own, step) if one.seq > own.seq and one.pid == own.pid), None)
-    before = next((one for one in reversed(_recorded(history, own, step - 1)) if one.mono < own.mono), None)
+    mine = next(
+        (event for event in _recorded(history, own, step) if event.seq > own.seq and event.pid == own.pid), None
+    )
+    before = next((event for event in reversed(_recorded(history, own, step - 1)) if event.mono < own.mono), None)
     theirs = baseline.get(step)
     if mine is None or theirs is None:
         yield (

@@ -33,8 +33,8 @@ def scaled_too_often(history: History, fault: PlannedFault) -> list[Event]:
         return []
     wanted = 1 + _repeat(fault)
     records = history.select(SCALED, fault=fault.id)
-    ranks = [one.rank for one in records]
-    return [one for one in records if ranks.count(one.rank) > wanted]
+    ranks = [event.rank for event in records]
+    return [event for event in records if ranks.count(event.rank) > wanted]
 
 
 def scaled_doubts(
@@ -44,22 +44,22 @@ def scaled_doubts(
     if fault.kind != KIND:
         return
     rank = injection.rank
-    records = [one for one in history.select(SCALED, fault=fault.id, rank=rank) if one.pid == injection.pid]
+    records = [event for event in history.select(SCALED, fault=fault.id, rank=rank) if event.pid == injection.pid]
     if not records:
         yield f"rank {rank}'s own history has no gradients that it scaled", (landing.source,)
         return
     if len(records) < 1 + _repeat(fault):
         seen = f"rank {rank} scaled its gradients {len(records)} times, not {1 + _repeat(fault)} times"
         yield seen, places(records)
-    for one in records:
-        factor = one.data.get("factor")
+    for event in records:
+        factor = event.data.get("factor")
         if not isinstance(factor, (int, float)) or factor == 1:
-            yield f"rank {rank} scaled its gradients by {factor!r}: that changes nothing", (one.source,)
-        if (point := barrier(one.data.get("step"), one.data.get("phase"))) not in wanted.barriers:
-            yield f"rank {rank} scaled them at {point}: the fault that was planned was not made", (one.source,)
-        if (told := out_of_order(injection, one)) is not None:
-            yield f"rank {rank} scaled them before it was told to{told}", (one.source, injection.source)
-        yield from _norm_doubts(plan, history, fault, one)
+            yield f"rank {rank} scaled its gradients by {factor!r}: that changes nothing", (event.source,)
+        if (point := barrier(event.data.get("step"), event.data.get("phase"))) not in wanted.barriers:
+            yield f"rank {rank} scaled them at {point}: the fault that was planned was not made", (event.source,)
+        if (told := out_of_order(injection, event)) is not None:
+            yield f"rank {rank} scaled them before it was told to{told}", (event.source, injection.source)
+        yield from _norm_doubts(plan, history, fault, event)
     if (told := out_of_order(records[0], landing)) is not None:
         yield f"the landing is recorded before rank {rank} scaled them{told}", (landing.source, records[0].source)
     for gone in history.select("rank.exit", attempt=injection.attempt, rank=rank, pid=injection.pid):
@@ -80,7 +80,7 @@ def _norm_doubts(plan: Plan, history: History, fault: PlannedFault, scaled: Even
     """Whether the reduced gradients of the step have the norm that the plan reckons with."""
     step = scaled.data.get("step")
     own = history.select("digest", attempt=TRAIN, rank=scaled.rank, pid=scaled.pid, step=step)
-    digest = next((one for one in own if one.seq > scaled.seq), None)
+    digest = next((event for event in own if event.seq > scaled.seq), None)
     gradients = digest.data.get("gradients") if digest is not None else None
     if digest is None or not isinstance(gradients, dict):
         yield f"the norm that rank {scaled.rank}'s spike came to in step {step} is not recorded", (scaled.source,)
@@ -92,7 +92,7 @@ def _norm_doubts(plan: Plan, history: History, fault: PlannedFault, scaled: Even
             yield f"the global norm of step {step} came to {norm:g}, not {asked:g}", (digest.source, scaled.source)
         return
     threshold = plan.fault_tolerance.watch.threshold if plan.fault_tolerance.watch is not None else 0.0
-    if not norm >= threshold and any(fault.id in one.faults for one in plan.response.recoveries):
+    if not norm >= threshold and any(fault.id in recovery.faults for recovery in plan.response.recoveries):
         text = f"the global norm of step {step} came to {norm:g} only, below the threshold {threshold:g}"
         yield text, (digest.source, scaled.source)
 

@@ -155,10 +155,10 @@ def _placed(data: Any, key: str, source: Source, line: int, column: int) -> Valu
     """Plain data of the scenario as values that all stand at the override's key."""
     if isinstance(data, dict):
         held = {name: _placed(item, key, source, line, column) for name, item in data.items()}
-        return Value(held, source, line, column, key=key, size=1 + sum(one.size for one in held.values()))
+        return Value(held, source, line, column, key=key, size=1 + sum(value.size for value in held.values()))
     if isinstance(data, list):
         items = [_placed(item, key, source, line, column) for item in data]
-        return Value(items, source, line, column, key=key, size=1 + sum(one.size for one in items))
+        return Value(items, source, line, column, key=key, size=1 + sum(value.size for value in items))
     if data is not None and not isinstance(data, (str, int, float)):
         data = None  # a problem was reported for it
     text = {True: "true", False: "false", None: "null"}[data] if data is None or isinstance(data, bool) else str(data)

@@ -118,7 +118,7 @@ class MindFormersJob(Configured):
         environment[SHARED_PATHS] = ",".join(filter(None, (str(output), os.environ.get(SHARED_PATHS))))
         by_path = job.loading == "path"
         if not by_path:
-            others = [one for one in data.get("callbacks") or [] if one != CALLBACK]
+            others = [callback for callback in data.get("callbacks") or [] if callback != CALLBACK]
             data["callbacks"] = [*others, CALLBACK]
             environment["REGISTER_PATH"] = str(REGISTERED)
         data = self.trained_from(data, launch)

@@ -148,7 +148,7 @@ def _marks_health(case: Case, saving: Saving) -> Value | None:
         return None
     if not saving.legacy:
         threshold = case.value("monitor_config.health_checkpoint.embedding_local_norm_threshold")
-    return next((one for one in (threshold, switch) if one is not None and one.data), None)
+    return next((value for value in (threshold, switch) if value is not None and value.data), None)
 
 
 def _by_health(switch: Value, what: str) -> Problem:

@@ -87,10 +87,10 @@ def saving_of(typed: Typed) -> Saving | None:
 def monitor_of(configuration: Configuration, release: Release, *, first: bool = False) -> Value | None:
     """The callback that saves periodic checkpoints."""
     found = None
-    for one in callbacks(configuration):
-        kind = one.data.get("type")
+    for value in callbacks(configuration):
+        kind = value.data.get("type")
         if kind is not None and isinstance(kind.data, str) and kind.data in release.monitors:
-            found = one
+            found = value
             if first:
                 break
     return found

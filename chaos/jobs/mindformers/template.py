@@ -33,10 +33,10 @@ def checked_keys(template: str) -> Mapping[str, frozenset[str]]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return MappingProxyType({})
     found = {}
-    for one in classes:
-        given = _assigned(one)
+    for definition in classes:
+        given = _assigned(definition)
         name, raises = given.get("_name"), given.get(_LENIENT)
-        builds_on = [base.id for base in one.bases if isinstance(base, ast.Name)]
+        builds_on = [base.id for base in definition.bases if isinstance(base, ast.Name)]
         if not isinstance(name, ast.Constant) or name.value not in _SECTIONS or builds_on != [_CHECKING]:
             continue
         if raises is None or (isinstance(raises, ast.Constant) and raises.value is True):
@@ -44,9 +44,9 @@ def checked_keys(template: str) -> Mapping[str, frozenset[str]]:
     return MappingProxyType(found)
 
 
-def _assigned(one: ast.ClassDef) -> dict[str, ast.expr | None]:
+def _assigned(definition: ast.ClassDef) -> dict[str, ast.expr | None]:
     given: dict[str, ast.expr | None] = {}
-    for node in one.body:
+    for node in definition.body:
         if isinstance(node, ast.Assign):
             given |= {target.id: node.value for target in node.targets if isinstance(target, ast.Name)}
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):

@@ -246,6 +246,6 @@ def _merge(ended: _Open) -> None:
         return
     own = ended.value.data
     taken: dict[Hashable, Value] = {}
-    for one in ended.merged:
-        taken.update(one.data)
+    for value in ended.merged:
+        taken.update(value.data)
     ended.value.data = {**taken, **own}

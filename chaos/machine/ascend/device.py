@@ -45,7 +45,7 @@ def device_of(rank: int, pid: int, environment: Mapping[str, str] | None, tools:
     other chips too, so the list alone decides only where there is one. Raises NoDevice, and what the tools raise.
     """
     mapping, table = tools.mapping(), tools.table()
-    listed = {(one.npu, one.chip) for one in table.processes if one.pid == pid}
+    listed = {(process.npu, process.chip) for process in table.processes if process.pid == pid}
     if not listed:
         raise NoDevice(f"npu-smi info lists process {pid} of rank {rank} on no chip, so no card was touched")
     named = _named(rank, environment or {})
@@ -80,7 +80,7 @@ def _named(rank: int, environment: Mapping[str, str]) -> int | None:
 
 
 def _with_logic(mapping: tuple[MappedChip, ...], logic: int) -> list[MappedChip]:
-    return [one for one in mapping if one.logic == logic]
+    return [chip for chip in mapping if chip.logic == logic]
 
 
 def _card(chip: MappedChip, mapping: tuple[MappedChip, ...], table: Table) -> int:

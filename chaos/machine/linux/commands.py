@@ -89,7 +89,7 @@ def find_tool(
 ) -> Path | None:
     """Where a tool of the vendor is: on the PATH, or where its package puts it."""
     candidates = [which(name), *places.get(name, ())]
-    return next((Path(one) for one in candidates if one and os.access(one, os.X_OK)), None)
+    return next((Path(candidate) for candidate in candidates if candidate and os.access(candidate, os.X_OK)), None)
 
 
 @dataclass(frozen=True)

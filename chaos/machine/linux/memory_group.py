@@ -97,7 +97,7 @@ def _hierarchies(proc_root: Path) -> list[Hierarchy]:
             found.append(Hierarchy(Path(mount.point), 1, "memory"))
         elif mount.type == "cgroup2":
             found.append(Hierarchy(Path(mount.point), 2, "memory"))
-    return sorted(found, key=lambda one: one.version)
+    return sorted(found, key=lambda hierarchy: hierarchy.version)
 
 
 def _refusal(directory: Path, version: int) -> str | None:

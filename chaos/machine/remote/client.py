@@ -263,7 +263,7 @@ class HelperClient(NetworkCalls, PackageCalls, ToolCalls):
         if "error" in answer:
             said = answer.get("text")
             told = said[:_SAID] if isinstance(said, str) else "its remote helper does not say why it refuses that"
-            kind = next((one for one in raises if one.__name__ == answer["error"]), PlatformError)
+            kind = next((error for error in raises if error.__name__ == answer["error"]), PlatformError)
             raise kind(f"node {self.node}: {request}: {told}")
         return answer["result"]
 

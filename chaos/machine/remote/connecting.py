@@ -49,9 +49,11 @@ class ConnectionRequests:
 
     def connected(self, own: str, others: list[str], of_run: bool) -> list[dict[str, Any]]:
         """The connections between this node's address and those of others; ``of_run``: that its processes have."""
-        found = [one for one in established(OWN) if one.source == own and one.target in others]
-        inodes = self._sockets() if of_run else {one.inode for one in found}
-        return [asdict(one) for one in found if one.inode in inodes]
+        found = [
+            connection for connection in established(OWN) if connection.source == own and connection.target in others
+        ]
+        inodes = self._sockets() if of_run else {connection.inode for connection in found}
+        return [asdict(connection) for connection in found if connection.inode in inodes]
 
     def reset(self, connection: dict[str, Any]) -> bool:
         """Let the kernel reset a connection, which both ends are told. Whether it has: False for one that is not there

@@ -69,7 +69,7 @@ class NetworkRequests(ConnectionRequests):
 
     def lay(self, fault: str, rules: list[dict[str, Any]]) -> None:
         """Lay rules of a fault, all at once. Those that it has laid here already stay as they are."""
-        wanted = [rule_of(one) for one in rules]
+        wanted = [rule_of(rule) for rule in rules]
         for rule in wanted:
             self._spare_harness(rule.target, [rule.source])
         table = self._table(fault)
@@ -80,7 +80,7 @@ class NetworkRequests(ConnectionRequests):
             else:
                 make(table, wanted)
         except FileExistsError:
-            there = [one.rule for one in self._of(table)]
+            there = [counter.rule for counter in self._of(table)]
             more = [rule for rule in wanted if rule not in there]
             if more and waits:
                 raise ValueError(f"fault {fault} has laid other rules here") from None
@@ -90,7 +90,7 @@ class NetworkRequests(ConnectionRequests):
 
     def laid(self, fault: str | None) -> list[dict[str, Any]]:
         """The rules of a fault as the kernel has them, with its counters; without a fault those of the whole run."""
-        return [_told(one) for table in self._all(fault) for one in self._of(table)]
+        return [_told(counter) for table in self._all(fault) for counter in self._of(table)]
 
     def devices(self) -> list[str]:
         """The devices in which packets of the run are to wait."""
@@ -167,10 +167,10 @@ class NetworkRequests(ConnectionRequests):
         yield from listed(table)
         turned_over = listed(table, DEVICE)
         waits = held(self._device(table)) if turned_over else None
-        for one in turned_over:
+        for counter in turned_over:
             delay, jitter, passed = (0.0, 0.0, 0) if waits is None else (waits.delay, waits.jitter, waits.passed)
-            rule = replace(one.rule, delay=delay, jitter=jitter)
-            yield replace(one, rule=rule, vanished=(0, 0), passed=passed)
+            rule = replace(counter.rule, delay=delay, jitter=jitter)
+            yield replace(counter, rule=rule, vanished=(0, 0), passed=passed)
 
     def _lift(self, table: str) -> int:
         """First what turns packets over, then where they wait."""
@@ -215,5 +215,10 @@ def rule_of(told: Mapping[str, Any]) -> Rule:
     return Rule(**{**told, "ports": Ports(**told["ports"])})
 
 
-def _told(one: Counted) -> dict[str, Any]:
-    return {"rule": asdict(one.rule), "came": list(one.came), "vanished": list(one.vanished), "passed": one.passed}
+def _told(counter: Counted) -> dict[str, Any]:
+    return {
+        "rule": asdict(counter.rule),
+        "came": list(counter.came),
+        "vanished": list(counter.vanished),
+        "passed": counter.passed,
+    }

@@ -39,7 +39,7 @@ class NetworkCalls(Asking):
 
     def lay(self, fault: str, rules: Sequence[Rule]) -> None:
         """Lay rules of a fault there, all at once; those that it has laid there already stay."""
-        self._call("lay", fault=fault, rules=[asdict(one) for one in rules])
+        self._call("lay", fault=fault, rules=[asdict(rule) for rule in rules])
 
     def laid(self, fault: str | None = None) -> list[Counted]:
         """The rules of a fault there, or of the whole run, with what the kernel has counted."""

@@ -159,7 +159,7 @@ class RemoteHelper(NetworkRequests, PackageRequests, ToolRequests):
 
     def exit_statuses(self, attempt: str, identities: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
         """How processes of an attempt ended, in their order; None for one that runs."""
-        found = [self._job(attempt).exit_status(_identity(one)) for one in identities]
+        found = [self._job(attempt).exit_status(_identity(identity)) for identity in identities]
         return [None if one is None else asdict(one) for one in found]
 
     def signal(self, attempt: str, identity: dict[str, Any], signum: int) -> None:
@@ -201,7 +201,7 @@ class RemoteHelper(NetworkRequests, PackageRequests, ToolRequests):
         """What is left of the run here: its processes, and mounts below these directories that have come meanwhile."""
         roots = tuple(f"{path.rstrip('/')}/" for path in directories)
         mounts = sorted(one for one in _mounts() - self._mounts if f"{one}/".startswith(roots))
-        processes = [f"{one.pid} ({' '.join(one.cmdline)})" for one in find_run_processes(self._run)]
+        processes = [f"{process.pid} ({' '.join(process.cmdline)})" for process in find_run_processes(self._run)]
         return {"processes": processes, "mounts": mounts}
 
     def standing(self, place: str) -> list[str]:

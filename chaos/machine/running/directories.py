@@ -103,7 +103,7 @@ def opened(place: Path) -> list[str]:
         numbers = os.listdir(place / "fd")  # noqa: PTH208 - names are wanted
     except OSError:
         return []
-    return sorted((one for one in numbers if one.isdecimal() and int(one) > 2), key=int)
+    return sorted((number for number in numbers if number.isdecimal() and int(number) > 2), key=int)
 
 
 def _inside(place: Path, path: PurePath) -> Path:

@@ -80,7 +80,10 @@ def launches_of(
 ) -> list[dict[int, Claimed]]:
     """These processes, those of each launch apart."""
     starters = {
-        one for pid, seen in claimed.items() for one in _claimed_above(pid, claimed) if claimed[one].claim != seen.claim
+        ancestor
+        for pid, seen in claimed.items()
+        for ancestor in _claimed_above(pid, claimed)
+        if claimed[ancestor].claim != seen.claim
     }
     copies = _copies(claimed, proc_root)
     launches: dict[Launch, dict[int, Claimed]] = {}
@@ -104,10 +107,12 @@ def _of(pid: int, claimed: Mapping[int, Claimed], starters: Container[int], proc
     number of jobs, and so may a launcher, which has no role, and what starts processes with other numbers.
     """
     of, own = pid, claimed[pid]
-    for one in _claimed_above(pid, claimed):
-        same = claimed[one].claim == own.claim and claimed[one].variables.get("MS_ROLE") == own.variables.get("MS_ROLE")
-        if same and one not in starters and is_python(command_line(one, proc_root)):
-            of = one
+    for ancestor in _claimed_above(pid, claimed):
+        same = claimed[ancestor].claim == own.claim and claimed[ancestor].variables.get("MS_ROLE") == own.variables.get(
+            "MS_ROLE"
+        )
+        if same and ancestor not in starters and is_python(command_line(ancestor, proc_root)):
+            of = ancestor
     return of
 
 
@@ -147,7 +152,7 @@ def _launch(pid: int, claimed: Mapping[int, Claimed], stats: Mapping[int, Stat],
 
 def launcher_of(pid: int, stats: Mapping[int, Stat], proc_root: Path = PROC) -> int | None:
     """The nearest ancestor that is a program that starts ranks."""
-    return next((one for one in _ancestors(pid, stats) if _launches(one, proc_root)), None)
+    return next((ancestor for ancestor in _ancestors(pid, stats) if _launches(ancestor, proc_root)), None)
 
 
 def _ancestors(pid: int, stats: Mapping[int, Stat]) -> list[int]:

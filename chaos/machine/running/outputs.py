@@ -54,7 +54,7 @@ def standard_outputs_of(pid: int, proc_root: Path = PROC) -> list[Output]:
 def teed_outputs_of(pid: int, proc_root: Path = PROC) -> list[Output]:
     """The files into which a ``tee`` writes what a process prints. Goes through all processes of the host."""
     tees = tees_of(proc_root / str(pid), proc_root)
-    return [one for tee in tees for one in _outputs(int(tee.name), opened(tee), proc_root, whatever=True)]
+    return [output for tee in tees for output in _outputs(int(tee.name), opened(tee), proc_root, whatever=True)]
 
 
 def _outputs(pid: int, numbers: Iterable[str], proc_root: Path, *, whatever: bool = False) -> list[Output]:

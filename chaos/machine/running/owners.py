@@ -73,7 +73,7 @@ def doubts(
             )
     for pid in ranks.keys() - found.keys():
         stat = stats[pid]
-        of_session = {ranks[one] for one in ranks if stats[one].session == stat.session}
+        of_session = {ranks[rank] for rank in ranks if stats[rank].session == stat.session}
         if len(of_session) == 1 and _outlived_its_session(stat, stats):
             found[pid] = Doubt(
                 "who has started it has died, and so has the leader of its session, maybe the rank itself"

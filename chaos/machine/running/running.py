@@ -158,8 +158,8 @@ def survey(proc_root: Path = PROC) -> Survey:
 def _replaces(job: RunningJob, fork: RunningJob) -> bool:
     """Whether the rank that a fork claims to be runs, beyond doubt, where the fork logs or works."""
     (own,) = fork.ranks
-    same = [one for one in job.ranks if one.rank == own.rank and not one.doubt]
-    return any(not own.directories.keys.isdisjoint(one.directories.keys) for one in same)
+    same = [process for process in job.ranks if process.rank == own.rank and not process.doubt]
+    return any(not own.directories.keys.isdisjoint(process.directories.keys) for process in same)
 
 
 def _job(claimed: dict[int, Claimed], stats: dict[int, Stat], boot: str, proc_root: Path) -> RunningJob | None:
@@ -189,7 +189,7 @@ def _made(
             process = replace(process, doubt=doubt[pid].why, early=doubt[pid].early)
         processes.append(process)
     launchers = {launcher_of(owner, stats, proc_root) for owner in owners}
-    for pid in sorted(one for one in launchers if one is not None):
+    for pid in sorted(launcher for launcher in launchers if launcher is not None):
         variables = environment(pid, proc_root) or {}
         processes.append(_describe(stats[pid], "launcher", None, variables, boot, proc_root))
     order = {"launcher": 0, "scheduler": 1, "rank": 2}

@@ -84,13 +84,13 @@ def _judge_wait(case: Case, expected: str) -> None:
     wait = PROFILES[case.plan.response.timings]["ARF"].replacement
     expected = f"{expected} after {wait:g} s"
     cleaned = _flat(case.calls("clean", "handler.exit"))
-    given_up = [one for name in ("save_ckpt", "exit") for one in _flat(case.calls(name))]
+    given_up = [event for name in ("save_ckpt", "exit") for event in _flat(case.calls(name))]
     if not cleaned or not given_up:
         what = "when the last rank was clean" if not cleaned else "when the next mechanism began"
         case.found.unknown(expected, f"nothing tells {what}", case.line)
         return
-    last = max(cleaned, key=lambda one: one.mono)
-    first = min(given_up, key=lambda one: one.mono)
+    last = max(cleaned, key=lambda event: event.mono)
+    first = min(given_up, key=lambda event: event.mono)
     waited = (first.mono - last.mono) / 1e9
     short = waited - wait * _EARLY
     if abs(short) < first.may_be_off(last) / 1e9:
@@ -134,7 +134,7 @@ def _judge_survivors(case: Case, calls: dict[str, dict[int, list[Event]]]) -> No
 
 def _tried_online(case: Case) -> bool:
     """Whether an online repair was tried before in this recovery: it has stopped all ranks and failed to clean some."""
-    return any(one.mechanism in ONLINE for one in case.span.tried)
+    return any(recovery.mechanism in ONLINE for recovery in case.span.tried)
 
 
 def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
@@ -146,7 +146,7 @@ def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
     for group in case.plan.layout.replica_groups:
         getting = new.intersection(group)
         giving = [rank for rank in group if rank in copies and rank not in new]
-        where = places(one for rank in giving for one in copies[rank])
+        where = places(event for rank in giving for event in copies[rank])
         if getting and not giving:
             seen = f"no surviving rank of replica group {list(group)} gave its state in recovery {number}"
             found.fail(expected, seen, line)
@@ -156,11 +156,11 @@ def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
                 f"{len(getting)} of replica group {list(group)} were lost"
             )
             found.fail(expected, seen, line, *where)
-    for one in _flat(copies):
-        step = one.data.get("step")
+    for event in _flat(copies):
+        step = event.data.get("step")
         if step not in (None, case.span.step):
-            seen = f"rank {one.rank} was repaired at step {step}"
-            found.fail(f"recovery {number} is at step {case.span.step}", seen, line, one.source)
+            seen = f"rank {event.rank} was repaired at step {step}"
+            found.fail(f"recovery {number} is at step {case.span.step}", seen, line, event.source)
 
 
 def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
@@ -195,28 +195,28 @@ def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None
             if len(left.get(rank, [])) < len(entered):
                 seen = f"handler {name} of rank {rank} was called and never returned"
                 found.unknown(expected, seen, *places(entered[-1:]))
-        for one in _flat(left):
-            if name == "clean" and _tried_online(case) and one.rank in case.span.restarted:
+        for event in _flat(left):
+            if name == "clean" and _tried_online(case) and event.rank in case.span.restarted:
                 continue  # that is why it is replaced
-            if one.data.get("ok") is False:
-                found.fail(expected, f"handler {name} failed on rank {one.rank}: {error_text(one)}", one.source)
-            elif one.data.get("ok") is not True:
-                found.unknown(expected, f"how handler {name} ended on rank {one.rank} is not recorded", one.source)
+            if event.data.get("ok") is False:
+                found.fail(expected, f"handler {name} failed on rank {event.rank}: {error_text(event)}", event.source)
+            elif event.data.get("ok") is not True:
+                found.unknown(expected, f"how handler {name} ended on rank {event.rank} is not recorded", event.source)
 
 
 def _judge_reads(case: Case) -> None:
     """The state of the new processes comes from memory."""
     loads = case.span.of(case.history.select("load.begin", attempt=TRAIN))
-    for one in loads[:5]:
-        seen = f"rank {one.rank} read {one.data.get('path')}"
-        case.found.fail("no checkpoint is read", seen, case.line, one.source)
+    for event in loads[:5]:
+        seen = f"rank {event.rank} read {event.data.get('path')}"
+        case.found.fail("no checkpoint is read", seen, case.line, event.source)
 
 
 def _judge_starts(case: Case) -> None:
     """Each lost rank is started again once for this incident, and no other rank is."""
     starts: dict[int | None, list[Event]] = {}
-    for one in case.span.of(case.history.select("agent.start", attempt=TRAIN)):
-        starts.setdefault(one.rank, []).append(one)
+    for event in case.span.of(case.history.select("agent.start", attempt=TRAIN)):
+        starts.setdefault(event.rank, []).append(event)
     expected = "exactly one rescheduling answers the fault"
     for rank in range(case.plan.layout.ranks):
         own, wanted = starts.get(rank, []), int(rank in case.span.restarted)
@@ -234,8 +234,8 @@ def _judge_log(case: Case) -> None:
     if not logged:
         return
     sources = [event.source for event in logged if _is_arf(event.kind, event.fields)]
-    planned = [one for one in case.plan.response.recoveries if one.mechanism == "ARF"]
-    least = len([one for one in planned if one.succeeds])
+    planned = [recovery for recovery in case.plan.response.recoveries if recovery.mechanism == "ARF"]
+    least = len([recovery for recovery in planned if recovery.succeeds])
     expected = f"the SDK replaces lost ranks {least} times"
     if len(sources) > len(planned):
         case.found.fail(expected, f"{len(sources)} times by its log", case.line, *sources[:5])
@@ -244,7 +244,7 @@ def _judge_log(case: Case) -> None:
 
 
 def _flat(calls: dict[int, list[Event]]) -> list[Event]:
-    return [one for own in calls.values() for one in own]
+    return [event for own in calls.values() for event in own]
 
 
 RULE = Rule(handlers=(*HANDLERS, "exit"), judge=judge, phase_ends=phase_ends)

@@ -92,7 +92,7 @@ def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
     for group in case.plan.layout.replica_groups:
         broken = wanted.intersection(group)
         healthy = [rank for rank in group if rank in copies and rank not in wanted | spared]
-        where = [one for rank in healthy for one in copies[rank]]
+        where = [event for rank in healthy for event in copies[rank]]
         told = f"repair was called on healthy {ranks_text(healthy)} in recovery {number}"
         if broken and not healthy:
             seen = f"no healthy rank of replica group {list(group)} gave its parameters in recovery {number}"
@@ -100,11 +100,11 @@ def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
         elif len(healthy) > len(broken):
             group_text = f"{len(broken)} of replica group {list(group)} had lost their memory"
             found.fail(expected, f"{told}: {group_text}", line, *places(where))
-    for one in (one for own in copies.values() for one in own):
-        step = one.data.get("step")
+    for event in (fact for own in copies.values() for fact in own):
+        step = event.data.get("step")
         if step not in (None, case.span.step):
-            seen = f"rank {one.rank} was repaired at step {step}"
-            found.fail(f"recovery {number} is at step {case.span.step}", seen, line, one.source)
+            seen = f"rank {event.rank} was repaired at step {step}"
+            found.fail(f"recovery {number} is at step {case.span.step}", seen, line, event.source)
 
 
 def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
@@ -116,7 +116,7 @@ def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
             if after.mono < before.mono:
                 seen = f"{after.data['name']} was called on rank {rank} before {before.data['name']}"
                 case.found.fail(expected, seen, after.source, before.source)
-    copies = [one for own in calls["repair"].values() for one in own]
+    copies = [event for own in calls["repair"].values() for event in own]
     cleaned = case.span.of(case.history.select("handler.exit", attempt=TRAIN, name="clean"))
     pair = suspicious(copies, cleaned)
     if pair is not None:
@@ -137,11 +137,11 @@ def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None
             if len(left.get(rank, [])) < len(entered):
                 seen = f"handler {name} of rank {rank} was called and never returned"
                 found.unknown(expected, seen, *places(entered[-1:]))
-        for one in (one for own in left.values() for one in own):
-            if one.data.get("ok") is False:
-                found.fail(expected, f"handler {name} failed on rank {one.rank}: {error_text(one)}", one.source)
-            elif one.data.get("ok") is not True:
-                found.unknown(expected, f"how handler {name} ended on rank {one.rank} is not recorded", one.source)
+        for event in (fact for own in left.values() for fact in own):
+            if event.data.get("ok") is False:
+                found.fail(expected, f"handler {name} failed on rank {event.rank}: {error_text(event)}", event.source)
+            elif event.data.get("ok") is not True:
+                found.unknown(expected, f"how handler {name} ended on rank {event.rank} is not recorded", event.source)
 
 
 def _judge_level(case: Case) -> None:
@@ -150,16 +150,16 @@ def _judge_level(case: Case) -> None:
     That it was the step which recovered the calls of stop and clean tell: an operator's retry calls no handler.
     """
     raised = [
-        (fault, one)
+        (fault, event)
         for fault in case.span.faults
         if case.recovery.mechanism == "HCCE"
-        for one in case.history.select("fault.raised", attempt=TRAIN, fault=fault.id)
+        for event in case.history.select("fault.raised", attempt=TRAIN, fault=fault.id)
     ]
-    for fault, one in raised:
-        if _code(fault) in str(one.data.get("text")):
+    for fault, event in raised:
+        if _code(fault) in str(event.data.get("text")):
             continue
         expected = f"the error is one that no operator's own retry answers: {_reason(fault)}"
-        case.found.unknown(expected, f"rank {one.rank} raised {one.data.get('text')!r}", one.source)
+        case.found.unknown(expected, f"rank {event.rank} raised {event.data.get('text')!r}", event.source)
 
 
 def _code(fault: PlannedFault) -> str:
@@ -178,8 +178,12 @@ def _judge_log(case: Case) -> None:
     if not logged:
         return
     sources = [event.source for event in logged if _is_repair(event)]
-    repairing = [one for one in case.plan.response.goes_on if one.mechanism in REPAIRING]
-    tried = [one for one in case.plan.response.recoveries if not one.succeeds and one.mechanism in REPAIRING]
+    repairing = [recovery for recovery in case.plan.response.goes_on if recovery.mechanism in REPAIRING]
+    tried = [
+        recovery
+        for recovery in case.plan.response.recoveries
+        if not recovery.succeeds and recovery.mechanism in REPAIRING
+    ]
     wanted = len(repairing)
     expected = f"the SDK repairs {wanted} times"
     if len(sources) > wanted + len(tried):

@@ -19,9 +19,9 @@ def started_again(history: History) -> bool:
 
 def phase_ends(plan: Plan, history: History, begin: int) -> Iterator[tuple[str, Moment | str]]:
     """The end of each phase after the fault at ``begin``, or why it is not known."""
-    hit = {one.rank for one in history.select("fault.injecting", attempt=TRAIN) if one.mono >= begin}
-    ends = [one for one in history.select("child.exit", attempt=TRAIN) if one.mono >= begin]
-    healthy = [one for one in ends if one.data.get("child_rank") not in hit]
+    hit = {event.rank for event in history.select("fault.injecting", attempt=TRAIN) if event.mono >= begin}
+    ends = [event for event in history.select("child.exit", attempt=TRAIN) if event.mono >= begin]
+    healthy = [event for event in ends if event.data.get("child_rank") not in hit]
     first = earliest(map(Moment.of, healthy)) if healthy else "no end of a rank that no fault hit is recorded"
     yield "detection", first
     yield "stop", _last_of_ranks(plan, ends, "the end", key="child_rank")
@@ -38,15 +38,17 @@ def phase_ends(plan: Plan, history: History, begin: int) -> Iterator[tuple[str, 
 def _of_new(history: History, event: str, begin: int) -> list[Event]:
     """Events of processes that were started after the fault."""
     started = history.select("agent.start", attempt=TRAIN)
-    new = {(one.rank, one.pid) for one in started if one.mono >= begin}  # nodes may have PIDs of their own
-    return [one for one in history.select(event, attempt=TRAIN) if one.mono >= begin and (one.rank, one.pid) in new]
+    new = {(fact.rank, fact.pid) for fact in started if fact.mono >= begin}  # nodes may have PIDs of their own
+    return [
+        fact for fact in history.select(event, attempt=TRAIN) if fact.mono >= begin and (fact.rank, fact.pid) in new
+    ]
 
 
 def _last_of_ranks(plan: Plan, events: Iterable[Event], what: str, key: str = "") -> Moment | str:
     """The moment by which every rank has its first such one."""
     firsts: dict[object, Event] = {}
-    for one in events:
-        firsts.setdefault(one.data.get(key) if key else one.rank, one)
+    for event in events:
+        firsts.setdefault(event.data.get(key) if key else event.rank, event)
     if len(firsts) < plan.layout.ranks:
         return f"{what} is recorded for {len(firsts)} of {plan.layout.ranks} ranks"
     return latest(map(Moment.of, firsts.values()))
@@ -54,9 +56,9 @@ def _last_of_ranks(plan: Plan, events: Iterable[Event], what: str, key: str = ""
 
 def _caught_up(plan: Plan, history: History, begin: int) -> Moment | str:
     """Every rank has ended the highest step that the fault interrupted: nothing is lost any more."""
-    begun = [step_of(one) for one in history.select("step.begin", attempt=TRAIN) if one.mono < begin]
+    begun = [step_of(event) for event in history.select("step.begin", attempt=TRAIN) if event.mono < begin]
     if not begun:
         return "no step before the fault is recorded"
     goal = max(begun)
-    again = [one for one in _of_new(history, "step.end", begin) if step_of(one) >= goal]
+    again = [event for event in _of_new(history, "step.end", begin) if step_of(event) >= goal]
     return _last_of_ranks(plan, again, f"step {goal}, which the fault interrupted,")

@@ -47,33 +47,33 @@ def _processes(case: Case) -> tuple[dict[int, Event], dict[int, Event]]:
     """The last process of each rank before the fault, and the first one after it."""
     old: dict[int, Event] = {}
     new: dict[int, Event] = {}
-    for one in case.history.select("rank.found", attempt=TRAIN):
-        if one.rank is None:
+    for event in case.history.select("rank.found", attempt=TRAIN):
+        if event.rank is None:
             continue
-        if one.mono < case.span.begin:
-            old[one.rank] = one
-        elif case.span.holds(one):
-            new.setdefault(one.rank, one)
+        if event.mono < case.span.begin:
+            old[event.rank] = event
+        elif case.span.holds(event):
+            new.setdefault(event.rank, event)
     return old, new
 
 
 def _judge_launcher(case: Case, new: dict[int, Event]) -> None:
     """Every new process is a child of the one launcher that the launch began with."""
     found, expected = case.found, _expected(case)
-    launchers = {one.pid: one for one in case.history.select("launcher.found", attempt=TRAIN, role="launcher")}
+    launchers = {event.pid: event for event in case.history.select("launcher.found", attempt=TRAIN, role="launcher")}
     if not launchers:
         found.unknown(expected, "the launcher was not identified", case.line)
         return
     first, *others = launchers.values()
     if others:
         found.fail(expected, f"the launcher was replaced: processes {sorted(map(str, launchers))}", *places(others))
-    for rank, one in new.items():
-        parent = one.data.get("ppid")
+    for rank, event in new.items():
+        parent = event.data.get("ppid")
         if parent is None:
-            found.unknown(expected, f"the parent of rank {rank}'s new process was not recorded", one.source)
+            found.unknown(expected, f"the parent of rank {rank}'s new process was not recorded", event.source)
         elif parent != first.pid:
-            seen = f"rank {rank}'s new process {one.pid} is a child of process {parent}, not of launcher {first.pid}"
-            found.fail(expected, seen, one.source, first.source)
+            seen = f"rank {rank}'s new process {event.pid} is a child of process {parent}, not of launcher {first.pid}"
+            found.fail(expected, seen, event.source, first.source)
 
 
 def _judge_ends(case: Case, old: dict[int, Event]) -> None:
@@ -93,11 +93,11 @@ def _judge_ends(case: Case, old: dict[int, Event]) -> None:
 def _judge_order(case: Case, old: dict[int, Event], new: dict[int, Event]) -> None:
     """No rank is started before all have ended: a late one of the old would meet the new."""
     expected = "all ranks have ended before one is started again"
-    pids = {(rank, one.pid) for rank, one in old.items()}  # nodes may have PIDs of their own
+    pids = {(rank, event.pid) for rank, event in old.items()}  # nodes may have PIDs of their own
     ends = case.history.select("child.exit", attempt=TRAIN)
-    ended = [one for one in ends if (one.data.get("child_rank"), one.data.get("child_pid")) in pids]
+    ended = [event for event in ends if (event.data.get("child_rank"), event.data.get("child_pid")) in pids]
     begun = case.span.of(case.history.select("agent.start", attempt=TRAIN))
-    starts = [one for one in begun if (one.rank, one.pid) not in pids]
+    starts = [event for event in begun if (event.rank, event.pid) not in pids]
     if len(ended) < len(pids) or not starts:
         seen = f"the launcher told of {len(ended)} of {len(pids)} ends, {len(starts)} starts are recorded"
         case.found.unknown(expected, seen, case.line)
@@ -118,21 +118,21 @@ def _judge_checkpoint(case: Case, new: dict[int, Event]) -> None:
     """The last periodic checkpoint that was finished is the one of the plan, and every rank has read one if any is."""
     step = case.span.step
     expected = f"the last finished periodic checkpoint holds step {step}" if step else "no periodic checkpoint is there"
-    restart = min(one.mono for one in new.values())
+    restart = min(event.mono for event in new.values())
     finished = [
-        one
-        for one in case.history.select("checkpoint.end", attempt=TRAIN, kind="periodic")
-        if isinstance(one.data.get("step"), int) and is_finished(case.history, one, restart)
+        event
+        for event in case.history.select("checkpoint.end", attempt=TRAIN, kind="periodic")
+        if isinstance(event.data.get("step"), int) and is_finished(case.history, event, restart)
     ]
-    newest = max((step_of(one) for one in finished), default=0)
+    newest = max((step_of(event) for event in finished), default=0)
     if newest != step:
-        where = places(one for one in finished if step_of(one) == newest)
+        where = places(event for event in finished if step_of(event) == newest)
         text = f"step {newest}" if newest else "none was finished"
         case.found.fail(expected, text, case.line, *where[:1])
     given: dict[int, int] = {}
     if case.recovery.reads_checkpoint:
-        saved = {str(one.data.get("path")): step_of(one) for one in finished}
-        loads = [one for name in ("load.begin", "load.end") for one in case.history.select(name, attempt=TRAIN)]
+        saved = {str(event.data.get("path")): step_of(event) for event in finished}
+        loads = [event for name in ("load.begin", "load.end") for event in case.history.select(name, attempt=TRAIN)]
         given = given_theirs(case.plan, case.span.of(loads))
         for rank in sorted(set(range(case.plan.layout.ranks)) - set(given)):
             _judge_read(case, rank, step, saved, expected)
@@ -151,9 +151,9 @@ def _judge_read(case: Case, rank: int, step: int, saved: dict[str, int], expecte
     if not begun or not ended:
         case.found.unknown(expected, f"no load of rank {rank} is recorded after the restart", case.line)
         return
-    steps = {saved.get(str(one.data.get("path"))) for one in begun}
+    steps = {saved.get(str(event.data.get("path"))) for event in begun}
     if None in steps and step not in steps:
-        unknown = next(one for one in begun if str(one.data.get("path")) not in saved)
+        unknown = next(event for event in begun if str(event.data.get("path")) not in saved)
         seen = f"rank {rank} read {unknown.data.get('path')}, and no save of it is recorded"
         case.found.unknown(expected, seen, case.line, unknown.source)
     elif step not in steps:
@@ -172,8 +172,8 @@ def _judge_cost(case: Case, old: dict[int, Event]) -> None:
     expected = f"{number} are lost: trained before the fault, and once more after it"
     ended = {
         rank: max(ends)
-        for rank, one in old.items()
-        if (ends := [step_of(end) for end in case.history.select("step.end", attempt=TRAIN, rank=rank, pid=one.pid)])
+        for rank, event in old.items()
+        if (ends := [step_of(end) for end in case.history.select("step.end", attempt=TRAIN, rank=rank, pid=event.pid)])
     }
     lost = {rank: step - case.span.step for rank, step in ended.items()}
     most = max(lost.values(), default=0)

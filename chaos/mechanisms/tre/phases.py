@@ -22,7 +22,7 @@ def phase_ends(plan: Plan, history: History, after: int) -> Iterator[tuple[str, 
     def replayed(least: int) -> Callable[[int, list[Event]], Event | None]:
         def find(rank: int, events: list[Event]) -> Event | None:
             begin = begins.get(rank)
-            return begin and _first([one for one in events if step_of(one) >= least], begin.mono)
+            return begin and _first([event for event in events if step_of(event) >= least], begin.mono)
 
         return find
 
@@ -37,16 +37,16 @@ def phase_ends(plan: Plan, history: History, after: int) -> Iterator[tuple[str, 
 
 def _abnormal_step(history: History, after: int) -> int:
     """The step that the fault made abnormal, 0 where that is not recorded."""
-    scaled = [one for one in history.select("fault.scaled", attempt=TRAIN) if one.mono >= after]
+    scaled = [event for event in history.select("fault.scaled", attempt=TRAIN) if event.mono >= after]
     return step_of(scaled[0]) if scaled else 0
 
 
 def _first(events: list[Event], after: int) -> Event | None:
-    return next((one for one in events if one.mono >= after), None)
+    return next((event for event in events if event.mono >= after), None)
 
 
 def _last(plan: Plan, history: History, name: str, find: Callable[[int, list[Event]], Event | None]) -> Moment | str:
-    found = {rank: one for rank, events in by_rank(history, name, TRAIN).items() if (one := find(rank, events))}
+    found = {rank: event for rank, events in by_rank(history, name, TRAIN).items() if (event := find(rank, events))}
     if len(found) < plan.layout.ranks:
         return f"{name} in the rollback is recorded for {len(found)} of {plan.layout.ranks} ranks"
     return latest(map(Moment.of, found.values()))

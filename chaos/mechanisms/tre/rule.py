@@ -47,12 +47,12 @@ def judge(case: Case) -> None:
 def _norms(plan: Plan, history: History) -> dict[int, list[float]]:
     """The norms of rank 0 in the steps in which the record may hold them, in the order in which they were trained."""
     norms: dict[int, list[float]] = {}
-    for one in history.select("digest", attempt=TRAIN, rank=0):
-        gradients = one.data.get("gradients")
+    for event in history.select("digest", attempt=TRAIN, rank=0):
+        gradients = event.data.get("gradients")
         if isinstance(gradients, dict) and plan.fault_tolerance.watch is not None:
             norm = float.fromhex(str(gradients["norm"]))
             if norm >= plan.fault_tolerance.watch.threshold:
-                norms.setdefault(step_of(one), []).append(norm)
+                norms.setdefault(step_of(event), []).append(norm)
     return norms
 
 
@@ -106,7 +106,9 @@ def expected_record(plan: Plan) -> dict[int, int]:
     if watch is None:
         return {}
     wanted = dict.fromkeys(watch.recorded, 1)
-    answered = {name for one in plan.response.recoveries if one.mechanism == "TRE" for name in one.faults}
+    answered = {
+        name for recovery in plan.response.recoveries if recovery.mechanism == "TRE" for name in recovery.faults
+    }
     for fault in plan.faults:
         step = fault.trigger.get("step")
         if fault.effect != "abnormal result" or not isinstance(step, int):
@@ -155,13 +157,13 @@ def _judge_loads(case: Case, rank: int, loads: list[Event], ended: list[Event], 
         if ended:
             found.fail(expected, f"rank {rank} was lost in the load, and ended it", ended[0].source)
         return
-    ends = Counter(one.data.get("path") for one in ended)
-    if open_ := Counter(one.data.get("path") for one in loads) - ends:
-        begun = next(one for one in loads if one.data.get("path") in open_)
+    ends = Counter(event.data.get("path") for event in ended)
+    if open_ := Counter(event.data.get("path") for event in loads) - ends:
+        begun = next(event for event in loads if event.data.get("path") in open_)
         found.unknown(expected, f"rank {rank} began to load and no end of it was recorded", begun.source)
     elif ended:
         _judge_loaded(case, ended[0], expected)
-    for load in {one.data.get("path"): one for one in reversed(loads)}.values():
+    for load in {event.data.get("path"): event for event in reversed(loads)}.values():
         _judge_saved(case, rank, load, expected)
 
 
@@ -173,11 +175,11 @@ def _times(loads: list[Event]) -> int:
     """
     saves: dict[Path, Counter[object]] = {}
     single = 0
-    for one in loads:
-        if (save := _iteration(one)) is None:
+    for event in loads:
+        if (save := _iteration(event)) is None:
             single += 1
         else:
-            saves.setdefault(save, Counter())[one.data.get("path")] += 1
+            saves.setdefault(save, Counter())[event.data.get("path")] += 1
     return single + sum(-(-max(reads.values()) // 2) for reads in saves.values())
 
 
@@ -193,9 +195,9 @@ def _judge_saved(case: Case, rank: int, load: Event, expected: str) -> None:
     # MindSpore adds the format to a name that has none, as MindFormers gives it in its new layout.
     names = {path} if _iteration(load) is None else {path, path.removesuffix(".safetensors")}
     saves = [
-        one
-        for one in case.history.select("checkpoint.end", attempt=TRAIN, rank=rank, kind="periodic")
-        if one.data.get("path") in names and one.mono < load.mono
+        event
+        for event in case.history.select("checkpoint.end", attempt=TRAIN, rank=rank, kind="periodic")
+        if event.data.get("path") in names and event.mono < load.mono
     ]
     if not saves:
         found.fail(expected, f"rank {rank} loaded a file that it had not saved: {path}", load.source)
@@ -240,16 +242,16 @@ def _judge_logs(case: Case, expected: str) -> None:
             continue
         if rank in lost:
             continue
-        steps = [one.step for one in _of_kind(events, "tft.resumed")]
-        planned = [one.step for one in case.plan.response.recoveries if one.mechanism == "TRE"]
+        steps = [event.step for event in _of_kind(events, "tft.resumed")]
+        planned = [recovery.step for recovery in case.plan.response.recoveries if recovery.mechanism == "TRE"]
         if steps != planned:
-            where = tuple(one.source for one in _of_kind(events, "tft.resumed"))
+            where = tuple(event.source for event in _of_kind(events, "tft.resumed"))
             seen = f"rank {rank} logs that it resumed after TREError from steps {steps}, not {planned}"
             case.found.fail(expected, seen, case.line, *where)
         thrown = list(_of_kind(events, "tre.thrown"))
         if len(thrown) != len(planned):
             seen = f"rank {rank} logs {len(thrown)} abnormal norms that stop the training, not {len(planned)}"
-            case.found.fail(expected, seen, case.line, *(one.source for one in thrown))
+            case.found.fail(expected, seen, case.line, *(event.source for event in thrown))
 
 
 def _of_kind(events: list[LogEvent], kind: str) -> Iterator[LogEvent]:

@@ -14,7 +14,7 @@ from chaos.mechanisms.markers import Launch, Marker, MarkerError, first_of, last
 def _stops(launch: Launch, after: int) -> list[Halt]:
     """The first stop of each rank since the pause was asked for."""
     own = [
-        [one for one in halts(launch.history, rank) if one.noticed.mono >= after]
+        [halt for halt in halts(launch.history, rank) if halt.noticed.mono >= after]
         for rank in range(launch.plan.layout.ranks)
     ]
     if not all(own):
@@ -23,7 +23,7 @@ def _stops(launch: Launch, after: int) -> list[Halt]:
 
 
 def _paused(launch: Launch, after: int) -> Moment:
-    return latest(Moment.of(one.noticed) for one in _stops(launch, after))
+    return latest(Moment.of(halt.noticed) for halt in _stops(launch, after))
 
 
 def _told_to_go_on(launch: Launch, after: int) -> Moment:
@@ -34,7 +34,7 @@ def _told_to_go_on(launch: Launch, after: int) -> Moment:
 def _first_after_pause(launch: Launch, after: int) -> Moment:
     order = _told_to_go_on(launch, after).mono
     ended = by_rank(launch.history, "step.end", TRAIN)
-    ends = [one for own in ended.values() for one in [later for later in own if later.mono >= order][:1]]
+    ends = [event for own in ended.values() for event in [later for later in own if later.mono >= order][:1]]
     return last_of_ranks(launch, ends, "the end of a step after the pause", launch.plan.layout.ranks)
 
 

@@ -28,7 +28,7 @@ def judge(case: Case) -> None:
             found.fail(expected, f"rank {rank} was not paused", case.line)
         elif len(stops) > 1:
             seen = f"rank {rank} was paused {len(stops)} times"
-            found.fail(expected, seen, case.line, *places(one.enter for one in stops))
+            found.fail(expected, seen, case.line, *places(halt.enter for halt in stops))
     first = {rank: stops[0] for rank, stops in own.items() if stops}
     _judge_step(case, fault, expected, first)
     if case.recovery.succeeds:
@@ -38,7 +38,7 @@ def judge(case: Case) -> None:
     else:
         _judge_broken_off(case, first)
     _judge_log(case)
-    found.settle(expected, f"all of them did, after step {min(one.step for one in first.values())}", case.line)
+    found.settle(expected, f"all of them did, after step {min(halt.step for halt in first.values())}", case.line)
 
 
 def _expected(case: Case, fault: PlannedFault) -> str:
@@ -54,7 +54,7 @@ def _seconds(fault: PlannedFault) -> float:
 
 
 def _of_span(case: Case, stops: list[Halt]) -> list[Halt]:
-    return [one for one in stops if case.span.holds(one.noticed)]
+    return [halt for halt in stops if case.span.holds(halt.noticed)]
 
 
 def _judge_silence(case: Case, expected: str) -> None:
@@ -71,8 +71,8 @@ def _judge_silence(case: Case, expected: str) -> None:
 
 
 def _judge_step(case: Case, fault: PlannedFault, expected: str, first: dict[int, Halt]) -> None:
-    steps = sorted({one.step for one in first.values()})
-    where = places(one.enter for one in first.values())
+    steps = sorted({halt.step for halt in first.values()})
+    where = places(halt.enter for halt in first.values())
     if len(steps) > 1:
         case.found.fail(expected, f"they were paused after steps {text_list(steps)}", case.line, *where[:4])
     asked = fault.trigger.get("step")
@@ -85,23 +85,23 @@ def _judge_rest(case: Case, expected: str, first: dict[int, Halt]) -> None:
     """A rank that is paused does not train meanwhile, whatever its return from the pause says."""
     for rank, halt in first.items():
         until = None if halt.exit is None else halt.exit.mono
-        for one in case.history.select("step.begin", attempt=TRAIN, rank=rank):
-            if one.mono > halt.enter.mono and (until is None or one.mono < until):
-                seen = f"rank {rank} began step {one.data.get('step')} while it was paused"
-                case.found.fail(expected, seen, case.line, one.source, halt.enter.source)
+        for event in case.history.select("step.begin", attempt=TRAIN, rank=rank):
+            if event.mono > halt.enter.mono and (until is None or event.mono < until):
+                seen = f"rank {rank} began step {event.data.get('step')} while it was paused"
+                case.found.fail(expected, seen, case.line, event.source, halt.enter.source)
 
 
 def _judge_length(case: Case, fault: PlannedFault, expected: str, first: dict[int, Halt]) -> None:
     found = case.found
-    stuck = [rank for rank, one in first.items() if one.exit is None]
+    stuck = [rank for rank, halt in first.items() if halt.exit is None]
     if stuck:
         found.fail(expected, f"{ranks_text(stuck)} did not go on", case.line, *places(first[r].enter for r in stuck))
         return
-    last_in = max(first.values(), key=lambda one: one.noticed.mono)
-    ends = [one.exit for one in first.values() if one.exit is not None]
-    first_out = min(ends, key=lambda one: one.mono)
+    last_in = max(first.values(), key=lambda halt: halt.noticed.mono)
+    ends = [halt.exit for halt in first.values() if halt.exit is not None]
+    first_out = min(ends, key=lambda event: event.mono)
     lasted = (first_out.mono - last_in.noticed.mono) / 1e9
-    doubt = max((one.noticed.may_be_off(end) for one in first.values() for end in ends), default=0) / 1e9
+    doubt = max((halt.noticed.may_be_off(end) for halt in first.values() for end in ends), default=0) / 1e9
     if abs(lasted - _seconds(fault)) < doubt:
         seen = f"all of them were paused for {lasted:.3f} s ± {doubt:.3f} s, by the clocks of their hosts"
         found.unknown(expected, seen, case.line, last_in.noticed.source, first_out.source)
@@ -127,7 +127,7 @@ def _judge_switch(case: Case, fault: PlannedFault, first: dict[int, Halt]) -> No
         if done[0].mono < halt.noticed.mono or (halt.exit is not None and done[0].mono > halt.exit.mono):
             found.fail(expected, f"rank {rank} switched while it trained", done[0].source, halt.enter.source)
         joined = case.span.of(case.history.select("network.joined", attempt=TRAIN, rank=rank))
-        if not any(one.data.get("network") == "backup" for one in joined):
+        if not any(event.data.get("network") == "backup" for event in joined):
             found.unknown(expected, f"rank {rank} has not recorded over which network it goes on", done[0].source)
     found.settle(expected, f"{len(first)} ranks did", case.line)
 
@@ -136,9 +136,9 @@ def _judge_broken_off(case: Case, first: dict[int, Halt]) -> None:
     expected = "nobody trains on from a pause in which a rank was lost"
     for rank, halt in first.items():
         later = [
-            one
-            for one in case.history.select("step.begin", attempt=TRAIN, rank=rank)
-            if one.mono > halt.noticed.mono and case.span.holds(one)
+            event
+            for event in case.history.select("step.begin", attempt=TRAIN, rank=rank)
+            if event.mono > halt.noticed.mono and case.span.holds(event)
         ]
         if later:
             seen = f"rank {rank} began step {later[0].data.get('step')}"
@@ -156,7 +156,7 @@ def _judge_log(case: Case) -> None:
     if not logged:
         return
     sources = [event.source for event in logged if _is_pause(event)]
-    wanted = sum(one.mechanism == "TSP" for one in case.plan.response.recoveries)
+    wanted = sum(recovery.mechanism == "TSP" for recovery in case.plan.response.recoveries)
     expected = f"the SDK pauses {wanted} times"
     if len(sources) > wanted:
         case.found.fail(expected, f"{len(sources)} pauses in its log", case.line, *sources[:5])

@@ -16,7 +16,7 @@ def _save_began(launch: Launch, after: int) -> Moment:
     saves = launch.history.select("handler.enter", attempt=TRAIN, name="save_ckpt")
     saves += launch.history.select("checkpoint.begin", attempt=TRAIN, kind="end-of-life")
     if saves:
-        return first_of(sorted(saves, key=lambda one: one.mono), after, "the beginning of a save after the fault")
+        return first_of(sorted(saves, key=lambda event: event.mono), after, "the beginning of a save after the fault")
     return launch.logged(lambda event: event.kind == "ttp.dump_begin", "the beginning of a save", after)
 
 
@@ -30,8 +30,8 @@ def _renamed(launch: Launch, after: int) -> Moment:
 def _exited(launch: Launch, after: int) -> Moment:
     # A suspended rank ends when the teardown ends it, which is no part of the recovery.
     suspended = {rank for fault in launch.plan.faults if is_silenced(fault) for rank in fault.ranks}
-    exits = [one for one in launch.history.select("rank.exit", attempt=TRAIN) if one.rank not in suspended]
-    seen, wanted = {one.rank for one in exits}, set(range(launch.plan.layout.ranks)) - suspended
+    exits = [event for event in launch.history.select("rank.exit", attempt=TRAIN) if event.rank not in suspended]
+    seen, wanted = {event.rank for event in exits}, set(range(launch.plan.layout.ranks)) - suspended
     if not exits or not wanted <= seen:
         raise MarkerError(f"{len(seen & wanted)} of {len(wanted)} exits are recorded")
     return latest(map(Moment.of, exits))
@@ -42,7 +42,7 @@ def _relaunched(launch: Launch, after: int) -> Moment:
     starts = launch.history.select("agent.start", attempt=RESUME)
     started = last_of_ranks(launch, starts, "the start in attempt resume", launch.plan.layout.ranks)
     loads = launch.history.select("load.begin", attempt=RESUME)
-    if len({one.rank for one in loads}) < launch.plan.layout.ranks:
+    if len({event.rank for event in loads}) < launch.plan.layout.ranks:
         return started
     return last_of_ranks(launch, loads, "the beginning of the load", launch.plan.layout.ranks)
 
@@ -50,7 +50,7 @@ def _relaunched(launch: Launch, after: int) -> Moment:
 def _loaded(launch: Launch, after: int) -> Moment:
     ends = launch.history.select("load.end", attempt=RESUME)
     given = given_theirs(launch.plan, [*launch.history.select("load.begin", attempt=RESUME), *ends])
-    last = {one.rank for one in ends} | set(given)
+    last = {event.rank for event in ends} | set(given)
     if len(last) < launch.plan.layout.ranks:
         raise MarkerError(f"the end of the load is recorded for {len(last)} of {launch.plan.layout.ranks} ranks")
     return latest(map(Moment.of, ends))
@@ -62,10 +62,10 @@ def _first_begun(launch: Launch, after: int) -> Moment:
     begun = last_of_ranks(launch, begins, "the first step after the resume", launch.plan.layout.ranks)
     ends = {rank: events[0].mono for rank, events in by_rank(launch.history, "step.end", RESUME).items()}
     ready = [
-        one
+        event
         for rank, events in by_rank(launch.history, "graph.compiled", RESUME).items()
-        for one in events
-        if one.mono <= ends.get(rank, 0)
+        for event in events
+        if event.mono <= ends.get(rank, 0)
     ]
     return latest((begun, *map(Moment.of, ready)))
 
@@ -82,7 +82,7 @@ def _caught_up(launch: Launch, after: int) -> Moment:
         raise MarkerError("no step of the faulted launch is recorded")
     goal = max(begun)
     first = _first_ended(launch, after)
-    ends = [one for one in launch.history.select("step.end", attempt=RESUME) if step_of(one) >= goal]
+    ends = [event for event in launch.history.select("step.end", attempt=RESUME) if step_of(event) >= goal]
     reached = last_of_ranks(launch, ends, f"step {goal}, which the fault interrupted,", launch.plan.layout.ranks)
     return latest((first, reached))
 

@@ -31,7 +31,7 @@ def judge(case: Case) -> None:
         _judge_silence(case)
         return
     _judge_handlers(case)
-    exited = {one.rank for one in history.select("rank.exit", attempt=TRAIN)}
+    exited = {event.rank for event in history.select("rank.exit", attempt=TRAIN)}
     missing = [rank for rank in range(case.plan.layout.ranks) if rank not in exited]
     if missing:
         found.unknown(EXPECTED, f"no exit of {ranks_text(missing)} was recorded", case.line)
@@ -66,24 +66,26 @@ def _judge_handlers(case: Case) -> None:
     if len(logged_renames) > 1:
         sources = (event.source for event in logged_renames)
         found.fail(EXPECTED, f"renamed {len(logged_renames)} times by the SDK's log", line, *sources)
-    for one in case.span.of(history.select("handler.exit", attempt=TRAIN, ok=False)):
-        if case.span.tried and one.data.get("name") not in ("save_ckpt", "rename", "exit"):
+    for event in case.span.of(history.select("handler.exit", attempt=TRAIN, ok=False)):
+        if case.span.tried and event.data.get("name") not in ("save_ckpt", "rename", "exit"):
             continue  # it belongs to a mechanism that was planned to fail
-        seen = f"handler {one.data.get('name')} failed on rank {one.rank}: {error_text(one)}"
-        found.fail(EXPECTED, seen, line, one.source)
+        seen = f"handler {event.data.get('name')} failed on rank {event.rank}: {error_text(event)}"
+        found.fail(EXPECTED, seen, line, event.source)
     _judge_order(case, renames)
     for name in ("save_ckpt", "rename"):
         entered = history.select("handler.enter", attempt=TRAIN, name=name)
-        left = {one.rank for one in history.select("handler.exit", attempt=TRAIN, name=name)}
-        for one in entered:
-            if one.rank not in left:
-                found.unknown(EXPECTED, f"handler {name} of rank {one.rank} was called and never returned", one.source)
-        for one in history.select("handler.exit", attempt=TRAIN, name=name):
-            if one.rank not in {enter.rank for enter in entered}:
-                seen = f"handler {name} of rank {one.rank} returned, and no call of it is recorded"
-                found.unknown(EXPECTED, seen, one.source)
-            if not isinstance(one.data.get("ok"), bool):
-                found.unknown(EXPECTED, f"how handler {name} ended on rank {one.rank} is not recorded", one.source)
+        left = {event.rank for event in history.select("handler.exit", attempt=TRAIN, name=name)}
+        for event in entered:
+            if event.rank not in left:
+                found.unknown(
+                    EXPECTED, f"handler {name} of rank {event.rank} was called and never returned", event.source
+                )
+        for event in history.select("handler.exit", attempt=TRAIN, name=name):
+            if event.rank not in {enter.rank for enter in entered}:
+                seen = f"handler {name} of rank {event.rank} returned, and no call of it is recorded"
+                found.unknown(EXPECTED, seen, event.source)
+            if not isinstance(event.data.get("ok"), bool):
+                found.unknown(EXPECTED, f"how handler {name} ended on rank {event.rank} is not recorded", event.source)
     _judge_lines(case, "save_ckpt", "save", "ttp.dump_begin")
     _judge_lines(case, "rename", "rename", "ttp.renamed")
 

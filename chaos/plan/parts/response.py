@@ -68,4 +68,4 @@ class Response:
     @property
     def goes_on(self) -> tuple[Recovery, ...]:
         """The recoveries after which training goes on within the launch, in order."""
-        return tuple(one for one in self.recoveries if one.succeeds and one.mechanism not in ENDING)
+        return tuple(recovery for recovery in self.recoveries if recovery.succeeds and recovery.mechanism not in ENDING)

@@ -120,16 +120,16 @@ def _which(found: Sequence[Incident], fault: Scheduled) -> int:
 def check_apart(found: Sequence[Incident], problems: Problems) -> None:
     """Two recoveries are two only if no rank can reach the second incident before it blocks because of the first."""
     for earlier, later in pairwise(found):
-        one, other = earlier.first, later.first
-        first, second = one.moment.earliest, other.moment.earliest
-        if not one.raised and not other.raised:
+        fault, other = earlier.first, later.first
+        first, second = fault.moment.earliest, other.moment.earliest
+        if not fault.raised and not other.raised:
             continue  # the first one ends the job, or the mechanism that goes on says what it needs
-        if other.moment.exact and one.moment.exact and second > first.block and second.step > first.step:
+        if other.moment.exact and fault.moment.exact and second > first.block and second.step > first.step:
             continue
         problems.add(
             f"{other.path}.trigger",
-            f"fault {other.fault.id!r} at {second} is not apart from fault {one.fault.id!r} "
-            f"({problems.where(one.path)}) at {first}: a rank may reach it before all ranks have stopped for the "
+            f"fault {other.fault.id!r} at {second} is not apart from fault {fault.fault.id!r} "
+            f"({problems.where(fault.path)}) at {first}: a rank may reach it before all ranks have stopped for the "
             "first repair, which is not yet supported by this version",
             text=str(second),
             hint=(

@@ -88,7 +88,9 @@ def switched_on(protection: Iterable[Mechanism]) -> tuple[Mechanism, ...]:
 def acts_on_error(effect: str, on: Iterable[Mechanism]) -> Mechanism | None:
     """The mechanism that answers an effect online; None if none of those that are on does."""
     on = tuple(on)
-    return next((one.name for one in in_order() if effect in one.repairs and one.is_on(on)), None)
+    return next(
+        (mechanism.name for mechanism in in_order() if effect in mechanism.repairs and mechanism.is_on(on)), None
+    )
 
 
 def answers_online(scenario: Scenario, fault: PlannedFault, on: Iterable[Mechanism]) -> Mechanism | None:

@@ -57,7 +57,7 @@ def derive(
     context = Context(scenario, groups, switched_on(scenario.job.protection), problems, faults=faults)
     answers: list[Answer] = []
     for index, incident in enumerate(found):
-        done = tuple(one.recovery for one in answers if one.recovery is not None and one.recovery.succeeds)
+        done = tuple(answer.recovery for answer in answers if answer.recovery is not None and answer.recovery.succeeds)
         left = _answer(replace(context, before=done), incident, answers)
         _check_used(left, problems)
         if answers[-1].ends:

@@ -131,7 +131,7 @@ class Mechanism:
 @cache
 def mechanisms() -> Mapping[str, Mechanism]:
     """Every registered mechanism by its name, as lists for a reader have them."""
-    return MappingProxyType({one.name: one for one in cast("tuple[Mechanism, ...]", registered())})
+    return MappingProxyType({mechanism.name: mechanism for mechanism in cast("tuple[Mechanism, ...]", registered())})
 
 
 @cache

@@ -71,7 +71,7 @@ def never_registered(on: Iterable[Mechanism]) -> Violation | None:
     off = next((one for one in NEEDS["MindIO"] if one in names and one != alone), None)
     if alone is None or off is None or not SAVING.isdisjoint(switched_on(names)):
         return None
-    saving = [one for one in mechanisms() if not SAVING.isdisjoint(switched_on((one,)))]
+    saving = [mechanism for mechanism in mechanisms() if not SAVING.isdisjoint(switched_on((mechanism,)))]
     return Violation(
         "job.protection",
         f"{alone} silently switches {off} off: where none of {', '.join(saving[:-1])} and {saving[-1]} is on, "

@@ -95,13 +95,13 @@ def hazard_reasons(faults: Sequence[Scheduled], hazards: Mapping[str, Hazard]) -
     if not risky:
         return ()
     told = [
-        f"Fault {one.fault.id} is of {hazards[one.fault.kind].risk} risk and allowed by name: {one.fault.kind} "
-        f"{hazards[one.fault.kind].disturbs}."
-        for one in risky
+        f"Fault {fault.fault.id} is of {hazards[fault.fault.kind].risk} risk and allowed by name: {fault.fault.kind} "
+        f"{hazards[fault.fault.kind].disturbs}."
+        for fault in risky
     ]
-    hits = [rank for one in risky for rank in one.fault.ranks]
+    hits = [rank for fault in risky for rank in fault.fault.ranks]
     twice = sorted({rank for rank in hits if hits.count(rank) > 1})
-    if not any(hazards[one.fault.kind].device for one in risky):
+    if not any(hazards[fault.fault.kind].device for fault in risky):
         return tuple(told)
     again = f"; this scenario hits the card of rank {', '.join(map(str, twice))} more than once" if twice else ""
     return (*told, f"Repeated runs add up: {ESCALATION}{again}.")

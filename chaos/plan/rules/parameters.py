@@ -73,17 +73,17 @@ def check_parameters(faults: Sequence[Scheduled], known: Mapping[str, Parameters
             continue
         path = f"{fault.path}.parameters"
         for name, value in given.items():
-            one = known[kind].get(name)
-            if one is None:
+            parameter = known[kind].get(name)
+            if parameter is None:
                 hint = suggest(name, known[kind]) or f"it has: {', '.join(known[kind]) or 'none'}"
                 problems.add(f"{path}.{name}", f"a {kind} has no parameter {name!r}", text=name, hint=hint)
-            elif not one.takes(value):
-                message = f"{name} of a {kind} is {one.range}, not {value!r}"
-                problems.add(f"{path}.{name}", message, text=value, hint=one.about)
-        for name, one in known[kind].items():
-            if one.required and name not in given:
-                message = f"fault {fault.fault.id!r} does not say {name}: {one.about}"
-                problems.add(fault.path, message, text=kind, hint=f"write parameters: {{{name}: …}}, {one.range}")
+            elif not parameter.takes(value):
+                message = f"{name} of a {kind} is {parameter.range}, not {value!r}"
+                problems.add(f"{path}.{name}", message, text=value, hint=parameter.about)
+        for name, parameter in known[kind].items():
+            if parameter.required and name not in given:
+                message = f"fault {fault.fault.id!r} does not say {name}: {parameter.about}"
+                problems.add(fault.path, message, text=kind, hint=f"write parameters: {{{name}: …}}, {parameter.range}")
 
 
 def value_of(parameters: Mapping[str, Any], known: Parameters, name: str) -> Any:

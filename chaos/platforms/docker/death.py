@@ -29,7 +29,7 @@ def how_it_ended(container: Container, started: str) -> ExitStatus:
             state, events = state_of(container), list(_events(container, started))
     except PlatformError as error:
         return ExitStatus(told_by=f"nobody: {error}")
-    died = next((one for one in events if one.get("Action") == "die"), None)
+    died = next((event for event in events if event.get("Action") == "die"), None)
     if died is not None:
         code = str((died.get("Actor") or {}).get("Attributes", {}).get("exitCode"))
     elif state["Status"] in ("exited", "dead"):
@@ -37,7 +37,7 @@ def how_it_ended(container: Container, started: str) -> ExitStatus:
     else:
         return ExitStatus(told_by=f"nobody: the engine says that the container is {state['Status']}")
     told = f"the engine: container {container.short_id} ended with exit code {code}"
-    if state["OOMKilled"] or any(one.get("Action") == "oom" for one in events):
+    if state["OOMKilled"] or any(event.get("Action") == "oom" for event in events):
         return ExitStatus(told_by=f"{told}, and was out of memory")
     return ExitStatus(signal=9 if code == str(_KILLED) else None, told_by=told)
 

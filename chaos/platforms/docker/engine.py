@@ -116,8 +116,8 @@ def take_away(client: DockerClient, token: str) -> list[str]:
 def things_of(client: DockerClient, token: str) -> list[str]:
     """The containers and networks of a run, in words."""
     networks = client.networks.list(filters={"label": f"{RUN_LABEL}={token}"})
-    containers = [f"container {one.name}" for one in containers_of(client, token)]
-    return [*containers, *(f"network {one.name}" for one in networks)]
+    containers = [f"container {container.name}" for container in containers_of(client, token)]
+    return [*containers, *(f"network {network.name}" for network in networks)]
 
 
 def state_of(container: Container) -> dict[str, Any]:

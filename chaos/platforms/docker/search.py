@@ -27,12 +27,12 @@ def search_engine(arguments: Mapping[str, Any], token: str, run_dir: Path) -> li
     name = network_name(token)
     return [
         *(
-            f"container {_name(one)}, {one.get('State')}"
-            for one in containers
-            if _is_own(one, token, name) or _binds(one, run_dir)
+            f"container {_name(container)}, {container.get('State')}"
+            for container in containers
+            if _is_own(container, token, name) or _binds(container, run_dir)
         ),
-        *(f"network {_name(one)}" for one in networks if _is_own(one, token, name)),
-        *(f"volume {_name(one)}" for one in volumes if _is_own(one, token, name)),
+        *(f"network {_name(network)}" for network in networks if _is_own(network, token, name)),
+        *(f"volume {_name(volume)}" for volume in volumes if _is_own(volume, token, name)),
     ]
 
 

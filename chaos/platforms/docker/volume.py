@@ -34,12 +34,12 @@ def give_back(container: Container) -> list[str]:
     """
     pid = first_process(container)
     try:
-        taken = [one for one in all_mounts(pid) if _is_taken(one)]
-        for one in reversed(taken):
-            do_in(pid, functools.partial(unmount, Path(one.point)))
+        taken = [mount for mount in all_mounts(pid) if _is_taken(mount)]
+        for mount in reversed(taken):
+            do_in(pid, functools.partial(unmount, Path(mount.point)))
     except OSError as error:
         raise PlatformError(f"what was taken from {container.name} cannot be given back: {error}") from error
-    return [one.point for one in taken]
+    return [mount.point for mount in taken]
 
 
 def _is_taken(mount: Mount) -> bool:

@@ -61,11 +61,19 @@ def _object(resource: Resource, name: str, namespace: str, spec: Manifest) -> Ma
 def injected(subject: Mapping[str, Any], namespace: str, pod: str) -> list[str]:
     """The records of that pod that the fault has been made in; none as long as Chaos Mesh is not done."""
     status = subject.get("status") or {}
-    done = {one.get("type"): one.get("status") for one in status.get("conditions") or () if isinstance(one, Mapping)}
+    done = {
+        condition.get("type"): condition.get("status")
+        for condition in status.get("conditions") or ()
+        if isinstance(condition, Mapping)
+    }
     if done.get("Selected") != "True" or done.get("AllInjected") != "True":
         return []
     records = (status.get("experiment") or {}).get("containerRecords") or ()
-    of_pod = [one for one in records if isinstance(one, Mapping) and _is_of(str(one.get("id", "")), namespace, pod)]
+    of_pod = [
+        record
+        for record in records
+        if isinstance(record, Mapping) and _is_of(str(record.get("id", "")), namespace, pod)
+    ]
     return [str(one["id"]) for one in of_pod if one.get("phase") == _INJECTED]
 
 

@@ -95,10 +95,10 @@ def read_manifests(path: Path) -> tuple[Placed, ...]:
         raise ScenarioError([source.problem(1, 1, f"not YAML: {first}")]) from None
     except RecursionError:
         raise ScenarioError([source.problem(1, 1, "nested too deeply")]) from None
-    objects = [one for document in documents if document.data is not None for one in _objects(document)]
-    wrong = [one for one in objects if not isinstance(one.data, dict)]
+    objects = [value for document in documents if document.data is not None for value in _objects(document)]
+    wrong = [value for value in objects if not isinstance(value.data, dict)]
     if wrong:
-        raise ScenarioError([one.problem("a manifest is a mapping of keys to values") for one in wrong])
+        raise ScenarioError([value.problem("a manifest is a mapping of keys to values") for value in wrong])
     return tuple(objects)
 
 
@@ -108,8 +108,8 @@ def _objects(document: Placed) -> Iterator[Placed]:
     if kind is None or kind.data != "List" or items is None:
         yield document
         return
-    for one in items.each():
-        yield from _objects(one)
+    for value in items.each():
+        yield from _objects(value)
 
 
 class _Reader:

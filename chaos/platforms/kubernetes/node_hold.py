@@ -54,7 +54,7 @@ class Hold:
         that does not come back is theirs.
         """
         ends = self.of(fault)
-        waits = {one: (STATUS,) for one in ends if STATUS in self.faults[one] and not ready}
+        waits = {end: (STATUS,) for end in ends if STATUS in self.faults[end] and not ready}
         staying = {one: parts for one, parts in self.faults.items() if one not in ends}
         held = {part for parts in staying.values() for part in parts}
         back = {
@@ -98,7 +98,7 @@ def hold_of(run: str, node: Mapping[str, Any]) -> Hold:
 def is_ready(node: Mapping[str, Any]) -> bool:
     """Whether the node's kubelet says that it is ready."""
     conditions = (node.get("status") or {}).get("conditions") or ()
-    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
+    return any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions)
 
 
 def _marks(node: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -80,8 +80,8 @@ class Own:
                 if error.status == 404:
                     return
                 raise
-            for one in page.get("items") or ():
-                yield self._ours(resource, one)
+            for manifest in page.get("items") or ():
+                yield self._ours(resource, manifest)
             more = (page.get("metadata") or {}).get("continue")
             if not more:
                 return

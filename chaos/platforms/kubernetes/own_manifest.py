@@ -66,13 +66,13 @@ def _run_problems(path: Path, checked: Checked, settings: Kubernetes, wanted: Wa
     for document in read_manifests(path):
         yield from _document(document)
     pods = templates(job, checked.workload)
-    yield from _numbers(job, checked.workload, [one for one in pods if one.trains], wanted.nodes or 1)
-    for one in pods:
-        yield from _foreign_labels(one.place)
-        yield from _waits(one)
-        if one.trains:
-            yield from _container(one)
-            yield from _volume(one, settings)
+    yield from _numbers(job, checked.workload, [template for template in pods if template.trains], wanted.nodes or 1)
+    for template in pods:
+        yield from _foreign_labels(template.place)
+        yield from _waits(template)
+        if template.trains:
+            yield from _container(template)
+            yield from _volume(template, settings)
 
 
 def _document(document: Placed) -> Iterator[Problem]:
@@ -103,7 +103,7 @@ def _waits(pod: Template) -> Iterator[Problem]:
     if container is None:
         return
     parts = [container.at(key) for key in ("command", "args")]
-    argv = [str(one.data) for part in parts if part is not None for one in part.each()]
+    argv = [str(value.data) for part in parts if part is not None for value in part.each()]
     if parts[0] is None or not _is_waiting(argv):
         seen = "what the image says" if parts[0] is None else repr(" ".join(argv))
         yield (parts[0] or container).problem(
@@ -122,7 +122,9 @@ def _is_waiting(argv: Sequence[str]) -> bool:
 
 def _container(pod: Template) -> Iterator[Problem]:
     listed = pod.place.nearest("spec", "containers")
-    found = [one for one in listed.each() if (name := one.at("name")) is not None and name.data == names.CONTAINER]
+    found = [
+        value for value in listed.each() if (name := value.at("name")) is not None and name.data == names.CONTAINER
+    ]
     if len(found) != 1:
         yield listed.problem(
             f"no container of pod {pod.name} is called {names.CONTAINER}: that is the one in which the run works"
@@ -135,16 +137,16 @@ def _volume(pod: Template, settings: Kubernetes) -> Iterator[Problem]:
         return
     wanted = PurePosixPath(settings.volume.path)
     sources = {
-        str(name.data): [key for key, _ in one.items() if key != "name"]
-        for one in (pod.place.at("spec", "volumes") or container).each()
-        if (name := one.at("name")) is not None
+        str(name.data): [key for key, _ in value.items() if key != "name"]
+        for value in (pod.place.at("spec", "volumes") or container).each()
+        if (name := value.at("name")) is not None
     }
     mounts = container.at("volumeMounts")
-    for one in mounts.each() if mounts is not None else ():
-        at, name = one.at("mountPath"), one.at("name")
+    for mount in mounts.each() if mounts is not None else ():
+        at, name = mount.at("mountPath"), mount.at("name")
         if at is None or name is None or not wanted.is_relative_to(str(at.data)):
             continue
-        if any(key in _SHARED for key in sources.get(str(name.data), ())) and one.at("subPath") is None:
+        if any(key in _SHARED for key in sources.get(str(name.data), ())) and mount.at("subPath") is None:
             return
     yield (mounts or container).problem(
         f"pod {pod.name} mounts no shared volume at {wanted} (cluster.kubernetes.volume), so it would not see the "
@@ -154,7 +156,7 @@ def _volume(pod: Template, settings: Kubernetes) -> Iterator[Problem]:
 
 def _numbers(job: Placed, workload: str, pods: Sequence[Template], nodes: int) -> Iterator[Problem]:
     """It must be possible to tell which pod is which node."""
-    if workload == "vcjob" and len(pods) > 1 and any(one.replicas != 1 for one in pods):
+    if workload == "vcjob" and len(pods) > 1 and any(template.replicas != 1 for template in pods):
         yield job.nearest("spec", "tasks").problem(
             "several tasks train, and one of them has more than one pod: which pod is which node cannot be told",
             "give each of them one pod, or all pods to one task",
@@ -175,8 +177,8 @@ def _marked_pods(manifest: Manifest, workload: str, nodes: int, named: Named) ->
         listed = [spec["template"]]
         numbered = nodes == 1
     elif workload == "vcjob":
-        listed = [one["template"] for one in spec["tasks"] if "template" in one]
-        numbered = all(one.get("replicas", 1) == 1 for one in spec["tasks"])
+        listed = [task["template"] for task in spec["tasks"] if "template" in task]
+        numbered = all(task.get("replicas", 1) == 1 for task in spec["tasks"])
     else:  # Ascend Operator numbers the pods
         listed = [one["template"] for one in spec["replicaSpecs"].values() if "template" in one]
         numbered = False

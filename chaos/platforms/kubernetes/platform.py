@@ -95,11 +95,11 @@ class KubernetesPlatform:
         settings, own = cluster_of(arguments, token)
         told = own.take_away(settings.workload, waits)
         nodes, held = _released(own, settings.nodes)
-        messages = [one.name for one in own.list(CONFIGMAP) if waits(one)]
+        messages = [config_map.name for config_map in own.list(CONFIGMAP) if waits(config_map)]
         left: list[str] = []
 
         def gone() -> bool:
-            left[:] = [one.name for one in own.list(POD)]
+            left[:] = [pod.name for pod in own.list(POD)]
             return not left
 
         if not _reached(gone, GONE_SECONDS, clock):
@@ -224,8 +224,8 @@ class PodNodes(HeldNodes[PodNode]):
         """Make the job's objects. They carry the run's label, by which the undo step finds them."""
         if self._site.job is None:
             raise PlatformError("nobody has said what job the pods are for")
-        for one in self._objects(self._site.job):
-            self.own.create(one)
+        for manifest in self._objects(self._site.job):
+            self.own.create(manifest)
 
     def _objects(self, job: Job) -> Sequence[Manifest]:
         named = Named(self.own.run, self._name)
@@ -276,7 +276,7 @@ class PodNodes(HeldNodes[PodNode]):
 
     def check(self) -> None:
         """See that the pods have what the ranks need. Raises PlatformError."""
-        asked = [Asked(f"pod {one.pod.name}", str(self.python), one.helper) for one in self.all()]
+        asked = [Asked(f"pod {node.pod.name}", str(self.python), node.helper) for node in self.all()]
         refuse_lacking(self._site, asked, "take an image that has it, or name another cluster.kubernetes.python")
 
     def close(self) -> None:

@@ -50,7 +50,7 @@ class Pods:
     @property
     def failed(self) -> tuple[str, ...]:
         """What could not be followed, and why."""
-        return tuple(one.failed for one in self._watchers if one.failed is not None)
+        return tuple(watcher.failed for watcher in self._watchers if watcher.failed is not None)
 
     @property
     def lost(self) -> str | None:
@@ -60,7 +60,7 @@ class Pods:
     def of_node(self, node: int) -> PodState | None:
         """The pod that is that node now: one that is there and is not being deleted. None without one."""
         with self._lock:
-            found = [one for one in self._facts.states.values() if one.node == node and not one.deleting]
+            found = [state for state in self._facts.states.values() if state.node == node and not state.deleting]
         return found[-1] if found else None
 
     def state(self, uid: str) -> PodState | None:
@@ -77,10 +77,10 @@ class Pods:
         """Pods of the same node that came after that one."""
         with self._lock:
             known = list(self._facts.seen.values())
-        node = next((one.node for one in known if one.uid == uid), None)
-        uids = [one.uid for one in known]
+        node = next((state.node for state in known if state.uid == uid), None)
+        uids = [state.uid for state in known]
         after = known[uids.index(uid) + 1 :] if uid in uids else []
-        return [one for one in after if node is not None and one.node == node]
+        return [state for state in after if node is not None and state.node == node]
 
     def close(self) -> None:
         """Follow no more."""

@@ -41,7 +41,7 @@ def chaos_mesh(machine: Machine) -> Probe:
         return Probe("chaos-mesh", False, seen, advice)
     except PlatformError as error:
         return Probe("chaos-mesh", False, str(error), advice)
-    kinds = {one.get("kind") for one in listed.get("resources") or ()}
+    kinds = {resource.get("kind") for resource in listed.get("resources") or ()}
     if missing := sorted({NETWORK_CHAOS.kind, IO_CHAOS.kind, DNS_CHAOS.kind} - kinds):
         return Probe("chaos-mesh", False, f"its API has no {', '.join(missing)}", advice)
     return Probe("chaos-mesh", True, f"{NETWORK_CHAOS.api_version} in {api.client.configuration.host}")

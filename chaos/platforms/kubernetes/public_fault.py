@@ -109,7 +109,7 @@ class PublicFault(_Message):
 
     @model_validator(mode="after")
     def _different(self) -> PublicFault:
-        ids = [one.faultId for one in self.faults]
+        ids = [fault.faultId for fault in self.faults]
         if len(set(ids)) != len(ids):
             raise ValueError("two faults of the message have the same faultId")
         return self
@@ -165,7 +165,7 @@ def public_fault(
             }
         )
     except ValidationError as error:
-        listed = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        listed = "; ".join(f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}" for detail in error.errors())
         raise InvalidPublicFault(f"ClusterD would drop this message: {listed}") from error
 
 

@@ -49,7 +49,7 @@ def read_rank_table(text: str) -> tuple[Server, ...] | None:
         version = table.get("version")
         raise UnreadableRankTable(f"{names.RANK_TABLE_KEY} of version {version} has no server_list to find pods by")
     servers = tuple(_server(one) for one in listed)
-    ranks = sorted(rank for one in servers for rank in one.ranks)
+    ranks = sorted(rank for server in servers for rank in server.ranks)
     if ranks != list(range(len(ranks))):
         raise UnreadableRankTable(f"{names.RANK_TABLE_KEY}: its ranks are {ranks}, not 0 to {len(ranks) - 1} once each")
     return servers
@@ -99,7 +99,7 @@ def node_number(pod: Mapping[str, Any]) -> int | None:
     if schedules and not any(map(_has_npus, _containers(pod))):
         return None
     numbers = [_whole((metadata.get(source) or {}).get(key)) for source, key in _NUMBERS]
-    return next((one for one in (*numbers, _whole(environment.get("MS_NODE_RANK"))) if one is not None), None)
+    return next((number for number in (*numbers, _whole(environment.get("MS_NODE_RANK"))) if number is not None), None)
 
 
 def _containers(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -133,7 +133,7 @@ def ranks_to_pods(
             continue  # it is going, and the one that replaces it has the ranks
         if servers is not None:
             address = (pod.get("status") or {}).get("podIP")
-            own = next((one for one in servers if address and one.pod_ip == address), None)
+            own = next((server for server in servers if address and server.pod_ip == address), None)
             held: Iterable[int] = own.ranks if own is not None else ()
         else:
             number = node_number(pod)

@@ -69,8 +69,8 @@ def rules(settings: Kubernetes, faults: Iterable[Rule] = ()) -> tuple[Rule, ...]
     if settings.nodes:  # heal looks which of them the run still holds
         found.append(Rule(NODE, ("get",), place=NODES))
     merged: dict[tuple[Resource, str, tuple[str, ...], str], list[str]] = {}
-    for one in (*found, *faults):
-        merged.setdefault((one.resource, one.subresource, one.names, one.place), []).extend(one.verbs)
+    for rule in (*found, *faults):
+        merged.setdefault((rule.resource, rule.subresource, rule.names, rule.place), []).extend(rule.verbs)
     return tuple(
         Rule(resource, tuple(sorted(set(verbs))), subresource, named, place)
         for (resource, subresource, named, place), verbs in merged.items()
@@ -93,13 +93,13 @@ def manifests(
     }
     made: list[Manifest] = [account]
     by_place: dict[str, list[Rule]] = {}
-    for one in rules(settings, faults):
-        by_place.setdefault(settings.namespace if one.place == OWN else one.place, []).append(one)
+    for rule in rules(settings, faults):
+        by_place.setdefault(settings.namespace if rule.place == OWN else rule.place, []).append(rule)
     for place, listed in by_place.items():
         if place != NODES:
             made += _bound("Role", place, tuple(listed), subject)
         elif settings.nodes:
-            named = tuple(replace(one, names=settings.nodes) for one in listed)
+            named = tuple(replace(rule, names=settings.nodes) for rule in listed)
             made += _bound("ClusterRole", None, named, subject)
     return made
 

@@ -55,7 +55,7 @@ WORKLOADS: Mapping[str, Resource] = MappingProxyType({"job": JOB, "vcjob": VCJOB
 def workload_of(manifest: Mapping[str, Any]) -> str | None:
     """Which workload a manifest is; None for another kind of object."""
     seen = (manifest.get("apiVersion"), manifest.get("kind"))
-    return next((name for name, one in WORKLOADS.items() if (one.api_version, one.kind) == seen), None)
+    return next((name for name, resource in WORKLOADS.items() if (resource.api_version, resource.kind) == seen), None)
 
 
 _ALL = (POD, NODE, CONFIGMAP, EVENT, JOB, VCJOB, ASCENDJOB, PODGROUP, NETWORK_CHAOS, IO_CHAOS, DNS_CHAOS)
@@ -64,4 +64,4 @@ _ALL = (POD, NODE, CONFIGMAP, EVENT, JOB, VCJOB, ASCENDJOB, PODGROUP, NETWORK_CH
 def resource_of(manifest: Mapping[str, Any]) -> Resource | None:
     """The kind of a manifest; None for one that the harness does not deal with."""
     seen = (manifest.get("apiVersion"), manifest.get("kind"))
-    return next((one for one in _ALL if (one.api_version, one.kind) == seen), None)
+    return next((resource for resource in _ALL if (resource.api_version, resource.kind) == seen), None)

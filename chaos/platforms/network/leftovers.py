@@ -48,7 +48,7 @@ def shown_in(namespace: Namespace) -> list[str]:
     return [
         *(f"link {name}" for name in links),
         *(f"rule: {_told(rule)}" for rule in Rules(namespace).listed()),
-        *(f"{one['kind']} on {one['dev']}" for one in limits),
+        *(f"{limit['kind']} on {limit['dev']}" for limit in limits),
     ]
 
 

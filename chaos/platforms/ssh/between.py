@@ -63,7 +63,7 @@ class BetweenHosts:
 
     def cuts(self, fault: str) -> set[Way]:
         """The ways that a fault's own rules cut, altogether or for some ports."""
-        return {way for way, one in self._laid(fault) if _cuts(one.rule)}
+        return {way for way, counter in self._laid(fault) if _cuts(counter.rule)}
 
     def block(self, fault: str, meant: Sequence[tuple[Way, Ports]]) -> None:
         """The same, of TCP between these ports only."""
@@ -74,16 +74,16 @@ class BetweenHosts:
 
     def lost(self, fault: str, meant: Sequence[tuple[Way, Ports]]) -> list[Way]:
         """On which of the ways packets have vanished by the fault's own rule, which is still there."""
-        vanished = {one.rule for _, one in self._laid(fault) if one.vanished[0]}
+        vanished = {counter.rule for _, counter in self._laid(fault) if counter.vanished[0]}
         return [way for way, ports in meant if self._rule(way, ports) in vanished]
 
     def blocked(self, fault: str, port: int, meant: Sequence[tuple[Way, Ports]], node: int) -> Blocked:
         """What the hosts show. Something is sent every way first: by the others to the port, and from the port to those
         that are to hear nothing of it. Which other packets pass is told by answers from another port.
         """
-        others = sorted({one for way, _ in meant for one in way} - {node})
+        others = sorted({peer for way, _ in meant for peer in way} - {node})
         own, helper = self.address(node), self._hosts[node].helper
-        addresses = [self.address(one) for one in others]
+        addresses = [self.address(peer) for peer in others]
         found = helper.connections_at(own, port, addresses)
         if deaf := [self.address(target) for (source, target), _ in meant if source == node]:
             helper.send_from(own, port, deaf)
@@ -100,7 +100,7 @@ class BetweenHosts:
 
     def established(self, node: int, *, of_run: bool) -> list[Connection]:
         """The connections of a host's data address with those of the others."""
-        others = [one.address for number, one in self._hosts.items() if number != node]
+        others = [host.address for number, host in self._hosts.items() if number != node]
         return self._hosts[node].helper.connected(self.address(node), others, of_run=of_run)
 
     def reset(self, node: int, connection: Connection) -> bool:
@@ -114,15 +114,15 @@ class BetweenHosts:
         opposite = {**dict.fromkeys(here, there), **dict.fromkeys(there, here)}
 
         def look(node: int) -> Looked:
-            addresses = [self.address(one) for one in opposite[node]]
+            addresses = [self.address(peer) for peer in opposite[node]]
             return self._hosts[node].helper.look(fault, addresses, count=ECHOES, wait=ECHO_SECONDS)
 
         seen = dict(zip(opposite, self._at_once(opposite, look), strict=True))
         lost = []
         for source, target in ways:
             rule = self._rule((source, target))
-            vanished = any(one.rule == rule and one.vanished[0] for one in seen[target].all)
-            if vanished and any(one.rule == rule for one in seen[target].own):
+            vanished = any(counter.rule == rule and counter.vanished[0] for counter in seen[target].all)
+            if vanished and any(counter.rule == rule for counter in seen[target].own):
                 lost.append((source, target))
         own = [seen[node] for node in here]
         return Parted(sum(one.connections for one in own), lost, added(one.echoes for one in own))
@@ -138,10 +138,10 @@ class BetweenHosts:
         """How many packets have waited and gone on, or have passed the rules of loss, and how many have not; None
         without one."""
         laid = self._hosts[node].helper.laid(fault)
-        if waits := [one for one in laid if one.rule.delay is not None]:
-            return {"by": "netem", "passed": waits[0].passed, "came": sum(one.came[0] for one in waits)}
-        found = [one for one in laid if one.rule.loss is not None]
-        came, vanished = (sum(getattr(one, which)[0] for one in found) for which in ("came", "vanished"))
+        if waits := [counter for counter in laid if counter.rule.delay is not None]:
+            return {"by": "netem", "passed": waits[0].passed, "came": sum(counter.came[0] for counter in waits)}
+        found = [counter for counter in laid if counter.rule.loss is not None]
+        came, vanished = (sum(getattr(counter, which)[0] for counter in found) for which in ("came", "vanished"))
         return {"by": "packet filter", "passed": came - vanished, "vanished": vanished} if found else None
 
     def slow(self, fault: str, node: int, kbit: int) -> None:
@@ -153,13 +153,13 @@ class BetweenHosts:
         found = [one for one in self._hosts[node].helper.laid(fault) if one.rule.rate is not None]
         if not found or found[0].rule.rate is None:
             return None
-        passed = sum(one.came[1] - one.vanished[1] for one in found)
-        over = sum(one.vanished[0] for one in found)
+        passed = sum(counter.came[1] - counter.vanished[1] for counter in found)
+        over = sum(counter.vanished[0] for counter in found)
         return {"kbit": found[0].rule.rate // _BYTES_PER_KBIT, "bytes": passed, "overlimits": over}
 
     def echo(self, node: int, others: Sequence[int], *, count: int, interval: float = 0.0, wait: float) -> Echoes:
         """What comes of echo requests from a host to each of the others."""
-        addresses = [self.address(one) for one in others]
+        addresses = [self.address(peer) for peer in others]
         return self._hosts[node].helper.echo(addresses, count=count, interval=interval, wait=wait)
 
     def left(self, node: int) -> list[str]:
@@ -168,12 +168,14 @@ class BetweenHosts:
 
     def _lay_on(self, fault: str, node: int, rule: Callable[..., Rule]) -> None:
         others = [one for one in self._hosts if one != node]
-        self._hosts[node].helper.lay(fault, [rule(self.address(one), self.address(node)) for one in others])
+        self._hosts[node].helper.lay(fault, [rule(self.address(peer), self.address(node)) for peer in others])
 
     def _laid(self, fault: str) -> list[tuple[Way, Counted]]:
         numbers = {host.address: number for number, host in self._hosts.items()}
         laid = self._at_once(self._hosts, lambda node: self._hosts[node].helper.laid(fault))
-        return [((numbers[one.rule.source], numbers[one.rule.target]), one) for each in laid for one in each]
+        return [
+            ((numbers[counter.rule.source], numbers[counter.rule.target]), counter) for each in laid for counter in each
+        ]
 
     def _rule(self, way: Way, ports: Ports = ANY) -> Rule:
         return Rule(self.address(way[0]), self.address(way[1]), ports=ports)
@@ -186,7 +188,7 @@ class BetweenHosts:
 
 def left_on(helper: HelperClient) -> list[str]:
     """What of the run's rules is still there where a remote helper is, in words."""
-    devices = [f"a device in which packets were to wait ({one})" for one in helper.devices()]
+    devices = [f"a device in which packets were to wait ({device})" for device in helper.devices()]
     return [*map(_described, helper.laid()), *devices]
 
 
@@ -194,9 +196,9 @@ def _cuts(rule: Rule) -> bool:
     return rule.loss is None and rule.rate is None and rule.delay is None
 
 
-def _described(one: Counted) -> str:
+def _described(counter: Counted) -> str:
     """A rule that is still there, in words."""
-    rule, ports = one.rule, one.rule.ports
+    rule, ports = counter.rule, counter.rule.ports
     if rule.delay is not None:
         what = "holds up"
     elif rule.loss is not None:

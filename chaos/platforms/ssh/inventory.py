@@ -167,7 +167,7 @@ def _root(source: Source, problems: Problems) -> MappingNode:
     try:
         return parse(source, problems)
     except ScenarioError as error:
-        told = [one for one in error.problems if "a scenario is a mapping" not in one.message]
+        told = [problem for problem in error.problems if "a scenario is a mapping" not in problem.message]
         if len(told) == len(error.problems):
             raise
         message = "an inventory is a mapping of keys to values"
@@ -186,16 +186,16 @@ def _validated(root: MappingNode, source: Source, problems: Problems) -> Invento
     try:
         file = InventoryFile.model_validate(plain_data(root, without=SECRETS), context=FROM_FILE)
     except ValidationError as error:
-        for one in error.errors(include_url=False):
-            path = tuple(one["loc"])
-            if one["type"] == "extra_forbidden":
+        for detail in error.errors(include_url=False):
+            path = tuple(detail["loc"])
+            if detail["type"] == "extra_forbidden":
                 if path[-1] not in SECRETS:
                     known = _PARTS.get(str(path[0]), InventoryFile) if len(path) > 1 else InventoryFile
                     report(path, f"unknown key {quote(path[-1])}", suggest(str(path[-1]), known.model_fields))
-            elif one["type"] == "missing":
+            elif detail["type"] == "missing":
                 report(path[:-1], f"the key {quote(path[-1])} is missing")
-            elif one["type"] != "too_short" or not locate(root, path).node.items:  # type: ignore[union-attr]
-                report(path, f"{quote(_last(path))}: {one['msg']}")
+            elif detail["type"] != "too_short" or not locate(root, path).node.items:  # type: ignore[union-attr]
+                report(path, f"{quote(_last(path))}: {detail['msg']}")
         return None
     _check_twice(file, report)
     return file

@@ -54,7 +54,7 @@ class SshNetworksPlatform(SshPlatform):
         rules = []
         for number, host in enumerate(known_hosts(arguments)):
             with closing(self.reach(arguments, token, number)) as helper:
-                rules += [f"{host.name}: {one}" for one in left_on(helper)]
+                rules += [f"{host.name}: {leftover}" for leftover in left_on(helper)]
         return [*super().left(arguments, token), *rules]
 
     def nodes_of(self, site: Site, hosts: Sequence[Host]) -> SshNodes:
@@ -99,7 +99,7 @@ class HostsOnNetwork(SshNodes):
 
 def check_host(node: SshNode, addresses: Sequence[str], kinds: Sequence[str]) -> None:
     """See that faults of these kinds can be made and shown between a host and the others. Raises PlatformError."""
-    others = [one for one in addresses if one != node.address]
+    others = [address for address in addresses if address != node.address]
     effects = {kind: effect_of(kind) for kind in kinds}
     resetting = [kind for kind, effect in effects.items() if effect.resets_connections]
     holding = [kind for kind, effect in effects.items() if effect.holds_packets]

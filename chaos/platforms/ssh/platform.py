@@ -98,7 +98,9 @@ class SshPlatform:
         """The run's directories on the hosts."""
         from chaos.platforms.ssh.putting_back import left_on
 
-        return [one for number, host in enumerate(known_hosts(arguments)) for one in left_on(host, token, number)]
+        return [
+            leftover for number, host in enumerate(known_hosts(arguments)) for leftover in left_on(host, token, number)
+        ]
 
     def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HelperClient:
         """A new remote helper on a host; it needs no directory there, since a fault may be left where that has gone."""
@@ -139,7 +141,7 @@ def _own_name() -> str:
 def known_hosts(arguments: Mapping[str, Any]) -> list[Host]:
     """The hosts that an END_NODES step names. Raises PlatformError."""
     try:
-        return [Host.from_json(one) for one in arguments["hosts"]]
+        return [Host.from_json(host) for host in arguments["hosts"]]
     except (KeyError, TypeError, AttributeError) as error:
         raise PlatformError(f"the undo step does not say which hosts: {error}") from error
 

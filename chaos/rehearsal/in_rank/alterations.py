@@ -68,7 +68,7 @@ class Alterations:
             value = float(order["value"])
             facts = {"before": float(loss).hex(), "after": value.hex()}
             loss = loss.dtype.type(value)
-            gradients = {name: one.dtype.type(value) + 0 * one for name, one in gradients.items()}
+            gradients = {name: gradient.dtype.type(value) + 0 * gradient for name, gradient in gradients.items()}
             self._note(order, "forward", facts)
         return loss, gradients
 

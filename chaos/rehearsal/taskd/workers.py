@@ -62,7 +62,9 @@ class Workers:
         """Start every rank. Raises WorkerError when one has ended at once."""
         self._keep_logs([worker.rank for worker in self.look()])
         if self._functions["START_ALL_WORKER"]() != 0:
-            raise WorkerError(f"{rank_set(one.rank for one in self.look() if one.status is not None)} did not start")
+            raise WorkerError(
+                f"{rank_set(worker.rank for worker in self.look() if worker.status is not None)} did not start"
+            )
 
     def start(self, ranks: Collection[int]) -> None:
         """Start these ranks again; what is left of their old processes is ended first."""
@@ -87,7 +89,7 @@ class Workers:
         """A killed process may outlive the signal by a moment, and hold ports and sockets until then."""
         limit = Growing(_END_SECONDS, _EACH_ENDS, len(ranks))
         deadline = time.monotonic() + limit
-        while left := [one.rank for one in self.look() if one.rank in ranks and one.status is None]:
+        while left := [worker.rank for worker in self.look() if worker.rank in ranks and worker.status is None]:
             if time.monotonic() > deadline:
                 raise WorkerError(f"{rank_set(left)} did not end within {in_words(limit)} of being killed")
             time.sleep(_POLL_SECONDS)

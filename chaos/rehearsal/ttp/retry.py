@@ -72,7 +72,7 @@ class Retry:
     def _clean(self, members: list[Member], broken: Collection[int]) -> dict[int, int]:
         """Clean all devices. Returns what each answered; an answer that is neither clean nor low level ends it."""
         self._ask(members, "clean", "DEVICE_CLEAN", broken=sorted(broken))
-        answers = {one.rank: int(one.replies.get("clean", {}).get("result", SILENT)) for one in members}
+        answers = {member.rank: int(member.replies.get("clean", {}).get("result", SILENT)) for member in members}
         failed = sorted(rank for rank, answer in answers.items() if answer not in (CLEANED, LOW_LEVEL))
         if failed:
             # One that has raised counts as neither: what has become of its device is not known.

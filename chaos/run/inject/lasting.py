@@ -91,10 +91,10 @@ class LastingFaults:
         """
         began = self._clock.mono()
         until = began + int(max(kind.lasts(victim) for victim in victims) * 1e9)
-        one = _Under(fault, kind, victims, steps, began, until, looks=dict(landed or {}))
-        self._under.append(one)
+        active_fault = _Under(fault, kind, victims, steps, began, until, looks=dict(landed or {}))
+        self._under.append(active_fault)
         for victim in victims:
-            with self._noting(one):
+            with self._noting(active_fault):
                 kind.landed(victim)
 
     def hold(self, fault: PlannedFault, kind: FaultKind, victims: list[Victim]) -> None:
@@ -109,37 +109,41 @@ class LastingFaults:
     def end_due(self, job: Job) -> None:
         """End those whose time is over, and record those that have ended."""
         self.look(job)
-        for one in list(self._under):
-            over = self._clock.mono() >= one.until
-            if not one.asked and over and self._may_end(one, job):
-                self._ask(one, self._still(one, job))
-            if one.asked and self._has_ended(one, job):
-                self._under.remove(one)
-                how = f"ended after {(self._clock.mono() - one.began) / 1e9:.3f} s"
-                for step in one.steps:
-                    if not one.kind.ends_by_undo:
+        for active_fault in list(self._under):
+            over = self._clock.mono() >= active_fault.until
+            if not active_fault.asked and over and self._may_end(active_fault, job):
+                self._ask(active_fault, self._still(active_fault, job))
+            if active_fault.asked and self._has_ended(active_fault, job):
+                self._under.remove(active_fault)
+                how = f"ended after {(self._clock.mono() - active_fault.began) / 1e9:.3f} s"
+                for step in active_fault.steps:
+                    if not active_fault.kind.ends_by_undo:
                         self._ledger.close(step.id, how)
-                self._history.record("fault.healed", attempt=self._attempt, fault=one.fault.id, how=how)
-                self.healed.add(one.fault.id)
+                self._history.record("fault.healed", attempt=self._attempt, fault=active_fault.fault.id, how=how)
+                self.healed.add(active_fault.fault.id)
 
     def look(self, job: Job, *, at_once: bool = False) -> None:
         """Look at those that end with a process or a node: of what has ended nothing shows any more.
 
         ``at_once``: another fault is about to be made, which may end it.
         """
-        for one in self._under:
-            kind, now = one.kind, self._clock.mono()
-            if one.asked or one.until - one.began < FOR_GOOD * 1e9 or not isinstance(kind, StillShown):
+        for active_fault in self._under:
+            kind, now = active_fault.kind, self._clock.mono()
+            if (
+                active_fault.asked
+                or active_fault.until - active_fault.began < FOR_GOOD * 1e9
+                or not isinstance(kind, StillShown)
+            ):
                 continue
             if kind.look_every is None:
                 continue
-            if now < one.look_at and not at_once:
+            if now < active_fault.look_at and not at_once:
                 continue
-            one.look_at = now + int(kind.look_every * 1e9)
-            for victim in one.victims:
-                with self._noting(one):
+            active_fault.look_at = now + int(kind.look_every * 1e9)
+            for victim in active_fault.victims:
+                with self._noting(active_fault):
                     if not kind.gone(job, victim):
-                        one.looks[victim.rank] = (now, kind.still(job, victim) or {})
+                        active_fault.looks[victim.rank] = (now, kind.still(job, victim) or {})
 
     def end_all(self, job: Job) -> None:
         """Ask for the end of all that are left; whether it comes is for the undo steps to see.
@@ -147,96 +151,102 @@ class LastingFaults:
         One whose steps are undone by that is healed, unless it is seen to hold still. The steps of others are open
         still, for the teardown. All are looked at before any is ended.
         """
-        ending = [(one, self._at_last(one, job)) for one in self._under if not one.asked]
+        ending = [
+            (active_fault, self._at_last(active_fault, job)) for active_fault in self._under if not active_fault.asked
+        ]
         for held in self._held:
             self._record_ending(held, self._at_last(held, job))
-        for one, evidence in ending:
-            self._ask(one, evidence)
-        for one in self._under:
-            if one.undone and all(undone.ok for undone in one.undone) and self._ends_now(one, job):
-                how = "; ".join(undone.how for undone in one.undone)
-                self._history.record("fault.healed", attempt=self._attempt, fault=one.fault.id, how=how)
-                self.healed.add(one.fault.id)
+        for active_fault, evidence in ending:
+            self._ask(active_fault, evidence)
+        for active_fault in self._under:
+            if (
+                active_fault.undone
+                and all(undone.ok for undone in active_fault.undone)
+                and self._ends_now(active_fault, job)
+            ):
+                how = "; ".join(undone.how for undone in active_fault.undone)
+                self._history.record("fault.healed", attempt=self._attempt, fault=active_fault.fault.id, how=how)
+                self.healed.add(active_fault.fault.id)
         self._under, self._held = [], []
 
-    def _ask(self, one: _Under, evidence: list[dict[str, Any]] | None = None) -> None:
-        one.asked = True
-        self._record_ending(one, evidence)
-        self._end(one)
+    def _ask(self, active_fault: _Under, evidence: list[dict[str, Any]] | None = None) -> None:
+        active_fault.asked = True
+        self._record_ending(active_fault, evidence)
+        self._end(active_fault)
 
-    def _record_ending(self, one: _Under | _Held, evidence: list[dict[str, Any]] | None) -> None:
+    def _record_ending(self, active_fault: _Under | _Held, evidence: list[dict[str, Any]] | None) -> None:
         shown: dict[str, Any] = {} if evidence is None else {"evidence": evidence}
-        self._history.record("fault.ending", attempt=self._attempt, fault=one.fault.id, **shown)
+        self._history.record("fault.ending", attempt=self._attempt, fault=active_fault.fault.id, **shown)
 
-    def _at_last(self, one: _Under | _Held, job: Job) -> list[dict[str, Any]] | None:
+    def _at_last(self, active_fault: _Under | _Held, job: Job) -> list[dict[str, Any]] | None:
         """The same as ``_still``, of what the teardown ends. It ends it also where a remote helper is lost."""
         try:
-            return self._still(one, job)
+            return self._still(active_fault, job)
         except HelperLost as error:
-            self._unseen(one, error)
+            self._unseen(active_fault, error)
             return []
 
-    def _still(self, one: _Under | _Held, job: Job) -> list[dict[str, Any]] | None:
+    def _still(self, active_fault: _Under | _Held, job: Job) -> list[dict[str, Any]] | None:
         """What shows of each rank, just before the end, that the fault holds. None of kinds that are not looked at.
 
         Of a rank on which it lay and which has ended before: that (``ended``), and the last look (``looked``, ns).
         """
-        if not isinstance(one.kind, StillShown):
+        if not isinstance(active_fault.kind, StillShown):
             return None
         evidence = []
-        for victim in one.victims:
+        for victim in active_fault.victims:
             shown: dict[str, Any] | None = None
-            with self._noting(one):
-                if one.kind.gone(job, victim):
-                    looked, seen = one.looks.get(victim.rank, (None, {}))
+            with self._noting(active_fault):
+                if active_fault.kind.gone(job, victim):
+                    looked, seen = active_fault.looks.get(victim.rank, (None, {}))
                     shown = {**seen, "ended": True, "looked": looked}
                 else:
-                    shown = one.kind.still(job, victim)
+                    shown = active_fault.kind.still(job, victim)
             evidence.append({"rank": victim.rank, "pid": victim.identity.pid, **(shown or {})})
         return evidence
 
-    def _end(self, one: _Under) -> None:
-        if one.kind.ends_by_undo:
-            for step in reversed(one.steps):
-                self._end_by_undo(one, step)
+    def _end(self, active_fault: _Under) -> None:
+        if active_fault.kind.ends_by_undo:
+            for step in reversed(active_fault.steps):
+                self._end_by_undo(active_fault, step)
             return
-        for victim in one.victims:
-            with self._noting(one):
-                one.kind.end(victim)
+        for victim in active_fault.victims:
+            with self._noting(active_fault):
+                active_fault.kind.end(victim)
 
-    def _may_end(self, one: _Under, job: Job) -> bool:
+    def _may_end(self, active_fault: _Under, job: Job) -> bool:
         """A rank that nothing can be said of keeps it from nothing."""
         may = True
-        for victim in one.victims:
-            with self._noting(one):
-                may = one.kind.may_end(job, victim) and may
+        for victim in active_fault.victims:
+            with self._noting(active_fault):
+                may = active_fault.kind.may_end(job, victim) and may
         return may
 
-    def _has_ended(self, one: _Under, job: Job) -> bool:
+    def _has_ended(self, active_fault: _Under, job: Job) -> bool:
         """What cannot be seen has not been seen to end: it is looked for again, and the undo steps end it at last."""
-        with self._noting(one):
-            return all(one.kind.ended(job, victim) for victim in one.victims)
+        with self._noting(active_fault):
+            return all(active_fault.kind.ended(job, victim) for victim in active_fault.victims)
         return False
 
-    def _ends_now(self, one: _Under, job: Job) -> bool:
+    def _ends_now(self, active_fault: _Under, job: Job) -> bool:
         """Whether it ends in a moment, as its undone steps say. What nobody can see is left to their word."""
 
         def over() -> bool:
             try:
-                with self._noting(one):
-                    return all(one.kind.ended(job, victim) for victim in one.victims)
+                with self._noting(active_fault):
+                    return all(active_fault.kind.ended(job, victim) for victim in active_fault.victims)
             except HelperLost as error:
-                self._unseen(one, error)
+                self._unseen(active_fault, error)
             return True
 
         try:
             return wait_for("heal", over, seconds=_END_SECONDS, clock=self._clock)
         except DeadlineExpired:
-            self._unseen(one, FaultMissed(f"its steps are undone, and it was seen {_END_SECONDS:g} s later"))
+            self._unseen(active_fault, FaultMissed(f"its steps are undone, and it was seen {_END_SECONDS:g} s later"))
             return False
 
     @contextmanager
-    def _noting(self, one: _Under | _Held) -> Iterator[None]:
+    def _noting(self, active_fault: _Under | _Held) -> Iterator[None]:
         """What goes wrong with a rank that dies under a fault is a fact of the history, and told once.
 
         A remote helper that is lost is none: nothing would be known of its node any more.
@@ -246,19 +256,19 @@ class LastingFaults:
         except HelperLost:
             raise
         except (FaultMissed, PlatformError, LookupError, ValueError, OSError) as error:
-            self._unseen(one, error)
+            self._unseen(active_fault, error)
 
-    def _unseen(self, one: _Under | _Held, error: Exception) -> None:
-        if str(error) not in one.told:
-            one.told.add(str(error))
+    def _unseen(self, active_fault: _Under | _Held, error: Exception) -> None:
+        if str(error) not in active_fault.told:
+            active_fault.told.add(str(error))
             why = f"{type(error).__name__}: {error}"
-            self._history.record("fault.unseen", attempt=self._attempt, fault=one.fault.id, why=why)
+            self._history.record("fault.unseen", attempt=self._attempt, fault=active_fault.fault.id, why=why)
 
-    def _end_by_undo(self, one: _Under, step: UndoStep) -> None:
+    def _end_by_undo(self, active_fault: _Under, step: UndoStep) -> None:
         """One that fails stays open, and the teardown tries it again."""
         if self._undo is None:
             return
         undone = self._undo(step)
-        one.undone.append(undone)
+        active_fault.undone.append(undone)
         if not undone.ok:
-            self._history.record("undo.failed", fault=one.fault.id, step=step.id, why=undone.how)
+            self._history.record("undo.failed", fault=active_fault.fault.id, step=step.id, why=undone.how)

@@ -120,7 +120,7 @@ class Attempt:
     def _check_joining(self) -> None:
         """Without any process left nobody can join any more; seen twice, since a process hides while it executes."""
         absent = sorted(set(range(self._size)) - self.ranks.keys())
-        launched = [self._job.exit_status(one) for one in launchers_of(self._job)]
+        launched = [self._job.exit_status(launcher) for launcher in launchers_of(self._job)]
         living = self.ranks.keys() - self._exited.keys()  # as long as there are some, no other process is looked for
         if not absent or None in launched or living or self._job.processes():
             self._deserted = 0
@@ -149,7 +149,7 @@ class Attempt:
         """
         if len(self._exited.keys() | self._injection.suspended) < self._size:
             return False
-        return all(self._job.exit_status(one) is not None for one in launchers_of(self._job))
+        return all(self._job.exit_status(launcher) is not None for launcher in launchers_of(self._job))
 
     def _not_started(self) -> str:
         joined = set(self.ranks)

@@ -205,7 +205,7 @@ def _refuse_taken_ports(session: Session, name: str, why: str) -> None:
     taken = [] if session.nodes is not None else taken_by_others(session.ports, session.owned.token)
     if taken:
         refused = PortTaken(why, taken)
-        listed = [one.to_json() for one in taken]
+        listed = [port.to_json() for port in taken]
         session.history.record(PORT_TAKEN, attempt=name, reason=str(refused), ports=listed)
         raise refused
 
@@ -214,8 +214,8 @@ def _record_unended(history: HistoryWriter, attempt: str, ended: Ended) -> None:
     """Record what the teardown could not end, each with the reason."""
     if ended.remaining:
         left = [
-            {"pid": one.pid, "node": one.identity.node, "cmdline": list(one.cmdline), "why": why}
-            for one, why in ended.remaining
+            {"pid": process.pid, "node": process.identity.node, "cmdline": list(process.cmdline), "why": why}
+            for process, why in ended.remaining
         ]
         history.record("job.unended", attempt=attempt, processes=left)
 

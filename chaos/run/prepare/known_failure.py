@@ -21,7 +21,7 @@ COMPARISON = "comparison"
 
 def sdk_of(result: Mapping[str, Any]) -> str:
     """``standin`` or ``vendor``: with which one a run was made, by what its result says was simulated."""
-    return sdk_named(Simulated(one["part"], one["layer"]) for one in result.get("simulated", ()))
+    return sdk_named(Simulated(stand_in["part"], stand_in["layer"]) for stand_in in result.get("simulated", ()))
 
 
 def holding(scenario: Scenario, sdks: Iterable[str]) -> Finding | None:
@@ -41,9 +41,9 @@ def failing_checks(
     results: Iterable[Mapping[str, Any]], comparisons: Iterable[Mapping[str, Any]] = ()
 ) -> tuple[str, ...]:
     """The checks that fail in the results of ``chaos run --json``, each once, in the order of the report."""
-    checks = [one for result in results for one in result.get("checks", ())]
-    names = [one["name"] for one in checks if one["verdict"] == "fail"]
-    names += [COMPARISON for one in comparisons if one.get("verdict") == "fail"]
+    checks = [check for result in results for check in result.get("checks", ())]
+    names = [check["name"] for check in checks if check["verdict"] == "fail"]
+    names += [COMPARISON for comparison in comparisons if comparison.get("verdict") == "fail"]
     return tuple(dict.fromkeys(names))
 
 

@@ -42,7 +42,11 @@ def sdk_named(simulated: Iterable[Simulated]) -> str:
     It is the vendor's unless the job kind has put in the stand-in: a job that is none of a rehearsal has the SDK of the
     machine that it runs on, whatever this one has.
     """
-    return "standin" if any(one.layer == "SDK" and one.part.startswith("mindio_ttp") for one in simulated) else "vendor"
+    return (
+        "standin"
+        if any(stand_in.layer == "SDK" and stand_in.part.startswith("mindio_ttp") for stand_in in simulated)
+        else "vendor"
+    )
 
 
 def with_timings_of(sdk: str, cell: Cell) -> Cell:

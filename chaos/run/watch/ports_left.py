@@ -23,9 +23,9 @@ def left_of_port(port: int, token: str) -> int | dict[str, Any] | None:
     import psutil  # of no use where nobody listens
 
     owners = [
-        one.pid
-        for one in psutil.net_connections("tcp")
-        if one.status == psutil.CONN_LISTEN and one.laddr and one.laddr.port == port
+        connection.pid
+        for connection in psutil.net_connections("tcp")
+        if connection.status == psutil.CONN_LISTEN and connection.laddr and connection.laddr.port == port
     ]
     runs = {pid: (environment(pid) or {}).get(RUN_VARIABLE) for pid in owners if pid}
     if token in runs.values():

@@ -31,8 +31,8 @@ def watching_quarantine(
         yield
     finally:
         with uninterrupted():
-            for one, after in zip(before, _ask(nodes, commands), strict=True):
-                _record(history, progress, one, after)
+            for quarantine, after in zip(before, _ask(nodes, commands), strict=True):
+                _record(history, progress, quarantine, after)
 
 
 def _ask(nodes: Sequence[str], commands: Commands) -> list[Quarantine]:

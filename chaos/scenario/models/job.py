@@ -25,17 +25,17 @@ def injected(strategies: Iterable[object]) -> tuple[Mechanism, ...]:
     Source: Ascend Operator, the table of the environment variables that it injects. Pod rescheduling adds its own.
     """
     wanted = set(strategies)
-    found = [one.name for word in _WORDS if word in wanted for one in registered() if word in one.switched_by]
+    found = [switch.name for word in _WORDS if word in wanted for switch in registered() if word in switch.switched_by]
     return tuple(dict.fromkeys(found))
 
 
 def allowed(protection: Iterable[object]) -> tuple[Strategy, ...]:
     """The strategies that a job with these mechanisms has use for: those that its SDK may offer."""
     on = set(protection)
-    switched = [one for one in registered() if one.name in on]
-    if any(one.safeguarded for one in switched):
-        switched += [one for one in registered() if one.saves]
-    offered = {"exit", *(one.strategy for one in switched)}
+    switched = [switch for switch in registered() if switch.name in on]
+    if any(switch.safeguarded for switch in switched):
+        switched += [switch for switch in registered() if switch.saves]
+    offered = {"exit", *(switch.strategy for switch in switched)}
     return tuple(word for word in _WORDS if word in offered)
 
 

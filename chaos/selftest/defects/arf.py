@@ -64,8 +64,8 @@ def _started_a_second_time(records: Records) -> None:
 def _never_replaced(records: Records) -> None:
     """Nobody has ever seen a second process of rank 2."""
     dead = records.first("fault.injecting")["pid"]
-    records.drop([one for one in records.all(rank=LOST) if one["pid"] != dead])
-    records.drop([one for one in records.all("child.exit", child_rank=LOST) if one["child_pid"] != dead])
+    records.drop([record for record in records.all(rank=LOST) if record["pid"] != dead])
+    records.drop([record for record in records.all("child.exit", child_rank=LOST) if record["child_pid"] != dead])
     for name in [name for name, own in records.files.items() if not own]:
         del records.files[name]
 

@@ -40,7 +40,7 @@ def _slices_of_rank_0(run_dir: Path) -> None:
 
 
 def _take_all(run_dir: Path, source: CkptFile, pattern: str) -> None:
-    tags = [one.tag for one in source.entries if one.tag != "cur_rank"]
+    tags = [entry.tag for entry in source.entries if entry.tag != "cur_rank"]
     stored(pattern, lambda file: file.take(tags, source))(run_dir)
 
 

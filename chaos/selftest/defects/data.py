@@ -35,8 +35,8 @@ def _batches(rank: int, first: int, shift: int, attempt: str = "resume") -> Spoi
 def _drawn_anew(records: Records) -> None:
     """The order of the data was drawn with another random state."""
     for rank in range(4):
-        for one in records.all("digest", attempt="resume", rank=rank):
-            one["batch"] = f"{rank}{one['step']:031x}"
+        for record in records.all("digest", attempt="resume", rank=rank):
+            record["batch"] = f"{rank}{record['step']:031x}"
 
 
 DEFECTS = (

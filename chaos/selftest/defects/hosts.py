@@ -26,8 +26,8 @@ def _booted(key: str, value: str) -> Spoil:
     """One boot of the node, as the landing tells of it for every rank there."""
 
     def change(records: Records) -> None:
-        for one in records.first("fault.landed")["evidence"]:
-            one["boot"][key] = one["boot"].get(value)
+        for entry in records.first("fault.landed")["evidence"]:
+            entry["boot"][key] = entry["boot"].get(value)
 
     return recorded(change)
 
@@ -64,8 +64,8 @@ def _unmeasured(records: Records) -> None:
 
 
 def _hardly_known(records: Records) -> None:
-    for one in records.all("clock", node=OTHER):
-        one["error"] = 2_000_000_000
+    for record in records.all("clock", node=OTHER):
+        record["error"] = 2_000_000_000
 
 
 def _half_a_line(content: bytes) -> bytes:
@@ -74,19 +74,19 @@ def _half_a_line(content: bytes) -> bytes:
 
 def _never_away(records: Records) -> None:
     """The ranks of the resumed job are in the boot that is said to have ended."""
-    boots = {one["boot"]["before"] for one in records.first("fault.landed")["evidence"]}
-    for one in _starts_on(records, REBOOTED):
-        (one["boot"],) = boots
+    boots = {entry["boot"]["before"] for entry in records.first("fault.landed")["evidence"]}
+    for record in _starts_on(records, REBOOTED):
+        (record["boot"],) = boots
 
 
 def _starts_on(records: Records, node: int) -> list[Record]:
-    ranks = {one["rank"] for one in records.all("rank.found", attempt="resume", node=node)}
-    return [one for one in records.all("writer.start", attempt="resume") if one["rank"] in ranks]
+    ranks = {record["rank"] for record in records.all("rank.found", attempt="resume", node=node)}
+    return [record for record in records.all("writer.start", attempt="resume") if record["rank"] in ranks]
 
 
 def _another_boot_ended(records: Records) -> None:
-    for one in records.first("fault.landed")["evidence"]:
-        one["boot"]["before"] = "00000000-0000-4000-8000-000000000000"
+    for entry in records.first("fault.landed")["evidence"]:
+        entry["boot"]["before"] = "00000000-0000-4000-8000-000000000000"
 
 
 DEFECTS = (

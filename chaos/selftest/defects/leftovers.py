@@ -24,7 +24,7 @@ def _lock_left(run_dir: Path) -> None:
 
 
 def _nobody_renamed(records: Records) -> None:
-    records.drop([one for one in records.all(name="rename") if one["event"].startswith("handler.")])
+    records.drop([record for record in records.all(name="rename") if record["event"].startswith("handler.")])
 
 
 DEFECTS = (

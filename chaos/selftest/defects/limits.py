@@ -36,7 +36,7 @@ def _unsaid(text: str) -> Spoil:
 
 def _given_up_at_once(records: Records) -> None:
     """What came after the wait for a new process came as soon as the last rank was clean."""
-    clean = max(one["mono"] for one in records.all("handler.exit", name="clean"))
+    clean = max(record["mono"] for record in records.all("handler.exit", name="clean"))
     save = records.first("handler.enter", name="save_ckpt")["mono"]
     records.delay(save, clean + 1_000_000 - save)
 

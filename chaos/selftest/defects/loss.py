@@ -52,8 +52,8 @@ def _digest_of(step: int, rank: int, name: str, attempt: str = "resume") -> Spoi
 
 def _standing_still(records: Records) -> None:
     held = records.first("initial", attempt="resume", rank=1)["parameters"]
-    for one in records.all("digest", attempt="resume", rank=1):
-        one["parameters"].update({name: value for name, value in held.items() if name.startswith("layer")})
+    for record in records.all("digest", attempt="resume", rank=1):
+        record["parameters"].update({name: value for name, value in held.items() if name.startswith("layer")})
 
 
 def _schedule_anew(run_dir: Path) -> None:
@@ -61,8 +61,8 @@ def _schedule_anew(run_dir: Path) -> None:
 
     def change(records: Records) -> None:
         for rank in range(4):
-            for one in records.all("digest", attempt="resume", rank=rank):
-                one["parameters"]["learning_rate"] = f"{one['step'] - 6:032x}"
+            for record in records.all("digest", attempt="resume", rank=rank):
+                record["parameters"]["learning_rate"] = f"{record['step'] - 6:032x}"
 
     recorded(change)(run_dir)
 

@@ -20,7 +20,7 @@ def _older_content(file: CkptFile, *, besides: tuple[str, ...] = ()) -> None:
     """Everything but what the save appends is of the older step."""
     appended = ("step_num", "epoch_num", *besides)
     other = CkptFile(Path(file.path).with_name(_OLDER))
-    file.take([one.tag for one in file.entries if one.tag not in appended], other)
+    file.take([entry.tag for entry in file.entries if entry.tag not in appended], other)
 
 
 def _defect(name: str, what: str, change: Callable[[CkptFile], object], *reason: str) -> Defect:
@@ -30,8 +30,8 @@ def _defect(name: str, what: str, change: Callable[[CkptFile], object], *reason:
 def _over_an_earlier_file(records: Records) -> None:
     """Rank 1 gives what it saves after step 9 the name of step 3."""
     for event in ("checkpoint.begin", "checkpoint.end"):
-        for one in records.all(event, rank=1, step=9):
-            one["path"] = str(Path(one["path"]).with_name("mnist-1_3.ckpt"))
+        for record in records.all(event, rank=1, step=9):
+            record["path"] = str(Path(record["path"]).with_name("mnist-1_3.ckpt"))
 
 
 _OF_THE_SAVE = "and by its record the rank has saved that of step 10"

@@ -21,7 +21,7 @@ def _defect(
 
 def _told(records: Records) -> dict[str, Any]:
     """What proves that rank 1 was paused. It names the step: a later one, where a rank had passed the first already."""
-    (told,) = (one for one in records.first("fault.landed")["evidence"] if one["rank"] == 1)
+    (told,) = (entry for entry in records.first("fault.landed")["evidence"] if entry["rank"] == 1)
     found: dict[str, Any] = told
     return found
 
@@ -36,8 +36,8 @@ def _early_end(run_dir: Path) -> None:
     """The ranks leave the pause 50 ms before a second has passed since the last of them was stopped."""
 
     def change(records: Records) -> None:
-        last = max(one["mono"] for one in records.all("handler.exit", name="stream_sync"))
-        leave = min(one["mono"] for one in records.all("pause.exit", step=_told(records)["paused"]))
+        last = max(record["mono"] for record in records.all("handler.exit", name="stream_sync"))
+        leave = min(record["mono"] for record in records.all("pause.exit", step=_told(records)["paused"]))
         early = leave - (last + 950_000_000)
         if early <= 0:
             raise Unspoilt("the pause was short already")

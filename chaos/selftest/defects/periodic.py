@@ -18,7 +18,7 @@ def _without_moments(file: CkptFile) -> None:
 
 
 def _only_the_step(file: CkptFile) -> None:
-    for name in [one.tag for one in file.entries if one.tag != "global_step"]:
+    for name in [entry.tag for entry in file.entries if entry.tag != "global_step"]:
         file.remove(name)
 
 
@@ -26,8 +26,10 @@ def _no_save_after(records: Records) -> None:
     """No rank saves anything from its rollback on."""
     for begin in records.all("train.begin", initial_step=6):
         own = records.all(rank=begin["rank"], pid=begin["pid"])
-        late = [one for one in own if one["event"].startswith("checkpoint.") and one["mono"] > begin["mono"]]
-        records.drop([one for one in late if one.get("kind") == "periodic"])
+        late = [
+            record for record in own if record["event"].startswith("checkpoint.") and record["mono"] > begin["mono"]
+        ]
+        records.drop([record for record in late if record.get("kind") == "periodic"])
 
 
 DEFECTS = (

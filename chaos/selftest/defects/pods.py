@@ -36,7 +36,7 @@ def _tell(records: Records, **what: object) -> None:
     landed = records.first("fault.landed", fault="memory")
     running = records.last("pod.state", node=KEPT, phase="Running")
     at = {key: landed[key] + 1_000_000 for key in ("mono", "wall")}
-    told = [one for one in records.all() if one["event"].startswith("pod.") and one["mono"] < at["mono"]]
+    told = [record for record in records.all() if record["event"].startswith("pod.") and record["mono"] < at["mono"]]
     records.insert(told[-1], **{**running, "before": None, **what, **at})
 
 
@@ -55,8 +55,8 @@ def _evidence(records: Records) -> list[Record]:
 
 def _without(key: str) -> Spoil:
     def change(records: Records) -> None:
-        for one in _evidence(records):
-            del one[key]
+        for record in _evidence(records):
+            del record[key]
 
     return recorded(change)
 
@@ -64,20 +64,22 @@ def _without(key: str) -> Spoil:
 def _of_the_other_node(records: Records) -> None:
     """What is told to have been deleted is the pod of node 0."""
     other = records.first("pod.state", node=KEPT, phase="Running")
-    for one in _evidence(records):
-        one["pod"] = {"name": other["pod"], "uid": other["uid"], "host": other["host"]}
+    for record in _evidence(records):
+        record["pod"] = {"name": other["pod"], "uid": other["uid"], "host": other["host"]}
 
 
 def _never_went(records: Records) -> None:
     """The record of the cluster has nothing of the pod's end: it runs on as it was, and no other has come."""
     before = records.first("pod.rescheduled", node=DELETED)["before"]["uid"]
-    records.drop([one for one in records.all(node=DELETED) if _is_of_its_end(one, before)])
+    records.drop([record for record in records.all(node=DELETED) if _is_of_its_end(record, before)])
 
 
-def _is_of_its_end(one: Record, uid: str) -> bool:
-    if not one["event"].startswith("pod."):
+def _is_of_its_end(record: Record, uid: str) -> bool:
+    if not record["event"].startswith("pod."):
         return False
-    return bool(one["uid"] != uid or one["event"] == "pod.gone" or one["deleting"] or one["phase"] == "Failed")
+    return bool(
+        record["uid"] != uid or record["event"] == "pod.gone" or record["deleting"] or record["phase"] == "Failed"
+    )
 
 
 def _went_before(records: Records) -> None:

@@ -48,7 +48,7 @@ def _hangs(rank: int, attempt: str, after: int) -> Spoil:
     """A rank stops after a step while the others go on, until the harness gives up and ends it."""
 
     def change(records: Records) -> None:
-        gone = [one for one in records.all(attempt=attempt, rank=rank) if _is_later(one, after)]
+        gone = [record for record in records.all(attempt=attempt, rank=rank) if _is_later(record, after)]
         records.drop(gone)
         ended = records.last("rank.exit", attempt=attempt, rank=rank)
         ended.update(signal=9, code=None)
@@ -62,9 +62,9 @@ def _hangs(rank: int, attempt: str, after: int) -> Spoil:
     return recorded(change)
 
 
-def _is_later(one: Record, after: int) -> bool:
-    step = one.get("step")
-    return one["event"] in ("train.end", "agent.cost") or (isinstance(step, int) and step > after)
+def _is_later(record: Record, after: int) -> bool:
+    step = record.get("step")
+    return record["event"] in ("train.end", "agent.cost") or (isinstance(step, int) and step > after)
 
 
 def _open_undo(run_dir: Path) -> None:
@@ -72,7 +72,7 @@ def _open_undo(run_dir: Path) -> None:
     path = run_dir / "undo.jsonl"
     lines = path.read_text("utf-8").splitlines()
     steps = [json.loads(line) for line in lines]
-    last = max(index for index, one in enumerate(steps) if one["record"] == "close")
+    last = max(index for index, step in enumerate(steps) if step["record"] == "close")
     del lines[last]
     path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
 
@@ -108,7 +108,7 @@ def _ends_before_its_last_steps(records: Records) -> None:
     end, step = records.last("rank.exit", attempt="train", rank=3), records.first("step.begin", rank=3, step=9)
     own.remove(end)
     end.update(mono=step["mono"] - 1000, wall=step["wall"] - 1000)
-    own.insert(next(number for number, one in enumerate(own) if one["mono"] > end["mono"]), end)
+    own.insert(next(number for number, record in enumerate(own) if record["mono"] > end["mono"]), end)
 
 
 DEFECTS = (

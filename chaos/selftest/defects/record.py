@@ -60,9 +60,9 @@ def _clock_back(records: Records) -> None:
 def _wall_jumps(records: Records) -> None:
     """The wall clock is set back by a minute when the fault is made; the monotonic one goes on."""
     act = records.first("fault.injecting")["mono"]
-    for one in records:
-        if one["mono"] >= act:
-            one["wall"] -= 60_000_000_000
+    for record in records:
+        if record["mono"] >= act:
+            record["wall"] -= 60_000_000_000
 
 
 def _log_clock_back(content: bytes) -> bytes:

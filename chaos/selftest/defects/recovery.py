@@ -33,8 +33,8 @@ def _over_budget(phase: str, event: str, attempt: str, *, by_rank_after: int) ->
         late = int(allowed * 1e9) - lasted + _A_LITTLE_NS
 
         def change(records: Records) -> None:
-            ends = [one for one in records.all(event, attempt=attempt) if one.get("step", 0) >= by_rank_after]
-            records.delay(min(one["mono"] for one in ends), late)
+            ends = [record for record in records.all(event, attempt=attempt) if record.get("step", 0) >= by_rank_after]
+            records.delay(min(record["mono"] for record in ends), late)
 
         recorded(change)(run_dir)
 

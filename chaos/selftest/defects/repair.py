@@ -40,14 +40,14 @@ def _one_step_too_far(records: Records) -> None:
     """All ranks go back one step more than they need: step 4 is trained a second time."""
     for begin in records.all("train.begin", initial_step=4):
         begin["initial_step"] = 3
-        state = next(one for one in records.all("initial", rank=begin["rank"]) if one["mono"] > begin["mono"])
+        state = next(record for record in records.all("initial", rank=begin["rank"]) if record["mono"] > begin["mono"])
         own = [
-            one
-            for one in records.all(rank=begin["rank"], step=4)
-            if one["event"] in ("step.begin", "step.end", "digest") and one["mono"] < begin["mono"]
+            record
+            for record in records.all(rank=begin["rank"], step=4)
+            if record["event"] in ("step.begin", "step.end", "digest") and record["mono"] < begin["mono"]
         ]
-        for one in own:
-            state = records.insert(state, **{k: v for k, v in one.items() if k not in ("mono", "wall", "pid")})
+        for record in own:
+            state = records.insert(state, **{k: v for k, v in record.items() if k not in ("mono", "wall", "pid")})
 
 
 def _launched_again(records: Records) -> None:

@@ -21,13 +21,13 @@ def _defect(
 
 def _ended_by_itself(records: Records) -> None:
     victim = records.first("fault.injecting")["rank"]
-    other = next(one for one in records.all("rank.exit") if one["rank"] != victim)
+    other = next(record for record in records.all("rank.exit") if record["rank"] != victim)
     other.update(signal=None, code=1)
 
 
 def _started_too_early(records: Records) -> None:
     """Rank 1 is started again before rank 0 has ended."""
-    late = next(one for one in records.all("child.exit") if one["child_rank"] == 0)
+    late = next(record for record in records.all("child.exit") if record["child_rank"] == 0)
     new = records.last("agent.start", rank=1)
     late["mono"], late["wall"] = new["mono"] + 1000, new["wall"] + 1000
 
@@ -39,35 +39,39 @@ def _under_another_launcher(records: Records) -> None:
 def _never_restarted(records: Records) -> None:
     """Rank 0 keeps the process that it had."""
     old, new = records.first("rank.found", rank=0)["pid"], records.last("rank.found", rank=0)["pid"]
-    records.drop([one for one in records.all(rank=0, pid=new) if one["event"] in ("rank.found", "rank.exit")])
+    records.drop([record for record in records.all(rank=0, pid=new) if record["event"] in ("rank.found", "rank.exit")])
     records.drop([*records.all("rank.exit", rank=0), *records.all("child.exit", child_pid=new)])
-    for one in records.all(rank=0, pid=new):
-        one["pid"] = old
+    for record in records.all(rank=0, pid=new):
+        record["pid"] = old
     last = records.all("rank.exit", rank=1)[-1]
     records.insert(last, rank=0, pid=old)
 
 
 def _only_older_read(records: Records) -> None:
     """Rank 0 read the checkpoint of step 3, and says all the same that it goes on from step 6."""
-    for one in records.all(rank=0):
-        if one["event"] in _READ:
-            one["path"] = one["path"].replace("1_6.ckpt", "1_3.ckpt")
+    for record in records.all(rank=0):
+        if record["event"] in _READ:
+            record["path"] = record["path"].replace("1_6.ckpt", "1_3.ckpt")
 
 
 def _newest_not_finished(records: Records) -> None:
     """The save of step 6 was never finished on any rank, and was taken all the same."""
-    records.drop([one for one in records.all("checkpoint.end") if one["step"] == 6])
+    records.drop([record for record in records.all("checkpoint.end") if record["step"] == 6])
 
 
 def _from_older_step(records: Records) -> None:
     """Every rank goes on from step 3 and trains steps 4 to 6 once more."""
     for begin in records.all("train.begin", initial_step=6):
         begin["initial_step"] = 3
-        state = next(one for one in records.all("initial", rank=begin["rank"]) if one["mono"] > begin["mono"])
+        state = next(record for record in records.all("initial", rank=begin["rank"]) if record["mono"] > begin["mono"])
         pid = begin["pid"]
-        own = [one for one in records.all(rank=begin["rank"]) if one["event"] in _STEP and 4 <= one["step"] <= 6]
-        for one in own:
-            state = records.insert(state, **{k: v for k, v in one.items() if k not in (*_TIMES, "pid")}, pid=pid)
+        own = [
+            record
+            for record in records.all(rank=begin["rank"])
+            if record["event"] in _STEP and 4 <= record["step"] <= 6
+        ]
+        for record in own:
+            state = records.insert(state, **{k: v for k, v in record.items() if k not in (*_TIMES, "pid")}, pid=pid)
 
 
 def _state_of_older_step(run_dir: Path) -> None:
@@ -77,7 +81,7 @@ def _state_of_older_step(run_dir: Path) -> None:
 
 def _not_read_at_all(records: Records) -> None:
     """No rank's load is recorded. Were it one rank's alone, another could have given it its state."""
-    records.drop([one for event in _READ for one in records.all(event)])
+    records.drop([record for event in _READ for record in records.all(event)])
 
 
 def _end_of_read_missing(records: Records) -> None:

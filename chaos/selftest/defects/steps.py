@@ -44,53 +44,53 @@ def _initial_of(prefix: str) -> Spoil:
 
 
 def _loads(records: Records, rank: int, old: str, new: str) -> None:
-    for one in records.all(attempt="resume", rank=rank):
-        if one["event"] in ("load.begin", "load.end", "checkpoint.read"):
-            one["path"] = one["path"].replace(old, new)
+    for record in records.all(attempt="resume", rank=rank):
+        if record["event"] in ("load.begin", "load.end", "checkpoint.read"):
+            record["path"] = record["path"].replace(old, new)
 
 
 def _loads_periodic(records: Records) -> None:
-    for one in records.all(attempt="resume", rank=3):
-        if one["event"] in ("load.begin", "load.end", "checkpoint.read"):
-            place = one["path"].split("ttp_saved_checkpoints")[0]
-            one["path"] = f"{place}rank_3/sliced-1_4.ckpt"
+    for record in records.all(attempt="resume", rank=3):
+        if record["event"] in ("load.begin", "load.end", "checkpoint.read"):
+            place = record["path"].split("ttp_saved_checkpoints")[0]
+            record["path"] = f"{place}rank_3/sliced-1_4.ckpt"
 
 
 def _loads_of_yesterday(records: Records) -> None:
-    for one in records.all(attempt="resume", rank=3):
-        if one["event"] in ("load.begin", "load.end", "checkpoint.read"):
-            one["path"] = f"{ELSEWHERE}/job{one['path'].split('/job')[-1]}"
+    for record in records.all(attempt="resume", rank=3):
+        if record["event"] in ("load.begin", "load.end", "checkpoint.read"):
+            record["path"] = f"{ELSEWHERE}/job{record['path'].split('/job')[-1]}"
 
 
 def _shifted(by: int) -> Spoil:
     """All steps of rank 1 after the resume bear another number."""
 
     def change(records: Records) -> None:
-        for one in records.all(attempt="resume", rank=1):
-            if one["event"] in ("step.begin", "step.end", "digest"):
-                one["step"] += by
+        for record in records.all(attempt="resume", rank=1):
+            if record["event"] in ("step.begin", "step.end", "digest"):
+                record["step"] += by
 
     return recorded(change)
 
 
 def _twice(records: Records) -> None:
     """Step 8 of rank 0 is trained again after its end."""
-    own = [one for one in records.all(attempt="resume", rank=0, step=8) if one["event"] in _STEP]
+    own = [record for record in records.all(attempt="resume", rank=0, step=8) if record["event"] in _STEP]
     after = own[-1]
-    for one in own:
-        place = {key: value for key, value in one.items() if key not in ("mono", "wall")}
+    for record in own:
+        place = {key: value for key, value in record.items() if key not in ("mono", "wall")}
         after = records.insert(after, **place)
 
 
 def _left_out(records: Records) -> None:
-    records.drop([one for one in records.all(attempt="resume", rank=0, step=8) if one["event"] in _STEP])
+    records.drop([record for record in records.all(attempt="resume", rank=0, step=8) if record["event"] in _STEP])
 
 
 _STEP = ("step.begin", "step.end", "digest")
 
 
 def _stops_early(records: Records) -> None:
-    records.drop([one for one in records.all(attempt="resume", rank=3) if one.get("step", 0) > 9])
+    records.drop([record for record in records.all(attempt="resume", rank=3) if record.get("step", 0) > 9])
 
 
 def _stays_away(records: Records) -> None:
@@ -100,7 +100,7 @@ def _stays_away(records: Records) -> None:
 
 def _skips_between(records: Records) -> None:
     """The faulted launch itself left a step out, before any fault."""
-    records.drop([one for one in records.all(attempt="train", rank=0, step=2) if one["event"] in _STEP])
+    records.drop([record for record in records.all(attempt="train", rank=0, step=2) if record["event"] in _STEP])
 
 
 def _older_step(run_dir: Path) -> None:
@@ -117,16 +117,20 @@ def _from_the_start(records: Records) -> None:
     """Nothing is read, and training begins anew: every step is there, from the first on."""
     for rank in range(4):
         own = records.all(attempt="resume", rank=rank)
-        records.drop([one for one in own if one["event"] in ("load.begin", "load.end", "checkpoint.read")])
+        records.drop([record for record in own if record["event"] in ("load.begin", "load.end", "checkpoint.read")])
         records.first("train.begin", attempt="resume", rank=rank)["initial_step"] = 0
         begin = records.first("initial", attempt="resume", rank=rank)
-        for one in sorted(_early(records, rank), key=lambda early: int(early["mono"])):
-            place = {key: value for key, value in one.items() if key not in ("mono", "wall", "attempt", "pid")}
+        for record in sorted(_early(records, rank), key=lambda early: int(early["mono"])):
+            place = {key: value for key, value in record.items() if key not in ("mono", "wall", "attempt", "pid")}
             begin = records.insert(begin, **place)
 
 
 def _early(records: Records, rank: int) -> list[Record]:
-    return [one for one in records.all(attempt="train", rank=rank) if one["event"] in _STEP and one["step"] <= SAVED]
+    return [
+        record
+        for record in records.all(attempt="train", rank=rank)
+        if record["event"] in _STEP and record["step"] <= SAVED
+    ]
 
 
 def _swap_groups(run_dir: Path) -> None:
@@ -136,7 +140,9 @@ def _swap_groups(run_dir: Path) -> None:
 
 def _moments_untold(records: Records) -> None:
     own = records.first("initial", rank=3, attempt="resume")
-    own["parameters"] = {name: one for name, one in own["parameters"].items() if not name.startswith("moments.")}
+    own["parameters"] = {
+        name: parameter for name, parameter in own["parameters"].items() if not name.startswith("moments.")
+    }
 
 
 DEFECTS = (

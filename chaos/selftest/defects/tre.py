@@ -27,9 +27,9 @@ def _norms(change: dict[str, list[float]]) -> Spoil:
 
 
 def _loads_older(records: Records) -> None:
-    for one in records.all(attempt="train"):
-        if one["event"] in ("load.begin", "load.end", "checkpoint.read"):
-            one["path"] = one["path"].replace("-2_1.ckpt", "-1_3.ckpt")
+    for record in records.all(attempt="train"):
+        if record["event"] in ("load.begin", "load.end", "checkpoint.read"):
+            record["path"] = record["path"].replace("-2_1.ckpt", "-1_3.ckpt")
 
 
 def _goes_back_further(run_dir: Path) -> None:
@@ -39,10 +39,16 @@ def _goes_back_further(run_dir: Path) -> None:
         _loads_older(records)
         for begin in records.all("train.begin", initial_step=6):
             begin["initial_step"] = 3
-            state = next(one for one in records.all("initial", rank=begin["rank"]) if one["mono"] > begin["mono"])
-            own = [one for one in records.all(rank=begin["rank"]) if one["event"] in _STEP and 4 <= one["step"] <= 6]
-            for one in own:
-                state = records.insert(state, **{key: value for key, value in one.items() if key not in _TIMES})
+            state = next(
+                record for record in records.all("initial", rank=begin["rank"]) if record["mono"] > begin["mono"]
+            )
+            own = [
+                record
+                for record in records.all(rank=begin["rank"])
+                if record["event"] in _STEP and 4 <= record["step"] <= 6
+            ]
+            for record in own:
+                state = records.insert(state, **{key: value for key, value in record.items() if key not in _TIMES})
 
     recorded(change)(run_dir)
     line_changed(LOGS, "after TREError from step 6", "after TREError from step 3")(run_dir)
@@ -54,8 +60,8 @@ _TIMES = ("mono", "wall")
 def _goes_back_too_little(records: Records) -> None:
     """Step 7 is not trained again, although it is behind the checkpoint of step 6."""
     for begin in records.all("train.begin", initial_step=6):
-        again = [one for one in records.all(rank=begin["rank"], step=7) if one["mono"] > begin["mono"]]
-        records.drop([one for one in again if one["event"] in _STEP])
+        again = [record for record in records.all(rank=begin["rank"], step=7) if record["mono"] > begin["mono"]]
+        records.drop([record for record in again if record["event"] in _STEP])
 
 
 def _scaled_again(records: Records) -> None:

@@ -33,7 +33,7 @@ def _without(first: int, last: int, *ranks: int) -> Spoil:
     def change(records: Records) -> None:
         for rank in ranks:
             own = records.all(attempt="train", rank=rank)
-            records.drop([one for one in own if one["event"] in _STEP and first <= one["step"] <= last])
+            records.drop([record for record in own if record["event"] in _STEP and first <= record["step"] <= last])
 
     return recorded(change)
 
@@ -41,35 +41,37 @@ def _without(first: int, last: int, *ranks: int) -> Spoil:
 def _again(records: Records) -> None:
     """All ranks train steps 6 and 7 a second time after the last one."""
     for rank in (0, 1):
-        own = [one for step in (6, 7) for one in records.all(attempt="train", rank=rank, step=step)]
+        own = [record for step in (6, 7) for record in records.all(attempt="train", rank=rank, step=step)]
         after = records.digest(rank, LAST)
-        for one in (one for one in own if one["event"] in _STEP):
-            after = records.insert(after, **{key: value for key, value in one.items() if key not in ("mono", "wall")})
+        for record in (one for one in own if one["event"] in _STEP):
+            after = records.insert(
+                after, **{key: value for key, value in record.items() if key not in ("mono", "wall")}
+            )
 
 
 def _other_batches(records: Records) -> None:
     """Everything from the step after the changed one on is trained on other data."""
-    for one in records.all("digest", attempt="train"):
-        if one["step"] > CHANGED:
-            one["batch"] = f"{one['rank']}{one['step']:031x}"
+    for record in records.all("digest", attempt="train"):
+        if record["step"] > CHANGED:
+            record["batch"] = f"{record['rank']}{record['step']:031x}"
 
 
 def _digests_end(records: Records) -> None:
-    records.drop([one for one in records.all("digest", attempt="train", rank=1) if one["step"] > CHANGED])
+    records.drop([record for record in records.all("digest", attempt="train", rank=1) if record["step"] > CHANGED])
 
 
 def _without_gradients(records: Records) -> None:
     """Rank 1 tells of its gradients before the fault only."""
-    for one in records.all("digest", attempt="train", rank=1):
-        if one["step"] >= CHANGED:
-            one["gradients"] = None
+    for record in records.all("digest", attempt="train", rank=1):
+        if record["step"] >= CHANGED:
+            record["gradients"] = None
 
 
 def _without_parameters(records: Records) -> None:
     """Remove the state of every rank from the steps after the fault."""
-    for one in records.all("digest", attempt="train"):
-        if one["step"] > CHANGED:
-            one["parameters"] = None
+    for record in records.all("digest", attempt="train"):
+        if record["step"] > CHANGED:
+            record["parameters"] = None
 
 
 def _exits(change: dict[str, int]) -> Spoil:

@@ -83,7 +83,7 @@ def stale_copy(agent: Agent) -> None:
     @replaces(agent, _DEVICE, "Device._send_recv")
     def send_recv(original: Any, self: Any, parameters: Any, source: int, target: int) -> Any:
         if agent.place.rank == source:
-            if any((before[one.name] != one.asnumpy()).any() for one in parameters):
+            if any((before[parameter.name] != parameter.asnumpy()).any() for parameter in parameters):
                 acted(agent, "the state before the last update is given")
             parameters = [Before(parameter.name) for parameter in parameters]
         return original(self, parameters, source, target)

@@ -28,7 +28,7 @@ def restart_of_all(agent: Agent) -> None:
         strategies = original(self)
         if "recover" in strategies:
             acted(agent, "recover is not offered")
-        return tuple(one for one in strategies if one != "recover")
+        return tuple(strategy for strategy in strategies if strategy != "recover")
 
 
 def restarted_twice(agent: Agent) -> None:

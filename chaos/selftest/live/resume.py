@@ -17,7 +17,7 @@ def _without(agent: Agent, unwanted: Any) -> None:
 
     @replaces(agent, _SERIALIZATION, "load_param_into_net")
     def load(original: Any, net: Any, parameters: Any, *args: Any, **kwargs: Any) -> Any:
-        kept = {name: one for name, one in parameters.items() if not unwanted(name)}
+        kept = {name: parameter for name, parameter in parameters.items() if not unwanted(name)}
         if len(kept) < len(parameters):
             acted(agent, f"not restored: {', '.join(sorted(parameters.keys() - kept.keys()))}")
         return original(net, kept, *args, **kwargs)

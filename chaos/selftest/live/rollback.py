@@ -36,7 +36,7 @@ def moments_not_rolled_back(agent: Agent) -> None:
 
     @replaces(agent, "mindspore.train.serialization", "load_param_into_net")
     def load(original: Any, net: Any, parameters: Any, *args: Any, **kwargs: Any) -> Any:
-        kept = {name: one for name, one in parameters.items() if not is_moment(name)}
+        kept = {name: parameter for name, parameter in parameters.items() if not is_moment(name)}
         if len(kept) < len(parameters):
             acted(agent, "the moments are not rolled back")
         return original(net, kept, *args, **kwargs)
@@ -112,14 +112,16 @@ def next_checkpoint_spoilt(agent: Agent) -> None:
     def save(original: Any, *args: Any, **kwargs: Any) -> Any:
         from mindspore import Tensor
 
-        moments = [one for name, one in barriers.parameters if is_moment(name) and barriers.step == _LAST_STEP]
-        own = [one.asnumpy().copy() for one in moments]
-        for one in moments:
-            if one.asnumpy().any():
-                acted(agent, f"{one.name} is saved as zeros")
-            one.set_data(Tensor(one.asnumpy() * 0))
+        moments = [
+            parameter for name, parameter in barriers.parameters if is_moment(name) and barriers.step == _LAST_STEP
+        ]
+        own = [array.asnumpy().copy() for array in moments]
+        for array in moments:
+            if array.asnumpy().any():
+                acted(agent, f"{array.name} is saved as zeros")
+            array.set_data(Tensor(array.asnumpy() * 0))
         try:
             return original(*args, **kwargs)
         finally:
-            for one, values in zip(moments, own):
-                one.set_data(Tensor(values))
+            for array, values in zip(moments, own):
+                array.set_data(Tensor(values))

@@ -82,10 +82,12 @@ def _channel(namespace: OpensSockets) -> socket.socket:
         raise PlatformError(f"the connections of the run's network cannot be listed: {error}") from error
 
 
-def _described(one: Connection) -> bytes:
+def _described(connection: Connection) -> bytes:
     head = _ASKED.pack(socket.AF_INET, socket.IPPROTO_TCP, 0, 1 << _ESTABLISHED)
-    ends = _ENDS.pack(one.source_port, one.target_port, _packed(one.source), _packed(one.target))
-    return head + ends + _IDENTITY.pack(one.interface, one.cookie)
+    ends = _ENDS.pack(
+        connection.source_port, connection.target_port, _packed(connection.source), _packed(connection.target)
+    )
+    return head + ends + _IDENTITY.pack(connection.interface, connection.cookie)
 
 
 def _read(body: bytes) -> Connection:

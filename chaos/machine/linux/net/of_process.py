@@ -31,7 +31,7 @@ def network_of(identity: ProcessIdentity) -> OpensSockets:
 def connections_of(identity: ProcessIdentity) -> list[Connection]:
     """The established connections (IPv4) of which the process holds an end. Raises OSError, PlatformError."""
     inodes = _sockets(identity.pid)
-    return [one for one in established(network_of(identity)) if one.inode in inodes]
+    return [connection for connection in established(network_of(identity)) if connection.inode in inodes]
 
 
 def _network(process: str) -> int:

@@ -35,13 +35,13 @@ def ascendjob_problems(job: Placed) -> Iterator[Problem]:
     for name, spec in replicas.items():
         yield from _replica(name, spec)
     pods = templates(job, "ascendjob")
-    if "Scheduler" not in dict(replicas.items()) and sum(one.replicas * one.npus for one in pods) > 1:
+    if "Scheduler" not in dict(replicas.items()) and sum(template.replicas * template.npus for template in pods) > 1:
         yield replicas.problem(
             "there is no Scheduler: MindSpore's ranks find each other through it, and Ascend Operator refuses more "
             "than one NPU without it"
         )
     least = job.at("spec", "runPolicy", "schedulingPolicy", "minAvailable")
-    total = sum(one.replicas for one in pods)
+    total = sum(template.replicas for template in pods)
     if least is not None and isinstance(least.data, int) and least.data > total:
         yield least.problem(f"minAvailable is {least.data}, but the job has {total} pods: it would never start")
 
@@ -57,12 +57,12 @@ def _replica(name: str, spec: Placed) -> Iterator[Problem]:
         yield count.problem(f"there must be exactly one Scheduler, not {count.data}")
     containers = spec.at("template", "spec", "containers")
     found = list(containers.each()) if containers is not None else []
-    named = [one for one in found if (own := one.at("name")) is not None and own.data == names.CONTAINER]
+    named = [value for value in found if (own := value.at("name")) is not None and own.data == names.CONTAINER]
     if not named:
         yield spec.nearest("template", "spec", "containers").problem(
             f"no container of {name} is called {names.CONTAINER}: Ascend Operator sets up no other"
         )
-    for one in named:
-        image = one.at("image")
+    for value in named:
+        image = value.at("image")
         if image is None or not image.data:
-            yield one.problem(f"container {names.CONTAINER} of {name} has no image")
+            yield value.problem(f"container {names.CONTAINER} of {name} has no image")

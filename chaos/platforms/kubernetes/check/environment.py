@@ -57,7 +57,7 @@ def _port_agrees(container: Placed) -> Iterator[Problem]:
 
 
 def _ports(container: Placed, used: Sequence[str]) -> Iterator[Problem]:
-    declared = {str(port.data) for one in _each(container, "ports") if (port := one.at("containerPort"))}
+    declared = {str(port.data) for value in _each(container, "ports") if (port := value.at("containerPort"))}
     if str(names.TASKD_PORT) not in declared:
         yield container.nearest("ports").problem(
             f"port {names.TASKD_PORT} (taskd-port), by which TaskD's parts talk, is not declared; needed for "

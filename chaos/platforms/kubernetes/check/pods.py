@@ -27,7 +27,7 @@ class Template:
     def container(self) -> Placed | None:
         """The container that trains: the one that is called ascend, or the only one."""
         found = list((self.place.at("spec", "containers") or self.place).each())
-        named = [one for one in found if (name := one.at("name")) is not None and name.data == names.CONTAINER]
+        named = [value for value in found if (name := value.at("name")) is not None and name.data == names.CONTAINER]
         return named[0] if named else found[0] if len(found) == 1 else None
 
 
@@ -39,7 +39,7 @@ def templates(job: Placed, workload: str) -> list[Template]:
         return [_template("pod", template, count, trains=True)] if template is not None else []
     if workload == "vcjob":
         tasks = job.at("spec", "tasks")
-        found = [(one, one.at("template")) for one in (tasks.each() if tasks is not None else ())]
+        found = [(task, task.at("template")) for task in (tasks.each() if tasks is not None else ())]
         return [
             _template(_name(task), template, task.at("replicas"), trains=True)
             for task, template in found
@@ -57,21 +57,21 @@ def templates(job: Placed, workload: str) -> list[Template]:
 def pod_problems(job: Placed, pods: Sequence[Template]) -> Iterator[Problem]:
     """What in the pods keeps the job from being recovered."""
     yield from _selectors(pods)
-    for one in pods:
-        yield from _grace(job, one)
-        container = one.container
+    for template in pods:
+        yield from _grace(job, template)
+        container = template.container
         if container is None:
             continue
         yield from _resources(container)
-        yield from _policy(job, one)
-        if one.place.at("spec", "hostNetwork") is not None:
-            yield from _host_network(job, one)
+        yield from _policy(job, template)
+        if template.place.at("spec", "hostNetwork") is not None:
+            yield from _host_network(job, template)
 
 
 def _selectors(pods: Sequence[Template]) -> Iterator[Problem]:
     """Pods of one job that ask for different nodes cannot be rescheduled (MindCluster, FAQ)."""
-    found = [(one, one.place.at("spec", "nodeSelector")) for one in pods]
-    first, asked = next(((one, place) for one, place in found if place is not None), (None, None))
+    found = [(template, template.place.at("spec", "nodeSelector")) for template in pods]
+    first, asked = next(((template, place) for template, place in found if place is not None), (None, None))
     if first is None or asked is None:
         return
     for other, place in found:
@@ -115,10 +115,10 @@ def _policy(job: Placed, template: Template) -> Iterator[Problem]:
         return
     policy = template.place.at("spec", "restartPolicy")
     own = job.at("spec", "replicaSpecs", template.name, "restartPolicy")
-    for one in (policy, own):
-        if one is not None and one.data != "Never":
-            yield one.problem(
-                f"restartPolicy is {one.data}: with fault-retry-times it must be Never, or the container is started "
+    for value in (policy, own):
+        if value is not None and value.data != "Never":
+            yield value.problem(
+                f"restartPolicy is {value.data}: with fault-retry-times it must be Never, or the container is started "
                 "again before MindCluster has seen that it failed"
             )
 
