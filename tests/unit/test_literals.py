@@ -75,7 +75,7 @@ THINGS = (
         aside=("chaos/rehearsal",),
         words={
             "chaos/observe/logs/ttp/log.py": "a mark in lines of the SDK's log",
-            "chaos/selftest/defects/repair.py": "what a check says of a run with a seeded defect",
+            "chaos/selftest/defects/mechanisms/repair.py": "what a check says of a run with a seeded defect",
         },
     ),
     Things(

@@ -1,0 +1,1 @@
+"""Defects of checkpoints and of what is in them."""

@@ -1,0 +1,1 @@
+"""Defects of what the mechanisms do, and of what they leave undone."""
