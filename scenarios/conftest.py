@@ -9,8 +9,14 @@ NIGHTLY = {
     "mindformers-callbacks": ["loading=path"],
     "mindformers-kill-resume": ["config=llama.yaml", "config=qwen3.yaml"],
     "partition": ["direction=in", "direction=both"],
+    "plain-arf-twice": ["handler=repair"],
+    "plain-clock-skew": ["offset=-3600"],
+    "plain-damaged-group": ["interval=8"],
     "plain-kill-phases": ["phase=optimizer.update"],
     "plain-nonfinite-loss": ["value=inf"],
+    "plain-rsc-groups": ["phase=allreduce.enter"],
+    "plain-suspend-rank": ["agent=true"],
+    "plain-uce": ["phase=optimizer.update"],
     "port-blocked": ["port=controller,direction=in", "port=communicator,direction=both"],
     "uce": ["phase=forward", "phase=optimizer.update", "phase=step.end"],
 }
@@ -31,11 +37,23 @@ RUN_BY_TESTS = {
 """Scenarios that tests run every day, as a user does, and look at more closely."""
 
 
+AT_NIGHT = {
+    "distributed-recovery": "each rank loads what only some have read",
+    "kill-node": "all ranks of a node are lost at once",
+    "memory-store": "a recovery from memory is compared with one from files",
+    "order-uce-arf-ttp": "three mechanisms answer in the vendor's order",
+    "strategy-dump-exit": "the cluster's agent allows two strategies",
+    "tre-overwritten-names": "a known finding of MindSpore's",
+    "tsp-death": "a rank is lost while all are paused",
+}
+"""Scenarios of MindSpore that take a minute and more, and what they show. Unit tests show it every day, without it."""
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the cells of the night."""
     night = {f"{scenario}[{cell}]" for scenario, cells in NIGHTLY.items() for cell in cells}
-    night |= {*SHOWN_BY, *RUN_BY_TESTS}
+    night |= {*SHOWN_BY, *RUN_BY_TESTS, *AT_NIGHT}
     for item in items:
         if item.name in night or item.name.partition("[")[0] in night:
             item.add_marker("nightly")

@@ -25,6 +25,7 @@ AT_NIGHT = {
     "connection-reset": "tests/unit/faults/test_reset_connections.py",
     "damage-record": "tests/unit/faults/test_damage_record.py",
     "link": "tests/unit/faults/test_severed.py",
+    "lose-checkpoint": "tests/unit/faults/test_lose_checkpoint.py",
     "remove-checkpoint": "tests/unit/faults/test_damaging_checkpoints.py",
 }
 """Fault kinds that only long jobs of MindSpore or MindFormers show, at night, and what tests them every day."""
@@ -64,7 +65,7 @@ def everyday() -> tuple[Cell, ...]:
 
 def _everyday() -> Iterator[Cell]:
     for path in iter_scenarios([SHIPPED]):
-        if path.stem in SHOWN_BY or path.stem in RUN_BY_TESTS:
+        if path.stem in (*SHOWN_BY, *RUN_BY_TESTS, *TABLES["AT_NIGHT"]):
             continue
         night = TABLES["NIGHTLY"].get(path.stem, ())
         for cell in load_scenario(path, names=known_names()).cells:
