@@ -6,14 +6,13 @@ share the same directory, pytest-xdist's workers included. Harnesses of earlier 
 
 The job of a harness that was killed lives on until it is healed, and may listen at its ports only then: so a file
 beside the port's lock names the run that has it, and no other one gets it while processes of that run live. It is a
-file of its own because releases of filelock empty the one that they lock.
+file of its own because harnesses of earlier versions empty the one that they lock.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import functools
 import os
 import socket
@@ -25,8 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, TypeVar
 
-from filelock import Timeout, UnixFileLock
-
+from chaos.base.file_lock import FileLock
 from chaos.base.plain_files import read_plain
 from chaos.machine.host_claims import Claims
 from chaos.machine.job.processes import runs_alive
@@ -38,6 +36,7 @@ PORTS = range(20000, 30000)
 """Below the range from which Linux takes local ports for outgoing connections by default."""
 
 _LONGEST_NAME = 4096
+_LACKS_FLOCK = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
 _NO_FLOCK = "this file system has no flock; leases need one that has"
 
 
@@ -54,7 +53,7 @@ class Wait(Protocol):
 class Held:
     """One number that is held: the lock among this user's harnesses, and the claim among all of this host."""
 
-    def __init__(self, lock: UnixFileLock, claim: socket.socket | None) -> None:
+    def __init__(self, lock: FileLock, claim: socket.socket | None) -> None:
         self._lock = lock
         self._claim = claim
 
@@ -260,34 +259,14 @@ class Leases:
             return None
         return Held(lock, claim)
 
-    def _try_own_lock(self, name: str) -> UnixFileLock | None:
+    def _try_own_lock(self, name: str) -> FileLock | None:
         path = self._directory / f"{name}.lock"
-        lock = UnixFileLock(path, mode=0o600, thread_local=False)
         try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            return None
-        except NotImplementedError as error:
-            raise LeaseError(f"{self._directory}: {_NO_FLOCK}") from error
+            return FileLock.try_acquire(path)
         except OSError as error:
+            if error.errno in _LACKS_FLOCK:
+                raise LeaseError(f"{self._directory}: {_NO_FLOCK}") from error
             raise LeaseError(f"{path}: cannot be locked: {error.strerror}") from error
-        # Where flock is missing, newer versions of filelock use a lock that outlives its holder.
-        if not _is_flocked(path):
-            lock.release()
-            raise LeaseError(f"{self._directory}: {_NO_FLOCK}")
-        return lock
-
-
-def _is_flocked(path: Path) -> bool:
-    """Whether the kernel refuses the lock of this file to another descriptor."""
-    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        return error.errno in (errno.EACCES, errno.EAGAIN)
-    finally:
-        os.close(descriptor)
-    return False
 
 
 def _make_private(directory: Path) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from chaos.base.file_lock import FileLock
 from chaos.base.wait import wait_for
 from chaos.base.walking import walk
 from chaos.checks.judge import judge
@@ -23,7 +24,6 @@ from chaos.run.made_with import code_key
 from chaos.selftest.launcher import Launcher, RunFailed
 from chaos.selftest.recorded import archive_of, unpack
 from chaos.store.directory import write_json
-from chaos.store.ownership import FileLock
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from chaos.base.file_lock import FileLock
 from chaos.heal.heal import heal_all
-from chaos.store.ownership import FileLock
 
 LIVE = "live"
 """Directory of a place for runs with a defect in their processes; the good ones are in the place itself."""

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from datetime import timezone
 from pathlib import Path
 
+from chaos.base.file_lock import FileLock
 from chaos.base.plain_files import open_plain, read_plain
 from chaos.base.rank_sets import rank_set
 from chaos.base.wait import Patience
 from chaos.history.reader import History, read_history
 from chaos.plan import io
 from chaos.store.directory import RUN_NAME, write_json
-from chaos.store.ownership import FileLock
 
 DIRECTORY = ".baselines"
 """Directory of the reports that holds the pointers to baselines, by their keys."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.base.clock import SYSTEM_CLOCK, Clock
+from chaos.base.file_lock import FileLock
 from chaos.base.plain_files import read_plain
 from chaos.base.wait import wait_for
 from chaos.history.jsonl import decode
@@ -23,7 +24,7 @@ from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.seal import Seal
 from chaos.store.host import HOST, this_host
 from chaos.store.key import seal_of
-from chaos.store.ownership import FileLock, RunLock
+from chaos.store.ownership import RunLock
 
 MARKER = ".chaos-run"
 CREATION_LOCK = ".lock"

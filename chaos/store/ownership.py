@@ -7,18 +7,16 @@ import errno
 import fcntl
 import json
 import os
-import stat
 from pathlib import Path
-from types import TracebackType
 
 from chaos.base.clock import SYSTEM_CLOCK, Clock
+from chaos.base.file_lock import FileLock, is_no_file
 from chaos.base.plain_files import read_plain
 from chaos.base.wait import DeadlineExpired, wait_for
 from chaos.history.jsonl import decode
 from chaos.machine.linux.process import ProcessIdentity, alive, identify
 
 LOCK_NAME = ".lock"
-_NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT)
 _SETTLE_SECONDS = 5.0
 """A looker holds the lock for a moment, and a process that a killed harness was starting for a little longer."""
 
@@ -30,66 +28,6 @@ class RunIsLive(RuntimeError):
         super().__init__(f"{run_dir}: is owned by a live harness ({owner or 'unknown process'})")
         self.run_dir = run_dir
         self.owner = owner
-
-
-class FileLock:
-    """An exclusive flock on a file, until ``release`` or the end of this process. A context manager.
-
-    Not the filelock package: its older versions empty the file when somebody else merely tries the lock, and this file
-    says who the owner is.
-    """
-
-    def __init__(self, path: Path, descriptor: int) -> None:
-        self.path = path
-        self._descriptor = descriptor
-
-    @classmethod
-    def try_acquire(cls, path: Path) -> FileLock | None:
-        """Take the lock, or return None if another holder has it. The descriptor is closed on exec.
-
-        On a file system that has become read-only a file that is there is locked all the same.
-        """
-        flags = os.O_CLOEXEC | os.O_NOFOLLOW
-        if _is_no_file(path):
-            raise OSError(errno.EINVAL, "is not a plain file", str(path))
-        try:
-            descriptor = os.open(path, flags | os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            if error.errno not in _NOT_WRITABLE:
-                raise
-            descriptor = os.open(path, flags | os.O_RDONLY)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Locked, but is it still the file of that name?
-            if os.fstat(descriptor).st_nlink:
-                return cls(path, descriptor)
-        except BlockingIOError:
-            pass
-        except BaseException:
-            os.close(descriptor)
-            raise
-        os.close(descriptor)
-        return None
-
-    def write(self, text: str) -> None:
-        """Replace what the file holds. Raises OSError."""
-        line = text.encode()
-        os.pwrite(self._descriptor, line, 0)
-        os.ftruncate(self._descriptor, len(line))
-
-    def release(self) -> None:
-        """Give the lock back; the file stays. A second call does nothing."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
-
-    def __enter__(self) -> FileLock:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.release()
 
 
 class RunLock:
@@ -122,7 +60,7 @@ class RunLock:
 
 def is_live(run_dir: Path) -> bool:
     """Whether a process owns the run now. A directory that was never locked has no owner."""
-    if _is_no_file(run_dir / LOCK_NAME):  # whoever locks it is told
+    if is_no_file(run_dir / LOCK_NAME):  # whoever locks it is told
         return False
     try:
         # Without O_NONBLOCK a pipe in the lock's place would block for ever.
@@ -140,15 +78,6 @@ def is_live(run_dir: Path) -> bool:
     finally:
         os.close(descriptor)
     return False
-
-
-def _is_no_file(path: Path) -> bool:
-    """Whether a device, a pipe or a socket is there, of which opening alone may do something."""
-    try:
-        mode = path.lstat().st_mode
-    except OSError:
-        return False
-    return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
 
 
 def read_owner(run_dir: Path) -> ProcessIdentity | None:

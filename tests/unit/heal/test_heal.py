@@ -19,6 +19,7 @@ from typing import IO
 
 import pytest
 
+from chaos.base.file_lock import FileLock
 from chaos.base.wait import wait_for
 from chaos.heal import tidying
 from chaos.heal.heal import heal_all, heal_run
@@ -36,7 +37,7 @@ from chaos.store.directory import (
     update_run,
 )
 from chaos.store.host import this_host
-from chaos.store.ownership import LOCK_NAME, FileLock
+from chaos.store.ownership import LOCK_NAME
 from tests.kit.spread import daily
 
 Start = Callable[..., "subprocess.Popen[bytes]"]

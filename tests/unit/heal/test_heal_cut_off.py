@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from chaos.base.file_lock import FileLock
 from chaos.cli.commands.heal import _print
 from chaos.faults.nodes.on_node import RESTORE as RESTORE_NODE
 from chaos.faults.storage.disk_full import SOURCE
@@ -30,7 +31,6 @@ from chaos.observe.checkpoints.layout import UNFINISHED_DIGESTS
 from chaos.soak.leftovers import leftovers
 from chaos.store.baselines import DIRECTORY
 from chaos.store.directory import RunDirectory
-from chaos.store.ownership import FileLock
 
 NOBODY = 2**22 + 1
 """A PID that Linux never gives."""

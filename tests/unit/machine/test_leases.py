@@ -292,7 +292,6 @@ def test_a_link_in_the_directory_is_not_followed(leases: Leases, directory: Path
     assert not (tmp_path / "target").exists()
 
 
-@pytest.mark.filterwarnings("ignore:flock not supported")
 def test_a_file_system_without_flock_is_refused(leases: Leases, monkeypatch: pytest.MonkeyPatch) -> None:
     def flock(descriptor: int, operation: int) -> None:
         raise OSError(errno.ENOSYS, "Function not implemented")

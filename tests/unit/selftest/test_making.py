@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from chaos.base.file_lock import FileLock
 from chaos.base.wait import wait_for
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.processes import find_run_processes
 from chaos.selftest.base import cache_directory
 from chaos.selftest.workdirs import LIVE, place_to_make
 from chaos.store.directory import create_run, make_private_directory
-from chaos.store.ownership import FileLock
 
 
 @pytest.fixture

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
+from chaos.base.file_lock import FileLock
 from chaos.base.wait import wait_for
 from chaos.history.ledger import UndoStep
 from chaos.history.writer import HistoryWriter
 from chaos.machine.linux.procfs import environment
 from chaos.soak.leftovers import leftovers
 from chaos.store.directory import RunDirectory, make_private_directory
-from chaos.store.ownership import FileLock
 from tests.unit.conftest import MakeDeep
 
 Start = Callable[..., "subprocess.Popen[bytes]"]

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from chaos.base.clock import Clock, SystemClock
+from chaos.base.file_lock import FileLock
 from chaos.machine.linux.process import identify
-from chaos.store.ownership import LOCK_NAME, FileLock, RunIsLive, RunLock, is_live, read_owner
+from chaos.store.ownership import LOCK_NAME, RunIsLive, RunLock, is_live, read_owner
 
 HARNESS = """
 import sys
