@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from chaos.plan.budgets import plan_budget
-from chaos.plan.checkpoint import plan_checkpoint
+from chaos.plan.checkpoints.end_of_life import plan_checkpoint
+from chaos.plan.checkpoints.restore import plan_restore, writes_group_info
 from chaos.plan.comparable import Resumed, plan_comparable
 from chaos.plan.describe import sentence
 from chaos.plan.draft import Draft
@@ -32,7 +33,6 @@ from chaos.plan.reasons import expectation_lines, reasons
 from chaos.plan.recovery.mechanism import SAVING, TIMED, switched_on
 from chaos.plan.recovery.outcome import Outcome, check_reachable, derive
 from chaos.plan.recovery.registry import in_order
-from chaos.plan.restore import plan_restore, writes_group_info
 from chaos.plan.rules.accumulation import check_accumulation
 from chaos.plan.rules.asks import check_asks
 from chaos.plan.rules.constraints import layout_violations

@@ -12,9 +12,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from chaos.base.registry import RegistryError, registry
+from chaos.plan.checkpoints.saved import SavedRules
 from chaos.plan.points import Moment
 from chaos.plan.problems import Problems
-from chaos.plan.saved import SavedRules
 from chaos.scenario.models.fault import Fault
 from chaos.scenario.models.terms import Mechanism
 

@@ -92,7 +92,7 @@ THINGS = (
             "chaos/observe/logs/error_line.py": PROGRAM,
             "chaos/observe/logs/mindformers_log.py": PROGRAM,
             "chaos/observe/logs/mindspore_log.py": PROGRAM,
-            "chaos/plan/checkpoint.py": FORM,
+            "chaos/plan/checkpoints/end_of_life.py": FORM,
             "chaos/plan/traits.py": FORM,
             "chaos/platforms/remote_requirements.py": PACKAGE_OF_PYTHON,
             "chaos/platforms/kubernetes/names.py": "a framework, as Ascend Operator calls it",

@@ -9,7 +9,7 @@ from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoints.mindformers_layout import ITERATION, PART
 from chaos.observe.checkpoints.mindformers_records import COMMON, METADATA
-from chaos.plan.saved import MODEL, OPTIMIZER
+from chaos.plan.checkpoints.saved import MODEL, OPTIMIZER
 
 
 def part_of(path: PurePosixPath) -> str | None:

@@ -25,7 +25,7 @@ from chaos.observe.checkpoints.layout import find_checkpoints
 from chaos.observe.checkpoints.mindformers_layout import ITERATION
 from chaos.observe.checkpoints.mindformers_records import COMMON, META, TRACKER, read_common, read_meta, read_tracker
 from chaos.observe.checkpoints.saved_state import read_saved_state
-from chaos.plan.saved import MODEL
+from chaos.plan.checkpoints.saved import MODEL
 
 RESTORE = "restore-checkpoint"
 """The undo action (chaos.faults.checkpoints.undo)."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from chaos.faults.kind import FaultMissed
 from chaos.observe.checkpoints.mindformers_layout import companion
 from chaos.observe.checkpoints.mindformers_state import optimizer_of, storage_of
-from chaos.plan.saved import MODEL, OPTIMIZER
+from chaos.plan.checkpoints.saved import MODEL, OPTIMIZER
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from chaos.faults.checkpoints.plan_damage import check_damage, damaging, spoilt
 from chaos.faults.checkpoints.plan_lost import check_lost, losing, lost_ranks
 from chaos.faults.checkpoints.plan_records import check_records, of_records, recorded
+from chaos.plan.checkpoints.saved import Damage, SavedRules
 from chaos.plan.draft import Draft
 from chaos.plan.family_rules import Rules
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.outcome import Outcome
-from chaos.plan.saved import Damage, SavedRules
 from chaos.plan.schedule import RENAMED, Scheduled
 
 

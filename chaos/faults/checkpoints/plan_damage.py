@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from chaos.plan.checkpoints.periodic import newest_saved
+from chaos.plan.checkpoints.saved import METADATA, MODEL, OPTIMIZER, PARTS
 from chaos.plan.draft import Draft
-from chaos.plan.periodic import newest_saved
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.outcome import Outcome
-from chaos.plan.saved import METADATA, MODEL, OPTIMIZER, PARTS
 from chaos.plan.schedule import DAMAGED, RECORD, RENAMED, Scheduled
 from chaos.plan.traits import JobTraits
 from chaos.scenario.models.scenario import Scenario

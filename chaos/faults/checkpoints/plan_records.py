@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from chaos.faults.checkpoints.plan_damage import PARAMETERS, damaging
+from chaos.plan.checkpoints.periodic import newest_saved
 from chaos.plan.describe import ranks
 from chaos.plan.draft import Draft
-from chaos.plan.periodic import newest_saved
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import LOST_FILES, RECORD, Scheduled
 

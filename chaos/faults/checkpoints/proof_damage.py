@@ -13,9 +13,9 @@ from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoints.mindformers_layout import ITERATION
 from chaos.observe.checkpoints.mindformers_records import COMMON, METADATA
+from chaos.plan.checkpoints.saved import MODEL
 from chaos.plan.model import Plan
 from chaos.plan.parts.fault import PlannedFault
-from chaos.plan.saved import MODEL
 from chaos.plan.schedule import DAMAGED, RECORD, RENAMED
 
 ABSENT = "absent"

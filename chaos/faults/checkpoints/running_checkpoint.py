@@ -26,8 +26,8 @@ from chaos.machine.linux.process import ProcessIdentity
 from chaos.machine.running.directories import key_of
 from chaos.machine.running.running import JobProcess, RunningJob, Survey, survey
 from chaos.observe.checkpoints.layout import find_checkpoints
+from chaos.plan.checkpoints.saved import MODEL
 from chaos.plan.rules.parameters import Parameter, Parameters
-from chaos.plan.saved import MODEL
 
 RESTORE_ADOPTED = f"{RESTORE}-adopted"
 """The undo action (chaos.faults.checkpoints.undo) for a file that is not of the run."""

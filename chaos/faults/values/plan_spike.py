@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from chaos.plan.change import Change
+from chaos.plan.checkpoints.periodic import last_saved_before
 from chaos.plan.describe import ranks
 from chaos.plan.draft import Draft
 from chaos.plan.parts.equivalence import Comparable
 from chaos.plan.parts.response import Recovery
-from chaos.plan.periodic import last_saved_before
 from chaos.plan.recovery.mechanism import DOCUMENT
 from chaos.plan.schedule import ABNORMAL, Scheduled
 from chaos.scenario.models.scenario import Scenario

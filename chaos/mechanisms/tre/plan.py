@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from chaos.plan.checkpoints.periodic import last_saved_before
 from chaos.plan.describe import are_lost, ranks
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.response import Recovery
-from chaos.plan.periodic import last_saved_before
 from chaos.plan.points import PHASE_ORDER, Point
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.incident import Incident

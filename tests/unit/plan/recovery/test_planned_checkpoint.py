@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from chaos.plan.checkpoint import directory, file_name
+from chaos.plan.checkpoints.end_of_life import directory, file_name
 from chaos.plan.traits import JobTraits
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from chaos.plan.checkpoints.saved import Damage
 from chaos.plan.describe import group, ranks
 from chaos.plan.draft import Draft
 from chaos.plan.family_rules import saved_rules
@@ -19,7 +20,6 @@ from chaos.plan.points import PHASE_ORDER, Point
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.outcome import Outcome
 from chaos.plan.rules.shared_directory import check_shared
-from chaos.plan.saved import Damage
 from chaos.plan.schedule import Scheduled
 from chaos.plan.traits import JobTraits
 from chaos.scenario.models.scenario import ExpectResume, Scenario
