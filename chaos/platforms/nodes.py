@@ -23,7 +23,7 @@ from chaos.scenario.models.scenario import Scenario
 
 if TYPE_CHECKING:
     from chaos.machine.remote.client import HelperClient, Visitors
-    from chaos.platforms.network.links import Between
+    from chaos.platforms.network.links import NodeNetwork
 
 T = TypeVar("T")
 
@@ -111,7 +111,7 @@ class Node(Protocol):
         """What undo steps have to know of where its ranks live; empty where the remote helper is enough."""
 
     @property
-    def between(self) -> Between | None:
+    def node_network(self) -> NodeNetwork | None:
         """The network between the nodes of the run; None where faults cannot change it."""
 
     def state(self) -> NodeState:

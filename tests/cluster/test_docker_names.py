@@ -38,8 +38,8 @@ def kind() -> Any:
 def routes(made: Made, node: int) -> str:
     """All routes of a node, in every table."""
     pid = first_process(made.nodes.all()[node].container)
-    way = ("nsenter", f"--net=/proc/{pid}/ns/net", "ip", "route", "show", "table", "all")
-    return subprocess.run(way, check=True, capture_output=True, text=True).stdout
+    direction = ("nsenter", f"--net=/proc/{pid}/ns/net", "ip", "route", "show", "table", "all")
+    return subprocess.run(direction, check=True, capture_output=True, text=True).stdout
 
 
 def test_no_name_is_resolved_there_and_addresses_are_reached_until_it_is_undone(made: Made) -> None:

@@ -20,7 +20,7 @@ from chaos.machine.remote.client import HelperClient
 from chaos.machine.remote.transport import SubprocessTransport
 from chaos.platforms.network.holder import own_namespace
 from chaos.platforms.nodes import NodeState
-from chaos.platforms.ssh.between import BetweenHosts
+from chaos.platforms.ssh.host_network import HostNetwork
 
 NETWORK = "10.214.3"
 HARNESS = f"{NETWORK}.9"
@@ -36,7 +36,7 @@ class HostInNamespace:
     private: Path
     namespace: Namespace
     helper: HelperClient
-    between: BetweenHosts | None = None
+    node_network: HostNetwork | None = None
     place: Mapping[str, Any] = field(default_factory=lambda: {"hosts": [0, 1]})
     known: NodeState = "running"
 
@@ -47,8 +47,8 @@ class HostInNamespace:
         return ExitStatus()
 
     def rules_left(self) -> list[str]:
-        assert self.between is not None
-        return self.between.left(self.number)
+        assert self.node_network is not None
+        return self.node_network.left(self.number)
 
     def another_helper(self, run: str) -> HelperClient:
         """A second remote helper there, as the next harness starts one."""
@@ -71,11 +71,11 @@ def two_hosts(run: str, harness: str = HARNESS, before: tuple[str, ...] = ()) ->
             held.callback(helper.close)
             private = Path(place) / f"node-{number}"
             hosts.append(HostInNamespace(number, f"{NETWORK}.{number + 1}", private, namespace, helper))
-        between = BetweenHosts({host.number: host for host in hosts})
+        node_network = HostNetwork({host.number: host for host in hosts})
         peer = ("type", "veth", "peer", "name", "eth0", "netns", str(hosts[1].namespace.holder.pid))
         hosts[0].namespace.do("ip", "link", "add", "eth0", *peer)
         for host in hosts:
-            host.between = between
+            host.node_network = node_network
             host.namespace.do("ip", "link", "set", "lo", "up")
             host.namespace.do("ip", "address", "add", f"{host.address}/24", "dev", "eth0")
             host.namespace.do("ip", "link", "set", "eth0", "up")

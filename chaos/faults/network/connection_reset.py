@@ -17,7 +17,7 @@ from typing import Any
 from chaos.base.strict_json import parse
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.network.named_port import port_of
-from chaos.faults.network.on_network import FROM_START, MEANS, between, missed, own_and_others
+from chaos.faults.network.on_network import FROM_START, MEANS, missed, node_network, own_and_others
 from chaos.faults.network.plan_ports import RESET_PORT
 from chaos.faults.network.running_connections import RunningConnections
 from chaos.history.ledger import UndoStep
@@ -48,7 +48,7 @@ class ConnectionReset(FaultKind):
         record = _record(victim, node)
         if record.exists():
             return
-        port, network = port_of(victim), between(job)
+        port, network = port_of(victim), node_network(job)
         try:
             addresses = {network.address(other) for other in there}
             own = network.established(node, of_run=True)
@@ -75,7 +75,7 @@ class ConnectionReset(FaultKind):
         node, there = own_and_others(job, victim)
         try:
             told = parse(_record(victim, node).read_text("utf-8"))
-            network = between(job)
+            network = node_network(job)
             # The cookie is that of one kernel, and nodes may have one each: so the end that has it belongs to it.
             open_ones = {
                 (connection.source, connection.cookie)

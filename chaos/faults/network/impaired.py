@@ -9,7 +9,7 @@ from abc import abstractmethod
 from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.network.on_network import OnNetwork, between, missed, sides
+from chaos.faults.network.on_network import OnNetwork, missed, node_network, sides
 from chaos.machine.job.protocol import Job, PlatformError
 from chaos.machine.linux.net.echo import Echoes
 from chaos.platforms.network.impairment import Impairment
@@ -34,7 +34,7 @@ class Impaired(OnNetwork):
 
     def inject(self, job: Job, victim: Victim) -> None:
         """Let what is sent to the rank's node pass through it. A second victim there changes nothing more."""
-        network, node = between(job), victim.identity.node
+        network, node = node_network(job), victim.identity.node
         assert node is not None
         try:
             if network.impaired(victim.fault, node) is None:
@@ -55,7 +55,7 @@ class Impaired(OnNetwork):
         what = self.impairment(victim)
         wait = 1.0 + (what.delay + what.jitter) / 1000
         try:
-            network = between(job)
+            network = node_network(job)
             echoes = network.echo(node, there[:1], count=self.count, interval=self.interval, wait=wait)
             shown = network.impaired(victim.fault, node)
         except (PlatformError, OSError) as error:
@@ -68,10 +68,10 @@ class Impaired(OnNetwork):
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """What the way to the node is made worse by, and how many packets have passed by now."""
         assert victim.identity.node is not None
-        shown = between(job).impaired(victim.fault, victim.identity.node)
+        shown = node_network(job).impaired(victim.fault, victim.identity.node)
         return None if shown is None else {"signal": None, **shown}
 
     def ended(self, job: Job, victim: Victim) -> bool:
         """Whether what is sent to the node passes as before."""
         assert victim.identity.node is not None
-        return between(job).impaired(victim.fault, victim.identity.node) is None
+        return node_network(job).impaired(victim.fault, victim.identity.node) is None

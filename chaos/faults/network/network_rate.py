@@ -11,7 +11,7 @@ from typing import Any
 
 from chaos.faults.condition import LASTS
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.network.on_network import OnNetwork, between, missed
+from chaos.faults.network.on_network import OnNetwork, missed, node_network
 from chaos.machine.job.protocol import Job, PlatformError
 from chaos.plan.rules.parameters import Parameter
 
@@ -30,7 +30,7 @@ class NetworkRate(OnNetwork):
         """Limit what is sent to the rank's node. A second victim there changes nothing more."""
         assert victim.identity.node is not None
         try:
-            between(job).slow(victim.fault, victim.identity.node, int(victim.parameters["kbit"]))
+            node_network(job).slow(victim.fault, victim.identity.node, int(victim.parameters["kbit"]))
         except PlatformError as error:
             raise missed(error) from error
 
@@ -44,7 +44,7 @@ class NetworkRate(OnNetwork):
         """The same, whatever the rank does."""
         assert victim.identity.node is not None
         try:
-            shown = between(job).slowed(victim.fault, victim.identity.node)
+            shown = node_network(job).slowed(victim.fault, victim.identity.node)
         except PlatformError as error:
             raise missed(error) from error
         return {"signal": None, **shown} if shown is not None and shown["bytes"] else None
@@ -52,7 +52,7 @@ class NetworkRate(OnNetwork):
     def ended(self, job: Job, victim: Victim) -> bool:
         """Whether the kernel sends to the node without this limit."""
         assert victim.identity.node is not None
-        return between(job).slowed(victim.fault, victim.identity.node) is None
+        return node_network(job).slowed(victim.fault, victim.identity.node) is None
 
 
 KIND = NetworkRate()

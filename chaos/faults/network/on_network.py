@@ -12,7 +12,7 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job, PlatformError
 from chaos.plan.rules.parameters import Parameter
-from chaos.platforms.network.links import Between
+from chaos.platforms.network.links import NodeNetwork
 from chaos.platforms.nodes import HasNodes, NodesJob
 
 MEND = "mend-network"
@@ -57,9 +57,9 @@ class OnNetwork(Condition):
         return [UndoStep(f"{fault}-network", fault, MEND, arguments, "put the run's network back")]
 
 
-def between(job: Job) -> Between:
+def node_network(job: Job) -> NodeNetwork:
     """The network between the nodes. Raises FaultMissed where the platform has none that may be changed."""
-    found = job.nodes[0].between if isinstance(job, HasNodes) and job.nodes else None
+    found = job.nodes[0].node_network if isinstance(job, HasNodes) and job.nodes else None
     if found is None:
         raise FaultMissed("the platform that the job lives on has no network between its nodes that may be changed")
     return found

@@ -18,12 +18,12 @@ from types import MappingProxyType
 from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.network.on_network import OnNetwork, between, missed, sides
+from chaos.faults.network.on_network import OnNetwork, missed, node_network, sides
 from chaos.faults.network.plan_partition import PARTITION, UNNOTICED
 from chaos.machine.job.protocol import Job, PlatformError
 from chaos.plan.rules.parameters import Parameter, value_of
 from chaos.plan.schedule import SUSPENSION
-from chaos.platforms.network.links import Way
+from chaos.platforms.network.links import Direction
 
 
 class Partition(OnNetwork):
@@ -48,9 +48,9 @@ class Partition(OnNetwork):
 
     def inject(self, job: Job, victim: Victim) -> None:
         """Let the kernel drop it. A second victim of the same fault changes nothing more."""
-        network = between(job)
+        network = node_network(job)
         try:
-            network.cut(victim.fault, self._ways(victim, *sides(job, victim)))
+            network.cut(victim.fault, self._directions(victim, *sides(job, victim)))
         except PlatformError as error:
             raise missed(error) from error
 
@@ -63,36 +63,42 @@ class Partition(OnNetwork):
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")
         here, there = sides(job, victim)
-        ways = list(self._ways(victim, here, there))
+        directions = list(self._directions(victim, here, there))
         try:
-            seen = between(job).parted(victim.fault, ways, here, there)
+            seen = node_network(job).parted(victim.fault, directions, here, there)
         except (PlatformError, OSError) as error:
             raise missed(error) from error
         if not seen.connections:
             raise FaultMissed(f"the node of rank {victim.rank} has no connection to nodes {there} that could be cut")
-        if len(seen.lost) < len(ways) or seen.echoes.answered:
+        if len(seen.lost) < len(directions) or seen.echoes.answered:
             return None
         echoes = {"sent": seen.echoes.sent, "answered": seen.echoes.answered}
-        lost = [list(way) for way in seen.lost]
-        return {"signal": None, "connections": seen.connections, "lost": lost, "ways": len(ways), "echoes": echoes}
+        lost = [list(direction) for direction in seen.lost]
+        return {
+            "signal": None,
+            "connections": seen.connections,
+            "lost": lost,
+            "ways": len(directions),
+            "echoes": echoes,
+        }
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any]:
         """The ways of which the kernel still has the fault's rule. One look: each one makes the partition longer.
 
         Which connections there are by then is the job's affair.
         """
-        ways = list(self._ways(victim, *sides(job, victim)))
+        directions = list(self._directions(victim, *sides(job, victim)))
         try:
-            own = between(job).cuts(victim.fault)
+            own = node_network(job).cuts(victim.fault)
         except (PlatformError, OSError) as error:
             raise missed(error) from error
-        return {"lost": [list(way) for way in ways if way in own], "ways": len(ways)}
+        return {"lost": [list(direction) for direction in directions if direction in own], "ways": len(directions)}
 
     def ended(self, job: Job, victim: Victim) -> bool:
         """Whether no rule of this fault is left; another one may cut the same ways for longer."""
-        return not between(job).cuts(victim.fault)
+        return not node_network(job).cuts(victim.fault)
 
-    def _ways(self, victim: Victim, here: list[int], there: list[int]) -> Iterator[Way]:
+    def _directions(self, victim: Victim, here: list[int], there: list[int]) -> Iterator[Direction]:
         direction = value_of(victim.parameters, self.parameters, "direction")
         for node in here:
             for other in there:

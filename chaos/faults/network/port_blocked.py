@@ -14,12 +14,12 @@ from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.network.named_port import port_of
-from chaos.faults.network.on_network import BRIEFLY, OnNetwork, between, missed, own_and_others
+from chaos.faults.network.on_network import BRIEFLY, OnNetwork, missed, node_network, own_and_others
 from chaos.faults.network.plan_ports import PORT
 from chaos.machine.job.protocol import Job, PlatformError
 from chaos.machine.linux.net.ports import Ports
 from chaos.plan.rules.parameters import Parameter, value_of
-from chaos.platforms.network.links import Way
+from chaos.platforms.network.links import Direction
 
 
 class PortBlocked(OnNetwork):
@@ -41,7 +41,7 @@ class PortBlocked(OnNetwork):
 
     def inject(self, job: Job, victim: Victim) -> None:
         """Let the kernel drop it. A second victim with the same port changes nothing more."""
-        network = between(job)
+        network = node_network(job)
         try:
             network.block(victim.fault, list(self._meant(job, victim)))
         except PlatformError as error:
@@ -58,7 +58,7 @@ class PortBlocked(OnNetwork):
         (node, there), port = own_and_others(job, victim), port_of(victim)
         meant = list(self._meant(job, victim))
         try:
-            seen = between(job).blocked(victim.fault, port, meant, node)
+            seen = node_network(job).blocked(victim.fault, port, meant, node)
         except (PlatformError, OSError) as error:
             raise missed(error) from error
         if not seen.connections:
@@ -71,7 +71,7 @@ class PortBlocked(OnNetwork):
             "signal": None,
             **_told(port, seen.lost, len(meant)),
             "connections": seen.connections,
-            "passing": [list(way) for way in seen.passing],
+            "passing": [list(direction) for direction in seen.passing],
             "attempts": _numbers(seen.attempts),
             "attempts elsewhere": _numbers(seen.elsewhere),
         }
@@ -83,15 +83,15 @@ class PortBlocked(OnNetwork):
         """
         meant = list(self._meant(job, victim))
         try:
-            return _told(port_of(victim), between(job).lost(victim.fault, meant), len(meant))
+            return _told(port_of(victim), node_network(job).lost(victim.fault, meant), len(meant))
         except (PlatformError, OSError) as error:
             raise missed(error) from error
 
     def ended(self, job: Job, victim: Victim) -> bool:
         """Whether no rule of this fault is left."""
-        return not between(job).cuts(victim.fault)
+        return not node_network(job).cuts(victim.fault)
 
-    def _meant(self, job: Job, victim: Victim) -> Iterator[tuple[Way, Ports]]:
+    def _meant(self, job: Job, victim: Victim) -> Iterator[tuple[Direction, Ports]]:
         """The packets that are to vanish: the ways on which they go, each with their ports."""
         (node, there), port = own_and_others(job, victim), port_of(victim)
         yield from (((other, node), Ports(target=port)) for other in there)
@@ -99,8 +99,8 @@ class PortBlocked(OnNetwork):
             yield from (((node, other), Ports(source=port)) for other in there)
 
 
-def _told(port: int, lost: list[Way], ways: int) -> dict[str, Any]:
-    return {"port": port, "lost": [list(way) for way in lost], "ways": ways}
+def _told(port: int, lost: list[Direction], directions: int) -> dict[str, Any]:
+    return {"port": port, "lost": [list(direction) for direction in lost], "ways": directions}
 
 
 def _numbers(attempts: tuple[int, int]) -> dict[str, int]:

@@ -41,36 +41,36 @@ def partly_lost(parameters: Fields, told: Fields) -> str | None:
     return some("passed")(parameters, told)
 
 
-def all_ways_lost(parameters: Fields, told: Fields) -> str | None:
+def all_directions_lost(parameters: Fields, told: Fields) -> str | None:
     """Every packet on every way."""
-    lost, ways = told.get("lost"), number(told, "ways")
+    lost, directions = told.get("lost"), number(told, "ways")
     wanted = 2 if parameters.get("direction", "both") == "both" else 1
     pairs = _pairs(lost)
-    if pairs is None or not ways or len(pairs) < ways or ways % wanted:
+    if pairs is None or not directions or len(pairs) < directions or directions % wanted:
         return f"packets are lost on ways {lost}, of {told.get('ways')}"
     if wanted == 2 and any((there, here) not in pairs for here, there in pairs):
         return f"packets are lost on ways {lost}, which are not both ways between the same nodes"
     return None
 
 
-def _pairs(ways: object) -> set[tuple[int, int]] | None:
+def _pairs(directions: object) -> set[tuple[int, int]] | None:
     """The ways as pairs of the nodes that packets come from and go to; None where some are none, or there twice."""
-    if not isinstance(ways, list) or not all(_is_way(way) for way in ways):
+    if not isinstance(directions, list) or not all(_is_direction(direction) for direction in directions):
         return None
-    pairs = {(way[0], way[1]) for way in ways}
-    return pairs if len(pairs) == len(ways) else None
+    pairs = {(direction[0], direction[1]) for direction in directions}
+    return pairs if len(pairs) == len(directions) else None
 
 
-def _is_way(way: object) -> bool:
-    if not isinstance(way, list) or len(way) != 2:
+def _is_direction(direction: object) -> bool:
+    if not isinstance(direction, list) or len(direction) != 2:
         return False
-    here, there = way
-    return all(type(node) is int and node >= 0 for node in way) and here != there
+    here, there = direction
+    return all(type(node) is int and node >= 0 for node in direction) and here != there
 
 
 def all_lost(parameters: Fields, told: Fields) -> str | None:
     """The same, of connections of the job, and no echo that has come back."""
-    if (doubt := all_ways_lost(parameters, told)) is not None:
+    if (doubt := all_directions_lost(parameters, told)) is not None:
         return doubt
     echoes = told.get("echoes")
     if not isinstance(echoes, Mapping) or (number(echoes, "sent") or 0) <= 0 or number(echoes, "answered") != 0:
@@ -83,7 +83,7 @@ def port_lost(parameters: Fields, told: Fields) -> str | None:
     port, wanted = told.get("port"), parameters.get("port")
     if not isinstance(port, int) or isinstance(port, bool) or (isinstance(wanted, int) and port != wanted):
         return f"the port is {port}, and {wanted} was to be blocked"
-    return all_ways_lost({"direction": "in", **parameters}, told)
+    return all_directions_lost({"direction": "in", **parameters}, told)
 
 
 def port_alone_lost(parameters: Fields, told: Fields) -> str | None:
@@ -140,7 +140,7 @@ RATE = condition(
     ("kbit", "bytes"),
 )
 PARTITION = condition(
-    Condition(all_lost, all_ways_lost, longest=3.0),
+    Condition(all_lost, all_directions_lost, longest=3.0),
     "what the kernel does with packets between the nodes",
     ("lost", "ways", "connections", "echoes"),
 )

@@ -48,25 +48,25 @@ class DockerNetworksPlatform(DockerPlatform):
 class RoutedNode(DockerNode):
     """A container on the run's own network; faults of the network ask its router."""
 
-    between: Router
+    node_network: Router
 
     def rules_left(self) -> list[str]:
         """What of faults is left on its ways."""
-        return self.between.left(self.number)
+        return self.node_network.left(self.number)
 
     def is_connected(self) -> bool:
         """Whether the router's end of its link is up. A container that has ended has taken its link with it."""
-        return self.between.is_joined(self.number) and self.between.is_connected(self.number)
+        return self.node_network.is_joined(self.number) and self.node_network.is_connected(self.number)
 
     def disconnect(self) -> None:
         """Take the router's end of its link down."""
-        self.between.disconnect(self.number)
+        self.node_network.disconnect(self.number)
 
     def restore(self, what: str) -> str:
         """Undo what a fault has done to it."""
         if what != "connect":
             return super().restore(what)
-        self.between.connect(self.number)
+        self.node_network.connect(self.number)
         return f"node {self.number} is on the network again"
 
 
@@ -104,7 +104,7 @@ class RoutedContainers(DockerNodes):
         """A node whose remote helper answers."""
         assert self._held is not None
         private = self._site.private / f"node-{number}"
-        return RoutedNode(number, address, private, container, None, helper, started, between=self._held.router)
+        return RoutedNode(number, address, private, container, None, helper, started, node_network=self._held.router)
 
     def _namespace(self, container: Container) -> Namespace:
         """The network namespace of a container. Raises PlatformError where its processes are not this host's."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from docker.models.containers import Container
     from docker.models.networks import Network
 
-    from chaos.platforms.network.links import Between
+    from chaos.platforms.network.links import NodeNetwork
 
 _PAUSES = 10
 """How often the engine is asked to freeze a container in all."""
@@ -58,7 +58,7 @@ class DockerNode:
     started: str
     known: NodeState = field(default="running", init=False)
     place: Mapping[str, Any] = field(default_factory=dict, init=False)
-    between: Between | None = field(default=None, init=False)
+    node_network: NodeNetwork | None = field(default=None, init=False)
     acts: set[str] = field(default_factory=set, init=False)
     limit: int | None = field(default=None, init=False)
     python: str = field(default="python3", init=False)

@@ -16,7 +16,7 @@ from chaos.platforms.kubernetes.resources import POD
 from chaos.platforms.nodes import NodeState
 
 if TYPE_CHECKING:
-    from chaos.platforms.network.links import Between
+    from chaos.platforms.network.links import NodeNetwork
 
 _SIGKILL = 9
 _ENDED = ("Failed", "Succeeded")
@@ -43,7 +43,7 @@ class PodNode:
     cluster: Mapping[str, Any]
     known: NodeState = field(default="running", init=False)
     ordered: str | None = field(default=None, init=False)
-    between: Between | None = field(default=None, init=False)
+    node_network: NodeNetwork | None = field(default=None, init=False)
 
     @property
     def place(self) -> dict[str, Any]:

@@ -49,11 +49,11 @@ class LocalNetworksPlatform(LocalNodesPlatform):
 class NetworkNode(LocalNode):
     """One of them; faults of the network ask its router."""
 
-    between: Router | None = None
+    node_network: Router | None = None
 
     def rules_left(self) -> list[str]:
         """What of faults is left on its ways."""
-        return [] if self.between is None else self.between.left(self.number)
+        return [] if self.node_network is None else self.node_network.left(self.number)
 
 
 class LocalNetworks(LocalNodes):
@@ -86,4 +86,4 @@ class LocalNetworks(LocalNodes):
         helper = HelperClient(transport, number, site.token, site.visitors)
         router = self._held.router
         address = router.join(number, own_namespace(transport.pid, site.clock))
-        return NetworkNode(number, site.private / f"node-{number}", helper, address, between=router)
+        return NetworkNode(number, site.private / f"node-{number}", helper, address, node_network=router)

@@ -26,7 +26,7 @@ from chaos.platforms.local.kind import NODES
 from chaos.platforms.nodes import END_NODES, NodeState, Site
 
 if TYPE_CHECKING:
-    from chaos.platforms.network.links import Between
+    from chaos.platforms.network.links import NodeNetwork
 
 _ADDRESS = "127.0.0.1"
 
@@ -81,7 +81,7 @@ class LocalNode:
     address: str = _ADDRESS
     known: NodeState = field(default="running", init=False)
     place: Mapping[str, Any] = field(default_factory=dict, init=False)
-    between: Between | None = field(default=None, init=False)
+    node_network: NodeNetwork | None = field(default=None, init=False)
 
     def state(self) -> NodeState:
         """This host runs."""

@@ -7,23 +7,23 @@ import zlib
 
 NETWORK = ipaddress.IPv4Network("10.77.0.0/16")
 """Where all addresses of a run's nodes are."""
-_BETWEEN_ROUTER_AND_NODE = 4
+_ADDRESSES_PER_LINK = 4
 MOST_NODES = 1 << 14
 
 
 def address_of(node: int) -> str:
     """The address of a node, the same in every run: nobody outside the run's namespaces sees it."""
-    return str(NETWORK[node * _BETWEEN_ROUTER_AND_NODE + 2])
+    return str(NETWORK[node * _ADDRESSES_PER_LINK + 2])
 
 
 def gateway_of(node: int) -> str:
     """The router's own address on the way to a node."""
-    return str(NETWORK[node * _BETWEEN_ROUTER_AND_NODE + 1])
+    return str(NETWORK[node * _ADDRESSES_PER_LINK + 1])
 
 
 def node_at(address: str) -> int:
     """The node that has an address."""
-    return (int(ipaddress.IPv4Address(address)) - int(NETWORK[0])) // _BETWEEN_ROUTER_AND_NODE
+    return (int(ipaddress.IPv4Address(address)) - int(NETWORK[0])) // _ADDRESSES_PER_LINK
 
 
 def link_of(node: int) -> str:

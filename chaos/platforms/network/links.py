@@ -11,8 +11,8 @@ from chaos.machine.linux.net.echo import Echoes
 from chaos.machine.linux.net.ports import Ports
 from chaos.platforms.network.impairment import Impairment
 
-Way = tuple[int, int]
-"""From a node to another, by their numbers."""
+Direction = tuple[int, int]
+"""The direction of packets: from a node to another, by their numbers."""
 
 DISCARD, ECHO = 9, 7
 """Ports that nobody of a job listens on (RFC 863, RFC 862): one of them is asked whether other ports answer."""
@@ -27,12 +27,12 @@ ECHOES, ECHO_SECONDS = 2, 0.05
 class Parted:
     """What the kernels of nodes show of a cut.
 
-    ``connections`` go between the nodes here and those there. ``lost`` are the ways that the fault's own rules cut and
-    on which the kernel lets packets vanish. ``echoes`` is what came of requests from here to there.
+    ``connections`` go between the nodes here and those there. ``lost`` are the directions that the fault's own rules cut
+    and in which the kernel lets packets vanish. ``echoes`` is what came of requests from here to there.
     """
 
     connections: int
-    lost: list[Way]
+    lost: list[Direction]
     echoes: Echoes
 
 
@@ -40,14 +40,14 @@ class Parted:
 class Blocked:
     """What the kernels of nodes show of a port that is cut off.
 
-    ``connections`` go to the port. ``lost`` are the ways on which the kernel lets packets of it vanish by the fault's
-    own rules, ``passing`` those on which other packets pass. Of the others so many have tried to get an answer from the
-    port (``attempts``) and from another one (``elsewhere``), and so many have got it.
+    ``connections`` go to the port. ``lost`` are the directions in which the kernel lets packets of the port vanish by the
+    fault's own rules, ``passing`` those in which other packets pass. ``attempts`` has the number of nodes that asked the
+    port for an answer and of those that got one, ``elsewhere`` the same for another port.
     """
 
     connections: int
-    lost: list[Way]
-    passing: list[Way]
+    lost: list[Direction]
+    passing: list[Direction]
     attempts: tuple[int, int]
     elsewhere: tuple[int, int]
 
@@ -57,7 +57,7 @@ def another_port(port: int) -> int:
     return ECHO if port == DISCARD else DISCARD
 
 
-class Between(Protocol):
+class NodeNetwork(Protocol):
     """The network between the nodes of one run: a router of the run's own, or the hosts themselves.
 
     Each fault has rules of its own, by which they are found and removed. All methods raise PlatformError, and OSError.
@@ -66,22 +66,22 @@ class Between(Protocol):
     def address(self, node: int) -> str:
         """The number of a node on the job's network."""
 
-    def cut(self, fault: str, ways: Iterable[Way]) -> None:
-        """Let what is sent on these ways vanish. What a fault cuts already stays so."""
+    def cut(self, fault: str, directions: Iterable[Direction]) -> None:
+        """Let what is sent on these directions vanish. What a fault cuts already stays so."""
 
-    def cuts(self, fault: str) -> set[Way]:
+    def cuts(self, fault: str) -> set[Direction]:
         """The ways that a fault's own rules cut."""
 
-    def parted(self, fault: str, ways: Sequence[Way], here: Sequence[int], there: Sequence[int]) -> Parted:
-        """What shows of a cut of these ways between some nodes and the others. It takes no longer than it must."""
+    def parted(self, fault: str, directions: Sequence[Direction], here: Sequence[int], there: Sequence[int]) -> Parted:
+        """What shows of a cut of these directions between some nodes and others. It takes no longer than it must."""
 
-    def block(self, fault: str, meant: Sequence[tuple[Way, Ports]]) -> None:
-        """Let TCP between these ports vanish on these ways, and all else pass."""
+    def block(self, fault: str, meant: Sequence[tuple[Direction, Ports]]) -> None:
+        """Let TCP between these ports vanish on these directions, and all else pass."""
 
-    def lost(self, fault: str, meant: Sequence[tuple[Way, Ports]]) -> list[Way]:
-        """Those of the ways on which it does, by the fault's own rules. One look: each makes a short fault longer."""
+    def lost(self, fault: str, meant: Sequence[tuple[Direction, Ports]]) -> list[Direction]:
+        """The directions in which it vanishes by the fault's own rules. It is one look: each makes a short fault longer."""
 
-    def blocked(self, fault: str, port: int, meant: Sequence[tuple[Way, Ports]], node: int) -> Blocked:
+    def blocked(self, fault: str, port: int, meant: Sequence[tuple[Direction, Ports]], node: int) -> Blocked:
         """What shows of it at the port of that node."""
 
     def established(self, node: int, *, of_run: bool) -> list[Connection]:

@@ -41,8 +41,8 @@ from chaos.platforms.network.links import (
     ECHOES,
     SILENCE_SECONDS,
     Blocked,
+    Direction,
     Parted,
-    Way,
     another_port,
 )
 from chaos.platforms.network.relays import Relays, netem
@@ -127,14 +127,14 @@ class Router:
         """Put it on the network again."""
         self._run.do("ip", "link", "set", link_of(node), "up")
 
-    def cut(self, fault: str, ways: Iterable[Way], ports: Ports = ANY) -> None:
-        """Let what is sent on these ways, each from a node to another, vanish, by rules of this fault's own.
+    def cut(self, fault: str, directions: Iterable[Direction], ports: Ports = ANY) -> None:
+        """Let what is sent on these directions, each from a node to another, vanish, by rules of this fault's own.
 
         With ``ports`` only TCP between these vanishes, and everything else passes.
         """
-        self._rules.add([_rule(fault, source, target, ports) for source, target in ways])
+        self._rules.add([_rule(fault, source, target, ports) for source, target in directions])
 
-    def cuts(self, fault: str, ports: Ports | None = None) -> set[Way]:
+    def cuts(self, fault: str, ports: Ports | None = None) -> set[Direction]:
         """The ways that a fault's own rules cut; with ``ports`` those that they cut for just these."""
         found = (rule for rule in self._own_rules(fault) if ports is None or rule.ports == ports)
         return {(node_at(rule.source), node_at(rule.target)) for rule in found}
@@ -190,7 +190,7 @@ class Router:
         return True
 
     def left(self, node: int) -> list[str]:
-        """What of faults is still there on the ways of a node, in words."""
+        """What of faults is still there on the directions of a node, in words."""
         rules = [rule for rule in self._rules.listed() if node_at(rule.source) == node]
         found = [f"a rule that cuts node {node} from {_end(rule)}" for rule in rules]
         if not self.is_joined(node):
@@ -220,30 +220,34 @@ class Router:
         there = self.limited(fault, node)
         return None if there is None or there["kind"] != "netem" else {"by": "netem", "passed": there["packets"]}
 
-    def parted(self, fault: str, ways: Sequence[Way], here: Sequence[int], there: Sequence[int]) -> Parted:
+    def parted(self, fault: str, directions: Sequence[Direction], here: Sequence[int], there: Sequence[int]) -> Parted:
         """The connections of the nodes' namespaces, what the kernel does with a packet each way, and the echoes."""
         addresses = {address_of(one) for one in there}
         found = sum(connections(self.namespace(node).holder.pid, addresses) for node in here)
         own = self.cuts(fault)
-        lost = [way for way in ways if way in own and self.is_cut(*way)]
+        lost = [direction for direction in directions if direction in own and self.is_cut(*direction)]
         echoes = [self.echo(node, there, count=ECHOES, wait=ECHO_SECONDS) for node in here]
         return Parted(found, lost, added(echoes))
 
-    def block(self, fault: str, meant: Sequence[tuple[Way, Ports]]) -> None:
-        """Let TCP between these ports vanish on these ways, by rules of the fault's own."""
-        self._rules.add([_rule(fault, *way, ports) for way, ports in meant])
+    def block(self, fault: str, meant: Sequence[tuple[Direction, Ports]]) -> None:
+        """Let TCP between these ports vanish on these directions, by rules of the fault's own."""
+        self._rules.add([_rule(fault, *direction, ports) for direction, ports in meant])
 
-    def lost(self, fault: str, meant: Sequence[tuple[Way, Ports]]) -> list[Way]:
-        """On which of the ways the kernel has this fault's rule, and lets such a packet vanish."""
+    def lost(self, fault: str, meant: Sequence[tuple[Direction, Ports]]) -> list[Direction]:
+        """On which of the directions the kernel has this fault's rule, and lets such a packet vanish."""
         own = self._own_rules(fault)
-        return [way for way, ports in meant if _rule(fault, *way, ports) in own and self.is_cut(*way, ports)]
+        return [
+            direction
+            for direction, ports in meant
+            if _rule(fault, *direction, ports) in own and self.is_cut(*direction, ports)
+        ]
 
-    def blocked(self, fault: str, port: int, meant: Sequence[tuple[Way, Ports]], node: int) -> Blocked:
+    def blocked(self, fault: str, port: int, meant: Sequence[tuple[Direction, Ports]], node: int) -> Blocked:
         """The connections of the node's namespace, what the kernel does with packets, and who gets an answer."""
-        others = sorted({one for way, _ in meant for one in way} - {node})
+        others = sorted({one for direction, _ in meant for one in direction} - {node})
         found = connections(self.namespace(node).holder.pid, {address_of(one) for one in others}, port)
         lost = self.lost(fault, meant)
-        passing = [way for way, _ in meant if not self.is_cut(*way)]
+        passing = [direction for direction, _ in meant if not self.is_cut(*direction)]
         heard = [
             sum(len(answered(self.namespace(one), [(address_of(node), at)], wait=seconds)) for one in others)
             for at, seconds in ((port, SILENCE_SECONDS), (another_port(port), ANSWER_SECONDS))

@@ -17,7 +17,7 @@ from chaos.machine.job.protocol import PlatformError
 from chaos.plan.effect import effect_of
 from chaos.platforms.network.links import DISCARD
 from chaos.platforms.nodes import Site
-from chaos.platforms.ssh.between import BetweenHosts, left_on
+from chaos.platforms.ssh.host_network import HostNetwork, left_on
 from chaos.platforms.ssh.inventory import Host
 from chaos.platforms.ssh.kind import NETWORKS_NAME
 from chaos.platforms.ssh.platform import SshNode, SshNodes, SshPlatform, known_hosts
@@ -65,13 +65,13 @@ class SshNetworksPlatform(SshPlatform):
 class HostOnNetwork(SshNode):
     """A host whose network faults may change."""
 
-    between: BetweenHosts
+    node_network: HostNetwork
     place: Mapping[str, Any]
     """What undo steps have to know: the numbers of all hosts of the run, any of which may have rules."""
 
     def rules_left(self) -> list[str]:
         """What of faults is still there. A host that was started again has none of before."""
-        return [] if self.known == "gone" else self.between.left(self.number)
+        return [] if self.known == "gone" else self.node_network.left(self.number)
 
 
 class HostsOnNetwork(SshNodes):
@@ -79,10 +79,10 @@ class HostsOnNetwork(SshNodes):
 
     def __init__(self, site: Site, hosts: Sequence[Host]) -> None:
         super().__init__(site, hosts)
-        between = BetweenHosts(self._nodes)
+        node_network = HostNetwork(self._nodes)
         for node in self._nodes.values():
             assert isinstance(node, HostOnNetwork)
-            node.between, node.place = between, {"hosts": sorted(self._nodes)}
+            node.node_network, node.place = node_network, {"hosts": sorted(self._nodes)}
 
     def node_of(self, number: int, host: Host) -> SshNode:
         """A node, not connected yet."""

@@ -29,7 +29,7 @@ from chaos.scenario.models.scenario import Scenario
 from chaos.scenario.models.ssh import Ssh
 
 if TYPE_CHECKING:
-    from chaos.platforms.network.links import Between
+    from chaos.platforms.network.links import NodeNetwork
     from chaos.platforms.ssh.connection import Connection
     from chaos.platforms.ssh.host_helper import HostHelper
 
@@ -150,7 +150,7 @@ class SshNode:
     """One host of a run."""
 
     place: Mapping[str, Any] = MappingProxyType({})
-    between: Between | None = None
+    node_network: NodeNetwork | None = None
 
     def __init__(self, number: int, host: Host, site: Site, owners: dict[Path, str]) -> None:
         """``owners`` is shared by all hosts of the run: which of them each log that was copied is of."""

@@ -12,7 +12,7 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.faults.kind import FaultMissed
 from chaos.faults.network import partition, port_blocked
 from chaos.faults.network.named_port import port_of
-from chaos.faults.network.on_network import between
+from chaos.faults.network.on_network import node_network
 from chaos.platforms.network.links import Blocked
 from chaos.platforms.nodes import NodesJob
 from chaos.store.directory import RunDirectory
@@ -125,7 +125,7 @@ def test_each_part_of_the_evidence_is_needed(
 ) -> None:
     victim = victim_of(run, network_job, rank=0, port=PORT, seconds=1)
     seen = Blocked(connections=1, lost=[(1, 0)], passing=[(1, 0)], attempts=(1, 0), elsewhere=(1, 1))
-    network = between(network_job)
+    network = node_network(network_job)
     monkeypatch.setattr(network, "blocked", lambda *told: seen)
     assert port_blocked.KIND.evidence(network_job, victim) is not None
     monkeypatch.setattr(network, "blocked", lambda *told: replace(seen, **change))

@@ -15,7 +15,7 @@ from chaos.base.wait import wait_for
 from chaos.doctor import Machine, probe
 from chaos.faults.kind import FaultMissed
 from chaos.faults.network import connection_reset
-from chaos.faults.network.on_network import between
+from chaos.faults.network.on_network import node_network
 from chaos.machine.linux.net import connections
 from chaos.machine.linux.net.connections import Connection, established, reset
 from chaos.platforms.network.router import Router
@@ -42,7 +42,7 @@ def test_the_connection_is_gone_at_both_ends_and_each_is_told(
         "evidence", lambda: connection_reset.KIND.evidence(between_job, victim), seconds=60, clock=SYSTEM_CLOCK
     )
     (one,) = shown["reset"]
-    network = between(between_job)
+    network = node_network(between_job)
     assert (one["source"], one["target"]) == (network.address(node), network.address(1 - node))
     assert (one["source_port"] if node == 0 else one["target_port"]) == PORT
     assert one["confirmed"] is True and one["inode"] and one["cookie"] != one["other cookie"]
@@ -79,7 +79,7 @@ def test_one_that_the_kernel_has_confirmed_and_still_has_is_no_evidence(
 ) -> None:
     goes_on(run)
     victim = victim_of(run, between_job, port=PORT)
-    monkeypatch.setattr(between(between_job), "reset", lambda node, one: True)
+    monkeypatch.setattr(node_network(between_job), "reset", lambda node, one: True)
     connection_reset.KIND.inject(between_job, victim)
     assert connection_reset.KIND.evidence(between_job, victim) is None
     goes_on(run)
@@ -89,7 +89,7 @@ def test_a_cookie_is_that_of_one_kernel_only(
     run: RunDirectory, between_job: NodesJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     goes_on(run)
-    victim, network = victim_of(run, between_job, port=PORT), between(between_job)
+    victim, network = victim_of(run, between_job, port=PORT), node_network(between_job)
     connection_reset.KIND.inject(between_job, victim)
     shown = wait_for(
         "evidence", lambda: connection_reset.KIND.evidence(between_job, victim), seconds=60, clock=SYSTEM_CLOCK
@@ -120,7 +120,7 @@ def test_a_kernel_that_refuses_is_a_fault_that_was_missed(
 
 def test_a_connection_that_is_gone_is_not_confirmed(run: RunDirectory, network_job: NodesJob) -> None:
     goes_on(run)
-    router = network_job.node(1).between
+    router = network_job.node(1).node_network
     assert isinstance(router, Router)
     namespace = router.namespace(1)
     (one,) = established(namespace)

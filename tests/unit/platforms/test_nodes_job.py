@@ -34,7 +34,7 @@ class FakeNode:
     known: NodeState = "running"
     now: NodeState = "running"
     place: Mapping[str, Any] = field(default_factory=dict)
-    between: None = None
+    node_network: None = None
     last: ExitStatus = field(default_factory=ExitStatus)
     silences: int = 0
     """How many times its platform does not answer first."""

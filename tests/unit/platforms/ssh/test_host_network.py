@@ -27,7 +27,7 @@ from chaos.machine.linux.net.netfilter import Rule
 from chaos.machine.linux.net.ports import Ports
 from chaos.platforms.network.impairment import Impairment
 from chaos.platforms.network.links import DISCARD, Parted
-from chaos.platforms.ssh.between import BetweenHosts
+from chaos.platforms.ssh.host_network import HostNetwork
 from tests.kit.namespace_hosts import NETWORK, HostInNamespace, two_hosts
 
 LACKING = [one for one in probe(("network-namespaces",), Machine()) if not one.ok]
@@ -46,8 +46,8 @@ def hosts(token: str) -> Iterator[list[HostInNamespace]]:
 
 
 @pytest.fixture
-def between(hosts: list[HostInNamespace]) -> BetweenHosts:
-    made = hosts[0].between
+def node_network(hosts: list[HostInNamespace]) -> HostNetwork:
+    made = hosts[0].node_network
     assert made is not None
     return made
 
@@ -78,13 +78,13 @@ def vanishes(source: HostInNamespace, target: HostInNamespace) -> bool:
     return not receives(source, target, wait=0.3)
 
 
-def test_a_cut_is_silent_and_goes_one_way(hosts: list[HostInNamespace], between: BetweenHosts) -> None:
+def test_a_cut_is_silent_and_goes_one_way(hosts: list[HostInNamespace], node_network: HostNetwork) -> None:
     first, second = hosts
     assert receives(first, second) and receives(second, first)
-    between.cut("fault", [OUT])
-    between.cut("fault", [OUT])  # for another rank
+    node_network.cut("fault", [OUT])
+    node_network.cut("fault", [OUT])  # for another rank
     assert vanishes(first, second) and receives(second, first)
-    assert between.cuts("fault") == {OUT}
+    assert node_network.cuts("fault") == {OUT}
     assert [host.rules_left() for host in hosts] == [
         [],
         [f"a rule that cuts what comes from {first.address} for {second.address}"],
@@ -92,37 +92,37 @@ def test_a_cut_is_silent_and_goes_one_way(hosts: list[HostInNamespace], between:
 
 
 def test_of_two_cuts_of_one_way_each_lasts_until_its_own_end(
-    hosts: list[HostInNamespace], between: BetweenHosts
+    hosts: list[HostInNamespace], node_network: HostNetwork
 ) -> None:
-    between.cut("first", [OUT])
-    between.cut("second", [OUT, BACK])
-    assert (between.cuts("first"), between.cuts("second")) == ({OUT}, {OUT, BACK})
+    node_network.cut("first", [OUT])
+    node_network.cut("second", [OUT, BACK])
+    assert (node_network.cuts("first"), node_network.cuts("second")) == ({OUT}, {OUT, BACK})
     assert [host.helper.lift("first") for host in hosts] == [0, 1]
     assert vanishes(hosts[0], hosts[1]) and vanishes(hosts[1], hosts[0])
-    assert between.cuts("first") == set()
+    assert node_network.cuts("first") == set()
     assert [host.helper.lift("second") for host in hosts] == [1, 1]
     assert [host.helper.lift("second") for host in hosts] == [0, 0]
     assert answered(hosts[0], hosts[1].address)
 
 
 def test_nothing_is_cut_but_what_goes_between_the_data_addresses(
-    hosts: list[HostInNamespace], between: BetweenHosts
+    hosts: list[HostInNamespace], node_network: HostNetwork
 ) -> None:
     other = f"{NETWORK}.7"
     hosts[0].namespace.do("ip", "address", "add", f"{other}/24", "dev", "eth0")
-    between.cut("fault", [OUT, BACK])
+    node_network.cut("fault", [OUT, BACK])
     assert not answered(hosts[1], hosts[0].address, wait=0.3)
     assert answered(hosts[1], other)
     assert receives(hosts[0], hosts[1], own=other)
 
 
 def test_it_is_shown_by_what_has_vanished_and_not_by_the_rules_alone(
-    hosts: list[HostInNamespace], between: BetweenHosts
+    hosts: list[HostInNamespace], node_network: HostNetwork
 ) -> None:
     def parted() -> Parted:
-        return between.parted("fault", [OUT], [0], [1])
+        return node_network.parted("fault", [OUT], [0], [1])
 
-    between.cut("fault", [OUT])
+    node_network.cut("fault", [OUT])
     looks: list[Parted] = []
 
     def lost() -> bool:
@@ -135,57 +135,57 @@ def test_it_is_shown_by_what_has_vanished_and_not_by_the_rules_alone(
     strange = ("lladdr", "02:00:00:00:00:99", "dev", "eth0", "nud", "permanent")
     for host, other in (hosts, hosts[::-1]):  # somebody else keeps all from arriving
         host.namespace.do("ip", "neigh", "replace", other.address, *strange)
-    between.cut("fault", [OUT])
+    node_network.cut("fault", [OUT])
     seen = parted()
     assert (seen.lost, seen.echoes.answered) == ([], 0)
-    assert between.cuts("fault") == {OUT}
+    assert node_network.cuts("fault") == {OUT}
 
 
 @pytest.mark.nightly
-def test_a_part_is_lost_and_none_afterwards(hosts: list[HostInNamespace], between: BetweenHosts) -> None:
-    between.impair("fault", 1, Impairment(loss=10))
-    some = between.echo(1, [0], count=300, interval=0.001, wait=10)
+def test_a_part_is_lost_and_none_afterwards(hosts: list[HostInNamespace], node_network: HostNetwork) -> None:
+    node_network.impair("fault", 1, Impairment(loss=10))
+    some = node_network.echo(1, [0], count=300, interval=0.001, wait=10)
     assert 0.02 < 1 - some.answered / some.sent < 0.25
-    shown = between.impaired("fault", 1)
+    shown = node_network.impaired("fault", 1)
     assert shown is not None
     assert (shown["by"], shown["vanished"]) == ("packet filter", some.sent - some.answered)
-    assert between.impaired("fault", 0) is None and between.slowed("fault", 1) is None
+    assert node_network.impaired("fault", 0) is None and node_network.slowed("fault", 1) is None
     assert hosts[1].helper.lift("fault") == 1
-    assert between.impaired("fault", 1) is None
-    assert between.echo(1, [0], count=100, interval=0.001, wait=5).answered == 100
+    assert node_network.impaired("fault", 1) is None
+    assert node_network.echo(1, [0], count=100, interval=0.001, wait=5).answered == 100
 
 
-def test_a_blocked_port_lets_all_else_pass(hosts: list[HostInNamespace], between: BetweenHosts) -> None:
+def test_a_blocked_port_lets_all_else_pass(hosts: list[HostInNamespace], node_network: HostNetwork) -> None:
     first, second = hosts
     to_port, from_port = (OUT, Ports(target=PORT)), (BACK, Ports(source=PORT))
-    between.block("fault", [to_port])
-    between.block("fault", [to_port, from_port])
+    node_network.block("fault", [to_port])
+    node_network.block("fault", [to_port, from_port])
     assert [host.rules_left() for host in hosts] == [
         [f"a rule that cuts what comes from port {PORT} of {second.address} for {first.address}"],
         [f"a rule that cuts what comes from {first.address} for port {PORT} of {second.address}"],
     ]
-    assert between.lost("fault", [to_port, from_port]) == [], "nothing has vanished by them yet"
-    seen = between.blocked("fault", PORT, [to_port, from_port], 1)
+    assert node_network.lost("fault", [to_port, from_port]) == [], "nothing has vanished by them yet"
+    seen = node_network.blocked("fault", PORT, [to_port, from_port], 1)
     assert (seen.attempts, seen.elsewhere) == ((1, 0), (1, 1))
     assert (seen.lost, seen.passing) == ([OUT, BACK], [OUT, BACK])
-    assert between.cuts("fault") == {OUT, BACK}
+    assert node_network.cuts("fault") == {OUT, BACK}
     other = (OUT, Ports(target=PORT + 1))
-    between.block("fault", [other])  # for another rank, which has a port of its own
-    assert between.blocked("fault", PORT + 1, [other], 1).lost == [OUT]
-    assert between.lost("fault", [to_port]) == [OUT]
+    node_network.block("fault", [other])  # for another rank, which has a port of its own
+    assert node_network.blocked("fault", PORT + 1, [other], 1).lost == [OUT]
+    assert node_network.lost("fault", [to_port]) == [OUT]
     assert receives(first, second) and receives(second, first) and answered(first, second.address)
     assert [host.helper.lift("fault") for host in hosts] == [1, 2]
-    seen = between.blocked("fault", PORT, [to_port, from_port], 1)
+    seen = node_network.blocked("fault", PORT, [to_port, from_port], 1)
     assert (seen.attempts, seen.lost) == ((1, 1), [])
 
 
 def test_where_a_firewall_swallows_all_that_is_asked_a_blocked_port_is_not_shown(
-    hosts: list[HostInNamespace], between: BetweenHosts
+    hosts: list[HostInNamespace], node_network: HostNetwork
 ) -> None:
     meant = [(OUT, Ports(target=PORT))]
-    between.block("firewall", [(OUT, Ports(target=DISCARD))])
-    between.block("fault", meant)
-    seen = between.blocked("fault", PORT, meant, 1)
+    node_network.block("firewall", [(OUT, Ports(target=DISCARD))])
+    node_network.block("fault", meant)
+    seen = node_network.blocked("fault", PORT, meant, 1)
     assert (seen.lost, seen.passing, seen.elsewhere) == ([OUT], [], (1, 0))
     assert not hosts[0].helper.attempt(hosts[0].address, hosts[1].address, DISCARD, 0.3)
 
@@ -227,19 +227,19 @@ def connected(hosts: list[HostInNamespace], port: int, run: str) -> Iterator[lis
 
 
 def test_both_ends_of_a_connection_of_the_run_are_told_and_that_of_anybody_else_is_left_alone(
-    hosts: list[HostInNamespace], between: BetweenHosts, token: str
+    hosts: list[HostInNamespace], node_network: HostNetwork, token: str
 ) -> None:
     with connected(hosts, PORT, token) as ends, connected(hosts, PORT + 1, "f" * 32) as strangers:
-        (own,) = between.established(0, of_run=True)
+        (own,) = node_network.established(0, of_run=True)
         assert own.target_port == PORT
-        assert {one.target_port for one in between.established(0, of_run=False)} == {PORT, PORT + 1}
-        (foreign,) = (one for one in between.established(0, of_run=False) if one != own)
+        assert {one.target_port for one in node_network.established(0, of_run=False)} == {PORT, PORT + 1}
+        (foreign,) = (one for one in node_network.established(0, of_run=False) if one != own)
         with pytest.raises(PlatformError, match="no process of the run has the connection"):
-            between.reset(0, foreign)
-        assert (between.reset(0, own), between.reset(0, own)) == (True, False)
+            node_network.reset(0, foreign)
+        assert (node_network.reset(0, own), node_network.reset(0, own)) == (True, False)
         told = [end.stdout.readline() for end in ends if end.stdout is not None]
         assert told == ["ConnectionAbortedError\n", "ConnectionResetError\n"]
-        assert [one.target_port for one in between.established(0, of_run=False)] == [PORT + 1]
+        assert [one.target_port for one in node_network.established(0, of_run=False)] == [PORT + 1]
         assert all(stranger.poll() is None for stranger in strangers)
         assert hosts[1].helper.connections_at(hosts[1].address, PORT + 1, [hosts[0].address]) == 1
         assert hosts[1].helper.connections_at(f"{NETWORK}.7", PORT + 1, [hosts[0].address]) == 0
@@ -285,7 +285,7 @@ def passed(host: HostInNamespace) -> int:
 
 @pytest.mark.skipif(NETEM.ok and "relay" not in NETEM.seen, reason="the kernel has netem")
 def test_a_kernel_that_cannot_let_packets_wait_is_named_before_the_start(
-    hosts: list[HostInNamespace], between: BetweenHosts
+    hosts: list[HostInNamespace], node_network: HostNetwork
 ) -> None:
     first, second = hosts
     first.helper.check_network(first.address, [second.address], resetting=["connection-reset"])
@@ -293,7 +293,7 @@ def test_a_kernel_that_cannot_let_packets_wait_is_named_before_the_start(
     with pytest.raises(PlatformError, match=told):
         first.helper.check_network(first.address, [second.address], holding=["network-delay"])
     with pytest.raises(PlatformError, match="the kernel has no netem"):
-        between.impair("fault", 1, Impairment(delay=1))
+        node_network.impair("fault", 1, Impairment(delay=1))
     assert [host.rules_left() for host in hosts] == [[], []]
     assert receives(first, second)
 
@@ -307,51 +307,51 @@ WITH_NETEM = pytest.mark.skipif(not NETEM.ok or "relay" in NETEM.seen, reason=f"
 
 
 @WITH_NETEM
-def test_packets_wait_and_none_is_lost(hosts: list[HostInNamespace], between: BetweenHosts) -> None:
+def test_packets_wait_and_none_is_lost(hosts: list[HostInNamespace], node_network: HostNetwork) -> None:
     first, second = hosts
     second.helper.check_network(second.address, [first.address], holding=["network-delay"])
     assert second.rules_left() == []
     links = second.namespace.do("ip", "-o", "link", "show", "dev", "eth0")
-    between.impair("fault", 1, Impairment(delay=60, jitter=20))
-    between.impair("fault", 1, Impairment(delay=60, jitter=20))  # for another rank
-    slow = between.echo(1, [0], count=20, interval=0.01, wait=5)
+    node_network.impair("fault", 1, Impairment(delay=60, jitter=20))
+    node_network.impair("fault", 1, Impairment(delay=60, jitter=20))  # for another rank
+    slow = node_network.echo(1, [0], count=20, interval=0.01, wait=5)
     assert slow.answered == 20 and 40 <= min(slow.milliseconds) < 80, slow
     assert max(slow.milliseconds) - min(slow.milliseconds) > 2, "more or less"
-    shown = between.impaired("fault", 1)
+    shown = node_network.impaired("fault", 1)
     assert shown is not None
     assert (shown["by"], shown["passed"] >= 20, shown["came"] >= shown["passed"]) == ("netem", True, True)
-    assert between.impaired("fault", 0) is None and between.impaired("other", 1) is None
-    assert between.cuts("fault") == set()
+    assert node_network.impaired("fault", 0) is None and node_network.impaired("other", 1) is None
+    assert node_network.cuts("fault") == set()
     assert [one.rule for one in second.helper.laid("fault")] == [
         Rule(first.address, second.address, delay=60.0, jitter=20.0)
     ]
     assert any("holds up what comes from" in one for one in second.rules_left())
     assert second.namespace.do("ip", "-o", "link", "show", "dev", "eth0") == links, "its own device is as it was"
     with pytest.raises(PlatformError, match="held up by another fault already"):
-        between.impair("other", 1, Impairment(delay=5))
+        node_network.impair("other", 1, Impairment(delay=5))
     with pytest.raises(PlatformError, match="has laid other rules here"):
-        between.impair("fault", 1, Impairment(delay=5))
+        node_network.impair("fault", 1, Impairment(delay=5))
     assert (second.helper.lift("fault"), second.helper.lift("fault")) == (1, 0)
     assert second.rules_left() == []
-    assert min(between.echo(1, [0], count=4, wait=5).milliseconds) < 40
+    assert min(node_network.echo(1, [0], count=4, wait=5).milliseconds) < 40
 
 
 @WITH_NETEM
-def test_only_what_comes_from_the_others_waits(hosts: list[HostInNamespace], between: BetweenHosts) -> None:
+def test_only_what_comes_from_the_others_waits(hosts: list[HostInNamespace], node_network: HostNetwork) -> None:
     first, second = hosts
     other = f"{NETWORK}.7"
     first.namespace.do("ip", "address", "add", f"{other}/24", "dev", "eth0")
-    between.impair("fault", 1, Impairment(delay=300))
+    node_network.impair("fault", 1, Impairment(delay=300))
     assert min(ask(second.namespace, [first.address], count=2, wait=5).milliseconds) >= 300
     assert min(ask(second.namespace, [other], count=2, wait=5).milliseconds) < 300
 
 
 @WITH_NETEM
 def test_what_a_killed_helper_has_left_waiting_another_one_lifts(
-    hosts: list[HostInNamespace], between: BetweenHosts, token: str
+    hosts: list[HostInNamespace], node_network: HostNetwork, token: str
 ) -> None:
     second = hosts[1]
-    between.impair("fault", 1, Impairment(delay=100))
+    node_network.impair("fault", 1, Impairment(delay=100))
     os.kill(second.helper.introduction.pid, signal.SIGKILL)
     wait_for("end", lambda: second.helper.lost, seconds=30, clock=SYSTEM_CLOCK)
     assert min(ask(second.namespace, [hosts[0].address], count=2, wait=5).milliseconds) >= 100
@@ -367,27 +367,27 @@ def test_what_a_killed_helper_has_left_waiting_another_one_lifts(
     assert min(ask(second.namespace, [hosts[0].address], count=2, wait=5).milliseconds) < 100
 
 
-def test_no_more_comes_than_the_rate(hosts: list[HostInNamespace], between: BetweenHosts) -> None:
-    between.slow("fault", 1, 256)
+def test_no_more_comes_than_the_rate(hosts: list[HostInNamespace], node_network: HostNetwork) -> None:
+    node_network.slow("fault", 1, 256)
     with hosts[0].namespace.socket(socket.AF_INET, socket.SOCK_DGRAM) as mouth:
         for _ in range(400):
             mouth.sendto(b"x" * 1000, (hosts[1].address, 9))
 
     def limited() -> dict[str, int] | None:
-        now = between.slowed("fault", 1)
+        now = node_network.slowed("fault", 1)
         return now if now and now["overlimits"] else None
 
     shown = wait_for("packets beyond the rate", limited, seconds=30, clock=SYSTEM_CLOCK)
     assert shown["kbit"] == 256
     assert 32_000 < shown["bytes"] < 400_000
-    assert between.cuts("fault") == set()
+    assert node_network.cuts("fault") == set()
 
 
 def test_with_its_helper_a_rule_is_gone_and_after_a_killed_one_another_lifts_it(
-    hosts: list[HostInNamespace], between: BetweenHosts, token: str
+    hosts: list[HostInNamespace], node_network: HostNetwork, token: str
 ) -> None:
     first, second = hosts
-    between.cut("fault", [OUT, BACK])
+    node_network.cut("fault", [OUT, BACK])
     first.helper.close()
     assert receives(second, first)
     os.kill(second.helper.introduction.pid, signal.SIGKILL)
@@ -409,9 +409,9 @@ def test_an_address_that_the_harness_comes_from_is_never_cut(token: str) -> None
         told = f"reaches this host from {NETWORK}.2, which is a data address of the run"
         with pytest.raises(PlatformError, match=told):
             hosts[0].helper.check_network(hosts[0].address, [hosts[1].address])
-        assert hosts[0].between is not None
+        assert hosts[0].node_network is not None
         with pytest.raises(PlatformError, match=told):
-            hosts[0].between.cut("fault", [BACK])
+            hosts[0].node_network.cut("fault", [BACK])
         assert hosts[0].helper.laid() == []
 
 

@@ -25,8 +25,8 @@ from chaos.platforms.network.links import (
     ECHOES,
     SILENCE_SECONDS,
     Blocked,
+    Direction,
     Parted,
-    Way,
     another_port,
 )
 
@@ -47,8 +47,8 @@ class HasHelper(Protocol):
         """The remote helper there."""
 
 
-class BetweenHosts:
-    """That of the hosts of one run, each by its number. All methods raise PlatformError."""
+class HostNetwork:
+    """The network between the hosts of one run, each by its number. All methods raise PlatformError."""
 
     def __init__(self, hosts: Mapping[int, HasHelper]) -> None:
         self._hosts = hosts
@@ -57,27 +57,27 @@ class BetweenHosts:
         """The data address of a host."""
         return self._hosts[node].address
 
-    def cut(self, fault: str, ways: Iterable[Way]) -> None:
+    def cut(self, fault: str, directions: Iterable[Direction]) -> None:
         """Let each host that something is sent to drop it. All of them at once, or as nearly as they can."""
-        self.block(fault, [(way, ANY) for way in ways])
+        self.block(fault, [(direction, ANY) for direction in directions])
 
-    def cuts(self, fault: str) -> set[Way]:
+    def cuts(self, fault: str) -> set[Direction]:
         """The ways that a fault's own rules cut, altogether or for some ports."""
         return {way for way, counter in self._laid(fault) if _cuts(counter.rule)}
 
-    def block(self, fault: str, meant: Sequence[tuple[Way, Ports]]) -> None:
+    def block(self, fault: str, meant: Sequence[tuple[Direction, Ports]]) -> None:
         """The same, of TCP between these ports only."""
         rules: defaultdict[int, list[Rule]] = defaultdict(list)
-        for way, ports in meant:
-            rules[way[1]].append(self._rule(way, ports))
+        for direction, ports in meant:
+            rules[direction[1]].append(self._rule(direction, ports))
         self._at_once(rules, lambda node: self._hosts[node].helper.lay(fault, rules[node]))
 
-    def lost(self, fault: str, meant: Sequence[tuple[Way, Ports]]) -> list[Way]:
+    def lost(self, fault: str, meant: Sequence[tuple[Direction, Ports]]) -> list[Direction]:
         """On which of the ways packets have vanished by the fault's own rule, which is still there."""
         vanished = {counter.rule for _, counter in self._laid(fault) if counter.vanished[0]}
         return [way for way, ports in meant if self._rule(way, ports) in vanished]
 
-    def blocked(self, fault: str, port: int, meant: Sequence[tuple[Way, Ports]], node: int) -> Blocked:
+    def blocked(self, fault: str, port: int, meant: Sequence[tuple[Direction, Ports]], node: int) -> Blocked:
         """What the hosts show. Something is sent every way first: by the others to the port, and from the port to those
         that are to hear nothing of it. Which other packets pass is told by answers from another port.
         """
@@ -94,7 +94,9 @@ class BetweenHosts:
             return answer, asked.attempt(here, own, another_port(port), ANSWER_SECONDS)
 
         heard = dict(zip(others, self._at_once(others, hear), strict=True))
-        passing = [way for way, _ in meant if heard[way[0] if way[0] != node else way[1]][1]]
+        passing = [
+            direction for direction, _ in meant if heard[direction[0] if direction[0] != node else direction[1]][1]
+        ]
         attempts, elsewhere = (sum(one) for one in zip(*heard.values(), strict=True))
         return Blocked(found, self.lost(fault, meant), passing, (len(others), attempts), (len(others), elsewhere))
 
@@ -107,7 +109,7 @@ class BetweenHosts:
         """Let the kernel of a host reset a connection, which one of the run's processes there has."""
         return self._hosts[node].helper.reset(connection)
 
-    def parted(self, fault: str, ways: Sequence[Way], here: Sequence[int], there: Sequence[int]) -> Parted:
+    def parted(self, fault: str, directions: Sequence[Direction], here: Sequence[int], there: Sequence[int]) -> Parted:
         """What each host shows. All send echoes at once, so that packets go every way; a rule that is there and by
         which none has vanished yet does not count.
         """
@@ -119,7 +121,7 @@ class BetweenHosts:
 
         seen = dict(zip(opposite, self._at_once(opposite, look), strict=True))
         lost = []
-        for source, target in ways:
+        for source, target in directions:
             rule = self._rule((source, target))
             vanished = any(counter.rule == rule and counter.vanished[0] for counter in seen[target].all)
             if vanished and any(counter.rule == rule for counter in seen[target].own):
@@ -170,15 +172,15 @@ class BetweenHosts:
         others = [one for one in self._hosts if one != node]
         self._hosts[node].helper.lay(fault, [rule(self.address(peer), self.address(node)) for peer in others])
 
-    def _laid(self, fault: str) -> list[tuple[Way, Counted]]:
+    def _laid(self, fault: str) -> list[tuple[Direction, Counted]]:
         numbers = {host.address: number for number, host in self._hosts.items()}
         laid = self._at_once(self._hosts, lambda node: self._hosts[node].helper.laid(fault))
         return [
             ((numbers[counter.rule.source], numbers[counter.rule.target]), counter) for each in laid for counter in each
         ]
 
-    def _rule(self, way: Way, ports: Ports = ANY) -> Rule:
-        return Rule(self.address(way[0]), self.address(way[1]), ports=ports)
+    def _rule(self, direction: Direction, ports: Ports = ANY) -> Rule:
+        return Rule(self.address(direction[0]), self.address(direction[1]), ports=ports)
 
     @staticmethod
     def _at_once(nodes: Collection[int], ask: Callable[[int], T]) -> list[T]:
