@@ -12,8 +12,8 @@ import click
 from chaos.scenario.errors import printable
 
 if TYPE_CHECKING:
+    from chaos.heal.foreign_run import Act
     from chaos.heal.heal_report import HealReport
-    from chaos.heal.heal_trusted import Act
 
 
 def chosen(run_dir: Path, steps: Sequence[str], inventory: Path | None, *, ask: bool) -> HealReport:
@@ -21,7 +21,7 @@ def chosen(run_dir: Path, steps: Sequence[str], inventory: Path | None, *, ask: 
 
     Raises click.UsageError for a name that no step has, and nothing is done then.
     """
-    from chaos.heal.heal_trusted import heal_trusted, look_at
+    from chaos.heal.foreign_run import heal_trusted, look_at
     from chaos.store.directory import RunDirectoryError
 
     if steps:

@@ -34,7 +34,7 @@ Arguments: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class WhyNot:
+class Unsupported:
     """Why a platform cannot carry what acts on something, and what to use in its place."""
 
     reason: str
@@ -76,7 +76,7 @@ class PlatformKind:
         traits: what the plan has to know.
 
     What it carries:
-        carries: what faults may act on, keys of :data:`chaos.platforms.means.MEANS`. ``why_not``: of others, the reason
+        carries: what faults may act on, keys of :data:`chaos.platforms.means.MEANS`. ``unsupported``: of others, the reason
             where the name alone does not tell.
         shows: what examples of faults act on that live here.
         changeable: names of the cluster's nodes that a scenario lets faults change.
@@ -101,8 +101,8 @@ class PlatformKind:
         left: searches for what a killed run has left of its nodes, by more than its label; None where the platform's
             own word (:class:`chaos.platforms.nodes.TellsLeft`) is all. Raises PlatformError.
         in_kernel: the network of its nodes is inside this host's kernel, so none of it may be in the host's own.
-        own_ways: the arguments of a foreign undo step by the caller's own ways; None: nothing foreign is done. Raises
-            PlatformError.
+        caller_access: the arguments of a foreign undo step with the caller's own access; None: no such step is done.
+            Raises PlatformError.
 
     ``example`` is what a scenario says for it in ``cluster``, with values that stand for others.
     """
@@ -115,7 +115,7 @@ class PlatformKind:
     network: str | None = None
     traits: PlatformTraits = field(default_factory=PlatformTraits)
     carries: frozenset[str] = ON_THIS_HOST
-    why_not: Mapping[str, WhyNot] = field(default_factory=dict)
+    unsupported: Mapping[str, Unsupported] = field(default_factory=dict)
     shows: frozenset[str] = frozenset()
     changeable: Callable[[Scenario], tuple[str, ...]] = lambda scenario: ()
     needs: tuple[str, ...] = ()
@@ -132,7 +132,7 @@ class PlatformKind:
     elsewhere: bool = False
     left: Callable[[Arguments, str, Path], Sequence[str]] | None = None
     in_kernel: bool = False
-    own_ways: Callable[[Arguments, Path | None], Arguments] | None = None
+    caller_access: Callable[[Arguments, Path | None], Arguments] | None = None
     example: Mapping[str, Any] = field(default_factory=dict)
 
     def needed(self, scenario: Scenario) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What the nodes of every platform have in common: they are held by number, and let go of together."""
+"""The nodes of a run, for every platform: they are held by number, and let go of together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ N = TypeVar("N", bound=Node)
 H = TypeVar("H")
 
 
-class HeldNodes(Generic[N]):
+class NodeSet(Generic[N]):
     """The nodes of one run, each with a helper. Leaving it lets go of the helpers; undo steps take the nodes away."""
 
     def __init__(self, site: Site) -> None:

@@ -1,10 +1,10 @@
-"""Why most platforms have no names that a fault could take from a node of the job."""
+"""What most platforms do not support: taking names from a node of the job. The reason, and what to use instead."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from chaos.platforms.kind import WhyNot
+from chaos.platforms.kind import Unsupported
 from chaos.platforms.means import NAMES
 
 _INSTEAD = (
@@ -13,6 +13,6 @@ _INSTEAD = (
 )
 
 
-def no_names(reason: str) -> Mapping[str, WhyNot]:
+def without_names(reason: str) -> Mapping[str, Unsupported]:
     """The reason of one platform, with what to use in its place."""
-    return {NAMES: WhyNot(reason, _INSTEAD)}
+    return {NAMES: Unsupported(reason, _INSTEAD)}

@@ -11,8 +11,8 @@ from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.docker.probe import docker
 from chaos.platforms.kind import Complaint, PlatformKind
 from chaos.platforms.means import NAMES, NETWORK
-from chaos.platforms.no_names import no_names
 from chaos.platforms.remote_requirements import MET_THERE
+from chaos.platforms.unsupported import without_names
 from chaos.scenario.local_files import directory_problem
 from chaos.scenario.models.scenario import Scenario
 
@@ -102,7 +102,7 @@ KIND = PlatformKind(
     problems=_problems,
     own_environment=True,
     left=_left,
-    own_ways=of_own_engine,
+    caller_access=of_own_engine,
 )
 
 NETWORKS = replace(
@@ -112,7 +112,7 @@ NETWORKS = replace(
     order=21,
     network=None,
     carries=(KIND.carries | {NETWORK}) - {NAMES},
-    why_not=no_names("a container there has no network of the engine's, and so nothing that resolves names"),
+    unsupported=without_names("a container there has no network of the engine's, and so nothing that resolves names"),
     shows=frozenset(),
     needs_for=_needs_with_networks,
     probes={},

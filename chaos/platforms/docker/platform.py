@@ -33,7 +33,7 @@ from chaos.platforms.docker.limits import CGROUPS
 from chaos.platforms.docker.node import DockerNode, restore
 from chaos.platforms.docker.subnets import make_network
 from chaos.platforms.docker.transport import ExecTransport
-from chaos.platforms.held import HeldNodes
+from chaos.platforms.node_set import NodeSet
 from chaos.platforms.nodes import END_NODES, Site
 from chaos.platforms.remote_requirements import Asked, refuse_lacking
 from chaos.scenario.models.docker import Docker
@@ -151,7 +151,7 @@ class _Again(HelperClient):
         self._own.close()
 
 
-class DockerNodes(HeldNodes[DockerNode]):
+class DockerNodes(NodeSet[DockerNode]):
     """The nodes of one run."""
 
     def __init__(self, site: Site, settings: Docker, client: DockerClient) -> None:

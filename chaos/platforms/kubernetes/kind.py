@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.kind import Complaint, PlatformKind
-from chaos.platforms.kubernetes.own_ways import of_own_cluster
+from chaos.platforms.kubernetes.caller_access import with_callers_kubeconfig
 from chaos.platforms.kubernetes.probe import chaos_mesh, kubernetes
 from chaos.platforms.means import CLUSTER
-from chaos.platforms.no_names import no_names
 from chaos.platforms.remote_requirements import MET_THERE, ONE_MACHINE
+from chaos.platforms.unsupported import without_names
 from chaos.scenario.models.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ KIND = PlatformKind(
     settings="kubernetes",
     must_be_told=True,
     carries=frozenset({"process", "agent", "files"}) | _ACTS_ON_PODS,
-    why_not=no_names("in a cluster Chaos Mesh takes names from one pod"),
+    unsupported=without_names("in a cluster Chaos Mesh takes names from one pod"),
     shows=_ACTS_ON_PODS,
     changeable=_changeable,
     needs=("kubernetes",),
@@ -73,7 +73,7 @@ KIND = PlatformKind(
     inputs=_inputs,
     own_memory=ONE_MACHINE,
     own_environment=True,
-    own_ways=of_own_cluster,
+    caller_access=with_callers_kubeconfig,
     example={
         "namespace": "train",
         "image": "train:1",

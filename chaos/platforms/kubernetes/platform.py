@@ -14,7 +14,6 @@ from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import PlatformError
 from chaos.machine.remote.bundle import helper_argv
 from chaos.machine.remote.client import HelperClient
-from chaos.platforms.held import HeldNodes
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.client.api import ApiError, connect
 from chaos.platforms.kubernetes.client.asking import Insistent, asked
@@ -28,9 +27,10 @@ from chaos.platforms.kubernetes.own import Found, Own, Release
 from chaos.platforms.kubernetes.own_manifest import own_objects
 from chaos.platforms.kubernetes.placing import rank_table, settled_placing
 from chaos.platforms.kubernetes.pod_node import PodNode
-from chaos.platforms.kubernetes.pods import Pods, why_not
+from chaos.platforms.kubernetes.pods import Pods, why_waiting
 from chaos.platforms.kubernetes.resources import CONFIGMAP, POD, WORKLOADS
 from chaos.platforms.kubernetes.workload import Manifest, Named, manifests
+from chaos.platforms.node_set import NodeSet
 from chaos.platforms.nodes import END_NODES, Site
 from chaos.platforms.remote_requirements import Asked, refuse_lacking
 from chaos.scenario.errors import ScenarioError
@@ -204,7 +204,7 @@ def _helper(own: Own, pod: Found, python: str, node: int, token: str, visitors: 
     return HelperClient(transport, node, token, visitors)
 
 
-class PodNodes(HeldNodes[PodNode]):
+class PodNodes(NodeSet[PodNode]):
     """The nodes of one run."""
 
     def __init__(self, site: Site, settings: Kubernetes, own: Own, cluster: Mapping[str, Any]) -> None:
@@ -249,7 +249,7 @@ class PodNodes(HeldNodes[PodNode]):
             for number in range(self._site.nodes):
                 if not self._runs(number):
                     pod = self.pods.of_node(number)
-                    waiting[number] = "it has no pod" if pod is None else why_not(self.own, pod)
+                    waiting[number] = "it has no pod" if pod is None else why_waiting(self.own, pod)
             return not waiting
 
         def told() -> str:

@@ -111,7 +111,7 @@ class Pods:
                 return  # closed, at the end of the run
 
 
-def why_not(own: Own, pod: PodState) -> str:
+def why_waiting(own: Own, pod: PodState) -> str:
     """Why a pod does not run, in the cluster's own words, for a message."""
     try:
         query = {"fieldSelector": f"involvedObject.uid={pod.uid}"}

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from chaos.plan.platform_traits import PlatformTraits
 from chaos.platforms.kind import PlatformKind
 from chaos.platforms.means import NETWORK
-from chaos.platforms.no_names import no_names
+from chaos.platforms.unsupported import without_names
 
 if TYPE_CHECKING:
     from chaos.machine.job.local import LocalPlatform
     from chaos.platforms.local.networks import LocalNetworksPlatform
     from chaos.platforms.local.nodes import LocalNodesPlatform
 
-_NO_NAMES = no_names(
+_NO_NAMES = without_names(
     "there a job is told addresses throughout, and its nodes have no resolver of their own that could be lost: those "
     "of local-networks are in network namespaces without a way to any, all others share this host's, which is never "
     "changed"
@@ -60,7 +60,7 @@ KIND = PlatformKind(
         for_hosts="use nodes: 1, or the platform ssh or kubernetes for jobs on several hosts",
         for_machine="it needs a platform with other hosts: --platform ssh",
     ),
-    why_not=_NO_NAMES,
+    unsupported=_NO_NAMES,
     own_limits=True,
 )
 
@@ -70,9 +70,9 @@ NODES = PlatformKind(
     order=10,
     network=NETWORKS_NAME,
     carries=_ON_NODES,
-    why_not=_NO_NAMES,
+    unsupported=_NO_NAMES,
     own_limits=True,
-    own_ways=as_it_is,
+    caller_access=as_it_is,
 )
 
 NETWORKS = PlatformKind(
@@ -80,9 +80,9 @@ NETWORKS = PlatformKind(
     make=_networks,
     order=11,
     carries=_ON_NODES | {NETWORK},
-    why_not=_NO_NAMES,
+    unsupported=_NO_NAMES,
     needs=("network-namespaces",),
     own_limits=True,
     in_kernel=True,
-    own_ways=as_it_is,
+    caller_access=as_it_is,
 )

@@ -21,8 +21,8 @@ from chaos.machine.linux.children import ExitStatus
 from chaos.machine.remote.bundle import BUNDLE, bundle, helper_argv, write_bundle
 from chaos.machine.remote.client import HelperClient
 from chaos.machine.remote.transport import SubprocessTransport
-from chaos.platforms.held import HeldNodes
 from chaos.platforms.local.kind import NODES
+from chaos.platforms.node_set import NodeSet
 from chaos.platforms.nodes import END_NODES, NodeState, Site
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class LocalNode:
         return ExitStatus()
 
 
-class LocalNodes(HeldNodes[LocalNode]):
+class LocalNodes(NodeSet[LocalNode]):
     """The nodes of one run."""
 
     @property

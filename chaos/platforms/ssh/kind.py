@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from chaos.plan.platform_traits import PlatformTraits
 from chaos.platforms.kind import Complaint, Inventory, PlatformKind
 from chaos.platforms.means import NETWORK
-from chaos.platforms.no_names import no_names
 from chaos.platforms.remote_requirements import MET_THERE, ONE_MACHINE
 from chaos.platforms.ssh.probe import ssh
+from chaos.platforms.unsupported import without_names
 from chaos.scenario.models.scenario import Scenario
 from chaos.scenario.models.ssh import Ssh
 
@@ -54,10 +54,10 @@ def _by_inventory(path: Path) -> Inventory:
     return Inventory(Ssh(inventory=str(path.resolve())), len(read_inventory(path, user="", python="")))
 
 
-def _own_ways(arguments: Mapping[str, Any], inventory: Path | None) -> Mapping[str, Any]:
-    from chaos.platforms.ssh.own_ways import of_own_hosts
+def _caller_access(arguments: Mapping[str, Any], inventory: Path | None) -> Mapping[str, Any]:
+    from chaos.platforms.ssh.caller_access import with_callers_inventory
 
-    return of_own_hosts(arguments, inventory)
+    return with_callers_inventory(arguments, inventory)
 
 
 KIND = PlatformKind(
@@ -68,7 +68,7 @@ KIND = PlatformKind(
     network=NETWORKS_NAME,
     traits=PlatformTraits(own_files=True),
     carries=frozenset({"process", "agent", "host", "device"}),
-    why_not=no_names("the resolvers of a host are those of all that runs on it, not of the job alone"),
+    unsupported=without_names("the resolvers of a host are those of all that runs on it, not of the job alone"),
     shows=frozenset({"host"}),
     needs=("ssh",),
     # With no need of this machine's; the plan says so in these words.
@@ -79,7 +79,7 @@ KIND = PlatformKind(
     own_memory=ONE_MACHINE,
     own_environment=True,
     elsewhere=True,
-    own_ways=_own_ways,
+    caller_access=_caller_access,
     example={"inventory": "hosts.yaml"},
 )
 

@@ -18,7 +18,7 @@ from chaos.machine.job.protocol import HelperLost, PlatformError
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.remote.client import HelperClient
 from chaos.plan.effect import effect_of
-from chaos.platforms.held import HeldNodes
+from chaos.platforms.node_set import NodeSet
 from chaos.platforms.nodes import END_NODES, NodeState, Site
 from chaos.platforms.remote_requirements import Asked, refuse_lacking
 from chaos.platforms.ssh.hosts import hosts_in, path_of
@@ -266,7 +266,7 @@ class SshNode:
         self._site.tell(event, node=self.number, host=self.host.name, **fields)
 
 
-class SshNodes(HeldNodes[SshNode]):
+class SshNodes(NodeSet[SshNode]):
     """The hosts of one run."""
 
     def __init__(self, site: Site, hosts: Sequence[Host]) -> None:

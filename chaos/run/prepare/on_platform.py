@@ -102,7 +102,7 @@ def _fault_problems(found: Registered, scenario: Scenario, number: int) -> Itera
 
 def _not_carried(platform: PlatformKind, fault: str, means: str) -> tuple[str, str]:
     """Why it cannot carry the kind of fault, and what to do."""
-    told = platform.why_not.get(means)
+    told = platform.unsupported.get(means)
     message = f"the platform {platform.name} cannot carry the fault kind {fault!r}: it cannot act on "
     message += MEANS.get(means, means)
     if told is not None:

@@ -1,4 +1,4 @@
-"""What is not this user's is done step by step on an operator's word, by the operator's own ways, never for code."""
+"""What is not this user's is done step by step on an operator's word, with the operator's own access, never for code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from chaos.base.wait import wait_for
 from chaos.cli import codes
 from chaos.cli.main import entry
-from chaos.heal.own_ways import by_own_ways
+from chaos.heal.caller_access import with_caller_access
 from chaos.heal.undo import CannotUndo
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.machine.job.processes import find_run_processes
@@ -144,23 +144,23 @@ CLUSTER = {"server": "https://10.0.0.1", "authority": None, "uid": "u"}
 def test_what_is_never_done_says_why(asked: UndoStep, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///own.sock")
     with pytest.raises(CannotUndo, match=why):
-        by_own_ways(asked, None)
+        with_caller_access(asked, None)
 
 
 def test_a_process_of_this_host_is_continued_on_an_operators_word() -> None:
     """The step of a suspended rank names a node also where it has none."""
     local = step("resume-process", pid=1, start_time=1, boot="b", node=None)
-    assert by_own_ways(local, None) == local
+    assert with_caller_access(local, None) == local
 
 
-def test_hosts_clusters_and_engines_are_reached_by_the_callers_own_ways(
+def test_hosts_clusters_and_engines_are_reached_with_the_callers_own_access(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///own.sock")
     inventory = tmp_path / "hosts.yaml"
     inventory.write_text(INVENTORY)
     foreign = {**HOST, "user": "root", "key": "/foreign", "python": "./program", "directory": "/etc"}
-    (host,) = by_own_ways(step("end-nodes", platform="ssh", hosts=[foreign]), inventory).arguments["hosts"]
+    (host,) = with_caller_access(step("end-nodes", platform="ssh", hosts=[foreign]), inventory).arguments["hosts"]
     assert (host["user"], host["key"], host["python"], host["directory"]) == (
         "me",
         str(tmp_path / "own"),
@@ -169,11 +169,11 @@ def test_hosts_clusters_and_engines_are_reached_by_the_callers_own_ways(
     )
     for other in ({**HOST, "address": "10.0.0.2"}, {**HOST, "port": 23}, {}, "a"):
         with pytest.raises(CannotUndo, match="is not in"):
-            by_own_ways(step("end-nodes", platform="ssh-networks", hosts=[other]), inventory)
-    kept = by_own_ways(step("release-cluster-node", host="h", kubeconfig="/foreign", cluster=CLUSTER), None)
+            with_caller_access(step("end-nodes", platform="ssh-networks", hosts=[other]), inventory)
+    kept = with_caller_access(step("release-cluster-node", host="h", kubeconfig="/foreign", cluster=CLUSTER), None)
     assert kept.arguments == {"host": "h", "kubeconfig": None, "cluster": CLUSTER}
     engine = step("end-nodes", platform="docker", engine="unix:///own.sock", identity="i")
-    assert by_own_ways(engine, None) == engine
+    assert with_caller_access(engine, None) == engine
 
 
 USER = "users: [{name: u, user: {%s}}]"

@@ -31,7 +31,7 @@ def test_it_is_called_as_it_is_registered_and_so_are_its_nodes(name: str) -> Non
 def test_whatever_it_names_is_known(name: str) -> None:
     kind = platform_kind(name)
     assert kind.carries <= MEANS.keys() and kind.shows <= kind.carries
-    assert set(kind.why_not) <= MEANS.keys() - kind.carries
+    assert set(kind.unsupported) <= MEANS.keys() - kind.carries
     assert {*kind.needs, *kind.meets} <= all_probes().keys()
     assert kind.settings is None or kind.settings in Cluster.model_fields
     assert kind.network is None or NETWORK in platform_kind(kind.network).carries - kind.carries or name == "local"
@@ -74,7 +74,7 @@ def test_what_is_registered_as_a_platform_and_is_none_is_refused(monkeypatch: py
         platform_kind("moon")
 
 
-MOON = PlatformKind("moon", lambda: platform_kind("local").make(), own_ways=lambda arguments, inventory: arguments)
+MOON = PlatformKind("moon", lambda: platform_kind("local").make(), caller_access=lambda arguments, inventory: arguments)
 
 
 def test_nothing_foreign_is_done_by_the_ways_of_another_packages_platform(monkeypatch: pytest.MonkeyPatch) -> None:

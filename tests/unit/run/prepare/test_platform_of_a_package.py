@@ -14,7 +14,7 @@ from chaos.doctor import Machine, Probe, probe
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.local import LocalPlatform
 from chaos.plan.platform_traits import PlatformTraits
-from chaos.platforms.kind import Complaint, PlatformKind, WhyNot
+from chaos.platforms.kind import Complaint, PlatformKind, Unsupported
 from chaos.platforms.nodes import END_NODES
 from chaos.run.prepare.needs import needs_of_scenario
 from chaos.run.prepare.prepare import known_names, plan_cell
@@ -46,7 +46,7 @@ MOON = PlatformKind(
     LocalPlatform,
     traits=PlatformTraits(one_launcher=True),
     carries=frozenset({"process", "craters"}),
-    why_not={"agent": WhyNot("nobody hears agents there", "use kill")},
+    unsupported={"agent": Unsupported("nobody hears agents there", "use kill")},
     needs=("rocket",),
     probes={"rocket": lambda machine: Probe("rocket", False, "not fuelled", "fuel it")},
     problems=few,

@@ -13,7 +13,7 @@ from chaos.platforms.ssh.inventory import Host, read_inventory
 from chaos.scenario.errors import ScenarioError
 
 
-def of_own_hosts(arguments: Mapping[str, Any], inventory: Path | None) -> Mapping[str, Any]:
+def with_callers_inventory(arguments: Mapping[str, Any], inventory: Path | None) -> Mapping[str, Any]:
     """By the caller's inventory: user, key, program and directory are those that it has for the same hosts.
 
     Raises PlatformError.

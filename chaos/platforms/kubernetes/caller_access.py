@@ -9,7 +9,7 @@ from typing import Any
 from chaos.machine.job.protocol import PlatformError
 
 
-def of_own_cluster(arguments: Mapping[str, Any], inventory: Path | None = None) -> Mapping[str, Any]:
+def with_callers_kubeconfig(arguments: Mapping[str, Any], inventory: Path | None = None) -> Mapping[str, Any]:
     """By the caller's kubeconfig, which must lead to the cluster that the step names. Raises PlatformError."""
     del inventory
     if not isinstance(arguments.get("cluster"), Mapping):

@@ -1,4 +1,4 @@
-"""Undo steps that somebody else has written, by the caller's own ways: never by a file, key or program of a ledger."""
+"""Undo steps that somebody else has written, done with the caller's own access: no file, key or program of a ledger."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NEVER = {
 """Actions that are done on nobody's word, with the reason and what to do."""
 
 
-def by_own_ways(step: UndoStep, inventory: Path | None) -> UndoStep:
+def with_caller_access(step: UndoStep, inventory: Path | None) -> UndoStep:
     """The step as it may be done on the word of an operator; ``inventory`` is the operator's. Raises CannotUndo."""
     if step.action not in UNDO_ACTIONS:
         raise CannotUndo("there is no such action in this version, or it is another package's: it gets nothing foreign")
@@ -33,25 +33,25 @@ def by_own_ways(step: UndoStep, inventory: Path | None) -> UndoStep:
     if step.arguments.get("node") is not None or ("hosts" in step.arguments and step.action != END_NODES):
         raise CannotUndo(_NEVER[RESTORE_NODE])
     if step.action in (RELEASE_NODE, RECOVER_PUBLIC_FAULT, DELETE_MESH):
-        return _with_own(_of_clusters(), step, inventory)
+        return _with_access(_cluster_platform(), step, inventory)
     if step.action != END_NODES:
         return step
     name = step.arguments.get("platform")
     platform = built_in_kind(name) if isinstance(name, str) else None
-    if platform is None or platform.own_ways is None:
+    if platform is None or platform.caller_access is None:
         raise CannotUndo(f"the platform {name!r} is another package's: it gets nothing foreign")
-    return _with_own(platform, step, inventory)
+    return _with_access(platform, step, inventory)
 
 
-def _of_clusters() -> PlatformKind:
+def _cluster_platform() -> PlatformKind:
     """The platform on which faults act on objects of a cluster."""
     return next(kind for name in platform_names() if (kind := built_in_kind(name)) and CLUSTER in kind.carries)
 
 
-def _with_own(platform: PlatformKind, step: UndoStep, inventory: Path | None) -> UndoStep:
-    """The step by the caller's own ways of that platform."""
-    assert platform.own_ways is not None
+def _with_access(platform: PlatformKind, step: UndoStep, inventory: Path | None) -> UndoStep:
+    """The step with the access that the caller has to that platform."""
+    assert platform.caller_access is not None
     try:
-        return replace(step, arguments=dict(platform.own_ways(step.arguments, inventory)))
+        return replace(step, arguments=dict(platform.caller_access(step.arguments, inventory)))
     except PlatformError as error:
         raise CannotUndo(str(error)) from error

@@ -1,4 +1,4 @@
-"""Healing, step by step, what is not shown to be this user's: on the word of an operator who has looked at each."""
+"""Healing a run that is not shown to be this user's: step by step, on the word of an operator who has seen each."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.base.wait import DeadlineExpired
 from chaos.faults.action import CannotUndo, UndoContext
 from chaos.faults.storage.undo import take_away
+from chaos.heal.caller_access import with_caller_access
 from chaos.heal.heal_record import HealRecord
 from chaos.heal.heal_report import HealReport, as_proposed, private_left
-from chaos.heal.own_ways import by_own_ways
 from chaos.heal.relocated import why_not_here
 from chaos.heal.trust import trust_in
 from chaos.heal.undo import UNDO_ACTIONS, in_order, undo_step
@@ -119,7 +119,7 @@ def _act(run_dir: Path, foreign: ForeignRun, choose: Callable[[Act], bool], repo
 
 def _of_step(step: UndoStep, ledger: Ledger, context: UndoContext, inventory: Path | None) -> Act:
     try:
-        own = by_own_ways(step, inventory)
+        own = with_caller_access(step, inventory)
         if step.action == _ENDS_PROCESSES:
             _refuse_another_run(find_run_processes(context.token), context)
     except CannotUndo as error:
