@@ -16,7 +16,7 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.periodic import resumed_from
 from chaos.evidence.facts import RESUME, TRAIN
 from chaos.evidence.printed import Course, Numbers, Printed, Track, course, unequal, without
-from chaos.evidence.recoveries import reaches_the_end
+from chaos.evidence.recovery_windows import reaches_the_end
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 

@@ -19,7 +19,7 @@ def out_of_order(first: Event, second: Event) -> str | None:
 
     The end is empty where the clocks tell that it did not.
     """
-    error = first.may_be_off(second)
+    error = first.uncertainty(second)
     if second.surely_before(first):
         return ""
     if error <= TELLS_NS or first.surely_before(second):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from chaos.evidence.recoveries import NotTold, Span, chains, spans
+from chaos.evidence.recovery_windows import Ambiguous, Window, chains, recovery_windows
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.history.writer import POD_WRITER
@@ -62,25 +62,25 @@ def pod_fates(plan: Plan, history: History) -> list[PodFate]:
         return []
     nodes = range(plan.layout.nodes)
     try:
-        told = spans(plan, history)
-    except NotTold as reason:
+        told = recovery_windows(plan, history)
+    except Ambiguous as reason:
         return [
             PodFate(number, tuple(recovery.mechanism for recovery in chain), node, "unknown", str(reason))
             for number, chain in enumerate(chains(plan), 1)
             for node in nodes
         ]
-    return [_fate(history, span, node) for span in told for node in nodes]
+    return [_fate(history, window, node) for window in told for node in nodes]
 
 
-def _fate(history: History, span: Span, node: int) -> PodFate:
-    mechanisms = tuple(recovery.mechanism for recovery in span.all)
+def _fate(history: History, window: Window, node: int) -> PodFate:
+    mechanisms = tuple(recovery.mechanism for recovery in window.all)
 
     def fate(what: What, why: str, *where: Event, before: Pod | None = None, after: Pod | None = None) -> PodFate:
-        return PodFate(span.number, mechanisms, node, what, why, before, after, tuple(event.source for event in where))
+        return PodFate(window.number, mechanisms, node, what, why, before, after, tuple(event.source for event in where))
 
     own = history.select(writer=POD_WRITER, node=node)
-    placed = placed_at(own, span.begin)
-    replaced = span.of(event for event in own if event.event == "pod.rescheduled")
+    placed = placed_at(own, window.begin)
+    replaced = window.of(event for event in own if event.event == "pod.rescheduled")
     if replaced:
         first = replaced[0].data.get("before")
         before, after = _pod(first if isinstance(first, dict) else {}), _pod(replaced[-1].data)
@@ -88,7 +88,7 @@ def _fate(history: History, span: Span, node: int) -> PodFate:
     if placed is None:
         return fate("unknown", f"the history does not tell which pod was node {node}")
     pod = _pod(placed.data)
-    changes = [event for event in span.of(own) if event.data.get("uid") == pod.uid]
+    changes = [event for event in window.of(own) if event.data.get("uid") == pod.uid]
     restarted = [event for event in changes if event.event == "pod.restarted"]
     if restarted:
         times = f"{restarted[0].data.get('before')} → {restarted[-1].data.get('restarts')} restarts"
@@ -99,7 +99,7 @@ def _fate(history: History, span: Span, node: int) -> PodFate:
     lost = history.first("kubernetes.unfollowed", what="pods")
     if lost is not None:
         return fate("unknown", f"the pods were followed no more: {lost.data.get('why')}", lost, before=pod)
-    if not any(event.mono >= span.begin for event in history.select("kubernetes.followed")):
+    if not any(event.mono >= window.begin for event in history.select("kubernetes.followed")):
         return fate("unknown", "the history does not tell that the pods were followed to the end", before=pod)
     return fate("untouched", str(pod), placed, before=pod, after=pod)
 

@@ -31,14 +31,14 @@ class Event:
     clock: str = ""
     error: int = 0
 
-    def may_be_off(self, other: Event) -> int:
+    def uncertainty(self, other: Event) -> int:
         """Nanoseconds by which the times of both may stand wrong to each other: none on one clock."""
         return 0 if self.clock == other.clock else self.error + other.error
 
     def surely_before(self, other: Event) -> bool:
         """Whether it was earlier, however wrong the clocks may be."""
-        return self.mono + self.may_be_off(other) < other.mono
+        return self.mono + self.uncertainty(other) < other.mono
 
     def maybe_before(self, other: Event) -> bool:
         """Whether it may have been earlier."""
-        return self.mono < other.mono + self.may_be_off(other)
+        return self.mono < other.mono + self.uncertainty(other)

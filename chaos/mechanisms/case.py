@@ -8,7 +8,7 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN
 from chaos.evidence.protection import REGISTERED
-from chaos.evidence.recoveries import Span
+from chaos.evidence.recovery_windows import Window
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.logs.log_event import LogEvent
@@ -21,7 +21,7 @@ class Case:
     """One recovery to judge. Where ``recovery.succeeds`` is False, it must have been tried and have failed."""
 
     plan: Plan
-    span: Span
+    window: Window
     recovery: Recovery
     history: History
     artifacts: Artifacts
@@ -36,7 +36,7 @@ class Case:
     def calls(self, name: str, event: str = "handler.enter") -> dict[int, list[Event]]:
         """Calls of a handler in the time of this recovery, by rank."""
         found: dict[int, list[Event]] = {}
-        for fact in self.span.of(self.history.select(event, attempt=TRAIN, name=name)):
+        for fact in self.window.of(self.history.select(event, attempt=TRAIN, name=name)):
             if fact.rank is not None:
                 found.setdefault(fact.rank, []).append(fact)
         return found

@@ -34,7 +34,7 @@ def judge_refused(case: Case, handlers: tuple[str, ...]) -> None:
 
     A volume that was taken from a node is the reason of its own ranks alone, where one of them is told to save.
     """
-    begun = case.span.of(case.history.select("handler.enter", attempt=TRAIN))
+    begun = case.window.of(case.history.select("handler.enter", attempt=TRAIN))
     saving = {event.rank for event in begun if event.data.get("name") in handlers}
     faults = [
         fault
@@ -46,7 +46,7 @@ def judge_refused(case: Case, handlers: tuple[str, ...]) -> None:
     expected = f"the save fails because of fault {', '.join(fault.id for fault in faults)}"
     failed = [
         event
-        for event in case.span.of(case.history.select("handler.exit", attempt=TRAIN, ok=False))
+        for event in case.window.of(case.history.select("handler.exit", attempt=TRAIN, ok=False))
         if event.data.get("name") in handlers
     ]
     for event in failed:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.clock import ClockError, LogClock, log_clock
 from chaos.evidence.facts import TRAIN
-from chaos.evidence.moment import Moment, earliest, latest
+from chaos.evidence.timestamp import Timestamp, earliest, latest
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.logs.log_event import LogEvent
@@ -42,11 +42,11 @@ class Launch:
             raise MarkerError(str(self._clock))
         return self._clock
 
-    def logged(self, test: Callable[[LogEvent], bool], what: str, after: int) -> Moment:
+    def logged(self, test: Callable[[LogEvent], bool], what: str, after: int) -> Timestamp:
         """The first log line of a kind that is not from before ``after``."""
         clock = self.clock()
         try:
-            times = [Moment.of(clock.placed(event)) for event in self.artifacts.sdk_events(TRAIN) if test(event)]
+            times = [Timestamp.of(clock.placed(event)) for event in self.artifacts.sdk_events(TRAIN) if test(event)]
         except ClockError as error:
             raise MarkerError(str(error)) from error
         later = [moment for moment in times if moment.mono >= after - SLACK_NS - moment.error]
@@ -57,11 +57,11 @@ class Launch:
         return replace(earliest(sorted(later, key=lambda moment: moment.where)), by_log=True)
 
 
-Marker = Callable[[Launch, int], Moment]
+Marker = Callable[[Launch, int], Timestamp]
 """The end of a phase in a recovery that began at a time. Raises MarkerError when it cannot be told."""
 
 
-def marked(markers: Mapping[str, Marker], launch: Launch, after: int) -> Iterator[tuple[str, Moment | str]]:
+def marked(markers: Mapping[str, Marker], launch: Launch, after: int) -> Iterator[tuple[str, Timestamp | str]]:
     """The end of each phase that the plan has, or why it is not known."""
     for name in phase_names(launch.plan):
         try:
@@ -70,25 +70,25 @@ def marked(markers: Mapping[str, Marker], launch: Launch, after: int) -> Iterato
             yield name, str(error)
 
 
-def first_of(events: list[Event], after: int, what: str) -> Moment:
+def first_of(events: list[Event], after: int, what: str) -> Timestamp:
     """The first of the events that is not from before ``after``."""
     later = [event for event in events if event.mono >= after]
     if not later:
         raise MarkerError(f"{what} is not in the history")
-    return earliest(map(Moment.of, later))
+    return earliest(map(Timestamp.of, later))
 
 
-def last_of_ranks(launch: Launch, events: list[Event], what: str, ranks: int) -> Moment:
+def last_of_ranks(launch: Launch, events: list[Event], what: str, ranks: int) -> Timestamp:
     """The moment by which every rank has its first such event."""
     firsts: dict[int | None, Event] = {}
     for event in events:
         firsts.setdefault(event.rank, event)
     if len(firsts) < ranks:
         raise MarkerError(f"{what} is recorded for {len(firsts)} of {ranks} ranks")
-    return latest(map(Moment.of, firsts.values()))
+    return latest(map(Timestamp.of, firsts.values()))
 
 
-def noticed(launch: Launch, after: int) -> Moment:
+def noticed(launch: Launch, after: int) -> Timestamp:
     """The SDK's controller knows of the fault."""
 
     def abnormal(event: LogEvent) -> bool:
@@ -97,7 +97,7 @@ def noticed(launch: Launch, after: int) -> Moment:
     return launch.logged(abnormal, "the controller's change to ABNORMAL", after)
 
 
-def state_reached(launch: Launch, state: str, after: int) -> Moment:
+def state_reached(launch: Launch, state: str, after: int) -> Timestamp:
     """The SDK's controller changes its state."""
 
     def reached(event: LogEvent) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from chaos.base.rank_sets import spans
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, by_rank, places, processes, text_list
-from chaos.evidence.recoveries import goes_on, trains_to_the_end
+from chaos.evidence.recovery_windows import goes_on, trains_to_the_end
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan

@@ -9,7 +9,7 @@ from typing import cast
 
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
-from chaos.evidence.moment import Moment
+from chaos.evidence.timestamp import Timestamp
 from chaos.history.reader import History
 from chaos.mechanisms.case import Case
 from chaos.mechanisms.markers import Launch
@@ -33,7 +33,7 @@ class Rule:
 
     handlers: tuple[str, ...]
     judge: Callable[[Case], None]
-    phase_ends: Callable[[Launch, int], Iterator[tuple[str, Moment | str]]]
+    phase_ends: Callable[[Launch, int], Iterator[tuple[str, Timestamp | str]]]
     judge_launch: Callable[[Plan, History, Artifacts, Collector], None] | None = None
     failures: frozenset[str] = frozenset()
     named: Callable[[History], str] | None = None

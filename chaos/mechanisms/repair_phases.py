@@ -8,7 +8,7 @@ from functools import partial
 from types import MappingProxyType
 
 from chaos.evidence.facts import TRAIN, by_rank
-from chaos.evidence.moment import Moment, latest
+from chaos.evidence.timestamp import Timestamp, latest
 from chaos.history.event import Event
 from chaos.mechanisms.markers import (
     Launch,
@@ -22,7 +22,7 @@ from chaos.mechanisms.markers import (
 )
 
 
-def _cleaned(launch: Launch, after: int) -> Moment:
+def _cleaned(launch: Launch, after: int) -> Timestamp:
     """All ranks are stopped and clean: the controller goes on to the repair."""
     begin = noticed(launch, after).mono
     try:
@@ -32,16 +32,16 @@ def _cleaned(launch: Launch, after: int) -> Moment:
         return launch.logged(lambda event: event.kind == "ttp.env_cleared", end, begin)
 
 
-def _repaired(launch: Launch, after: int) -> Moment:
+def _repaired(launch: Launch, after: int) -> Timestamp:
     return state_reached(launch, "NORMAL", _cleaned(launch, after).mono)
 
 
-def _called(name: str, launch: Launch, after: int) -> Moment:
+def _called(name: str, launch: Launch, after: int) -> Timestamp:
     calls = launch.history.select("handler.enter", attempt=TRAIN, name=name)
     return first_of(calls, after, f"a call of handler {name} after the fault")
 
 
-def _first_replayed(launch: Launch, after: int) -> Moment:
+def _first_replayed(launch: Launch, after: int) -> Timestamp:
     """Every rank has ended a step that it began after the repair."""
     normal = _repaired(launch, after)
     ends: list[Event] = []
@@ -66,6 +66,6 @@ _MARKERS: Mapping[str, Marker] = MappingProxyType(
 )
 
 
-def phase_ends(launch: Launch, after: int) -> Iterator[tuple[str, Moment | str]]:
+def phase_ends(launch: Launch, after: int) -> Iterator[tuple[str, Timestamp | str]]:
     """The end of each phase, or why it is not known."""
     return marked(_MARKERS, launch, after)

@@ -76,7 +76,7 @@ class PlatformKind:
         traits: what the plan has to know.
 
     What it carries:
-        carries: what faults may act on, keys of :data:`chaos.platforms.means.MEANS`. ``unsupported``: of others, the reason
+        carries: what faults may act on, keys of :data:`chaos.platforms.means.MEANS`. ``unsupported``: why not others,
             where the name alone does not tell.
         shows: what examples of faults act on that live here.
         changeable: names of the cluster's nodes that a scenario lets faults change.

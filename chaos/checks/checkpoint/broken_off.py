@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.background import is_background, written
 from chaos.evidence.facts import TRAIN
-from chaos.evidence.recoveries import reaches_the_end
+from chaos.evidence.recovery_windows import reaches_the_end
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan

@@ -16,7 +16,7 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, digests, ranks_text, text_list
 from chaos.evidence.finding import Finding
 from chaos.evidence.logged import logged
-from chaos.evidence.recoveries import NotTold, Span, reaches_the_end, replayed_spans, spans
+from chaos.evidence.recovery_windows import Ambiguous, Window, reaches_the_end, recovery_windows, replayed_windows
 from chaos.faults.values.plan_corruption import stays
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -62,13 +62,13 @@ def _agreeing(plan: Plan, group: tuple[int, ...], step: int) -> tuple[int, ...]:
     return tuple(rank for rank in group if rank not in odd)
 
 
-def _beginning_anew(plan: Plan, history: History) -> list[Span]:
+def _beginning_anew(plan: Plan, history: History) -> list[Window]:
     """The recoveries after which ranks begin anew within the launch, or only read a checkpoint and fail."""
-    begun = {span.number for span in replayed_spans(plan, history)}
+    begun = {window.number for window in replayed_windows(plan, history)}
     return [
-        span
-        for span in spans(plan, history)
-        if span.number in begun or any(recovery.reads_checkpoint for recovery in span.tried)
+        window
+        for window in recovery_windows(plan, history)
+        if window.number in begun or any(recovery.reads_checkpoint for recovery in window.tried)
     ]
 
 
@@ -80,11 +80,11 @@ def _states(plan: Plan, history: History, attempt: str) -> Iterator[tuple[int, d
     states: dict[int, dict[int, Event]] = defaultdict(dict)
     try:
         recoveries = _beginning_anew(plan, history) if attempt == TRAIN else []
-    except NotTold:
+    except Ambiguous:
         recoveries = []  # the check ``resume`` says so
     for fact in history.select("initial", attempt=attempt):
         if fact.rank is not None:
-            number = next((span.number for span in reversed(recoveries) if span.begin <= fact.mono), 0)
+            number = next((window.number for window in reversed(recoveries) if window.begin <= fact.mono), 0)
             states[-number][fact.rank] = fact
     for rank, by_step in digests(history, attempt).items():
         for step, event in by_step.items():

@@ -15,7 +15,7 @@ from chaos.evidence.finding import Finding
 from chaos.evidence.injection.cut_off import is_cut_off
 from chaos.evidence.injection.deaths import wanted_end
 from chaos.evidence.injection.identity import other_process
-from chaos.evidence.recoveries import reaches_the_end
+from chaos.evidence.recovery_windows import reaches_the_end
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger
 from chaos.history.reader import History

@@ -15,7 +15,7 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, by_rank, digests, places, step_of, text_list
 from chaos.evidence.finding import Finding
 from chaos.evidence.logged import Logged, logged
-from chaos.evidence.recoveries import reaches_the_end, trains_to_the_end
+from chaos.evidence.recovery_windows import reaches_the_end, trains_to_the_end
 from chaos.faults.values.proof import may_be_infinite
 from chaos.history.event import Event
 from chaos.history.reader import History

@@ -12,7 +12,7 @@ from chaos.evidence.facts import RESUME, TRAIN, text_list
 from chaos.evidence.finding import Finding
 from chaos.evidence.logged import logged
 from chaos.evidence.mechanisms_seen import Acted, mechanisms
-from chaos.evidence.recoveries import NotTold, Span, reaches_the_end, spans
+from chaos.evidence.recovery_windows import Ambiguous, Window, reaches_the_end, recovery_windows
 from chaos.faults.cluster.rule import judge_kept_pods
 from chaos.faults.network.rule import judge_cut_off
 from chaos.history.reader import History
@@ -95,30 +95,30 @@ def _judge_others(plan: Plan, history: History, acted: Acted, found: Collector) 
 
 def _judge_recoveries(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
     try:
-        planned = spans(plan, history)
-    except NotTold as reason:
+        planned = recovery_windows(plan, history)
+    except Ambiguous as reason:
         found.unknown("each recovery has its time", str(reason), _line(plan))
         found.close()
         return
     _judge_times(plan, history, planned, found)
-    for span in planned:
-        for recovery in span.all:
-            RULES[recovery.mechanism].judge(Case(plan, span, recovery, history, artifacts, found))
+    for window in planned:
+        for recovery in window.all:
+            RULES[recovery.mechanism].judge(Case(plan, window, recovery, history, artifacts, found))
 
 
-def _judge_times(plan: Plan, history: History, planned: list[Span], found: Collector) -> None:
+def _judge_times(plan: Plan, history: History, planned: list[Window], found: Collector) -> None:
     """A handler is called in the time of a recovery whose mechanism calls it, and never before the first fault."""
     expected = "the SDK calls handlers only in a recovery, and only those of its mechanism"
     for one in history.select("handler.enter", attempt=TRAIN):
         name = str(one.data.get("name"))
-        span = next((span for span in reversed(planned) if span.begin <= one.mono), None)
-        if span is None:
+        window = next((window for window in reversed(planned) if window.begin <= one.mono), None)
+        if window is None:
             found.fail(expected, f"{name} was called on rank {one.rank} before the fault", one.source)
-        elif not span.holds(one):
+        elif not window.holds(one):
             continue  # what comes after the last recovery is that of the fault which nothing answers
-        elif name != "exit" and not any(name in RULES[recovery.mechanism].handlers for recovery in span.all):
-            listed = ", ".join(recovery.mechanism for recovery in span.all)
-            seen = f"{name} was called on rank {one.rank} in recovery {span.number}, which is for {listed}"
+        elif name != "exit" and not any(name in RULES[recovery.mechanism].handlers for recovery in window.all):
+            listed = ", ".join(recovery.mechanism for recovery in window.all)
+            seen = f"{name} was called on rank {one.rank} in recovery {window.number}, which is for {listed}"
             found.fail(expected, seen, _line(plan), one.source)
     found.settle(expected, f"they were, in {len(planned)} of {len(planned)}", _line(plan))
 

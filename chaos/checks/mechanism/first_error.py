@@ -66,7 +66,7 @@ def _ending(history: History) -> Iterator[Event]:
 def _judge(plan: Plan, history: History, event: Event, found: Collector) -> None:
     seen = f"rank {event.rank} ended by {error_text(event)}"
     made = history.select("fault.injecting", attempt=TRAIN)
-    acts = [act for act in made if act.mono <= event.mono + event.may_be_off(act)]
+    acts = [act for act in made if act.mono <= event.mono + event.uncertainty(act)]
     own = any((act.rank, act.pid) == (event.rank, event.pid) for act in acts)
     base, first = str(event.data.get("base")), str(event.data.get("first_base", ""))
     second = bool(first) and event.data.get("wrapped") is not True

@@ -13,7 +13,7 @@ from chaos.checks.scope import NotChecked
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, places, step_of, text_list
 from chaos.evidence.protection import DISCONNECTED, PAUSED, REPORTED, Process, processes_of, steps_before, steps_since
-from chaos.evidence.recoveries import NotTold, goes_on, reaches_the_end, spans
+from chaos.evidence.recovery_windows import Ambiguous, goes_on, reaches_the_end, recovery_windows
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 from chaos.plan.recovery.mechanism import NEEDS
@@ -73,8 +73,8 @@ def _is_recorded(known: Mapping[int, list[Process]]) -> bool:
 def _times(plan: Plan, history: History) -> tuple[int, int] | None:
     """The act of the first fault that a recovery answers, and that of the last one; of any where none does."""
     try:
-        begins = [span.begin for span in spans(plan, history)]
-    except NotTold:
+        begins = [window.begin for window in recovery_windows(plan, history)]
+    except Ambiguous:
         return None
     acts = begins or [event.mono for event in history.select("fault.injecting", attempt=TRAIN)]
     return (min(acts), max(acts)) if acts else None

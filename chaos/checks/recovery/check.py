@@ -49,8 +49,8 @@ def _judge(plan: Plan, history: History, phase: Phase, budget: float | None, fou
     if budget is not None and phase.error and abs(phase.nanoseconds - budget * 1e9) <= phase.error:
         found.unknown(expected, f"{seen}: the clocks of two hosts do not tell on which side it is", line, *phase.where)
     elif budget is not None and phase.nanoseconds > budget * 1e9:
-        over, span = phase.nanoseconds - round(budget * 1e9), (phase.begin, phase.begin + phase.nanoseconds)
-        waited = kept_waiting(plan, history, *span)
+        over, window = phase.nanoseconds - round(budget * 1e9), (phase.begin, phase.begin + phase.nanoseconds)
+        waited = kept_waiting(plan, history, *window)
         if waited is not None and waited.nanoseconds >= over:
             found.unknown(expected, f"{seen}, but {waited}", line, *phase.where, waited.where)
         else:

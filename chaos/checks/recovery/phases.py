@@ -9,8 +9,8 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.facts import TRAIN
 from chaos.evidence.injection.on_node import ended_at
 from chaos.evidence.mechanisms_seen import all_signs, mechanisms
-from chaos.evidence.moment import Moment
-from chaos.evidence.recoveries import NotTold, Span, spans
+from chaos.evidence.recovery_windows import Ambiguous, Window, recovery_windows
+from chaos.evidence.timestamp import Timestamp
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.mechanisms.markers import SLACK_NS, Launch
@@ -39,32 +39,32 @@ def measure(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
     if acted is None and rule.acted is not None and rule.acted(history):
         acted = plan.response.mechanism  # the SDK has no part in it, so neither handlers nor its log tell of it
     try:
-        start = _begin(history, spans(plan, history)[-1])
-    except NotTold as reason:
+        start = _begin(history, recovery_windows(plan, history)[-1])
+    except Ambiguous as reason:
         return Recovery(None, _unknown_phases(plan, str(reason)), None, str(reason))
     try:
         begin = _hit(history, next(event for event in acts if event.mono >= start))
-    except NotTold as reason:
+    except Ambiguous as reason:
         return Recovery(None, _unknown_phases(plan, str(reason)), None, str(reason))
     return _assemble(acted, begin, list(rule.phase_ends(Launch(plan, history, artifacts), begin.mono)))
 
 
-def _begin(history: History, span: Span) -> int:
+def _begin(history: History, window: Window) -> int:
     """The act of the first fault that the recovery answers; one that was tried before it may have answered another."""
-    own = () if span.recovery is None else span.recovery.faults
+    own = () if window.recovery is None else window.recovery.faults
     acts = [event.mono for name in own for event in history.select("fault.injecting", fault=name)]
-    return min(acts, default=span.begin)
+    return min(acts, default=window.begin)
 
 
-def _hit(history: History, act: Event) -> Moment:
+def _hit(history: History, act: Event) -> Timestamp:
     """When the act hit its ranks: at once, but for one that gives them a grace time."""
     if effect_of(str(act.data.get("kind"))).grace is None:
-        return Moment.of(act)
+        return Timestamp.of(act)
     landings = history.select("fault.landed", fault=act.data.get("fault"))
     end = ended_at(landings[0]) if landings else None
     if end is None or not act.mono <= end <= landings[0].mono:
-        raise NotTold(f"nothing tells when the node ended that fault {act.data.get('fault')} has stopped")
-    return Moment(end, landings[0].source)
+        raise Ambiguous(f"nothing tells when the node ended that fault {act.data.get('fault')} has stopped")
+    return Timestamp(end, landings[0].source)
 
 
 def _named(mechanism: str, sign: str, history: History) -> str:
@@ -79,19 +79,19 @@ def _unknown_phases(plan: Plan, reason: str) -> tuple[Phase, ...]:
     return tuple(Phase(name, None, reason) for name in phase_names(plan))
 
 
-def _assemble(mechanism: str | None, begin: Moment, ends: list[tuple[str, Moment | str]]) -> Recovery:
+def _assemble(mechanism: str | None, begin: Timestamp, ends: list[tuple[str, Timestamp | str]]) -> Recovery:
     phases: list[Phase] = []
-    before: Moment | str = begin
+    before: Timestamp | str = begin
     for name, end in ends:
-        if isinstance(end, Moment) and isinstance(before, Moment):
-            if end.mono < before.mono - SLACK_NS - end.may_be_off(before):
+        if isinstance(end, Timestamp) and isinstance(before, Timestamp):
+            if end.mono < before.mono - SLACK_NS - end.uncertainty(before):
                 early = (before.mono - end.mono) / 1e9
                 end = f"its end ({end.where}) is {early:.3f} s before its beginning ({before.where})"
             elif end.mono < before.mono:
                 end = replace(end, mono=before.mono)
-        if isinstance(end, Moment) and isinstance(before, Moment):
+        if isinstance(end, Timestamp) and isinstance(before, Timestamp):
             where, by_log = (before.where, end.where), before.by_log or end.by_log
-            error = end.may_be_off(before)
+            error = end.uncertainty(before)
             phases.append(Phase(name, end.mono - before.mono, "", where, error, before.mono, by_log))
         else:
             reason = end if isinstance(end, str) else f"its beginning is not known: {before}"
@@ -99,5 +99,5 @@ def _assemble(mechanism: str | None, begin: Moment, ends: list[tuple[str, Moment
         before = end
     if isinstance(before, str):
         return Recovery(mechanism, tuple(phases), None, before)
-    total, error = before.mono - begin.mono, before.may_be_off(begin)
+    total, error = before.mono - begin.mono, before.uncertainty(begin)
     return Recovery(mechanism, tuple(phases), total, "", error, begin.mono, before.by_log)

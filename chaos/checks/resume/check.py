@@ -14,7 +14,7 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, by_rank, processes, ranks_text, step_of
 from chaos.evidence.finding import Finding
 from chaos.evidence.logged import Logged, logged
-from chaos.evidence.recoveries import goes_on, reaches_the_end, trains_to_the_end
+from chaos.evidence.recovery_windows import goes_on, reaches_the_end, trains_to_the_end
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 

@@ -16,7 +16,7 @@ from chaos.evidence.baseline import Baseline, at_baseline
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, by_rank, digests, places, step_of
 from chaos.evidence.logged import Logged
-from chaos.evidence.recoveries import NotTold, Span, replayed_spans, spans, trains_to_the_end
+from chaos.evidence.recovery_windows import Ambiguous, Window, recovery_windows, replayed_windows, trains_to_the_end
 from chaos.faults.values.proof import other_batches
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -28,8 +28,8 @@ ONCE = "every rank trains each step once and in order, but for those after the c
 def judge_replay(plan: Plan, history: History, twin: Baseline, logs: Logged, found: Collector) -> None:
     """Judge steps, states and batches of every rank from the first recovery on."""
     try:
-        everything, planned = spans(plan, history), replayed_spans(plan, history)
-    except NotTold as reason:
+        everything, planned = recovery_windows(plan, history), replayed_windows(plan, history)
+    except Ambiguous as reason:
         found.unknown(ONCE, str(reason), _line(plan))
         found.close()
         return
@@ -38,21 +38,21 @@ def judge_replay(plan: Plan, history: History, twin: Baseline, logs: Logged, fou
     to_the_end = trains_to_the_end(plan)
     for rank, own in parts.items():
         if rank in logs.ranks:
-            by_log.judge_sequence(logs.ranks[rank], TRAIN, tuple(span.step for span in planned), found)
+            by_log.judge_sequence(logs.ranks[rank], TRAIN, tuple(window.step for window in planned), found)
             if to_the_end:
                 by_log.judge_reach(plan, logs.ranks[rank], TRAIN, found)
             continue
         if _is_complete(plan, planned, rank, own, found):
             _judge_first(rank, own[0], found)
-            for span, before, after in zip(planned, own, own[1:], strict=False):
-                _judge_again(plan, span, rank, before, after, found)
+            for window, before, after in zip(planned, own, own[1:], strict=False):
+                _judge_again(plan, window, rank, before, after, found)
             for before, after in pairwise(own):
                 _judge_fresh(rank, before, after, found)
             for number, part in enumerate(own):
                 _judge_order(rank, part, found, last=to_the_end and number == len(planned))
         if to_the_end:
             _judge_last(plan, rank, ends.get(rank, []), found)
-    steps = ", ".join(str(span.step) for span in planned)
+    steps = ", ".join(str(window.step) for window in planned)
     found.settle(ONCE, f"{plan.layout.ranks} ranks " + (f"went on from step {steps}" if steps else "did"), _line(plan))
     _judge_loads(history, everything, found)
     judge_states(plan, history, twin, planned, parts, found)
@@ -93,13 +93,13 @@ def _is_continued(part: list[Event], begin: Event) -> bool:
     return not trained or step_of(trained[-1]) == begin.data.get("initial_step")
 
 
-def _that_count(own: list[list[Event]], planned: list[Span], rank: int) -> list[list[Event]]:
+def _that_count(own: list[list[Event]], planned: list[Window], rank: int) -> list[list[Event]]:
     """Without the parts in which a new process only found out that it has to wait for its state."""
     kept: list[list[Event]] = []
     for number, part in enumerate(own):
-        span = next((one for one in planned if one.holds(part[0])), None)
-        followed = span is not None and number + 1 < len(own) and span.holds(own[number + 1][0])
-        if span is None or not followed or rank not in span.restarted or _named(part, "step.end"):
+        window = next((one for one in planned if one.holds(part[0])), None)
+        followed = window is not None and number + 1 < len(own) and window.holds(own[number + 1][0])
+        if window is None or not followed or rank not in window.restarted or _named(part, "step.end"):
             kept.append(part)
     return kept
 
@@ -108,7 +108,7 @@ def _named(part: list[Event], event: str) -> list[Event]:
     return [fact for fact in part if fact.event == event]
 
 
-def _is_complete(plan: Plan, planned: list[Span], rank: int, own: list[list[Event]], found: Collector) -> bool:
+def _is_complete(plan: Plan, planned: list[Window], rank: int, own: list[list[Event]], found: Collector) -> bool:
     """Whether the rank began to train at its start and once after each recovery: then its parts can be judged."""
     begins = [part[0] for part in own]
     again = begins[1:]
@@ -123,9 +123,9 @@ def _is_complete(plan: Plan, planned: list[Span], rank: int, own: list[list[Even
     if not begins:
         found.unknown(ONCE, f"no beginning of training of rank {rank} is recorded", _line(plan))
         return False
-    for span, begin in zip(planned, again, strict=True):
-        if not span.holds(begin):
-            seen = f"rank {rank} did not begin again between recovery {span.number} and the next fault"
+    for window, begin in zip(planned, again, strict=True):
+        if not window.holds(begin):
+            seen = f"rank {rank} did not begin again between recovery {window.number} and the next fault"
             found.fail(ONCE, seen, _line(plan), begin.source)
             return False
     return True
@@ -139,26 +139,28 @@ def _judge_first(rank: int, part: list[Event], found: Collector) -> None:
         found.fail(ONCE, f"rank {rank} began with step {step_of(begins[0])}", begins[0].source)
 
 
-def _judge_again(plan: Plan, span: Span, rank: int, before: list[Event], after: list[Event], found: Collector) -> None:
-    expected = f"after recovery {span.number} training goes on at step {span.step + 1}"
+def _judge_again(
+    plan: Plan, window: Window, rank: int, before: list[Event], after: list[Event], found: Collector
+) -> None:
+    expected = f"after recovery {window.number} training goes on at step {window.step + 1}"
     counter = after[0].data.get("initial_step")
     if counter is None:
         found.unknown(expected, f"the step counter of rank {rank} is not recorded", after[0].source)
-    elif counter != span.step:
-        seen = f"rank {rank}'s step counter was {counter}, not {span.step}"
+    elif counter != window.step:
+        seen = f"rank {rank}'s step counter was {counter}, not {window.step}"
         found.fail(expected, seen, _line(plan), after[0].source)
     begins = _named(after, "step.begin")
     if not begins:
-        found.unknown(expected, f"no step of rank {rank} after recovery {span.number} is recorded", after[0].source)
-    elif step_of(begins[0]) != span.step + 1:
+        found.unknown(expected, f"no step of rank {rank} after recovery {window.number} is recorded", after[0].source)
+    elif step_of(begins[0]) != window.step + 1:
         first = step_of(begins[0])
-        wrong = f"step {span.step + 1} was skipped" if first > span.step + 1 else f"step {first} was trained again"
+        wrong = f"step {window.step + 1} was skipped" if first > window.step + 1 else f"step {first} was trained again"
         found.fail(expected, f"rank {rank} went on at step {first}: {wrong}", _line(plan), begins[0].source)
     ended = [step_of(event) for event in _named(before, "step.end")]
     # A rank that was hit at the end of the common step has its state from a replica and no end of its own.
-    least = span.step - (rank in span.hit)
-    if max(ended, default=least if not span.step else 0) < least:
-        seen = f"rank {rank} had trained up to step {max(ended, default=0)} when it was recovered at step {span.step}"
+    least = window.step - (rank in window.hit)
+    if max(ended, default=least if not window.step else 0) < least:
+        seen = f"rank {rank} had trained up to step {max(ended, default=0)} when it was recovered at step {window.step}"
         found.fail(expected, seen, _line(plan), after[0].source)
 
 
@@ -204,20 +206,20 @@ def _judge_last(plan: Plan, rank: int, ends: list[Event], found: Collector) -> N
         found.fail(expected, f"rank {rank} stopped after step {step_of(ends[-1])}", ends[-1].source)
 
 
-def _judge_loads(history: History, planned: list[Span], found: Collector) -> None:
+def _judge_loads(history: History, planned: list[Window], found: Collector) -> None:
     """From the first fault on a checkpoint is read only in a recovery that says so, a pause being none."""
     expected = "from the first fault on no checkpoint is read but where the plan says so: ranks give the state"
     allowed = 0
     for load in history.select("load.begin", attempt=TRAIN):
-        span = next((one for one in planned if one.holds(load)), None)
-        if span is not None and any(recovery.reads_checkpoint for recovery in span.all):
+        window = next((one for one in planned if one.holds(load)), None)
+        if window is not None and any(recovery.reads_checkpoint for recovery in window.all):
             allowed += 1
-        elif span is not None:
+        elif window is not None:
             found.fail(expected, f"rank {load.rank} read {load.data.get('path')}", load.source)
     found.settle(expected, f"{allowed} were, where the plan says so" if allowed else "none was")
 
 
-def _judge_batches(plan: Plan, history: History, twin: Baseline, planned: list[Span], found: Collector) -> None:
+def _judge_batches(plan: Plan, history: History, twin: Baseline, planned: list[Window], found: Collector) -> None:
     """Every kept training of a step had the batch of the fault-free run."""
     if not twin.wanted:
         return
@@ -262,6 +264,6 @@ def _reached(plan: Plan, history: History, twin: Baseline, rank: int) -> set[int
     return {step for step in all_steps if step <= last}
 
 
-def _unended(planned: list[Span], rank: int) -> set[int]:
+def _unended(planned: list[Window], rank: int) -> set[int]:
     """Common steps that a rank was hit in after its update: its own record of the step may be missing."""
-    return {span.step for span in planned if rank in span.hit}
+    return {window.step for window in planned if rank in window.hit}

@@ -8,7 +8,7 @@ from chaos.evidence.baseline import Baseline, at_baseline, differing, origin
 from chaos.evidence.checkpoints.parameters import is_replicated
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, text_list
-from chaos.evidence.recoveries import Span
+from chaos.evidence.recovery_windows import Window
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -20,7 +20,7 @@ def judge_states(
     plan: Plan,
     history: History,
     twin: Baseline,
-    planned: list[Span],
+    planned: list[Window],
     parts: dict[int, list[list[Event]]],
     found: Collector,
 ) -> None:
@@ -35,28 +35,28 @@ def judge_states(
         found.close()
         return
     compared, count = 0, len(planned)
-    for number, span in enumerate(planned, 1):
+    for number, window in enumerate(planned, 1):
         for rank, own in parts.items():
             part = own[number] if len(own) == count + 1 else []
             initial = next((event for event in part if event.event == "initial"), None)
             if initial is None:
-                found.unknown(RESTORED, f"no digests of rank {rank} after recovery {span.number}")
+                found.unknown(RESTORED, f"no digests of rank {rank} after recovery {window.number}")
                 continue
-            compared += _judge_state(plan, history, twin, span, rank, initial, found)
+            compared += _judge_state(plan, history, twin, window, rank, initial, found)
     if planned:  # after a pause nobody goes on with another state than the own one
         found.settle(RESTORED, f"{compared} states do, by digest")
 
 
 def _judge_state(
-    plan: Plan, history: History, twin: Baseline, span: Span, rank: int, initial: Event, found: Collector
+    plan: Plan, history: History, twin: Baseline, window: Window, rank: int, initial: Event, found: Collector
 ) -> int:
     ours = initial.data.get("parameters")
-    good = plan.equivalence.comparable is None or span.step <= plan.equivalence.comparable.until
-    by_twin = twin.wanted and good and span.recovery is not None and span.recovery.as_fault_free
-    sources = _of_twin(twin, rank, span.step) if by_twin else _of_group(plan, history, span, rank, initial)
+    good = plan.equivalence.comparable is None or window.step <= plan.equivalence.comparable.until
+    by_twin = twin.wanted and good and window.recovery is not None and window.recovery.as_fault_free
+    sources = _of_twin(twin, rank, window.step) if by_twin else _of_group(plan, history, window, rank, initial)
     source = next(((theirs, where) for theirs, where in sources if theirs), None)
     if not isinstance(ours, dict) or not ours or source is None:
-        seen = f"nothing to compare the state of rank {rank} after recovery {span.number} with"
+        seen = f"nothing to compare the state of rank {rank} after recovery {window.number} with"
         found.unknown(RESTORED, seen, initial.source)
         return 0
     theirs, where = source
@@ -65,8 +65,8 @@ def _judge_state(
     names = differing(ours, theirs)
     if not names:
         return 1
-    seen = f"after recovery {span.number} rank {rank} held another state than that of step {span.step}"
-    seen = f"{seen}: {len(names)} differ: {text_list(names)}{origin(twin, rank, names[0], ours, span.step)}"
+    seen = f"after recovery {window.number} rank {rank} held another state than that of step {window.step}"
+    seen = f"{seen}: {len(names)} differ: {text_list(names)}{origin(twin, rank, names[0], ours, window.step)}"
     if plan.equivalence.loss_tolerance > 0 and by_twin:
         seen = f"{seen}; only digests are kept, values would be needed for a tolerance"
         found.unknown(RESTORED, seen, initial.source, where)
@@ -86,14 +86,14 @@ def _of_twin(twin: Baseline, rank: int, step: int) -> Iterator[tuple[dict[str, s
 
 
 def _of_group(
-    plan: Plan, history: History, span: Span, rank: int, initial: Event
+    plan: Plan, history: History, window: Window, rank: int, initial: Event
 ) -> Iterator[tuple[dict[str, str], str]]:
     """What the rank, or else another one of its replica group, had recorded of the state after the common step."""
     group = next((group for group in plan.layout.replica_groups if rank in group), (rank,))
     for peer in sorted(group, key=lambda other: other != rank):
         recorded = history.select("initial", attempt=TRAIN, rank=peer)
-        if span.step:
-            recorded = history.select("digest", attempt=TRAIN, rank=peer, step=span.step)
-        for other in reversed([before for before in recorded if before.mono < min(initial.mono, span.begin)]):
+        if window.step:
+            recorded = history.select("digest", attempt=TRAIN, rank=peer, step=window.step)
+        for other in reversed([before for before in recorded if before.mono < min(initial.mono, window.begin)]):
             parameters = other.data.get("parameters") or {}
             yield {name: digest for name, digest in parameters.items() if is_replicated(name)}, other.source

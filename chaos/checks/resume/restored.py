@@ -14,7 +14,7 @@ from chaos.evidence.checkpoints.saved import end_of_life, unowned
 from chaos.evidence.checkpoints.whole import lacking
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, digests, is_of_this_run, places, ranks_text, text_list
-from chaos.evidence.given import given_theirs
+from chaos.evidence.replica_loads import loaded_by_replica
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoints.checkpoint import CheckpointError
@@ -32,10 +32,10 @@ def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, 
     files = by_path(wanted)
     chosen: dict[int, OwnedCheckpoint] = {}
     parts = {(file.rank, file.path.parent): file for file in wanted}
-    given = given_theirs(plan, [*loads_made(history), *history.select("load.end", attempt=RESUME)])
+    loaded = loaded_by_replica(plan, [*loads_made(history), *history.select("load.end", attempt=RESUME)])
     for rank in range(plan.layout.ranks):
         loads = loads_made(history, rank)
-        if not loads and rank not in given:
+        if not loads and rank not in loaded:
             found.unknown(LOADED, f"no load of rank {rank} is recorded")
         for load in loads:
             file = _judge_file(plan, history, artifacts, files, rank, load, saved, found)
@@ -44,10 +44,10 @@ def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, 
         ends = history.select("load.end", attempt=RESUME, rank=rank)
         if len(ends) < len(loads):
             found.fail("each load comes to its end", f"a load of rank {rank} did not", *places(loads[-1:]))
-    seen = f"{plan.layout.ranks - len(given)} ranks did"
-    seen += f", {ranks_text(sorted(given))} got theirs from one that did" if given else ""
+    seen = f"{plan.layout.ranks - len(loaded)} ranks did"
+    seen += f", {ranks_text(sorted(loaded))} got theirs from one that did" if loaded else ""
     found.settle(LOADED, seen)
-    chosen |= {rank: chosen[giver] for rank, giver in given.items() if giver in chosen}
+    chosen |= {rank: chosen[giver] for rank, giver in loaded.items() if giver in chosen}
     for rank, file in chosen.items():
         _judge_initial(history, artifacts, rank, file, saved, found)
     if chosen:

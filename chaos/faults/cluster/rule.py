@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from chaos.evidence.collect import Collector
 from chaos.evidence.pods import PodFate, pod_fates
-from chaos.evidence.recoveries import chains
+from chaos.evidence.recovery_windows import chains
 from chaos.history.reader import History
 from chaos.plan.effect import effect_of
 from chaos.plan.model import Plan

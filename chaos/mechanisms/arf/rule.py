@@ -44,13 +44,13 @@ def judge(case: Case) -> None:
     _judge_reads(case)
     _judge_starts(case)
     _judge_log(case)
-    case.found.settle(_expected(case), f"it did, at step {case.span.step}", case.line)
+    case.found.settle(_expected(case), f"it did, at step {case.window.step}", case.line)
 
 
 def _expected(case: Case) -> str:
-    lost = spans(case.span.restarted)
+    lost = spans(case.window.restarted)
     return (
-        f"ARF replaces ranks {lost} in recovery {case.span.number}: the others stop, clean and rebuild their groups "
+        f"ARF replaces ranks {lost} in recovery {case.window.number}: the others stop, clean and rebuild their groups "
         "once, and the new processes get the state of a replica"
     )
 
@@ -93,7 +93,7 @@ def _judge_wait(case: Case, expected: str) -> None:
     first = min(given_up, key=lambda event: event.mono)
     waited = (first.mono - last.mono) / 1e9
     short = waited - wait * _EARLY
-    if abs(short) < first.may_be_off(last) / 1e9:
+    if abs(short) < first.uncertainty(last) / 1e9:
         seen = f"it was given up after {waited:.3f} s, by the clocks of two hosts"
         case.found.unknown(expected, seen, case.line, last.source, first.source)
     elif short < 0:
@@ -119,14 +119,14 @@ def _judge_silence(case: Case) -> None:
 
 
 def _judge_survivors(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
-    expected, found, number = _expected(case), case.found, case.span.number
+    expected, found, number = _expected(case), case.found, case.window.number
     for name in HANDLERS:
         for rank in range(case.plan.layout.ranks):
             own = calls[name].get(rank, [])
             if len(own) > 1:
                 seen = f"{name} was called {len(own)} times on rank {rank} in recovery {number}"
                 found.fail(expected, seen, case.line, *places(own))
-            if name not in _ON_SURVIVORS or rank in case.span.restarted:
+            if name not in _ON_SURVIVORS or rank in case.window.restarted:
                 continue
             if not own:
                 found.fail(expected, f"{name} was not called on rank {rank} in recovery {number}", case.line)
@@ -134,13 +134,13 @@ def _judge_survivors(case: Case, calls: dict[str, dict[int, list[Event]]]) -> No
 
 def _tried_online(case: Case) -> bool:
     """Whether an online repair was tried before in this recovery: it has stopped all ranks and failed to clean some."""
-    return any(recovery.mechanism in ONLINE for recovery in case.span.tried)
+    return any(recovery.mechanism in ONLINE for recovery in case.window.tried)
 
 
 def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
     """Each new process gets the state of one rank of its own replica group, and no other rank gets or gives any."""
-    expected, found, line, number = _expected(case), case.found, case.line, case.span.number
-    new = case.span.copied
+    expected, found, line, number = _expected(case), case.found, case.line, case.window.number
+    new = case.window.copied
     for rank in sorted(new - copies.keys()):
         found.fail(expected, f"repair was not called on the new rank {rank} in recovery {number}", line)
     for group in case.plan.layout.replica_groups:
@@ -158,9 +158,9 @@ def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
             found.fail(expected, seen, line, *where)
     for event in _flat(copies):
         step = event.data.get("step")
-        if step not in (None, case.span.step):
+        if step not in (None, case.window.step):
             seen = f"rank {event.rank} was repaired at step {step}"
-            found.fail(f"recovery {number} is at step {case.span.step}", seen, line, event.source)
+            found.fail(f"recovery {number} is at step {case.window.step}", seen, line, event.source)
 
 
 def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
@@ -173,7 +173,7 @@ def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
                 seen = f"{after.data['name']} was called on rank {rank} before {before.data['name']}"
                 case.found.fail(expected, seen, after.source, before.source)
     copies = _flat(calls["repair"])
-    rebuilt = case.span.of(case.history.select("handler.exit", attempt=TRAIN, name="rebuild_group"))
+    rebuilt = case.window.of(case.history.select("handler.exit", attempt=TRAIN, name="rebuild_group"))
     pair = suspicious(copies, rebuilt)
     if pair is not None:
         first, last, sure = pair
@@ -196,7 +196,7 @@ def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None
                 seen = f"handler {name} of rank {rank} was called and never returned"
                 found.unknown(expected, seen, *places(entered[-1:]))
         for event in _flat(left):
-            if name == "clean" and _tried_online(case) and event.rank in case.span.restarted:
+            if name == "clean" and _tried_online(case) and event.rank in case.window.restarted:
                 continue  # that is why it is replaced
             if event.data.get("ok") is False:
                 found.fail(expected, f"handler {name} failed on rank {event.rank}: {error_text(event)}", event.source)
@@ -206,7 +206,7 @@ def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None
 
 def _judge_reads(case: Case) -> None:
     """The state of the new processes comes from memory."""
-    loads = case.span.of(case.history.select("load.begin", attempt=TRAIN))
+    loads = case.window.of(case.history.select("load.begin", attempt=TRAIN))
     for event in loads[:5]:
         seen = f"rank {event.rank} read {event.data.get('path')}"
         case.found.fail("no checkpoint is read", seen, case.line, event.source)
@@ -215,16 +215,16 @@ def _judge_reads(case: Case) -> None:
 def _judge_starts(case: Case) -> None:
     """Each lost rank is started again once for this incident, and no other rank is."""
     starts: dict[int | None, list[Event]] = {}
-    for event in case.span.of(case.history.select("agent.start", attempt=TRAIN)):
+    for event in case.window.of(case.history.select("agent.start", attempt=TRAIN)):
         starts.setdefault(event.rank, []).append(event)
     expected = "exactly one rescheduling answers the fault"
     for rank in range(case.plan.layout.ranks):
-        own, wanted = starts.get(rank, []), int(rank in case.span.restarted)
+        own, wanted = starts.get(rank, []), int(rank in case.window.restarted)
         if len(own) > wanted:
-            seen = f"rank {rank} was started {len(own)} times in recovery {case.span.number}"
+            seen = f"rank {rank} was started {len(own)} times in recovery {case.window.number}"
             case.found.fail(expected, seen, case.line, *places(own))
         elif len(own) < wanted:
-            seen = f"no start of a new process of rank {rank} was recorded in recovery {case.span.number}"
+            seen = f"no start of a new process of rank {rank} was recorded in recovery {case.window.number}"
             case.found.unknown(expected, seen, case.line)
 
 

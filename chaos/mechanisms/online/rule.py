@@ -39,15 +39,17 @@ def judge(case: Case) -> None:
     _judge_returns(case, calls)
     _judge_log(case)
     _judge_level(case)
-    case.found.settle(_expected(case), f"it did, at step {case.span.step}", case.line)
+    case.found.settle(_expected(case), f"it did, at step {case.window.step}", case.line)
 
 
 def _expected(case: Case) -> str:
     name = case.recovery.mechanism
     copied = "parameters of broken ranks from a replica" if case.recovery.copied else "no parameter copied"
     if name == "HCCE":
-        name = f"HCCE (at step level: {' and '.join(_reason(fault) for fault in case.span.faults)})"
-    return f"{name} repairs the job online in recovery {case.span.number}: stop and clean on every rank once, {copied}"
+        name = f"HCCE (at step level: {' and '.join(_reason(fault) for fault in case.window.faults)})"
+    return (
+        f"{name} repairs the job online in recovery {case.window.number}: stop and clean on every rank once, {copied}"
+    )
 
 
 def _is_repair(event: LogEvent) -> bool:
@@ -70,7 +72,7 @@ def _judge_silence(case: Case) -> None:
 
 
 def _judge_calls(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
-    expected, found, number = _expected(case), case.found, case.span.number
+    expected, found, number = _expected(case), case.found, case.window.number
     for name in (*_STEPS, "rollback"):
         for rank in range(case.plan.layout.ranks):
             own = calls[name].get(rank, [])
@@ -82,13 +84,13 @@ def _judge_calls(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
 
 
 def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
-    expected, found, line, number = _expected(case), case.found, case.line, case.span.number
-    wanted = case.span.copied
+    expected, found, line, number = _expected(case), case.found, case.line, case.window.number
+    wanted = case.window.copied
     for rank in sorted(wanted - copies.keys()):
         seen = f"rank {rank} lost its memory, and repair was not called on it in recovery {number}"
         found.fail(expected, seen, line)
     # Where nothing was lost the SDK may have the rank repair its memory by itself; the vendor's calls nobody.
-    spared = {rank for fault in case.span.faults if fault.effect == LOW_LEVEL for rank in fault.ranks}
+    spared = {rank for fault in case.window.faults if fault.effect == LOW_LEVEL for rank in fault.ranks}
     for group in case.plan.layout.replica_groups:
         broken = wanted.intersection(group)
         healthy = [rank for rank in group if rank in copies and rank not in wanted | spared]
@@ -102,9 +104,9 @@ def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
             found.fail(expected, f"{told}: {group_text}", line, *places(where))
     for event in (fact for own in copies.values() for fact in own):
         step = event.data.get("step")
-        if step not in (None, case.span.step):
+        if step not in (None, case.window.step):
             seen = f"rank {event.rank} was repaired at step {step}"
-            found.fail(f"recovery {number} is at step {case.span.step}", seen, line, event.source)
+            found.fail(f"recovery {number} is at step {case.window.step}", seen, line, event.source)
 
 
 def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
@@ -117,7 +119,7 @@ def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
                 seen = f"{after.data['name']} was called on rank {rank} before {before.data['name']}"
                 case.found.fail(expected, seen, after.source, before.source)
     copies = [event for own in calls["repair"].values() for event in own]
-    cleaned = case.span.of(case.history.select("handler.exit", attempt=TRAIN, name="clean"))
+    cleaned = case.window.of(case.history.select("handler.exit", attempt=TRAIN, name="clean"))
     pair = suspicious(copies, cleaned)
     if pair is not None:
         first, last, sure = pair
@@ -151,7 +153,7 @@ def _judge_level(case: Case) -> None:
     """
     raised = [
         (fault, event)
-        for fault in case.span.faults
+        for fault in case.window.faults
         if case.recovery.mechanism == "HCCE"
         for event in case.history.select("fault.raised", attempt=TRAIN, fault=fault.id)
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from chaos.evidence.facts import TRAIN, processes, step_of
-from chaos.evidence.moment import Moment, earliest, latest
+from chaos.evidence.timestamp import Timestamp, earliest, latest
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -17,12 +17,12 @@ def started_again(history: History) -> bool:
     return bool(own) and all(len(pids) > 1 for pids in own.values())
 
 
-def phase_ends(plan: Plan, history: History, begin: int) -> Iterator[tuple[str, Moment | str]]:
+def phase_ends(plan: Plan, history: History, begin: int) -> Iterator[tuple[str, Timestamp | str]]:
     """The end of each phase after the fault at ``begin``, or why it is not known."""
     hit = {event.rank for event in history.select("fault.injecting", attempt=TRAIN) if event.mono >= begin}
     ends = [event for event in history.select("child.exit", attempt=TRAIN) if event.mono >= begin]
     healthy = [event for event in ends if event.data.get("child_rank") not in hit]
-    first = earliest(map(Moment.of, healthy)) if healthy else "no end of a rank that no fault hit is recorded"
+    first = earliest(map(Timestamp.of, healthy)) if healthy else "no end of a rank that no fault hit is recorded"
     yield "detection", first
     yield "stop", _last_of_ranks(plan, ends, "the end", key="child_rank")
     for name, event, what in (
@@ -44,17 +44,17 @@ def _of_new(history: History, event: str, begin: int) -> list[Event]:
     ]
 
 
-def _last_of_ranks(plan: Plan, events: Iterable[Event], what: str, key: str = "") -> Moment | str:
+def _last_of_ranks(plan: Plan, events: Iterable[Event], what: str, key: str = "") -> Timestamp | str:
     """The moment by which every rank has its first such one."""
     firsts: dict[object, Event] = {}
     for event in events:
         firsts.setdefault(event.data.get(key) if key else event.rank, event)
     if len(firsts) < plan.layout.ranks:
         return f"{what} is recorded for {len(firsts)} of {plan.layout.ranks} ranks"
-    return latest(map(Moment.of, firsts.values()))
+    return latest(map(Timestamp.of, firsts.values()))
 
 
-def _caught_up(plan: Plan, history: History, begin: int) -> Moment | str:
+def _caught_up(plan: Plan, history: History, begin: int) -> Timestamp | str:
     """Every rank has ended the highest step that the fault interrupted: nothing is lost any more."""
     begun = [step_of(event) for event in history.select("step.begin", attempt=TRAIN) if event.mono < begin]
     if not begun:

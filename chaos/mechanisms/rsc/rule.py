@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from chaos.base.rank_sets import named
 from chaos.evidence.background import is_finished
 from chaos.evidence.facts import TRAIN, exit_status, places, ranks_text, signal_number, step_of, text_list
-from chaos.evidence.given import given_theirs
-from chaos.evidence.moment import Moment
+from chaos.evidence.replica_loads import loaded_by_replica
+from chaos.evidence.timestamp import Timestamp
 from chaos.faults.device_errors.proof_link import KIND as LINK
 from chaos.history.event import Event
 from chaos.mechanisms.case import Case
@@ -28,7 +28,7 @@ def judge(case: Case) -> None:
     found, expected = case.found, _expected(case)
     old, new = _processes(case)
     if not new:
-        found.fail(expected, f"no rank was started again in recovery {case.span.number}", case.line)
+        found.fail(expected, f"no rank was started again in recovery {case.window.number}", case.line)
         found.close()
         return
     _judge_launcher(case, new)
@@ -40,7 +40,7 @@ def judge(case: Case) -> None:
 
 
 def _expected(case: Case) -> str:
-    return f"RSC kills all ranks and starts all again in recovery {case.span.number}, under the same launcher"
+    return f"RSC kills all ranks and starts all again in recovery {case.window.number}, under the same launcher"
 
 
 def _processes(case: Case) -> tuple[dict[int, Event], dict[int, Event]]:
@@ -50,9 +50,9 @@ def _processes(case: Case) -> tuple[dict[int, Event], dict[int, Event]]:
     for event in case.history.select("rank.found", attempt=TRAIN):
         if event.rank is None:
             continue
-        if event.mono < case.span.begin:
+        if event.mono < case.window.begin:
             old[event.rank] = event
-        elif case.span.holds(event):
+        elif case.window.holds(event):
             new.setdefault(event.rank, event)
     return old, new
 
@@ -80,13 +80,13 @@ def _judge_ends(case: Case, old: dict[int, Event]) -> None:
     """Ranks that no fault hit were killed; they had no reason to end by themselves."""
     found, expected = case.found, _expected(case)
     # Over a broken link, or where a rank hangs, collectives may give up by themselves, before the agent kills the rank.
-    gave_up = any(fault.kind == LINK or fault.effect == HANG for fault in case.span.faults)
+    gave_up = any(fault.kind == LINK or fault.effect == HANG for fault in case.window.faults)
     for rank in range(case.plan.layout.ranks):
         start = old.get(rank)
         ends = [] if start is None else case.history.select("rank.exit", attempt=TRAIN, rank=rank, pid=start.pid)
         if not ends:
             found.unknown(expected, f"how rank {rank}'s process before the restart ended is not recorded", case.line)
-        elif rank not in case.span.hit and not gave_up and signal_number(ends[0].data.get("signal")) != SIGKILL:
+        elif rank not in case.window.hit and not gave_up and signal_number(ends[0].data.get("signal")) != SIGKILL:
             found.fail(expected, f"rank {rank} was not killed: {exit_status(ends[0])}", ends[0].source)
 
 
@@ -96,7 +96,7 @@ def _judge_order(case: Case, old: dict[int, Event], new: dict[int, Event]) -> No
     pids = {(rank, event.pid) for rank, event in old.items()}  # nodes may have PIDs of their own
     ends = case.history.select("child.exit", attempt=TRAIN)
     ended = [event for event in ends if (event.data.get("child_rank"), event.data.get("child_pid")) in pids]
-    begun = case.span.of(case.history.select("agent.start", attempt=TRAIN))
+    begun = case.window.of(case.history.select("agent.start", attempt=TRAIN))
     starts = [event for event in begun if (event.rank, event.pid) not in pids]
     if len(ended) < len(pids) or not starts:
         seen = f"the launcher told of {len(ended)} of {len(pids)} ends, {len(starts)} starts are recorded"
@@ -116,7 +116,7 @@ def _judge_order(case: Case, old: dict[int, Event], new: dict[int, Event]) -> No
 
 def _judge_checkpoint(case: Case, new: dict[int, Event]) -> None:
     """The last periodic checkpoint that was finished is the one of the plan, and every rank has read one if any is."""
-    step = case.span.step
+    step = case.window.step
     expected = f"the last finished periodic checkpoint holds step {step}" if step else "no periodic checkpoint is there"
     restart = min(event.mono for event in new.values())
     finished = [
@@ -129,15 +129,15 @@ def _judge_checkpoint(case: Case, new: dict[int, Event]) -> None:
         where = places(event for event in finished if step_of(event) == newest)
         text = f"step {newest}" if newest else "none was finished"
         case.found.fail(expected, text, case.line, *where[:1])
-    given: dict[int, int] = {}
+    loaded: dict[int, int] = {}
     if case.recovery.reads_checkpoint:
         saved = {str(event.data.get("path")): step_of(event) for event in finished}
         loads = [event for name in ("load.begin", "load.end") for event in case.history.select(name, attempt=TRAIN)]
-        given = given_theirs(case.plan, case.span.of(loads))
+        given = loaded_by_replica(case.plan, case.window.of(loads))
         for rank in sorted(set(range(case.plan.layout.ranks)) - set(given)):
             _judge_read(case, rank, step, saved, expected)
     seen = "it does" if step else "none is"
-    seen += f"; {named(given)} read none, and got the state from a rank of the replica group" if given else ""
+    seen += f"; {named(loaded)} read none, and got the state from a rank of the replica group" if loaded else ""
     case.found.settle(expected, seen, case.line)
 
 
@@ -146,8 +146,8 @@ def _judge_read(case: Case, rank: int, step: int, saved: dict[str, int], expecte
 
     ``saved`` holds the step of each finished periodic checkpoint by its path.
     """
-    begun = case.span.of(case.history.select("load.begin", attempt=TRAIN, rank=rank))
-    ended = case.span.of(case.history.select("load.end", attempt=TRAIN, rank=rank))
+    begun = case.window.of(case.history.select("load.begin", attempt=TRAIN, rank=rank))
+    ended = case.window.of(case.history.select("load.end", attempt=TRAIN, rank=rank))
     if not begun or not ended:
         case.found.unknown(expected, f"no load of rank {rank} is recorded after the restart", case.line)
         return
@@ -175,9 +175,9 @@ def _judge_cost(case: Case, old: dict[int, Event]) -> None:
         for rank, event in old.items()
         if (ends := [step_of(end) for end in case.history.select("step.end", attempt=TRAIN, rank=rank, pid=event.pid)])
     }
-    lost = {rank: step - case.span.step for rank, step in ended.items()}
+    lost = {rank: step - case.window.step for rank, step in ended.items()}
     most = max(lost.values(), default=0)
-    if not ended and (planned or case.span.step):
+    if not ended and (planned or case.window.step):
         case.found.unknown(expected, "no step before the fault is recorded", case.line)
     elif most < planned:
         case.found.fail(expected, f"{most} were", case.line)
@@ -186,7 +186,7 @@ def _judge_cost(case: Case, old: dict[int, Event]) -> None:
     case.found.settle(expected, f"{most} were" if ahead else "they were", case.line)
 
 
-def _phase_ends(launch: Launch, after: int) -> Iterator[tuple[str, Moment | str]]:
+def _phase_ends(launch: Launch, after: int) -> Iterator[tuple[str, Timestamp | str]]:
     return phase_ends(launch.plan, launch.history, after)
 
 

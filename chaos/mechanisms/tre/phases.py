@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from chaos.evidence.facts import TRAIN, by_rank, step_of
-from chaos.evidence.moment import Moment, latest
+from chaos.evidence.timestamp import Timestamp, latest
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 
 
-def phase_ends(plan: Plan, history: History, after: int) -> Iterator[tuple[str, Moment | str]]:
+def phase_ends(plan: Plan, history: History, after: int) -> Iterator[tuple[str, Timestamp | str]]:
     """Each phase of PHASES["TRE"] with the event that ends it, that of the last rank; or why it is not known.
 
     ``after`` is the act of the fault, in nanoseconds of the monotonic clock.
@@ -45,8 +45,8 @@ def _first(events: list[Event], after: int) -> Event | None:
     return next((event for event in events if event.mono >= after), None)
 
 
-def _last(plan: Plan, history: History, name: str, find: Callable[[int, list[Event]], Event | None]) -> Moment | str:
+def _last(plan: Plan, history: History, name: str, find: Callable[[int, list[Event]], Event | None]) -> Timestamp | str:
     found = {rank: event for rank, events in by_rank(history, name, TRAIN).items() if (event := find(rank, events))}
     if len(found) < plan.layout.ranks:
         return f"{name} in the rollback is recorded for {len(found)} of {plan.layout.ranks} ranks"
-    return latest(map(Moment.of, found.values()))
+    return latest(map(Timestamp.of, found.values()))

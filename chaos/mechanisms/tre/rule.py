@@ -12,7 +12,7 @@ from chaos.evidence.background import is_finished
 from chaos.evidence.checkpoints.parameters import is_appended, is_flag
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, places, step_of
-from chaos.evidence.moment import Moment
+from chaos.evidence.timestamp import Timestamp
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.mechanisms.case import Case
@@ -132,7 +132,7 @@ def _expected(case: Case) -> str:
 
 
 def _of_rank(case: Case, name: str, rank: int) -> list[Event]:
-    return case.span.of(case.history.select(name, attempt=TRAIN, rank=rank))
+    return case.window.of(case.history.select(name, attempt=TRAIN, rank=rank))
 
 
 def _lost(case: Case) -> set[int]:
@@ -258,7 +258,7 @@ def _of_kind(events: list[LogEvent], kind: str) -> Iterator[LogEvent]:
     return (event for event in events if event.kind == kind)
 
 
-def _phase_ends(launch: Launch, after: int) -> Iterator[tuple[str, Moment | str]]:
+def _phase_ends(launch: Launch, after: int) -> Iterator[tuple[str, Timestamp | str]]:
     return phase_ends(launch.plan, launch.history, after)
 
 

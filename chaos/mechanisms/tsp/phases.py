@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from chaos.evidence.facts import TRAIN, by_rank
-from chaos.evidence.moment import Moment, latest
+from chaos.evidence.timestamp import Timestamp, latest
 from chaos.faults.pause.proof import Halt, halts
 from chaos.mechanisms.markers import Launch, Marker, MarkerError, first_of, last_of_ranks, marked
 
@@ -22,16 +22,16 @@ def _stops(launch: Launch, after: int) -> list[Halt]:
     return [stops[0] for stops in own]
 
 
-def _paused(launch: Launch, after: int) -> Moment:
-    return latest(Moment.of(halt.noticed) for halt in _stops(launch, after))
+def _paused(launch: Launch, after: int) -> Timestamp:
+    return latest(Timestamp.of(halt.noticed) for halt in _stops(launch, after))
 
 
-def _told_to_go_on(launch: Launch, after: int) -> Moment:
+def _told_to_go_on(launch: Launch, after: int) -> Timestamp:
     orders = launch.history.select("fault.ending")
     return first_of(orders, _paused(launch, after).mono, "the order to go on")
 
 
-def _first_after_pause(launch: Launch, after: int) -> Moment:
+def _first_after_pause(launch: Launch, after: int) -> Timestamp:
     order = _told_to_go_on(launch, after).mono
     ended = by_rank(launch.history, "step.end", TRAIN)
     ends = [event for own in ended.values() for event in [later for later in own if later.mono >= order][:1]]
@@ -43,6 +43,6 @@ _MARKERS: Mapping[str, Marker] = MappingProxyType(
 )
 
 
-def phase_ends(launch: Launch, after: int) -> Iterator[tuple[str, Moment | str]]:
+def phase_ends(launch: Launch, after: int) -> Iterator[tuple[str, Timestamp | str]]:
     """The end of each phase, or why it is not known."""
     return marked(_MARKERS, launch, after)

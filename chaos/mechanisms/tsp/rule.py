@@ -16,7 +16,7 @@ HANDLERS = ("stream_sync",)
 
 def judge(case: Case) -> None:
     """Judge the stops of every rank in the time of this pause."""
-    fault = case.span.faults[0]
+    fault = case.window.faults[0]
     expected = _expected(case, fault)
     found = case.found
     own = {rank: _of_span(case, halts(case.history, rank)) for rank in range(case.plan.layout.ranks)}
@@ -42,7 +42,7 @@ def judge(case: Case) -> None:
 
 
 def _expected(case: Case, fault: PlannedFault) -> str:
-    number = case.span.number
+    number = case.window.number
     if not case.recovery.succeeds:
         return f"TSP pauses every rank after the same step in recovery {number}, and none goes on: a rank is lost"
     seconds = _seconds(fault)
@@ -54,7 +54,7 @@ def _seconds(fault: PlannedFault) -> float:
 
 
 def _of_span(case: Case, stops: list[Halt]) -> list[Halt]:
-    return [halt for halt in stops if case.span.holds(halt.noticed)]
+    return [halt for halt in stops if case.window.holds(halt.noticed)]
 
 
 def _judge_silence(case: Case, expected: str) -> None:
@@ -101,7 +101,7 @@ def _judge_length(case: Case, fault: PlannedFault, expected: str, first: dict[in
     ends = [halt.exit for halt in first.values() if halt.exit is not None]
     first_out = min(ends, key=lambda event: event.mono)
     lasted = (first_out.mono - last_in.noticed.mono) / 1e9
-    doubt = max((halt.noticed.may_be_off(end) for halt in first.values() for end in ends), default=0) / 1e9
+    doubt = max((halt.noticed.uncertainty(end) for halt in first.values() for end in ends), default=0) / 1e9
     if abs(lasted - _seconds(fault)) < doubt:
         seen = f"all of them were paused for {lasted:.3f} s ± {doubt:.3f} s, by the clocks of their hosts"
         found.unknown(expected, seen, case.line, last_in.noticed.source, first_out.source)
@@ -126,7 +126,7 @@ def _judge_switch(case: Case, fault: PlannedFault, first: dict[int, Halt]) -> No
             found.fail(expected, f"rank {rank} could not switch: {reason}", done[0].source)
         if done[0].mono < halt.noticed.mono or (halt.exit is not None and done[0].mono > halt.exit.mono):
             found.fail(expected, f"rank {rank} switched while it trained", done[0].source, halt.enter.source)
-        joined = case.span.of(case.history.select("network.joined", attempt=TRAIN, rank=rank))
+        joined = case.window.of(case.history.select("network.joined", attempt=TRAIN, rank=rank))
         if not any(event.data.get("network") == "backup" for event in joined):
             found.unknown(expected, f"rank {rank} has not recorded over which network it goes on", done[0].source)
     found.settle(expected, f"{len(first)} ranks did", case.line)
@@ -138,7 +138,7 @@ def _judge_broken_off(case: Case, first: dict[int, Halt]) -> None:
         later = [
             event
             for event in case.history.select("step.begin", attempt=TRAIN, rank=rank)
-            if event.mono > halt.noticed.mono and case.span.holds(event)
+            if event.mono > halt.noticed.mono and case.window.holds(event)
         ]
         if later:
             seen = f"rank {rank} began step {later[0].data.get('step')}"

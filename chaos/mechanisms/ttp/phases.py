@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from chaos.evidence.facts import RESUME, TRAIN, by_rank, step_of, steps
-from chaos.evidence.given import given_theirs
 from chaos.evidence.injection.on_node import is_silenced
-from chaos.evidence.moment import Moment, latest
+from chaos.evidence.replica_loads import loaded_by_replica
+from chaos.evidence.timestamp import Timestamp, latest
 from chaos.mechanisms.markers import Launch, Marker, MarkerError, first_of, last_of_ranks, marked, noticed
 
 
-def _save_began(launch: Launch, after: int) -> Moment:
+def _save_began(launch: Launch, after: int) -> Timestamp:
     saves = launch.history.select("handler.enter", attempt=TRAIN, name="save_ckpt")
     saves += launch.history.select("checkpoint.begin", attempt=TRAIN, kind="end-of-life")
     if saves:
@@ -20,24 +20,24 @@ def _save_began(launch: Launch, after: int) -> Moment:
     return launch.logged(lambda event: event.kind == "ttp.dump_begin", "the beginning of a save", after)
 
 
-def _renamed(launch: Launch, after: int) -> Moment:
+def _renamed(launch: Launch, after: int) -> Timestamp:
     renames = launch.history.select("handler.exit", attempt=TRAIN, name="rename")
     if renames:
         return first_of(renames, after, "the end of the rename after the fault")
     return launch.logged(lambda event: event.kind == "ttp.renamed", "the end of the rename", after)
 
 
-def _exited(launch: Launch, after: int) -> Moment:
+def _exited(launch: Launch, after: int) -> Timestamp:
     # A suspended rank ends when the teardown ends it, which is no part of the recovery.
     suspended = {rank for fault in launch.plan.faults if is_silenced(fault) for rank in fault.ranks}
     exits = [event for event in launch.history.select("rank.exit", attempt=TRAIN) if event.rank not in suspended]
     seen, wanted = {event.rank for event in exits}, set(range(launch.plan.layout.ranks)) - suspended
     if not exits or not wanted <= seen:
         raise MarkerError(f"{len(seen & wanted)} of {len(wanted)} exits are recorded")
-    return latest(map(Moment.of, exits))
+    return latest(map(Timestamp.of, exits))
 
 
-def _relaunched(launch: Launch, after: int) -> Moment:
+def _relaunched(launch: Launch, after: int) -> Timestamp:
     """The last rank begins to load: its process runs and the framework is there. Without a load, the process runs."""
     starts = launch.history.select("agent.start", attempt=RESUME)
     started = last_of_ranks(launch, starts, "the start in attempt resume", launch.plan.layout.ranks)
@@ -47,16 +47,16 @@ def _relaunched(launch: Launch, after: int) -> Moment:
     return last_of_ranks(launch, loads, "the beginning of the load", launch.plan.layout.ranks)
 
 
-def _loaded(launch: Launch, after: int) -> Moment:
+def _loaded(launch: Launch, after: int) -> Timestamp:
     ends = launch.history.select("load.end", attempt=RESUME)
-    given = given_theirs(launch.plan, [*launch.history.select("load.begin", attempt=RESUME), *ends])
+    given = loaded_by_replica(launch.plan, [*launch.history.select("load.begin", attempt=RESUME), *ends])
     last = {event.rank for event in ends} | set(given)
     if len(last) < launch.plan.layout.ranks:
         raise MarkerError(f"the end of the load is recorded for {len(last)} of {launch.plan.layout.ranks} ranks")
-    return latest(map(Moment.of, ends))
+    return latest(map(Timestamp.of, ends))
 
 
-def _first_begun(launch: Launch, after: int) -> Moment:
+def _first_begun(launch: Launch, after: int) -> Timestamp:
     """The last rank begins its first step; where graphs are compiled in that step, the last of them is ready."""
     begins = launch.history.select("step.begin", attempt=RESUME)
     begun = last_of_ranks(launch, begins, "the first step after the resume", launch.plan.layout.ranks)
@@ -67,15 +67,15 @@ def _first_begun(launch: Launch, after: int) -> Moment:
         for event in events
         if event.mono <= ends.get(rank, 0)
     ]
-    return latest((begun, *map(Moment.of, ready)))
+    return latest((begun, *map(Timestamp.of, ready)))
 
 
-def _first_ended(launch: Launch, after: int) -> Moment:
+def _first_ended(launch: Launch, after: int) -> Timestamp:
     ends = launch.history.select("step.end", attempt=RESUME)
     return last_of_ranks(launch, ends, "the end of the first step after the resume", launch.plan.layout.ranks)
 
 
-def _caught_up(launch: Launch, after: int) -> Moment:
+def _caught_up(launch: Launch, after: int) -> Timestamp:
     """Every rank has ended the highest step that the fault interrupted: nothing is lost any more."""
     begun = [max(own) for own in steps(launch.history, "step.begin", TRAIN).values() if own]
     if not begun:
@@ -102,6 +102,6 @@ _MARKERS: Mapping[str, Marker] = MappingProxyType(
 )
 
 
-def phase_ends(launch: Launch, after: int) -> Iterator[tuple[str, Moment | str]]:
+def phase_ends(launch: Launch, after: int) -> Iterator[tuple[str, Timestamp | str]]:
     """The end of each phase, or why it is not known."""
     return marked(_MARKERS, launch, after)

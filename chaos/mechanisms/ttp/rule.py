@@ -66,8 +66,8 @@ def _judge_handlers(case: Case) -> None:
     if len(logged_renames) > 1:
         sources = (event.source for event in logged_renames)
         found.fail(EXPECTED, f"renamed {len(logged_renames)} times by the SDK's log", line, *sources)
-    for event in case.span.of(history.select("handler.exit", attempt=TRAIN, ok=False)):
-        if case.span.tried and event.data.get("name") not in ("save_ckpt", "rename", "exit"):
+    for event in case.window.of(history.select("handler.exit", attempt=TRAIN, ok=False)):
+        if case.window.tried and event.data.get("name") not in ("save_ckpt", "rename", "exit"):
             continue  # it belongs to a mechanism that was planned to fail
         seen = f"handler {event.data.get('name')} failed on rank {event.rank}: {error_text(event)}"
         found.fail(EXPECTED, seen, line, event.source)

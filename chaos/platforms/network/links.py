@@ -27,8 +27,8 @@ ECHOES, ECHO_SECONDS = 2, 0.05
 class Parted:
     """What the kernels of nodes show of a cut.
 
-    ``connections`` go between the nodes here and those there. ``lost`` are the directions that the fault's own rules cut
-    and in which the kernel lets packets vanish. ``echoes`` is what came of requests from here to there.
+    ``connections`` go between the nodes here and those there. ``lost`` are the directions that the fault's own rules
+    cut and in which the kernel lets packets vanish. ``echoes`` is what came of requests from here to there.
     """
 
     connections: int
@@ -40,9 +40,9 @@ class Parted:
 class Blocked:
     """What the kernels of nodes show of a port that is cut off.
 
-    ``connections`` go to the port. ``lost`` are the directions in which the kernel lets packets of the port vanish by the
-    fault's own rules, ``passing`` those in which other packets pass. ``attempts`` has the number of nodes that asked the
-    port for an answer and of those that got one, ``elsewhere`` the same for another port.
+    ``connections`` go to the port. ``lost`` are the directions in which the kernel lets packets of the port vanish by
+    the fault's own rules, ``passing`` those in which other packets pass. ``attempts`` has the number of nodes that
+    asked the port for an answer and of those that got one, ``elsewhere`` the same for another port.
     """
 
     connections: int
@@ -79,7 +79,7 @@ class NodeNetwork(Protocol):
         """Let TCP between these ports vanish on these directions, and all else pass."""
 
     def lost(self, fault: str, meant: Sequence[tuple[Direction, Ports]]) -> list[Direction]:
-        """The directions in which it vanishes by the fault's own rules. It is one look: each makes a short fault longer."""
+        """The directions in which it vanishes by the fault's own rules. One look: each makes a short fault longer."""
 
     def blocked(self, fault: str, port: int, meant: Sequence[tuple[Direction, Ports]], node: int) -> Blocked:
         """What shows of it at the port of that node."""

@@ -1,4 +1,4 @@
-"""What is not this user's is done step by step on an operator's word, with the operator's own access, never for code."""
+"""What is not this user's is done step by step on an operator's word, with the operator's access, never for code."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chaos.evidence.moment import Moment, earliest, latest
+from chaos.evidence.timestamp import Timestamp, earliest, latest
 from tests.kit.good_run import GoodRun, pid_of, record, written
 from tests.kit.repaired_run import uce_run
 from tests.kit.two_hosts import Host, on_hosts
@@ -250,18 +250,18 @@ def test_a_large_error_does_not_make_a_trigger_wait_less(run: GoodRun, judged: J
 
 def test_the_last_of_several_hosts_ranks_is_known_as_badly_as_the_worst_of_them() -> None:
     """The last one's own clock may be the harness's: whether it was the last is told by the others' clocks."""
-    own, far = Moment(1000, "a", "", 0), Moment(990, "b", "h2/b", 50)
+    own, far = Timestamp(1000, "a", "", 0), Timestamp(990, "b", "h2/b", 50)
     last = latest((own, far))
     assert (last.mono, last.where, last.error) == (1000, "a", 60)
-    assert last.may_be_off(Moment(0, "x", "", 0)) == 60
-    assert latest((own, Moment(940, "b", "h2/b", 50))) == own  # that one was not the last
-    assert latest((own, Moment(1001, "c", "", 0))).error == 0
-    first = earliest((own, Moment(1010, "b", "h2/b", 50)))
-    assert (first.mono, first.may_be_off(last)) == (1000, 120)
-    assert earliest((own, Moment(1060, "b", "h2/b", 50))) == own
+    assert last.uncertainty(Timestamp(0, "x", "", 0)) == 60
+    assert latest((own, Timestamp(940, "b", "h2/b", 50))) == own  # that one was not the last
+    assert latest((own, Timestamp(1001, "c", "", 0))).error == 0
+    first = earliest((own, Timestamp(1010, "b", "h2/b", 50)))
+    assert (first.mono, first.uncertainty(last)) == (1000, 120)
+    assert earliest((own, Timestamp(1060, "b", "h2/b", 50))) == own
 
 
 def test_two_moments_that_were_picked_of_several_clocks_have_none_in_common() -> None:
-    one = latest((Moment(1000, "a", "h1/b", 5), Moment(1000, "b", "h2/b", 7)))
-    other = latest((Moment(2000, "a", "h1/b", 5), Moment(2000, "b", "h2/b", 7)))
-    assert one.may_be_off(other) == 14
+    one = latest((Timestamp(1000, "a", "h1/b", 5), Timestamp(1000, "b", "h2/b", 7)))
+    other = latest((Timestamp(2000, "a", "h1/b", 5), Timestamp(2000, "b", "h2/b", 7)))
+    assert one.uncertainty(other) == 14

@@ -8,7 +8,7 @@ import pytest
 
 from chaos.evidence.collect import Collector
 from chaos.evidence.injection.triggers import demands
-from chaos.evidence.recoveries import Span
+from chaos.evidence.recovery_windows import Window
 from chaos.faults.device_errors.proof import raised_doubts
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -30,9 +30,9 @@ def event(what: str, mono: int, rank: int, **data: Any) -> Event:
 
 def case(fault: PlannedFault, mechanism: str, copied: tuple[int, ...], *events: Event) -> Case:
     recovery = Recovery(mechanism, (fault.id,), 5, copied=copied)
-    span = Span(1, (), recovery, (fault,), 0, None)
+    window = Window(1, (), recovery, (fault,), 0, None)
     plan = changed(a_plan(), faults=(fault,), recoveries=(recovery,), mechanism=mechanism)
-    return Case(plan, span, recovery, History(events), None, Collector("mechanism"))  # type: ignore[arg-type]
+    return Case(plan, window, recovery, History(events), None, Collector("mechanism"))  # type: ignore[arg-type]
 
 
 def fault(effect: str, kind: str = "uce") -> PlannedFault:

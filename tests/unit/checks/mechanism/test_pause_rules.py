@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chaos.evidence.collect import Collector
-from chaos.evidence.recoveries import Span
+from chaos.evidence.recovery_windows import Window
 from chaos.faults.pause.proof import halts, paused_doubts
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -92,10 +92,10 @@ def judged(
     recovery = Recovery("TSP", ("pause",), None, succeeds=succeeds)
     plan = changed(a_plan(), ranks=RANKS, faults=(fault,), recoveries=(recovery,), mechanism="TSP")
     tried, last = ((), recovery) if succeeds else ((recovery,), None)
-    span = Span(1, tried, last, (fault,), int(0.5 * SECOND), None)
+    window = Window(1, tried, last, (fault,), int(0.5 * SECOND), None)
     found = Collector("mechanism")
     facts = history if history is not None else (written or Written()).history()
-    tsp.judge(Case(plan, span, recovery, facts, Logs(logs), found))  # type: ignore[arg-type]
+    tsp.judge(Case(plan, window, recovery, facts, Logs(logs), found))  # type: ignore[arg-type]
     return [(one.verdict, one.seen) for one in found.findings()]
 
 

@@ -13,8 +13,8 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.background import background_doubts
 from chaos.evidence.collect import Collector
 from chaos.evidence.finding import Finding
-from chaos.evidence.moment import Moment
-from chaos.evidence.recoveries import spans
+from chaos.evidence.recovery_windows import recovery_windows
+from chaos.evidence.timestamp import Timestamp
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.mechanisms.case import Case
@@ -102,9 +102,9 @@ def good() -> Story:
 
 def judged(story: Story, tmp_path: Path, plan: Plan = PLAN) -> list[Finding]:
     history, found = story.history(), Collector("mechanism")
-    (span,) = spans(plan, history)
-    assert span.recovery is not None
-    judge(Case(plan, span, span.recovery, history, Artifacts(tmp_path, None), found))
+    (window,) = recovery_windows(plan, history)
+    assert window.recovery is not None
+    judge(Case(plan, window, window.recovery, history, Artifacts(tmp_path, None), found))
     return found.findings()
 
 
@@ -263,7 +263,7 @@ def test_without_a_checkpoint_nothing_has_to_be_read(tmp_path: Path) -> None:
 
 def test_the_phases_follow_one_another(tmp_path: Path) -> None:
     ends = dict(phase_ends(PLAN, good().history(), int(AT * 1e9)))
-    times = {name: end.mono / 1e9 - AT for name, end in ends.items() if isinstance(end, Moment)}
+    times = {name: end.mono / 1e9 - AT for name, end in ends.items() if isinstance(end, Timestamp)}
     assert times == pytest.approx(
         {
             "detection": 0.5,

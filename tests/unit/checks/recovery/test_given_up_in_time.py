@@ -9,7 +9,7 @@ import pytest
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN
 from chaos.evidence.finding import Finding
-from chaos.evidence.recoveries import spans
+from chaos.evidence.recovery_windows import recovery_windows
 from chaos.mechanisms.arf import rule as arf
 from chaos.mechanisms.case import Case
 from chaos.observe.logs.log_event import LogEvent
@@ -53,8 +53,8 @@ class Log:
 
 def judged(story: Story, plan: Plan) -> list[Finding]:
     history, found = story.history(), Collector("mechanism")
-    (span,) = spans(plan, history)
-    arf.judge(Case(plan, span, span.tried[0], history, Log(), found))  # type: ignore[arg-type]
+    (window,) = recovery_windows(plan, history)
+    arf.judge(Case(plan, window, window.tried[0], history, Log(), found))  # type: ignore[arg-type]
     return found.findings()
 
 
@@ -110,6 +110,6 @@ def test_the_failed_clean_of_an_online_repair_is_no_attempt_of_arf(handler: str,
     story = waited(1.0)
     failed(story, handler, 1)
     history, found = story.history(), Collector("mechanism")
-    (span,) = spans(plan, history)
-    arf.judge(Case(plan, span, tried[1], history, Log(), found))  # type: ignore[arg-type]
+    (window,) = recovery_windows(plan, history)
+    arf.judge(Case(plan, window, tried[1], history, Log(), found))  # type: ignore[arg-type]
     assert [one.verdict for one in found.findings()] == [verdict]

@@ -12,7 +12,7 @@ from chaos.history.event import Event
 from chaos.plan.model import Plan
 
 
-def given_theirs(plan: Plan, loads: Iterable[Event]) -> dict[int, int]:
+def loaded_by_replica(plan: Plan, loads: Iterable[Event]) -> dict[int, int]:
     """Ranks of which neither the beginning nor the end of a load is recorded, each with one of its replica group that
     has begun and ended one.
 

@@ -19,12 +19,12 @@ _JUDGED_OF_PAUSES = (*_JUDGED, "pause.enter")
 """The same where the plan has a pause. Elsewhere ranks pass that point after every step, and nobody asks when."""
 
 
-class NotTold(Exception):
-    """The recoveries cannot be told apart. The text says what is missing."""
+class Ambiguous(Exception):
+    """It is ambiguous which recovery something belongs to. The text says what is missing."""
 
 
 @dataclass(frozen=True)
-class Span:
+class Window:
     """One planned recovery and its time.
 
     ``number`` counts from 1. ``recovery`` is the one that must succeed, None where all that are tried fail; ``tried``
@@ -99,8 +99,8 @@ def chains(plan: Plan) -> list[list[Recovery]]:
     return [chain for chain in found if chain]
 
 
-def spans(plan: Plan, history: History) -> list[Span]:
-    """The planned recoveries with their times. Raises NotTold when a fault has no time, or they are out of order."""
+def recovery_windows(plan: Plan, history: History) -> list[Window]:
+    """The planned recoveries with their times. Raises Ambiguous when a fault has no time, or they are out of order."""
     grouped = chains(plan)
     if not grouped:
         return []
@@ -108,7 +108,7 @@ def spans(plan: Plan, history: History) -> list[Span]:
     struck = [tuple(known[name] for name in chain[0].faults if name in known) for chain in grouped]
     begins = [_act(history, faults) for faults in struck]
     if begins != sorted(begins):
-        raise NotTold("the faults were not made in the order of the plan")
+        raise Ambiguous("the faults were not made in the order of the plan")
     ends = [*begins[1:], _unanswered(plan, history)]
     paused = any(recovery.mechanism in PAUSING for recovery in plan.response.recoveries)
     borders = [begin for begin in (*begins, ends[-1]) if begin is not None]
@@ -117,21 +117,21 @@ def spans(plan: Plan, history: History) -> list[Span]:
     for number, (chain, faults, begin, end) in enumerate(zip(grouped, struck, begins, ends, strict=True), 1):
         last = chain[-1]
         tried = tuple(chain[:-1]) if last.succeeds else tuple(chain)
-        found.append(Span(number, tried, last if last.succeeds else None, faults, begin, end))
+        found.append(Window(number, tried, last if last.succeeds else None, faults, begin, end))
     return found
 
 
-def replayed_spans(plan: Plan, history: History) -> list[Span]:
+def replayed_windows(plan: Plan, history: History) -> list[Window]:
     """Those after which every rank begins to train again within the launch."""
     return [
-        span
-        for span in spans(plan, history)
-        if span.recovery is not None and span.recovery.mechanism not in ENDING | PAUSING
+        window
+        for window in recovery_windows(plan, history)
+        if window.recovery is not None and window.recovery.mechanism not in ENDING | PAUSING
     ]
 
 
-def _untold(history: History, judged: tuple[str, ...], borders: list[int]) -> None:
-    """Raise NotTold where two hosts' clocks leave open in which recovery something was done.
+def _refuse_ambiguous(history: History, judged: tuple[str, ...], borders: list[int]) -> None:
+    """Raise Ambiguous where two hosts' clocks leave open in which recovery something was done.
 
     Only what rules look at counts, and that comes after its fault has been noticed; steps end all the time.
     """
@@ -143,7 +143,7 @@ def _untold(history: History, judged: tuple[str, ...], borders: list[int]) -> No
     ]
     if near:
         first = near[0]
-        raise NotTold(
+        raise Ambiguous(
             f"the clocks of two hosts do not tell whether {first.event} of rank {first.rank} ({first.source}) was "
             f"before or after a fault: they may be wrong by {first.error / 1e6:.3f} ms"
         )
@@ -152,7 +152,7 @@ def _untold(history: History, judged: tuple[str, ...], borders: list[int]) -> No
 def _act(history: History, faults: tuple[PlannedFault, ...]) -> int:
     acts = [event.mono for fault in faults for event in history.select("fault.injecting", fault=fault.id)]
     if not acts:
-        raise NotTold(f"no injection of fault {faults[0].id if faults else 'of a recovery'} is recorded")
+        raise Ambiguous(f"no injection of fault {faults[0].id if faults else 'of a recovery'} is recorded")
     return min(acts)
 
 

@@ -9,7 +9,7 @@ from chaos.history.event import Event
 
 
 @dataclass(frozen=True)
-class Moment:
+class Timestamp:
     """A moment, and how wrong its time may be against those of another host's clock, as in an event.
 
     ``clock`` is None where it was picked from times of several clocks: then its error counts against every clock.
@@ -23,16 +23,16 @@ class Moment:
     by_log: bool = False
 
     @classmethod
-    def of(cls, event: Event) -> Moment:
+    def of(cls, event: Event) -> Timestamp:
         """The moment of one event."""
         return cls(event.mono, event.source, event.clock, event.error)
 
-    def may_be_off(self, other: Moment) -> int:
+    def uncertainty(self, other: Timestamp) -> int:
         """Nanoseconds by which the time between both may be wrong."""
         return 0 if self.clock is not None and self.clock == other.clock else self.error + other.error
 
 
-def latest(moments: Iterable[Moment]) -> Moment:
+def latest(moments: Iterable[Timestamp]) -> Timestamp:
     """The last of the moments, at least one: which of them it is, clocks of several hosts may leave open."""
     found = list(moments)
     last = max(found, key=lambda moment: moment.mono)
@@ -40,7 +40,7 @@ def latest(moments: Iterable[Moment]) -> Moment:
     return _picked(last, [moment for moment in found if moment.mono + moment.error >= surely])
 
 
-def earliest(moments: Iterable[Moment]) -> Moment:
+def earliest(moments: Iterable[Timestamp]) -> Timestamp:
     """The first of the moments, at least one."""
     found = list(moments)
     first = min(found, key=lambda moment: moment.mono)
@@ -48,9 +48,9 @@ def earliest(moments: Iterable[Moment]) -> Moment:
     return _picked(first, [moment for moment in found if moment.mono - moment.error <= surely])
 
 
-def _picked(moment: Moment, candidates: list[Moment]) -> Moment:
+def _picked(moment: Timestamp, candidates: list[Timestamp]) -> Timestamp:
     """The moment with the error of all that it may be: their least and greatest times bound it."""
     if len({other.clock for other in candidates}) == 1:
         return moment
     error = max(abs(other.mono - moment.mono) + other.error for other in candidates)
-    return Moment(moment.mono, moment.where, None, error, moment.by_log)
+    return Timestamp(moment.mono, moment.where, None, error, moment.by_log)
