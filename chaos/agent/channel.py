@@ -33,15 +33,15 @@ class Channel:
         )
         return list(answer["armed"]) if answer and answer.get("message") == "welcome" else None
 
-    def introduce(self, *, desk: str, run: str, attempt: str, rank: int | None, pid: int) -> bool:
-        """Introduce a desk: a part of the job that does what the harness tells it. False if it is refused."""
+    def introduce(self, *, endpoint: str, run: str, attempt: str, rank: int | None, pid: int) -> bool:
+        """Introduce a control endpoint: a part of the job that the harness gives orders. False if it is refused."""
         answer = self.ask(
             {
                 "message": "hello",
                 "secret": self._secret,
                 "run": run,
                 "attempt": attempt,
-                "desk": desk,
+                "endpoint": endpoint,
                 "rank": rank,
                 "pid": pid,
             }

@@ -26,7 +26,7 @@ class _Place:
     reached: Path
     searched: bool = False
     given_up: bool = False
-    told: bool = False
+    reported: bool = False
 
     def files(self) -> dict[Path, tuple[FileKey, FoundCheckpoint]]:
         """The finished checkpoints in it, by their paths as the job sees them."""
@@ -85,13 +85,13 @@ class WatchedCheckpoints:
             too_deep: list[OSError] = []
             if _too_many(place.reached, too_deep.append):
                 place.given_up = True
-                told = {"directory": str(place.shown), "limit": MAX_FILES}
-                yield JobEvent("checkpoints.not_searched", self._clock.wall(), None, None, told)
+                reported = {"directory": str(place.shown), "limit": MAX_FILES}
+                yield JobEvent("checkpoints.not_searched", self._clock.wall(), None, None, reported)
                 continue
-            if not place.told and any(isinstance(error, TooDeep) for error in too_deep):
-                place.told = True
-                told = {"directory": str(place.shown), "levels": MAX_LEVELS}
-                yield JobEvent("checkpoints.not_searched", self._clock.wall(), None, None, told)
+            if not place.reported and any(isinstance(error, TooDeep) for error in too_deep):
+                place.reported = True
+                reported = {"directory": str(place.shown), "levels": MAX_LEVELS}
+                yield JobEvent("checkpoints.not_searched", self._clock.wall(), None, None, reported)
             for path, (key, checkpoint) in place.files().items():
                 if path in before:
                     known.add(key)

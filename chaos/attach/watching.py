@@ -60,7 +60,7 @@ class Watch:
         self._known: set[ProcessIdentity] = set()
         self._beside: list[JobProcess] = []
         self._gone_since: int | None = None
-        self._told_gone = False
+        self._reported_gone = False
         self._first = True
         self.job = watchable_job(look(), name, here=here)
         self._name = name
@@ -81,7 +81,7 @@ class Watch:
         happened += self._checkpoints.look()
         unnumbered = job is not None and any(map(_unnumbered, job.processes))
         if unnumbered or any(view.state in ("running", "stopped") for view in self.ranks.values()):
-            self._gone_since, self._told_gone = None, False
+            self._gone_since, self._reported_gone = None, False
         else:
             happened += self._without_ranks()
         self._first = False
@@ -202,8 +202,8 @@ class Watch:
             yield from self._read()  # what was written last
             self.ended = True
             yield self._now("job.end", unknown_lines=self._logs.unknown())
-        elif not self._told_gone:
-            self._told_gone = True
+        elif not self._reported_gone:
+            self._reported_gone = True
             yield self._now("ranks.gone", launcher=None if launcher is None else launcher.pid, grace=GRACE_SECONDS)
 
     def _now(self, event: str, process: JobProcess | None = None, **data: Any) -> JobEvent:

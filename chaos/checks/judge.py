@@ -60,8 +60,8 @@ def _judge(run_dir: Path, checks: dict[str, Check | EntryPoint] | None) -> Judge
     _refuse_links(run_dir)
     plan = _read_plan(run_dir)
     history = read_history(run_dir / "history")
-    twin = run_dir / "baseline" / "history"
-    baseline = read_history(twin) if twin.is_dir() else None
+    directory = run_dir / "baseline" / "history"
+    baseline = read_history(directory) if directory.is_dir() else None
     artifacts = Artifacts(run_dir, baseline, steps_per_update=plan.training.steps_per_update or 1)
     left_out = not_checked(plan)
     findings: list[Finding] = []

@@ -32,5 +32,5 @@ class FirstErrors:
         if not more:
             return None
         most = max(more, key=lambda file: more[file])
-        whose = most if len(more) == 1 else f"{len(more)} logs, most in {most}"
-        return f"{sum(more.values())} more lines of level ERROR in {whose}: chaos logs FILE --kind error shows them"
+        logs = most if len(more) == 1 else f"{len(more)} logs, most in {most}"
+        return f"{sum(more.values())} more lines of level ERROR in {logs}: chaos logs FILE --kind error shows them"

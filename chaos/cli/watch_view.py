@@ -213,7 +213,7 @@ class TableView:
         many = len(self._watch.ranks) > _ROWS
         columns = ("state", "step", "loss", "starts", "container")
         table = Table(*(("ranks",) if many else ("rank", "PID")), *columns, box=None)
-        told = {rank: _told(view) for rank, view in sorted(self._watch.ranks.items())}
+        told = {rank: _row(view) for rank, view in sorted(self._watch.ranks.items())}
         if many:
             rows = [(spans(ranks), *words) for words, ranks in by_word(told).items()]
         else:
@@ -225,7 +225,7 @@ class TableView:
         return table
 
 
-def _told(view: RankView) -> tuple[str, ...]:
+def _row(view: RankView) -> tuple[str, ...]:
     container = "" if view.process.container is None else str(view.process.container)
     return tuple(map(readable, (view.state, view.step, view.loss, str(view.starts), container)))
 

@@ -53,7 +53,7 @@ class Artifacts:
         self.baseline = baseline
         self.steps_per_update = steps_per_update
         self.logged: Logged | None = None
-        self.whose: tuple[History, Owners] | None = None
+        self.owners: tuple[History, Owners] | None = None
         self._scanner = LossScanner(others=tuple(SIGNS), times=False)
         self._signs: dict[tuple[str, int], list[LogEvent]] = {}
         self._states: dict[Path, SavedState] = {}

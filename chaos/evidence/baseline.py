@@ -1,4 +1,4 @@
-"""The fault-free twin: what the same job does when nothing happens to it, and when it cannot be compared with."""
+"""The fault-free baseline: what the same job does when nothing happens to it, and when it cannot be compared with."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Baseline:
 
         logs = logged(self.plan, self.history, self.artifacts)
         ended = steps(baseline, "step.end", TRAIN)
-        ended |= {rank: [log.twin_last] for rank, log in logs.ranks.items() if log.twin_last}
+        ended |= {rank: [log.baseline_last] for rank, log in logs.ranks.items() if log.baseline_last}
         last = self.plan.training.last_step
         short = [rank for rank in range(self.plan.layout.ranks) if max(ended.get(rank, [0])) < last]
         if short:
@@ -198,12 +198,12 @@ def differing(ours: object, theirs: object) -> list[str]:
     return sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name) and not is_flag(name))
 
 
-def origin(twin: Baseline, own: int, name: str, ours: Mapping[str, str], step: int) -> str:
+def origin(baseline: Baseline, own: int, name: str, ours: Mapping[str, str], step: int) -> str:
     """Where a wrong value comes from, if the fault-free run has it elsewhere: another step, or another rank.
 
     A text that begins with a space, or nothing.
     """
-    for rank, by_step in sorted(twin.digests.items(), key=lambda item: item[0] != own):
+    for rank, by_step in sorted(baseline.digests.items(), key=lambda item: item[0] != own):
         for other_step, other in sorted(by_step.items(), key=lambda item: abs(item[0] - step)):
             if (other.data.get("parameters") or {}).get(name) == ours.get(name, ""):
                 return f" ({name} is rank {rank}'s of step {other_step})"

@@ -161,7 +161,7 @@ def _by_clock(history: History) -> dict[str, list[Event]]:
 def _points(events: list[Event]) -> _Points:
     """Raises ClockError when the host's wall clock jumped."""
     if _drift(events) > JUMP_NS:
-        events = _without_the_kept_waiting(events)
+        events = _without_starved_steps(events)
     if (drift := _drift(events)) > JUMP_NS:
         raise ClockError(f"the wall clock jumped by {drift / 1e9:.3f} s during the run")
     points = sorted((event.wall, _offset(event), event.error) for event in events)
@@ -176,7 +176,7 @@ def _drift(events: list[Event]) -> int:
     return max(map(_offset, events)) - min(map(_offset, events))
 
 
-def _without_the_kept_waiting(events: list[Event]) -> list[Event]:
+def _without_starved_steps(events: list[Event]) -> list[Event]:
     """Without those whose process was kept from the processor after it had read one clock and before the other."""
     in_order = sorted(events, key=lambda event: event.mono)
     offsets = [_offset(event) for event in in_order]

@@ -8,17 +8,17 @@ from typing import Any
 Fields = Mapping[str, Any]
 
 
-def number(told: Fields, key: str) -> float | None:
+def number(evidence: Fields, key: str) -> float | None:
     """The number under a key; None where there is none."""
-    value = told.get(key)
+    value = evidence.get(key)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def some(key: str) -> Callable[[Fields, Fields], str | None]:
     """The evidence has a number above 0 under ``key``."""
 
-    def judge(parameters: Fields, told: Fields) -> str | None:
+    def judge(parameters: Fields, evidence: Fields) -> str | None:
         del parameters
-        return None if (number(told, key) or 0) > 0 else f"{key} is {told.get(key)}"
+        return None if (number(evidence, key) or 0) > 0 else f"{key} is {evidence.get(key)}"
 
     return judge

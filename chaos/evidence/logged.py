@@ -52,7 +52,7 @@ class RankLog:
 
     ``places`` are the fewest digits after the point, here or in the fault-free run. ``missing`` are steps that count
     and have no line with a loss (``missing_count`` of them). ``early`` and ``late`` are the first ``compared`` losses
-    that differ from the baseline's, before and after the first fault could have an effect; ``twin_last`` is that
+    that differ from the baseline's, before and after the first fault could have an effect; ``baseline_last`` is that
     run's last step.
     """
 
@@ -65,7 +65,7 @@ class RankLog:
     compared: int = 0
     early: Difference | None = None
     late: Difference | None = None
-    twin_last: int = 0
+    baseline_last: int = 0
 
 
 @dataclass
@@ -136,7 +136,7 @@ class _Both:
     rank: int
     tracks: dict[str, Track]
     course: Course
-    twin: Course | None
+    baseline: Course | None
 
 
 def _read(plan: Plan, artifacts: Artifacts, rank: int, saved: int | None) -> _Both | None:
@@ -154,8 +154,10 @@ def _read(plan: Plan, artifacts: Artifacts, rank: int, saved: int | None) -> _Bo
         whole = Track([*logs[TRAIN], *logs[RESUME]])
         later = course(again, plan.training.last_step).rows
         rows = np.where(later >= 0, later + len(own), rows)
-    twin = Track(artifacts.baseline_losses(rank))
-    return _Both(rank, tracks, Course(whole, rows), course(twin, plan.training.last_step) if len(twin) else None)
+    baseline = Track(artifacts.baseline_losses(rank))
+    return _Both(
+        rank, tracks, Course(whole, rows), course(baseline, plan.training.last_step) if len(baseline) else None
+    )
 
 
 def _summary(plan: Plan, rank: int, both: _Both, saved: int | None, killed: bool) -> RankLog:
@@ -163,15 +165,15 @@ def _summary(plan: Plan, rank: int, both: _Both, saved: int | None, killed: bool
     infinite = [track.at(row) for track in both.tracks.values() for row in track.infinite()[:_SOME] if valid]
     missing = _missing(plan, both, saved, killed)
     compared, early, late = 0, None, None
-    if both.twin is not None and valid:
+    if both.baseline is not None and valid:
         comparable = plan.equivalence.comparable
         until = plan.training.last_step if comparable is None else comparable.losses_until
-        compared, differing = unequal(both.course, both.twin, plan.equivalence.loss_tolerance)
+        compared, differing = unequal(both.course, both.baseline, plan.equivalence.loss_tolerance)
         differing = differing[differing <= until]
         before = _before(plan, saved)
         early = next(_differences(both, differing[differing <= before]), None)
         late = next(_differences(both, differing[differing > before]), None)
-    tracks = [*both.tracks.values(), *([both.twin.track] if both.twin is not None else [])]
+    tracks = [*both.tracks.values(), *([both.baseline.track] if both.baseline is not None else [])]
     places = [track.places[track.places >= 0] for track in tracks]
     return RankLog(
         rank,
@@ -183,7 +185,7 @@ def _summary(plan: Plan, rank: int, both: _Both, saved: int | None, killed: bool
         compared,
         early,
         late,
-        int(both.twin.steps().max(initial=0)) if both.twin is not None else 0,
+        int(both.baseline.steps().max(initial=0)) if both.baseline is not None else 0,
     )
 
 
@@ -195,9 +197,9 @@ def _launch(track: Track) -> Launch:
 
 
 def _differences(both: _Both, steps: Numbers) -> Iterator[Difference]:
-    assert both.twin is not None
+    assert both.baseline is not None
     for step in steps.tolist():
-        yield Difference(both.course.at(step), both.twin.at(step))
+        yield Difference(both.course.at(step), both.baseline.at(step))
 
 
 def _before(plan: Plan, saved: int | None) -> int:
@@ -217,7 +219,7 @@ def _before(plan: Plan, saved: int | None) -> int:
 def _missing(plan: Plan, both: _Both, saved: int | None, killed: bool) -> Numbers:
     """Steps that count and have no line: those of the fault-free run, or all where there is none."""
     unprinted = np.flatnonzero(both.course.rows[1:] < 0) + 1
-    missing = unprinted if both.twin is None else without(both.course, both.twin)
+    missing = unprinted if both.baseline is None else without(both.course, both.baseline)
     if plan.equivalence.comparable is not None:
         missing = missing[missing <= plan.equivalence.comparable.losses_until]
     if not (plan.resume.resumes or reaches_the_end(plan)):
@@ -230,8 +232,8 @@ def _missing(plan: Plan, both: _Both, saved: int | None, killed: bool) -> Number
 def _compare(plan: Plan, result: Logged, reference: _Both, both: _Both, saved: int | None) -> None:
     """Two ranks of a replica group that print the same without a fault must print the same with one."""
     compared, apart = unequal(both.course, reference.course, 0.0)
-    if both.twin is not None and reference.twin is not None:
-        alike, differ = unequal(both.twin, reference.twin, 0.0)
+    if both.baseline is not None and reference.baseline is not None:
+        alike, differ = unequal(both.baseline, reference.baseline, 0.0)
     else:
         alike = int(np.count_nonzero(both.course.steps() <= _before(plan, saved)))
         differ = apart[apart <= _before(plan, saved)]

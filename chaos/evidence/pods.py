@@ -62,21 +62,23 @@ def pod_fates(plan: Plan, history: History) -> list[PodFate]:
         return []
     nodes = range(plan.layout.nodes)
     try:
-        told = recovery_windows(plan, history)
+        windows = recovery_windows(plan, history)
     except Ambiguous as reason:
         return [
             PodFate(number, tuple(recovery.mechanism for recovery in chain), node, "unknown", str(reason))
             for number, chain in enumerate(chains(plan), 1)
             for node in nodes
         ]
-    return [_fate(history, window, node) for window in told for node in nodes]
+    return [_fate(history, window, node) for window in windows for node in nodes]
 
 
 def _fate(history: History, window: Window, node: int) -> PodFate:
     mechanisms = tuple(recovery.mechanism for recovery in window.all)
 
     def fate(what: What, why: str, *where: Event, before: Pod | None = None, after: Pod | None = None) -> PodFate:
-        return PodFate(window.number, mechanisms, node, what, why, before, after, tuple(event.source for event in where))
+        return PodFate(
+            window.number, mechanisms, node, what, why, before, after, tuple(event.source for event in where)
+        )
 
     own = history.select(writer=POD_WRITER, node=node)
     placed = placed_at(own, window.begin)
@@ -121,6 +123,6 @@ def ends_of(changes: Iterable[Event]) -> Iterator[Event]:
             yield event
 
 
-def _pod(told: dict[str, Any]) -> Pod:
-    host = told.get("host")
-    return Pod(str(told.get("pod")), str(told.get("uid")), None if host is None else str(host))
+def _pod(fields: dict[str, Any]) -> Pod:
+    host = fields.get("host")
+    return Pod(str(fields.get("pod")), str(fields.get("uid")), None if host is None else str(host))

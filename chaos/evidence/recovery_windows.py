@@ -105,16 +105,16 @@ def recovery_windows(plan: Plan, history: History) -> list[Window]:
     if not grouped:
         return []
     known = {fault.id: fault for fault in plan.faults}
-    struck = [tuple(known[name] for name in chain[0].faults if name in known) for chain in grouped]
-    begins = [_act(history, faults) for faults in struck]
+    fault_groups = [tuple(known[name] for name in chain[0].faults if name in known) for chain in grouped]
+    begins = [_act(history, faults) for faults in fault_groups]
     if begins != sorted(begins):
         raise Ambiguous("the faults were not made in the order of the plan")
     ends = [*begins[1:], _unanswered(plan, history)]
     paused = any(recovery.mechanism in PAUSING for recovery in plan.response.recoveries)
     borders = [begin for begin in (*begins, ends[-1]) if begin is not None]
-    _untold(history, _JUDGED_OF_PAUSES if paused else _JUDGED, borders)
+    _refuse_ambiguous(history, _JUDGED_OF_PAUSES if paused else _JUDGED, borders)
     found = []
-    for number, (chain, faults, begin, end) in enumerate(zip(grouped, struck, begins, ends, strict=True), 1):
+    for number, (chain, faults, begin, end) in enumerate(zip(grouped, fault_groups, begins, ends, strict=True), 1):
         last = chain[-1]
         tried = tuple(chain[:-1]) if last.succeeds else tuple(chain)
         found.append(Window(number, tried, last if last.succeeds else None, faults, begin, end))

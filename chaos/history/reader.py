@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from chaos.history.earlier_names import EARLIER_NAMES
 from chaos.history.event import Event
 from chaos.history.host_clock import EVENT, HostClock, Offset
 from chaos.history.jsonl import MAX_LINE, UnreadableFile, decode, read_lines
@@ -243,7 +244,7 @@ def _parse(text: bytes, writer: str, where: str) -> Event:
     if not (rank is None or -1 <= rank <= _LARGEST) or not (pid is None or 0 <= pid <= _LARGEST):
         raise ValueError(f"rank {rank} or pid {pid} cannot be")
     data = {key: value for key, value in record.items() if key not in _FRAME}
-    return Event(name, mono, wall, writer, seq, attempt, rank, pid, data, where)
+    return Event(EARLIER_NAMES.get(name, name), mono, wall, writer, seq, attempt, rank, pid, data, where)
 
 
 def _integer(record: dict[str, Any], key: str) -> int | None:

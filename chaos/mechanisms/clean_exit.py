@@ -36,7 +36,7 @@ def judge_ended(plan: Plan, history: History, artifacts: Artifacts, found: Colle
     if not ends_by_sdk(plan):
         return
     line = f"scenario.yaml:{plan.explanation.lines['mechanism']}" if "mechanism" in plan.explanation.lines else ""
-    told, logged = _told(history), artifacts.sdk_events(TRAIN)
+    told, logged = _exits_ordered(history), artifacts.sdk_events(TRAIN)
     _judge_nothing_saved(plan, logged, found, line)
     ended = [
         event for event in logged if event.kind in ("ttp.exit_sent", "ttp.controller_end") or _is_state(event, "EXIT")
@@ -72,7 +72,7 @@ def _judge_host(history: History, host: LogEvent, found: Collector) -> bool:
     return host.rank not in started
 
 
-def _told(history: History) -> dict[int, Event]:
+def _exits_ordered(history: History) -> dict[int, Event]:
     """The first call of handler ``exit`` on each rank."""
     told: dict[int, Event] = {}
     for event in history.select("handler.enter", attempt=TRAIN, name="exit"):

@@ -31,7 +31,7 @@ def judge_processes(plan: Plan, history: History, found: Collector) -> None:
             and (event.writer == "agent" or event.event.startswith("rank."))
         ):
             known.setdefault(event.rank, {}).setdefault(event.pid, event)
-    for rank, pid, event in _told_by_launcher(history, TRAIN):
+    for rank, pid, event in _ends_by_launcher(history, TRAIN):
         known.setdefault(rank, {}).setdefault(pid, event)
     started, identified, ended = (by_rank(history, name, TRAIN) for name in ("agent.start", "rank.found", "rank.exit"))
     for rank in range(plan.layout.ranks):
@@ -66,7 +66,7 @@ def _judge_replaced(history: History, attempts: Sequence[str], found: Collector,
     """No rank is started a second time within a launch: that would be rescheduling."""
     for attempt in attempts:
         seen_pids = processes(history, attempt)
-        for rank, pid, _ in _told_by_launcher(history, attempt):
+        for rank, pid, _ in _ends_by_launcher(history, attempt):
             if pid not in seen_pids.setdefault(rank, []):
                 seen_pids[rank].append(pid)
         for rank, pids in sorted(seen_pids.items()):
@@ -76,7 +76,7 @@ def _judge_replaced(history: History, attempts: Sequence[str], found: Collector,
                 found.fail("no rank is started again within a launch", seen, line, *places(starts))
 
 
-def _told_by_launcher(history: History, attempt: str) -> Iterator[tuple[int, int, Event]]:
+def _ends_by_launcher(history: History, attempt: str) -> Iterator[tuple[int, int, Event]]:
     """Processes of ranks whose end the launcher has told of: one may have ended before anybody else saw it."""
     for event in history.select("child.exit", attempt=attempt):
         rank, pid = event.data.get("child_rank"), event.data.get("child_pid")

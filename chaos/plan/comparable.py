@@ -102,8 +102,8 @@ def _follow(
             made, wrong, first = True, True, min(first, number)  # what is left to limit is made in the replay
             continue
         if not made:
-            struck = [known[fault] for fault in recovery.faults if fault in known]
-            made = wrong = _is_made_before(change, struck, groups, problems)
+            causes = [known[fault] for fault in recovery.faults if fault in known]
+            made = wrong = _is_made_before(change, causes, groups, problems)
             first = number if made else first
         if wrong and _goes_back(change, recovery.step, problems):
             wrong, back = False, number
@@ -121,10 +121,10 @@ def _goes_back(change: Change, step: int | None, problems: Problems) -> bool:
 
 
 def _is_made_before(
-    change: Change, struck: Sequence[Scheduled], groups: Sequence[tuple[int, ...]], problems: Problems
+    change: Change, causes: Sequence[Scheduled], groups: Sequence[tuple[int, ...]], problems: Problems
 ) -> bool:
-    """Whether the change is made before the recovery from the faults ``struck``, and not after it."""
-    exact = [fault for fault in struck if fault.moment.exact and fault.handler is None]
+    """Whether the change is made before the recovery from the faults ``causes``, and not after it."""
+    exact = [fault for fault in causes if fault.moment.exact and fault.handler is None]
     if not exact:
         _refuse_open(change, problems)
         return False

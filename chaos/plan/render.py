@@ -10,7 +10,7 @@ from chaos.plan.model import Plan
 from chaos.plan.parts.checkpoint import PlannedCheckpoint
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.known_finding import KnownFinding
-from chaos.plan.parts.recovery_options import Aids
+from chaos.plan.parts.recovery_options import RecoveryOptions
 from chaos.plan.parts.response import ENDING, Recovery
 from chaos.scenario.errors import printable
 
@@ -41,8 +41,8 @@ def _lines(plan: Plan) -> Iterator[str]:
     yield _row("protection", ", ".join(plan.fault_tolerance.protection) or "none")
     if plan.fault_tolerance.strategies:
         yield _row("strategies", f"{', '.join(plan.fault_tolerance.strategies)} (cluster agent)")
-    if aids := _aids(plan.fault_tolerance.aids):
-        yield _row("aids", ", ".join(aids))
+    if options := _options(plan.fault_tolerance.aids):
+        yield _row("options", ", ".join(options))
     yield _row("replicas", _groups(plan.layout.replica_groups))
     yield _row("faults", count(len(plan.faults), "fault") if plan.faults else "none")
     for fault in plan.faults:
@@ -101,19 +101,19 @@ def _job(plan: Plan) -> str:
     return f"{count(steps, 'step')}{epochs}{updates}{saves}, seed {training.seed}, timings {timings}"
 
 
-def _aids(aids: Aids) -> list[str]:
+def _options(options: RecoveryOptions) -> list[str]:
     """What the job has to make a recovery shorter, in words; collectives with the times that they are scaled to."""
     found = []
-    if aids.watchdog is not None:
+    if options.watchdog is not None:
         found.append(
-            f"collectives give up after {aids.exec_timeout:g} s (scaled by {aids.time_scale:g}), "
-            + (f"watchdog every {aids.poll:g} s" if aids.watchdog else "no watchdog")
+            f"collectives give up after {options.exec_timeout:g} s (scaled by {options.time_scale:g}), "
+            + (f"watchdog every {options.poll:g} s" if options.watchdog else "no watchdog")
         )
     names = {
-        "periodic checkpoints in the background": aids.asynchronous_saving,
-        "latest checkpoint in memory": aids.memory,
-        "compiled": aids.graph,
-        "compile cache": aids.compile_cache,
+        "periodic checkpoints in the background": options.asynchronous_saving,
+        "latest checkpoint in memory": options.memory,
+        "compiled": options.graph,
+        "compile cache": options.compile_cache,
     }
     return [*found, *(name for name, on in names.items() if on)]
 

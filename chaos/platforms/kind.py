@@ -69,8 +69,8 @@ class PlatformKind:
         name: as in a scenario.
         make: gives what starts jobs, or makes nodes, there.
         order: its place where platforms are listed; the lower, the nearer to this host.
-        settings: the key of ``cluster`` with what a scenario says for it; None for none. ``must_be_told``: it cannot do
-            without.
+        settings: the key of ``cluster`` with what a scenario says for it; None for none. ``needs_settings``: it
+            cannot do without.
         network: name of the platform that takes its place where nodes are to have a network that faults can act on
             (``cluster.network``); None where there is none. Scenarios of before name that one themselves.
         traits: what the plan has to know.
@@ -111,7 +111,7 @@ class PlatformKind:
     make: Callable[[], Platform | NodePlatform]
     order: int = 100
     settings: str | None = None
-    must_be_told: bool = False
+    needs_settings: bool = False
     network: str | None = None
     traits: PlatformTraits = field(default_factory=PlatformTraits)
     carries: frozenset[str] = ON_THIS_HOST

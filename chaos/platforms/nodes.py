@@ -240,7 +240,7 @@ class NodesJob:
         """Start the launchers, one of ``specs`` on each node. Raises PlatformError, with what was started ended."""
         self._nodes = {node.number: node for node in nodes}
         self._attempt = specs[0].attempt
-        self._told = {node.number: spec.told for node, spec in zip(nodes, specs, strict=True)}
+        self._collected_exits = {node.number: spec.collected_exit for node, spec in zip(nodes, specs, strict=True)}
         self._clock = clock
         self._statuses: dict[ProcessIdentity, ExitStatus] = {}
         self._seen: dict[int, list[FoundProcess]] = {number: [] for number in self._nodes}
@@ -296,7 +296,7 @@ class NodesJob:
                 node, lambda helper: helper.exit_status(self._attempt, identity), lambda: None, node.ended
             )
             if status is not None and not status.known:
-                status = self._told_by_launcher(identity, status)
+                status = self._collected_by_launcher(identity, status)
             if status is not None:
                 self._statuses[identity] = status
         return self._statuses.get(identity)
@@ -405,14 +405,14 @@ class NodesJob:
             ) from silent
         return state
 
-    def _told_by_launcher(self, identity: ProcessIdentity, unknown: ExitStatus) -> ExitStatus | None:
+    def _collected_by_launcher(self, identity: ProcessIdentity, unknown: ExitStatus) -> ExitStatus | None:
         """What the launcher said that has collected the status itself; whoever collects it says so a moment later."""
-        tell = self._told[identity.node or 0]
+        tell = self._collected_exits[identity.node or 0]
         since = self._asked.setdefault(identity, self._clock.mono())
-        told = None if tell is None else tell(identity)
-        if told is None and tell is not None and self._clock.mono() - since < 1_000_000_000:
+        collected_exit = None if tell is None else tell(identity)
+        if collected_exit is None and tell is not None and self._clock.mono() - since < 1_000_000_000:
             return None
-        return told or unknown
+        return collected_exit or unknown
 
 
 def places(nodes: Sequence[Node], ranks: int, meeting: Path) -> Iterator[tuple[Node, Place]]:

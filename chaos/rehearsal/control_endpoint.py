@@ -1,4 +1,4 @@
-"""The desks of a rehearsal: what a cluster's manager would have done inside the job is done here for the harness.
+"""The control endpoints of a rehearsal: they do for the harness what a cluster's manager does inside a job.
 
 In production ``taskd`` receives the cluster's orders and calls the SDK's controller (pause, continue) and, in each
 rank, MindSpore's function that switches the network. Here the harness gives these orders, over the run's own socket. A
@@ -22,17 +22,17 @@ _CONTROLLER_MODULES = ("mindio_ttp.controller_ttp", "mindio_ttp.framework_ttp")
 
 
 def install(agent: Agent) -> None:
-    """Open a desk beside the controller, wherever it is started, and one in each rank that can be paused."""
+    """Open a control endpoint beside the controller, wherever it starts, and one in each rank that can be paused."""
     if "TSP:1" not in os.environ.get("MS_ENABLE_TFT", ""):
         return
-    controller = _ControllerDesk(agent)
+    controller = _ControllerEndpoint(agent)
     for name in _CONTROLLER_MODULES:
         agent.imports.watch(name, controller.hook)
     if agent.place.rank is not None:
         _open(agent, "worker", _Worker(agent).obey, lambda: None)
 
 
-def _open(agent: Agent, desk: str, obey: Callable[[dict[str, Any]], None], on_end: Callable[[], None]) -> None:
+def _open(agent: Agent, endpoint: str, obey: Callable[[dict[str, Any]], None], on_end: Callable[[], None]) -> None:
     """Connect to the harness and do what it says, in a thread, until it is gone; then ``on_end``."""
     configuration = agent.configuration
     if configuration.socket is None or configuration.secret is None:
@@ -47,7 +47,7 @@ def _open(agent: Agent, desk: str, obey: Callable[[dict[str, Any]], None], on_en
         except OSError:  # the harness has gone already, and will ask for nothing
             return
         known = channel.introduce(
-            desk=desk,
+            endpoint=endpoint,
             run=configuration.run,
             attempt=configuration.attempt,
             rank=agent.place.rank,
@@ -59,10 +59,10 @@ def _open(agent: Agent, desk: str, obey: Callable[[dict[str, Any]], None], on_en
             obey(message)
         on_end()
 
-    threading.Thread(target=serve, name=f"desk-{desk}", daemon=True).start()
+    threading.Thread(target=serve, name=f"endpoint-{endpoint}", daemon=True).start()
 
 
-class _ControllerDesk:
+class _ControllerEndpoint:
     """Beside the SDK's controller: pauses the training and lets it go on."""
 
     def __init__(self, agent: Agent) -> None:
@@ -72,20 +72,20 @@ class _ControllerDesk:
         self._continue: Callable[[str], Any] | None = None
 
     def hook(self, module: ModuleType) -> None:
-        """Open the desk once the controller is started."""
+        """Open the control endpoint once the controller is started."""
         start = getattr(module, "tft_start_controller", None)
         if start is None:
             return
 
         @functools.wraps(start)
-        def start_with_desk(*args: Any, **kwargs: Any) -> Any:
+        def start_with_endpoint(*args: Any, **kwargs: Any) -> Any:
             result = start(*args, **kwargs)
             if not self._opened:
                 self._opened = True
                 _open(self._agent, "controller", self.obey, self._end_pause)
             return result
 
-        module.tft_start_controller = start_with_desk  # type: ignore[attr-defined]
+        module.tft_start_controller = start_with_endpoint  # type: ignore[attr-defined]
 
     def obey(self, message: dict[str, Any]) -> None:
         """Do what the harness says: ``pause`` for a fault, once, with a limit in seconds, or ``continue``."""

@@ -11,7 +11,6 @@ from chaos.jobs.kind import Command, JobError, JobKind, Launch, Simulated
 from chaos.jobs.msrun import msrun_argv
 from chaos.plan.topology.layout import layout_of
 from chaos.plan.traits import JobTraits
-from chaos.rehearsal.aids import aid_arguments, aid_environment, aid_path, simulated_aids
 from chaos.rehearsal.jobs.mnist_files import write_mnist
 from chaos.rehearsal.protection import (
     protection_environment,
@@ -22,6 +21,7 @@ from chaos.rehearsal.protection import (
     with_controller,
     write_stale_record,
 )
+from chaos.rehearsal.recovery_options import option_arguments, option_environment, option_path, simulated_options
 from chaos.scenario.local_files import file_problem
 from chaos.scenario.models.job import Job
 from chaos.scenario.models.scenario import Scenario
@@ -73,7 +73,7 @@ class RehearsalJob(JobKind):
         if scenario.job.tre is not None:
             parts.append(Simulated("watch over the global norm, in place of MindFormers' TrainingStateMonitor", "job"))
         parts.extend(simulated_protection(scenario, sdk))
-        parts.extend(simulated_aids(scenario.job))
+        parts.extend(simulated_options(scenario.job))
         return tuple(parts)
 
     def prepare(self, launch: Launch) -> None:
@@ -99,15 +99,15 @@ class RehearsalJob(JobKind):
             f"--is-recover={int(launch.resume)}",
             *_slicing(launch.scenario),
             *(["--continue"] if "RSC" in job.protection and job.checkpoint_interval else []),
-            *aid_arguments(job),
+            *option_arguments(job),
             *_norm_arguments(job),
             *job.arguments,
         )
         environment = {
             **protection_environment(launch, controller_port),
-            **aid_environment(job, launch.directory),
+            **option_environment(job, launch.directory),
         }
-        path = (*protection_path(launch), *aid_path(job))
+        path = (*protection_path(launch), *option_path(job))
         script = _script(launch.scenario, launch.scenario_directory)
         argv = msrun_argv(launch, script, arguments, master_port=master_port)
         return Command(with_controller(launch, argv, controller_port), environment, path)

@@ -1,4 +1,4 @@
-"""Two finished runs side by side: what a recovery took without an aid and with it, and whether it shrank.
+"""Two finished runs side by side: what a recovery took without an option and with it, and whether it shrank.
 
 Like a check it is three-valued and looks at nothing but what the runs left. Reports of the two runs come in, a
 comparison goes out.
@@ -33,7 +33,7 @@ class Statement:
 class Comparison:
     """Two runs side by side. ``rows`` maps every measure that one of them has to both figures, in order.
 
-    ``cells`` name them, without and with the aid. ``statements`` is empty where nothing was to be judged; then
+    ``cells`` name them, without and with the option. ``statements`` is empty where nothing was to be judged; then
     ``verdict`` is unknown. ``simulated`` says what was not the genuine part in one of them, scaled times included.
     """
 

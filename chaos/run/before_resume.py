@@ -7,7 +7,7 @@ from pathlib import Path
 
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.at_resume import REMEMBERED
-from chaos.evidence.checkpoints.owner import whose
+from chaos.evidence.checkpoints.owner import owners_of
 from chaos.evidence.checkpoints.periodic import is_saved
 from chaos.evidence.checkpoints.saved import SavedKind
 from chaos.evidence.facts import RESUME
@@ -25,7 +25,7 @@ def look_at_saves(run_dir: Path, kind: SavedKind, history: HistoryWriter) -> boo
     """
     recorded, artifacts = read_history(run_dir / "history"), Artifacts(run_dir, None)
     named = {checkpoint.path for checkpoint in artifacts.checkpoints}
-    files = whose(recorded, artifacts)
+    files = owners_of(recorded, artifacts)
     paths = [*(checkpoint.path for checkpoint in files.owned), *(file.path for file in files.unowned)]
     for path in (one for one in paths if one not in named):
         where = artifacts.relative(path)

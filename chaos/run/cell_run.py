@@ -36,7 +36,7 @@ from chaos.run.prepare.prepared import Prepared
 from chaos.run.prepare.versions import sdk_named, versions
 from chaos.run.progress import Progress
 from chaos.run.session import JobPlatform, Session, open_session
-from chaos.run.watch.host_incidents import noticing_mishaps
+from chaos.run.watch.host_incidents import noticing_incidents
 from chaos.run.watch.quarantine import watching_quarantine
 from chaos.scenario.models.scenario import Scenario
 from chaos.store.baselines import BaselineError
@@ -267,7 +267,7 @@ class CellRun:
                 deadline=self._deadline,
                 on=JobPlatform(self._platform, found.named.settings_in(scenario), self._prepared.rank_needs),
             ) as session,
-            noticing_mishaps(history, "train", self._clock, owned.path, owned.token) as mishaps,
+            noticing_incidents(history, "train", self._clock, owned.path, owned.token) as incidents,
         ):
             self._begun().changed()
             resumed = plan.resume.resumes or plan.resume.restore is not None
@@ -275,7 +275,7 @@ class CellRun:
                 import chaos.run.before_resume  # noqa: F401  # a later import would be a part of the recovery's time
             came_to_end = launches.attempt(session, "train", plan.faults, resume=False)
             if came_to_end and resumed and scenario.job.resume:
-                mishaps.attempt = "resume"
+                incidents.attempt = "resume"
                 self._resume(session, launches)
 
     def _names_of_nodes(self, scenario: Scenario) -> Sequence[str]:

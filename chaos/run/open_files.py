@@ -7,8 +7,8 @@ import resource
 from chaos.base.refusal import Refused
 
 _EACH = 2
-"""The harness has a connection to a rank, and to the desk in it where it has one. The first rank of a rehearsal has as
-many: one to each rank in the communicator, and one where it hosts the SDK's controller."""
+"""The harness has a connection to a rank, and to the control endpoint in it where it has one. The first rank of a
+rehearsal has as many: one to each rank in the communicator, and one where it hosts the SDK's controller."""
 _BESIDE = 64
 """What a process has open besides: logs, histories, sockets of its own, and the libraries of a framework."""
 

@@ -116,9 +116,9 @@ def open_session(
                     if nodes is not None:
                         with uninterrupted():
                             _record_nodes(owned, history, clock, nodes, private)
-                    for stranger in channel.strangers():
-                        where: dict[str, Any] = {} if stranger.node is None else {"node": stranger.node}
-                        history.record("stranger", pid=stranger.pid, channel="agents", what=stranger.what, **where)
+                    for refused in channel.refused_callers():
+                        where: dict[str, Any] = {} if refused.node is None else {"node": refused.node}
+                        history.record("caller.refused", pid=refused.pid, channel="agents", what=refused.what, **where)
         finally:
             with uninterrupted():
                 _undo(owned, history, clock, lambda step: True)

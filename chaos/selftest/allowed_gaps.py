@@ -90,8 +90,8 @@ EXCUSED: Excuses = MappingProxyType(
 
 def kind_of(event: str, attempt: str | None, rank: int | None = None, *, baseline: bool = False) -> str:
     """The name of the events of one kind in one launch, of one rank or whatever their rank."""
-    whose, where = "" if rank is None else f" of rank {rank}", "" if attempt is None else f" in attempt {attempt}"
-    return f"{OF_BASELINE if baseline else ''}{event}{whose}{where}"
+    of_rank, where = "" if rank is None else f" of rank {rank}", "" if attempt is None else f" in attempt {attempt}"
+    return f"{OF_BASELINE if baseline else ''}{event}{of_rank}{where}"
 
 
 def excuse_for(base: str, kinds: Collection[str], excuses: Excuses = EXCUSED) -> str:

@@ -92,14 +92,16 @@ def stale(removals: Collection[Removal], excuses: Excuses = EXCUSED) -> tuple[st
 
 def _without_events(base: str, run_dir: Path, excuses: Excuses) -> Iterator[Removal]:
     plan = loads((run_dir / "plan.json").read_bytes())
-    own, twin = read_history(run_dir / "history"), read_history(run_dir / "baseline" / "history")
-    watched, watched_twin = (_Watched(history.events, history.problems, history.clocks) for history in (own, twin))
-    artifacts = Artifacts(run_dir, watched_twin)
+    own, baseline = read_history(run_dir / "history"), read_history(run_dir / "baseline" / "history")
+    watched, watched_baseline = (
+        _Watched(history.events, history.problems, history.clocks) for history in (own, baseline)
+    )
+    artifacts = Artifacts(run_dir, watched_baseline)
     _verdict(plan, watched, artifacts)
-    artifacts.baseline = twin
+    artifacts.baseline = baseline
     for group, left in _groups(own, watched.asked):
         yield _removal(base, group, _verdict(plan, left, artifacts), excuses)
-    for group, left in _groups(twin, watched_twin.asked):
+    for group, left in _groups(baseline, watched_baseline.asked):
         artifacts.baseline = left
         yield _removal(base, group, _verdict(plan, own, artifacts), excuses, baseline=True)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from chaos.history.earlier_names import EARLIER_NAMES
 from chaos.selftest.defect import Spoil, Unspoilt
 
 Record = dict[str, Any]
@@ -79,7 +80,10 @@ class Records:
         Only in files whose names begin with ``files``. That the machine was busy while the good run was made goes: it
         would be between what is moved and what is not, and would excuse what is late now.
         """
-        self.drop([record for own in self.files.values() for record in own if record["event"] == "job.waited"])
+        records = [record for own in self.files.values() for record in own]
+        self.drop(
+            [record for record in records if EARLIER_NAMES.get(record["event"], record["event"]) == "job.starved"]
+        )
         for name, own in self.files.items():
             for record in own:
                 if name.startswith(files) and record["mono"] >= since:

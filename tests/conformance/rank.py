@@ -165,7 +165,7 @@ class Rank:
         if self.links is not None:
             self.links.close()
         self.links = Communicator(
-            RANK, range(RANKS), str(directory), secret, limit_seconds=JOB["collective_limit"], on_stranger=print
+            RANK, range(RANKS), str(directory), secret, limit_seconds=JOB["collective_limit"], on_refused=print
         )
         self.links.join()
         self.generation = generation

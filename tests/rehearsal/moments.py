@@ -22,8 +22,8 @@ class Moment:
     seconds: float
 
     def __str__(self) -> str:
-        whose = " ".join(str(one) for one in (self.attempt, self.rank) if one is not None)
-        return f"{self.seconds:.3f} s after {self.event} ({whose}) number {self.number}"
+        writer = " ".join(str(one) for one in (self.attempt, self.rank) if one is not None)
+        return f"{self.seconds:.3f} s after {self.event} ({writer}) number {self.number}"
 
     def wait(self, harness: Harness, run: Run) -> None:
         """Wait for it. The harness may end before, where the moment is close to its end."""

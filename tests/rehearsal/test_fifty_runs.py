@@ -165,7 +165,7 @@ def test_fifty_runs_at_once_wait_for_each_other_and_touch_nothing_of_anybody(fre
     assert sum(map(len, ranks)) == len(set.union(*ranks)) == RUNS * 4
     for run, own in zip(runs, ranks, strict=True):
         assert {(one.pid, one.data["start_time"]) for one in run.history.select("fault.injecting")} <= own
-        assert run.history.select("stranger") == []
+        assert run.history.select("caller.refused") == []
         assert run.left() == []
     baselines = [run for run in fresh.runs() if run.path.name.startswith("baseline-")]
     assert len(baselines) == 1, "the runs share the fault-free run of their key"

@@ -115,8 +115,8 @@ def test_every_loss_equals_that_of_the_run_without_a_fault(passed: Done) -> None
     def losses(history: Any) -> dict[tuple[int, int], str]:
         return {(one.rank, one.data["step"]): one.data["loss"] for one in history.select("digest")}
 
-    own, twin = losses(passed.run.history), losses(passed.run.baseline)
-    assert own == twin
+    own, baseline = losses(passed.run.history), losses(passed.run.baseline)
+    assert own == baseline
     assert len(set(own.values())) == len(own) == 4 * 12
 
 

@@ -28,8 +28,10 @@ _COUNTED = re.compile(r".+-\d+_\d+(?:\.ckpt|\.safetensors)?")
 def judge_overwritten(history: History, artifacts: Artifacts, found: Collector) -> None:
     """Judge the names of all periodic saves. Says nothing where none counts its step."""
     again = [pair for pair in _again(history, artifacts) if not _was_taken(history, *pair[1:])]
-    twin = artifacts.baseline if again else None  # the baseline only excuses: it is asked where there is something to
-    usual = set() if twin is None else {name for name, _, _ in _again(twin, artifacts)}
+    baseline = (
+        artifacts.baseline if again else None
+    )  # the baseline only excuses: it is asked where there is something to
+    usual = set() if baseline is None else {name for name, _, _ in _again(baseline, artifacts)}
     for name, before, after in again:
         if name not in usual:
             seen = f"rank {after.rank} has saved step {after.data['step']} over its file of step {before.data['step']}"

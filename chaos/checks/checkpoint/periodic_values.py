@@ -34,7 +34,9 @@ from chaos.plan.model import Plan
 EXPECTED = "every periodic checkpoint holds what its rank held after the step at which it was saved"
 
 
-def judge_periodic_values(plan: Plan, history: History, artifacts: Artifacts, twin: Baseline, found: Collector) -> None:
+def judge_periodic_values(
+    plan: Plan, history: History, artifacts: Artifacts, baseline: Baseline, found: Collector
+) -> None:
     """Compare the periodic files that are left with the digests of their ranks.
 
     A step may have been trained more than once: any of its states will do that may have been the rank's when it saved.
@@ -72,7 +74,7 @@ def judge_periodic_values(plan: Plan, history: History, artifacts: Artifacts, tw
         ]
         if recorded:
             compared += 1
-            _judge(file, state, steps_text(steps), recorded, twin, found)
+            _judge(file, state, steps_text(steps), recorded, baseline, found)
             continue
         _judge_names(file, state, history, artifacts, found)
         if not steps:
@@ -184,25 +186,25 @@ def _lacks(file: OwnedCheckpoint, state: SavedState, missing: list[str], every: 
 
 
 def _judge(
-    file: OwnedCheckpoint, state: SavedState, step: str, recorded: list[Event], twin: Baseline, found: Collector
+    file: OwnedCheckpoint, state: SavedState, step: str, recorded: list[Event], baseline: Baseline, found: Collector
 ) -> None:
     missing: list[str] = []
     different: list[str] = []
     shared: list[str] = []
     for event in recorded:
         theirs = event.data["parameters"]
-        missing = lacking(file, state, _asked(file, state, event, twin.history))
+        missing = lacking(file, state, _asked(file, state, event, baseline.history))
         shared, different = unequal(state, theirs)
         if shared and not (missing or different):
             return
-    where = twin.artifacts.relative(file.path)
+    where = baseline.artifacts.relative(file.path)
     if missing:
-        seen = _lacks(file, state, missing, twin.artifacts.steps_per_update)
+        seen = _lacks(file, state, missing, baseline.artifacts.steps_per_update)
         found.fail(EXPECTED, seen, where, recorded[-1].source)
     if different:
         count = f"{len(different)} of {len(shared)} parameters in rank {file.rank}'s file of step {step}"
         seen = f"{count} differ: {text_list(different)}"
-        seen += origin(twin, file.rank, different[0], state.digests, step_of(recorded[-1]))
+        seen += origin(baseline, file.rank, different[0], state.digests, step_of(recorded[-1]))
         # Both are of one run, so they are equal bit for bit, whatever the tolerance is between two.
         if is_converted(file):
             seen += "; MindFormers saves bfloat16 as float32 in such a file, so that says nothing about the values"

@@ -28,58 +28,58 @@ def judge_values(
     plan: Plan, history: History, artifacts: Artifacts, states: dict[OwnedCheckpoint, SavedState], found: Collector
 ) -> None:
     """Judge the parameters of every file that loads."""
-    twin = Baseline(plan, history, artifacts)
+    baseline = Baseline(plan, history, artifacts)
     own = digests(history, TRAIN)
     saved = resumed_from(plan, history, artifacts) if plan.resume.resumes else None
     for file, state in states.items():
-        _judge_whole(history, twin, own, artifacts, file, state, found)
+        _judge_whole(history, baseline, own, artifacts, file, state, found)
     found.settle(WHOLE, f"{len(states)} files are whole", *map(artifacts.relative, (file.path for file in states)))
     compared, comparable = 0, plan.equivalence.comparable
     for file, state in states.items():
-        event = own.get(file.rank, {}).get(_step(twin, file, state))
+        event = own.get(file.rank, {}).get(_step(baseline, file, state))
         if event is not None:
             compared += 1
-            _judge_equal(OWN, twin, file, state, event, event.source, saved, found)
-        elif not twin.wanted or (comparable is not None and _step(twin, file, state) > comparable.until):
+            _judge_equal(OWN, baseline, file, state, event, event.source, saved, found)
+        elif not baseline.wanted or (comparable is not None and _step(baseline, file, state) > comparable.until):
             seen = f"rank {file.rank} recorded no digests at the saved step, and there is no baseline to compare with"
             found.unknown(OWN, seen, artifacts.relative(file.path))
     if compared:
         found.settle(OWN, f"{compared} files compared by digest")
     found.close()
-    if twin.wanted:
-        _judge_against_twin(plan, artifacts, twin, states, saved, found)
+    if baseline.wanted:
+        _judge_against_baseline(plan, artifacts, baseline, states, saved, found)
 
 
-def _step(twin: Baseline, file: OwnedCheckpoint, state: SavedState) -> int:
+def _step(baseline: Baseline, file: OwnedCheckpoint, state: SavedState) -> int:
     """The saved step; -1, of which nobody has recorded anything, where nothing tells it."""
-    step = step_in(twin.history, twin.artifacts, file, state)
+    step = step_in(baseline.history, baseline.artifacts, file, state)
     return -1 if step is None else step
 
 
-def _judge_against_twin(
+def _judge_against_baseline(
     plan: Plan,
     artifacts: Artifacts,
-    twin: Baseline,
+    baseline: Baseline,
     states: dict[OwnedCheckpoint, SavedState],
     saved: int | None,
     found: Collector,
 ) -> None:
-    if twin.objection is not None:
-        reason, where = twin.objection
+    if baseline.objection is not None:
+        reason, where = baseline.objection
         found.unknown(EQUAL, f"cannot be compared: {reason}", *where)
         found.close()
         return
     until = None if plan.equivalence.comparable is None else plan.equivalence.comparable.until
-    states = {file: state for file, state in states.items() if until is None or _step(twin, file, state) <= until}
+    states = {file: state for file, state in states.items() if until is None or _step(baseline, file, state) <= until}
     if not states and until is not None:
         return  # chaos.checks.scope says so
     for file, state in states.items():
-        event = twin.digests.get(file.rank, {}).get(_step(twin, file, state))
+        event = baseline.digests.get(file.rank, {}).get(_step(baseline, file, state))
         if event is None:
-            seen = f"the baseline has no digests of rank {file.rank} at step {_step(twin, file, state)}"
+            seen = f"the baseline has no digests of rank {file.rank} at step {_step(baseline, file, state)}"
             found.unknown(EQUAL, seen, artifacts.relative(file.path))
         else:
-            _judge_equal(EQUAL, twin, file, state, event, at_baseline(event), saved, found)
+            _judge_equal(EQUAL, baseline, file, state, event, at_baseline(event), saved, found)
     found.settle(
         EQUAL,
         f"{len(states)} files compared by digest",
@@ -94,7 +94,7 @@ def _parameters(event: Event | None) -> dict[str, str]:
 
 def _judge_whole(
     history: History,
-    twin: Baseline,
+    baseline: Baseline,
     own: dict[int, dict[int, Event]],
     artifacts: Artifacts,
     file: OwnedCheckpoint,
@@ -102,11 +102,11 @@ def _judge_whole(
     found: Collector,
 ) -> None:
     where = artifacts.relative(file.path)
-    step = _step(twin, file, state)
+    step = _step(baseline, file, state)
     witnesses = [
-        twin.digests.get(file.rank, {}).get(step),
+        baseline.digests.get(file.rank, {}).get(step),
         own.get(file.rank, {}).get(step),
-        next(iter(twin.digests.get(file.rank, {}).values()), None),
+        next(iter(baseline.digests.get(file.rank, {}).values()), None),
         history.first("initial", attempt=TRAIN, rank=file.rank),
     ]
     names = next((set(named) for witness in witnesses if (named := _parameters(witness))), set())
@@ -144,7 +144,7 @@ def _handed_over(history: History, file: OwnedCheckpoint) -> set[str]:
 
 def _judge_equal(
     expected: str,
-    twin: Baseline,
+    baseline: Baseline,
     file: OwnedCheckpoint,
     state: SavedState,
     event: Event,
@@ -152,22 +152,22 @@ def _judge_equal(
     saved: int | None,
     found: Collector,
 ) -> None:
-    where = twin.artifacts.relative(file.path)
+    where = baseline.artifacts.relative(file.path)
     theirs = _parameters(event)
     shared = [name for name in state.digests if name in theirs and not is_flag(name)]
     if not shared:
         found.unknown(expected, f"no parameter of rank {file.rank} can be compared", where, source)
         return
     unequal = sorted(name for name in shared if theirs[name] != state.digests[name])
-    if saved not in (None, _step(twin, file, state)):
+    if saved not in (None, _step(baseline, file, state)):
         # The job has gone back to the last update. A rank that waits for others in the next step has that step's
         # gradients in its own, and nobody takes them.
         unequal = [name for name in unequal if not is_accumulated(name)]
     if not unequal:
         return
     count = f"{len(unequal)} of {len(shared)} parameters of rank {file.rank} differ: {text_list(unequal)}"
-    count += origin(twin, file.rank, unequal[0], state.digests, _step(twin, file, state))
-    if twin.plan.equivalence.loss_tolerance > 0:
+    count += origin(baseline, file.rank, unequal[0], state.digests, _step(baseline, file, state))
+    if baseline.plan.equivalence.loss_tolerance > 0:
         found.unknown(
             expected, f"{count}; only digests are kept, values would be needed for a tolerance", where, source
         )

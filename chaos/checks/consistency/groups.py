@@ -20,7 +20,7 @@ def judge_groups(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
     if not files and not plan.layout.group_info:
         return
     groups = {rank: group for group in plan.layout.replica_groups for rank in group}
-    told: set[int] = set()
+    named_ranks: set[int] = set()
     for rank, path in sorted(files.items()):
         where = artifacts.relative(path)
         try:
@@ -28,20 +28,20 @@ def judge_groups(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
         except GroupInfoError as error:
             found.fail(EXPECTED, f"the file of rank {rank} {error.problem}", where)
             continue
-        told.update(named)
+        named_ranks.update(named)
         if rank not in groups:
             found.fail(EXPECTED, f"there is a file of rank {rank}, which the job does not have", where)
         elif named != groups[rank]:
             seen = f"the file of rank {rank} names {list(named[:8])}, its replica group is {list(groups[rank][:8])}"
             found.fail(EXPECTED, seen, where)
     for rank in groups:
-        if rank not in files and not _taken(plan, rank, told):
+        if rank not in files and not _taken(plan, rank, named_ranks):
             found.unknown(EXPECTED, f"there is no file of rank {rank}", "job")
     found.settle(EXPECTED, f"{len(files)} files do", *(artifacts.relative(path) for path in files.values()))
 
 
-def _taken(plan: Plan, rank: int, told: set[int]) -> bool:
+def _taken(plan: Plan, rank: int, named_ranks: set[int]) -> bool:
     """Whether a fault took the rank's files away; then a replica's file must tell of it, if there is one left."""
     lost = {victim for fault in plan.faults if fault.effect == LOST_FILES for victim in fault.ranks}
     group = next(group for group in plan.layout.replica_groups if rank in group)
-    return rank in lost and (rank in told or lost.issuperset(group))
+    return rank in lost and (rank in named_ranks or lost.issuperset(group))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chaos.base.plain_files import read_plain
-from chaos.checks.history.refused_callers import judge_strangers
+from chaos.checks.history.refused_callers import judge_refused_callers
 from chaos.checks.history.torn_tails import torn_by_its_end
 from chaos.checks.history.updates import judge_updates
 from chaos.evidence.artifacts import Artifacts
@@ -38,7 +38,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     _judge_plan(history, artifacts, found)
     judge_updates(plan, history, artifacts, found)
     found.close()
-    judge_strangers(history, artifacts, found)
+    judge_refused_callers(history, artifacts, found)
     if artifacts.baseline is not None:
         for problem in artifacts.baseline.problems:
             found.unknown("every line of the baseline's history is whole", problem.text, f"baseline/{problem.where}")

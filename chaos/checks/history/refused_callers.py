@@ -11,13 +11,13 @@ from chaos.history.reader import History
 _EXPECTED = "who is not of this run is refused wherever the run listens"
 
 
-def judge_strangers(history: History, artifacts: Artifacts, found: Collector) -> None:
+def judge_refused_callers(history: History, artifacts: Artifacts, found: Collector) -> None:
     """Name every caller that was refused.
 
     A process that was refused on the channel to the harness and trained all the same is unknown: no fault could have
     been held against it. One that was known already, and only its second call was refused, is not doubted.
     """
-    refused = history.select("stranger")
+    refused = history.select("caller.refused")
     logged = [
         event
         for attempt in (TRAIN, RESUME)

@@ -90,7 +90,7 @@ def judge_reach(plan: Plan, log: RankLog, attempt: str, found: Collector) -> Non
         found.unknown(goal, f"the log of rank {log.rank} has no step of attempt {attempt}")
     elif last.step > plan.training.last_step:
         found.fail(goal, f"rank {log.rank} trained step {last.step}", last.where)
-    elif last.step < plan.training.last_step and (log.missing_count or last.step < log.twin_last):
+    elif last.step < plan.training.last_step and (log.missing_count or last.step < log.baseline_last):
         found.unknown(goal, f"the log of rank {log.rank} ends with step {last.step}", last.where)
     _judge_missing(log, goal, "", found)
 

@@ -32,12 +32,12 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     if trains_nothing(plan) and not history.select("step.end"):
         return []
     saved = resumed_from(plan, history, artifacts) if plan.resume.resumes else None
-    twin = Baseline(plan, history, artifacts)
+    baseline = Baseline(plan, history, artifacts)
     events = {(rank, step): event for rank, step, event in kept(history, saved)}
     logs = logged(plan, history, artifacts)
     _judge_finite(plan, history, events, logs, found)
-    if twin.wanted:
-        _judge_twin(plan, history, twin, events, saved, logs, found)
+    if baseline.wanted:
+        _judge_baseline(plan, history, baseline, events, saved, logs, found)
     last = RESUME if plan.resume.resumes else TRAIN
     if plan.training.gradients:
         _judge_gradients(plan, history, last, found)
@@ -72,10 +72,10 @@ def _judge_finite(
     found.settle(FINITE, f"all are, {logs.precision}" if logs.ranks else "all are", by_log=bool(logs.ranks))
 
 
-def _judge_twin(
+def _judge_baseline(
     plan: Plan,
     history: History,
-    twin: Baseline,
+    baseline: Baseline,
     events: dict[tuple[int, int], Event],
     saved: int | None,
     logs: Logged,
@@ -84,25 +84,25 @@ def _judge_twin(
     exact = plan.equivalence.loss_tolerance == 0
     rule = "bit for bit" if exact else f"within {plan.equivalence.loss_tolerance:g} relative"
     expected = f"every loss equals the fault-free run's, {rule}"
-    if twin.objection is not None:
-        reason, where = twin.objection
+    if baseline.objection is not None:
+        reason, where = baseline.objection
         found.unknown(expected, f"cannot be compared: {reason}", _line(plan), *where)
         found.close()
         return
     if plan.resume.resumes and saved is None:
         found.unknown(expected, "the saved step is not known, so it is not known which steps count", _line(plan))
     if len(logs.ranks) < plan.layout.ranks:
-        _judge_losses(plan, history, twin, events, saved, found, expected)
+        _judge_losses(plan, history, baseline, events, saved, found, expected)
     if logs.ranks:
         found.close()
         by_log.judge_losses(plan, logs, _line(plan), found)
-    _judge_parameters(plan, twin, events, found)
+    _judge_parameters(plan, baseline, events, found)
 
 
 def _judge_losses(
     plan: Plan,
     history: History,
-    twin: Baseline,
+    baseline: Baseline,
     events: dict[tuple[int, int], Event],
     saved: int | None,
     found: Collector,
@@ -113,7 +113,7 @@ def _judge_losses(
     silent: dict[int, Event] = {}
     for rank in filter(plan.layout.has_loss, range(plan.layout.ranks)):
         wrong = False
-        for step, other in sorted(twin.digests.get(rank, {}).items()):
+        for step, other in sorted(baseline.digests.get(rank, {}).items()):
             if plan.equivalence.comparable is not None and step > plan.equivalence.comparable.losses_until:
                 break
             ours = events.get((rank, step))
@@ -138,7 +138,9 @@ def _judge_losses(
     if not compared:
         found.unknown(expected, "not one loss can be compared", _line(plan))
     told = {
-        rank for rank, _ in events if any(loss_of(event) is not None for event in twin.digests.get(rank, {}).values())
+        rank
+        for rank, _ in events
+        if any(loss_of(event) is not None for event in baseline.digests.get(rank, {}).values())
     }
     for rank, ours in silent.items():
         if told.isdisjoint(next((group for group in plan.layout.replica_groups if rank in group), (rank,))):
@@ -166,11 +168,11 @@ def _compared(ours: float, theirs: float) -> str:
     return f"loss {ours!r} ({ours.hex()}), baseline {theirs!r} ({theirs.hex()}){relative}"
 
 
-def _judge_parameters(plan: Plan, twin: Baseline, events: dict[tuple[int, int], Event], found: Collector) -> None:
+def _judge_parameters(plan: Plan, baseline: Baseline, events: dict[tuple[int, int], Event], found: Collector) -> None:
     compared: dict[int, list[int]] = {rank: [] for rank in range(plan.layout.ranks)}
     wrong: set[int] = set()
     for (rank, step), ours in sorted(events.items()):
-        other = twin.digests.get(rank, {}).get(step)
+        other = baseline.digests.get(rank, {}).get(step)
         if other is None or not other.data.get("parameters"):
             continue
         if plan.equivalence.comparable is not None and step > plan.equivalence.comparable.until:
@@ -194,7 +196,9 @@ def _judge_parameters(plan: Plan, twin: Baseline, events: dict[tuple[int, int], 
         return  # nothing is to be compared, as chaos.checks.scope says
     for rank, steps in compared.items():
         recorded = [
-            step for step, event in twin.digests.get(rank, {}).items() if event.data.get("parameters") and step <= last
+            step
+            for step, event in baseline.digests.get(rank, {}).items()
+            if event.data.get("parameters") and step <= last
         ]
         final = max(recorded, default=None)
         if final is None:

@@ -18,7 +18,7 @@ from chaos.plan.recovery.mechanism import NEEDS
 IMPORTED = "sdk.imported"
 """Recorded by the agent of a rank when ``mindio_ttp.framework_ttp`` has been imported, with its ``file``."""
 
-WHOSE = {"standin": "the stand-in", "vendor": "the vendor's"}
+SDK_NAMES = {"standin": "the stand-in", "vendor": "the vendor's"}
 
 _STANDIN = ("chaos", "rehearsal", "sdk", "mindio_ttp")
 """The end of the directory that the stand-in is in, on every machine."""
@@ -33,19 +33,19 @@ def judge_sdk(plan: Plan, history: History, artifacts: Artifacts, found: Collect
         return
     start = history.first("run.start")
     named = start.data.get("sdk") if start is not None else None
-    if named not in WHOSE:
+    if named not in SDK_NAMES:
         expected = "the SDK of every rank is the one that the report names"
         found.unknown(
             expected, "the run has not recorded with whose SDK it was made", *places([start] if start else [])
         )
         return
-    expected = f"the SDK of every rank is {WHOSE[named]}, as the report says"
+    expected = f"the SDK of every rank is {SDK_NAMES[named]}, as the report says"
     imports = {_process(event): event for event in history.select(IMPORTED)}
     for event in imports.values():
         file = event.data.get("file")
         if not isinstance(file, str):
             found.unknown(expected, f"rank {event.rank} has not recorded from where it has it", event.source)
-        elif _whose(file) != named:
+        elif _sdk_of(file) != named:
             found.fail(expected, f"rank {event.rank} has imported {artifacts.recorded(file)}", event.source)
     silent = [event for process, event in _trained(plan, history).items() if process not in imports]
     for attempt in (TRAIN, RESUME):
@@ -80,5 +80,5 @@ def _process(event: Event) -> Process:
     return event.attempt, event.rank, event.pid
 
 
-def _whose(file: str) -> str:
+def _sdk_of(file: str) -> str:
     return "standin" if PurePosixPath(file).parent.parts[-len(_STANDIN) :] == _STANDIN else "vendor"

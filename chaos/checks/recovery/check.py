@@ -1,12 +1,12 @@
-"""Check ``recovery``: every phase of the recovery, and the whole, keep to their budgets, with the aids that it has."""
+"""Check ``recovery``: each phase of the recovery, and the whole, keep to their budgets, with the options of the job."""
 
 from __future__ import annotations
 
 from chaos.checks.recovery.measured import Phase
 from chaos.checks.recovery.pace import judge_pace
 from chaos.checks.recovery.phases import measure
-from chaos.checks.recovery.recovery_options import judge_aids
-from chaos.checks.run.busy_machine import kept_waiting
+from chaos.checks.recovery.recovery_options import judge_recovery_options
+from chaos.checks.run.busy_machine import cpu_starvation
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.finding import Finding
@@ -32,7 +32,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
         whole = recovery.total, recovery.reason, where, recovery.error, recovery.begin, recovery.by_log
         total = Phase("total", *whole)
         _judge(plan, history, total, plan.response.budget.total, found)
-    judge_aids(plan, history, artifacts, found)
+    judge_recovery_options(plan, history, artifacts, found)
     judge_pace(plan, history, artifacts, found)
     return found.findings()
 
@@ -50,7 +50,7 @@ def _judge(plan: Plan, history: History, phase: Phase, budget: float | None, fou
         found.unknown(expected, f"{seen}: the clocks of two hosts do not tell on which side it is", line, *phase.where)
     elif budget is not None and phase.nanoseconds > budget * 1e9:
         over, window = phase.nanoseconds - round(budget * 1e9), (phase.begin, phase.begin + phase.nanoseconds)
-        waited = kept_waiting(plan, history, *window)
+        waited = cpu_starvation(plan, history, *window)
         if waited is not None and waited.nanoseconds >= over:
             found.unknown(expected, f"{seen}, but {waited}", line, *phase.where, waited.where)
         else:

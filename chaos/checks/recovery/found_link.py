@@ -29,9 +29,9 @@ def judge_found_link(plan: Plan, history: History, artifacts: Artifacts, found: 
     hit = sorted({rank for fault in plan.faults if fault.kind == KIND for rank in fault.ranks})
     if not hit:
         return
-    aids = plan.fault_tolerance.aids
-    wanted = WATCHDOG if aids.watchdog else TIMEOUT
-    finder = "watchdog" if aids.watchdog else "timeout of the collective"
+    options = plan.fault_tolerance.aids
+    wanted = WATCHDOG if options.watchdog else TIMEOUT
+    finder = "watchdog" if options.watchdog else "timeout of the collective"
     expected = f"the broken link is found by the {finder}"
     times: list[str] = []
     for rank in hit:
@@ -41,11 +41,11 @@ def judge_found_link(plan: Plan, history: History, artifacts: Artifacts, found: 
         elif set(lines) != {wanted}:
             said = ", ".join(sorted(_NAMES[kind] for kind in lines))
             found.fail(expected, f"the logs of rank {rank} say {said}", *lines.values())
-        elif (taken := _until_end(history, rank)) is not None and aids.exec_timeout is not None:
+        elif (taken := _until_end(history, rank)) is not None and options.exec_timeout is not None:
             times.append(f"rank {rank} ended {taken[0]:.3f} s after its link broke")
-            _judge_time(aids.exec_timeout, taken, wanted, lines[wanted], expected, found)
+            _judge_time(options.exec_timeout, taken, wanted, lines[wanted], expected, found)
     by_log = len(times) < len(hit)
-    where = "" if aids.exec_timeout is None else f" of {aids.exec_timeout:g} s"
+    where = "" if options.exec_timeout is None else f" of {options.exec_timeout:g} s"
     seen = f"it is, on {ranks_text(hit)}" + (f": {times[0]}, with a timeout{where}" if times else "")
     found.settle(expected, seen, by_log=by_log)
 

@@ -1,4 +1,4 @@
-"""Part of check ``recovery``: after the last recovery a step takes as long as before the fault, and as in the twin.
+"""Part of check ``recovery``: after the last recovery a step takes as long as before the fault, and as in the baseline.
 
 A job may come back and stay slower for good: a rank on a worse device, a protection that copies in every step, a cache
 that is gone. Each step then takes longer, not only the first. So the fastest step after the recovery is held against
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from chaos.checks.run.busy_machine import kept_waiting
+from chaos.checks.run.busy_machine import cpu_starvation
 from chaos.checks.scope import NotChecked
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
@@ -46,7 +46,7 @@ class Pace:
     """Nanoseconds of a step, of the rank that took longest. ``begin`` and ``end`` are those of the steps afterwards."""
 
     before: int | None
-    twin: int | None
+    baseline: int | None
     after: int
     begin: int
     end: int
@@ -57,12 +57,12 @@ class Pace:
         """Whether each step afterwards is slower than noise explains."""
         return all(
             self.after > FACTOR * usual and self.after > usual + LEAST_NS
-            for usual in (self.before, self.twin)
+            for usual in (self.before, self.baseline)
             if usual is not None
         )
 
     def __str__(self) -> str:
-        usual = {"before it": self.before, "in the fault-free run": self.twin}
+        usual = {"before it": self.before, "in the fault-free run": self.baseline}
         told = ", ".join(f"{_ms(one)} {when}" for when, one in usual.items() if one is not None)
         return f"the fastest takes {_ms(self.after)} after it, the slower ones {told}"
 
@@ -97,14 +97,16 @@ def _measure(plan: Plan, history: History, artifacts: Artifacts) -> Pace | str |
         return f"fault {slowing[0]} may make steps slower itself"
     before = _of_job(step for step in _steps(history, TRAIN) if step.end.mono < min(acts))
     after = _of_job(_afterwards(plan, history, max(acts)))
-    twin = [] if artifacts.baseline is None else _of_job(_steps_of_twin(artifacts.baseline))
-    if len(after) < SAMPLES or max(len(before), len(twin)) < SAMPLES:
-        counted = f"{len(before)} steps before the fault, {len(twin)} in the fault-free run, {len(after)} afterwards"
+    baseline = [] if artifacts.baseline is None else _of_job(_steps_of_baseline(artifacts.baseline))
+    if len(after) < SAMPLES or max(len(before), len(baseline)) < SAMPLES:
+        counted = (
+            f"{len(before)} steps before the fault, {len(baseline)} in the fault-free run, {len(after)} afterwards"
+        )
         return f"{counted}: at least {SAMPLES} are needed afterwards, and {SAMPLES} to compare with"
     fastest = min(after, key=lambda step: step.taken)
     return Pace(
         _slower_of(before) if before else None,
-        _slower_of(twin) if twin else None,
+        _slower_of(baseline) if baseline else None,
         fastest.taken,
         min(step.begin.mono for step in after),
         max(step.end.mono for step in after),
@@ -114,7 +116,7 @@ def _measure(plan: Plan, history: History, artifacts: Artifacts) -> Pace | str |
 
 def _busy(plan: Plan, history: History, measured: Pace) -> str:
     """Why the machine itself may have slowed the steps; empty where it has not."""
-    waited = kept_waiting(plan, history, measured.begin, measured.end)
+    waited = cpu_starvation(plan, history, measured.begin, measured.end)
     return str(waited) if waited is not None and waited.share >= MOST_WAITED else ""
 
 
@@ -153,7 +155,7 @@ def _paired(events: Iterable[Event], since: int) -> Iterator[_Step]:
             last[process] = event
 
 
-def _steps_of_twin(baseline: History) -> Iterator[_Step]:
+def _steps_of_baseline(baseline: History) -> Iterator[_Step]:
     """The steps of the fault-free run but for its first: where a job trains each epoch anew it is the slower for it."""
     yield from _paired(_in_order(baseline, TRAIN, "step.begin", "step.end"), 0)
 

@@ -22,8 +22,8 @@ WARNINGS = "[WARNING] "
 """What a log has that shows warnings at all: without one, that it has no line about a cache says nothing."""
 
 
-def judge_aids(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
-    """Judge every aid that the job has, and the lack of those that it has not."""
+def judge_recovery_options(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+    """Judge every option that the job has, and the lack of those that it has not."""
     if plan.resume.resumes:
         _judge_memory(plan, history, found)
         if plan.fault_tolerance.aids.graph:

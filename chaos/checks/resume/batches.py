@@ -27,12 +27,12 @@ def kept(history: History, saved: int | None) -> Iterator[tuple[int, int, Event]
                     yield rank, step, event
 
 
-def judge_batches(plan: Plan, history: History, twin: Baseline, saved: int | None, found: Collector) -> None:
+def judge_batches(plan: Plan, history: History, baseline: Baseline, saved: int | None, found: Collector) -> None:
     """Judge the batch of every step that counts."""
-    if not twin.wanted:
+    if not baseline.wanted:
         return
-    if twin.objection is not None:
-        reason, where = twin.objection
+    if baseline.objection is not None:
+        reason, where = baseline.objection
         found.unknown(EXPECTED, f"cannot be compared: {reason}", *where)
         found.close()
         return
@@ -42,9 +42,9 @@ def judge_batches(plan: Plan, history: History, twin: Baseline, saved: int | Non
     wrong: set[int] = set()
     planned = other_batches(plan)
     for rank, step, ours in kept(history, saved):
-        other = twin.digests.get(rank, {}).get(step)
+        other = baseline.digests.get(rank, {}).get(step)
         if other is None or other.data.get("batch") is None:
-            doubt_baseline(twin, rank, other, EXPECTED, found)
+            doubt_baseline(baseline, rank, other, EXPECTED, found)
             continue
         if ours.data.get("batch") is None:
             found.unknown(EXPECTED, f"the batch of rank {rank} at step {step} was not recorded", ours.source)
@@ -52,33 +52,33 @@ def judge_batches(plan: Plan, history: History, twin: Baseline, saved: int | Non
         compared[rank] = compared.get(rank, 0) + (ours.attempt == counted)
         if ours.data["batch"] != other.data["batch"] and rank not in wrong and (rank, step) not in planned:
             wrong.add(rank)
-            found.fail(EXPECTED, shift(twin, rank, step, ours), ours.source, at_baseline(other))
+            found.fail(EXPECTED, shift(baseline, rank, step, ours), ours.source, at_baseline(other))
     for rank, count in compared.items():
         if not count:
             found.unknown(EXPECTED, f"no batch of rank {rank}{after} can be compared")
-        elif missing := sorted(_asked(plan, twin, rank, saved) - digests(history, counted).get(rank, {}).keys()):
+        elif missing := sorted(_asked(plan, baseline, rank, saved) - digests(history, counted).get(rank, {}).keys()):
             found.unknown(EXPECTED, f"no batch of rank {rank} at step {missing[0]} was recorded")
     before = ", and those before the fault," if plan.resume.resumes else ""
     found.settle(EXPECTED, f"{sum(compared.values())} batches{after}{before} are equal")
 
 
-def _asked(plan: Plan, twin: Baseline, rank: int, saved: int | None) -> set[int]:
+def _asked(plan: Plan, baseline: Baseline, rank: int, saved: int | None) -> set[int]:
     """Steps of the launch that reaches the last one, of which the fault-free run has a batch."""
     first = 0 if not plan.resume.resumes else plan.training.last_step if saved is None else saved
-    return {step for step, event in twin.digests.get(rank, {}).items() if step > first and event.data.get("batch")}
+    return {step for step, event in baseline.digests.get(rank, {}).items() if step > first and event.data.get("batch")}
 
 
-def doubt_baseline(twin: Baseline, rank: int, other: Event | None, expected: str, found: Collector) -> None:
+def doubt_baseline(baseline: Baseline, rank: int, other: Event | None, expected: str, found: Collector) -> None:
     """Say that the baseline lacks the batch of a step, in a job of which it has recorded others of the rank."""
-    if other is not None and any(event.data.get("batch") for event in twin.digests.get(rank, {}).values()):
+    if other is not None and any(event.data.get("batch") for event in baseline.digests.get(rank, {}).values()):
         seen = f"the baseline has recorded no batch of rank {rank} at step {other.data.get('step')}"
         found.unknown(expected, seen, at_baseline(other))
 
 
-def shift(twin: Baseline, rank: int, step: int, ours: Event) -> str:
+def shift(baseline: Baseline, rank: int, step: int, ours: Event) -> str:
     """The first wrong batch of a rank, and which one it was in the fault-free run."""
     seen = f"rank {rank} trained another batch at step {step}"
-    others = sorted(twin.digests.get(rank, {}).items(), key=lambda item: abs(item[0] - step))
+    others = sorted(baseline.digests.get(rank, {}).items(), key=lambda item: abs(item[0] - step))
     for other_step, other in others:
         if other.data.get("batch") == ours.data["batch"]:
             effect = "trained twice" if other_step < step else "skipped"

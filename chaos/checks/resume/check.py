@@ -109,11 +109,11 @@ def _by_log(logs: Logged) -> str:
     return f", {len(logs.ranks)} of them by their logs" if logs.ranks else ""
 
 
-def _judge_unbroken(plan: Plan, history: History, twin: Baseline, logs: Logged, found: Collector) -> None:
+def _judge_unbroken(plan: Plan, history: History, baseline: Baseline, logs: Logged, found: Collector) -> None:
     """A launch that nothing answers: one that nothing ends trains all steps, of one that ends only logs are judged."""
     if reaches_the_end(plan):
         judge_sequences(plan, history, logs, (TRAIN,), found)
-        judge_batches(plan, history, twin, None, found)
+        judge_batches(plan, history, baseline, None, found)
         return
     for log in logs.ranks.values():
         by_log.judge_sequence(log, TRAIN, (), found)

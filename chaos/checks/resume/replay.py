@@ -25,7 +25,7 @@ from chaos.plan.model import Plan
 ONCE = "every rank trains each step once and in order, but for those after the common step of a recovery"
 
 
-def judge_replay(plan: Plan, history: History, twin: Baseline, logs: Logged, found: Collector) -> None:
+def judge_replay(plan: Plan, history: History, baseline: Baseline, logs: Logged, found: Collector) -> None:
     """Judge steps, states and batches of every rank from the first recovery on."""
     try:
         everything, planned = recovery_windows(plan, history), replayed_windows(plan, history)
@@ -55,8 +55,8 @@ def judge_replay(plan: Plan, history: History, twin: Baseline, logs: Logged, fou
     steps = ", ".join(str(window.step) for window in planned)
     found.settle(ONCE, f"{plan.layout.ranks} ranks " + (f"went on from step {steps}" if steps else "did"), _line(plan))
     _judge_loads(history, everything, found)
-    judge_states(plan, history, twin, planned, parts, found)
-    _judge_batches(plan, history, twin, planned, found)
+    judge_states(plan, history, baseline, planned, parts, found)
+    _judge_batches(plan, history, baseline, planned, found)
 
 
 def _line(plan: Plan) -> str:
@@ -219,12 +219,12 @@ def _judge_loads(history: History, planned: list[Window], found: Collector) -> N
     found.settle(expected, f"{allowed} were, where the plan says so" if allowed else "none was")
 
 
-def _judge_batches(plan: Plan, history: History, twin: Baseline, planned: list[Window], found: Collector) -> None:
+def _judge_batches(plan: Plan, history: History, baseline: Baseline, planned: list[Window], found: Collector) -> None:
     """Every kept training of a step had the batch of the fault-free run."""
-    if not twin.wanted:
+    if not baseline.wanted:
         return
-    if twin.objection is not None:
-        reason, where = twin.objection
+    if baseline.objection is not None:
+        reason, where = baseline.objection
         found.unknown(BATCHES, f"cannot be compared: {reason}", *where)
         found.close()
         return
@@ -232,9 +232,9 @@ def _judge_batches(plan: Plan, history: History, twin: Baseline, planned: list[W
     wrong: set[int] = set()
     others = other_batches(plan)
     for rank, step, ours in kept(history, None):
-        other = twin.digests.get(rank, {}).get(step)
+        other = baseline.digests.get(rank, {}).get(step)
         if other is None or other.data.get("batch") is None:
-            doubt_baseline(twin, rank, other, BATCHES, found)
+            doubt_baseline(baseline, rank, other, BATCHES, found)
             continue
         if ours.data.get("batch") is None:
             found.unknown(BATCHES, f"the batch of rank {rank} at step {step} was not recorded", ours.source)
@@ -242,21 +242,21 @@ def _judge_batches(plan: Plan, history: History, twin: Baseline, planned: list[W
         compared[rank] = compared.get(rank, 0) + (not planned or ours.mono >= planned[0].begin)
         if ours.data["batch"] != other.data["batch"] and rank not in wrong and (rank, step) not in others:
             wrong.add(rank)
-            found.fail(BATCHES, shift(twin, rank, step, ours), ours.source, at_baseline(other))
+            found.fail(BATCHES, shift(baseline, rank, step, ours), ours.source, at_baseline(other))
     recorded = digests(history, TRAIN)
     for rank, count in compared.items():
         if not count:
             found.unknown(BATCHES, f"no batch of rank {rank} after the recovery can be compared")
         elif missing := sorted(
-            _reached(plan, history, twin, rank) - recorded.get(rank, {}).keys() - _unended(planned, rank)
+            _reached(plan, history, baseline, rank) - recorded.get(rank, {}).keys() - _unended(planned, rank)
         ):
             found.unknown(BATCHES, f"no batch of rank {rank} at step {missing[0]} was recorded")
     found.settle(BATCHES, f"{sum(compared.values())} batches after the recovery, and those before it, are equal")
 
 
-def _reached(plan: Plan, history: History, twin: Baseline, rank: int) -> set[int]:
+def _reached(plan: Plan, history: History, baseline: Baseline, rank: int) -> set[int]:
     """Steps whose batch the rank must have recorded: all, unless a later fault has ended the job."""
-    all_steps = set(twin.digests.get(rank, {}))
+    all_steps = set(baseline.digests.get(rank, {}))
     if trains_to_the_end(plan):
         return all_steps
     ends = by_rank(history, "step.end", TRAIN).get(rank, [])

@@ -19,7 +19,7 @@ RESTORED = "each rank goes on with the weights and optimizer state of the common
 def judge_states(
     plan: Plan,
     history: History,
-    twin: Baseline,
+    baseline: Baseline,
     planned: list[Window],
     parts: dict[int, list[list[Event]]],
     found: Collector,
@@ -29,8 +29,8 @@ def judge_states(
     It is compared with the fault-free run's; where the plan wants none, with what the rank, or a replica of it, had
     recorded itself. ``parts`` holds each rank's events from one beginning of training up to the next.
     """
-    if twin.wanted and twin.objection is not None:
-        reason, where = twin.objection
+    if baseline.wanted and baseline.objection is not None:
+        reason, where = baseline.objection
         found.unknown(RESTORED, f"cannot be compared: {reason}", *where)
         found.close()
         return
@@ -42,32 +42,34 @@ def judge_states(
             if initial is None:
                 found.unknown(RESTORED, f"no digests of rank {rank} after recovery {window.number}")
                 continue
-            compared += _judge_state(plan, history, twin, window, rank, initial, found)
+            compared += _judge_state(plan, history, baseline, window, rank, initial, found)
     if planned:  # after a pause nobody goes on with another state than the own one
         found.settle(RESTORED, f"{compared} states do, by digest")
 
 
 def _judge_state(
-    plan: Plan, history: History, twin: Baseline, window: Window, rank: int, initial: Event, found: Collector
+    plan: Plan, history: History, baseline: Baseline, window: Window, rank: int, initial: Event, found: Collector
 ) -> int:
     ours = initial.data.get("parameters")
     good = plan.equivalence.comparable is None or window.step <= plan.equivalence.comparable.until
-    by_twin = twin.wanted and good and window.recovery is not None and window.recovery.as_fault_free
-    sources = _of_twin(twin, rank, window.step) if by_twin else _of_group(plan, history, window, rank, initial)
+    by_baseline = baseline.wanted and good and window.recovery is not None and window.recovery.as_fault_free
+    sources = (
+        _of_baseline(baseline, rank, window.step) if by_baseline else _of_group(plan, history, window, rank, initial)
+    )
     source = next(((theirs, where) for theirs, where in sources if theirs), None)
     if not isinstance(ours, dict) or not ours or source is None:
         seen = f"nothing to compare the state of rank {rank} after recovery {window.number} with"
         found.unknown(RESTORED, seen, initial.source)
         return 0
     theirs, where = source
-    if not by_twin:
+    if not by_baseline:
         ours = {name: digest for name, digest in ours.items() if is_replicated(name)}
     names = differing(ours, theirs)
     if not names:
         return 1
     seen = f"after recovery {window.number} rank {rank} held another state than that of step {window.step}"
-    seen = f"{seen}: {len(names)} differ: {text_list(names)}{origin(twin, rank, names[0], ours, window.step)}"
-    if plan.equivalence.loss_tolerance > 0 and by_twin:
+    seen = f"{seen}: {len(names)} differ: {text_list(names)}{origin(baseline, rank, names[0], ours, window.step)}"
+    if plan.equivalence.loss_tolerance > 0 and by_baseline:
         seen = f"{seen}; only digests are kept, values would be needed for a tolerance"
         found.unknown(RESTORED, seen, initial.source, where)
     else:
@@ -75,12 +77,12 @@ def _judge_state(
     return 1
 
 
-def _of_twin(twin: Baseline, rank: int, step: int) -> Iterator[tuple[dict[str, str], str]]:
+def _of_baseline(baseline: Baseline, rank: int, step: int) -> Iterator[tuple[dict[str, str], str]]:
     """The fault-free run's state after ``step``; its initial one for step 0."""
-    baseline = twin.artifacts.baseline
-    other = twin.digests.get(rank, {}).get(step)
-    if not step and baseline is not None:
-        other = baseline.first("initial", attempt=TRAIN, rank=rank)
+    history = baseline.artifacts.baseline
+    other = baseline.digests.get(rank, {}).get(step)
+    if not step and history is not None:
+        other = history.first("initial", attempt=TRAIN, rank=rank)
     if other is not None:
         yield other.data.get("parameters") or {}, at_baseline(other)
 

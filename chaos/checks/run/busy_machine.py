@@ -10,7 +10,7 @@ from chaos.history.reader import History
 from chaos.plan.effect import effect_of
 from chaos.plan.model import Plan
 
-WAITED = "job.waited"
+WAITED = "job.starved"
 """Recorded while others keep threads of the run waiting: how long that one has waited that waited longest."""
 
 STARVED = "harness.starved"
@@ -23,7 +23,7 @@ MOST = 1 / 2
 
 
 @dataclass(frozen=True)
-class KeptWaiting:
+class CpuStarvation:
     """Nanoseconds of ``of`` that were spent waiting, who waited longest, and where the first of it is recorded."""
 
     nanoseconds: int
@@ -43,7 +43,7 @@ class KeptWaiting:
         )
 
 
-def kept_waiting(plan: Plan, history: History, begin: int, end: int) -> KeptWaiting | None:
+def cpu_starvation(plan: Plan, history: History, begin: int, end: int) -> CpuStarvation | None:
     """The waiting between two moments of the monotonic clock, in nanoseconds.
 
     At each moment whoever waited longest counts, since nobody knows on whom the others depended; ranks wait for the
@@ -68,7 +68,7 @@ def kept_waiting(plan: Plan, history: History, begin: int, end: int) -> KeptWait
     if not by_process:
         return None
     longest = max(by_process, key=lambda process: by_process[process])
-    return KeptWaiting(sum(by_process.values()), end - begin, longest, first)
+    return CpuStarvation(sum(by_process.values()), end - begin, longest, first)
 
 
 def _common(event: Event, begin: int, end: int) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaos.checks.run.busy_machine import MOST, STARVED, KeptWaiting, kept_waiting
+from chaos.checks.run.busy_machine import MOST, STARVED, CpuStarvation, cpu_starvation
 from chaos.checks.run.events import CHANGED, PORT_TAKEN
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
@@ -138,7 +138,7 @@ def _judge_deadline(plan: Plan, history: History, event: Event, found: Collector
         found.unknown(expected, seen, event.source)
 
 
-def _waited(plan: Plan, history: History, expired: Event) -> KeptWaiting | None:
+def _waited(plan: Plan, history: History, expired: Event) -> CpuStarvation | None:
     """The waiting in the time that the deadline gave."""
     seconds = number(expired.data, "seconds")
-    return None if seconds is None else kept_waiting(plan, history, expired.mono - round(seconds * 1e9), expired.mono)
+    return None if seconds is None else cpu_starvation(plan, history, expired.mono - round(seconds * 1e9), expired.mono)

@@ -47,7 +47,7 @@ def command(first: str, second: str, at_most: dict[str, float] | None, reports: 
     """Print the phases of two runs' recoveries beside each other, and judge whether those shrank that should.
 
     Both runs are judged again from their files. A run is a directory, or a name in the reports directory; the first is
-    the one without the aid. Where nothing says what must shrink the verdict is unknown.
+    the one without the option. Where nothing says what must shrink the verdict is unknown.
 
     \b
     Examples:

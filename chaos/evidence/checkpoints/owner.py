@@ -82,12 +82,12 @@ class _Saves:
     outside: list[Event] = field(default_factory=list)
 
 
-def whose(history: History, artifacts: Artifacts) -> Owners:
+def owners_of(history: History, artifacts: Artifacts) -> Owners:
     """Every finished checkpoint file that the job left, whatever its name and wherever it lies, and whose it is."""
     _ = artifacts.checkpoints  # whoever asks hears what could not be searched, also where the answer is known
-    if artifacts.whose is None or artifacts.whose[0] is not history:
-        artifacts.whose = (history, _sort(history, artifacts))
-    return artifacts.whose[1]
+    if artifacts.owners is None or artifacts.owners[0] is not history:
+        artifacts.owners = (history, _sort(history, artifacts))
+    return artifacts.owners[1]
 
 
 def _sort(history: History, artifacts: Artifacts) -> Owners:

@@ -9,7 +9,7 @@ from pathlib import Path
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.at_resume import step_at_resume
 from chaos.evidence.checkpoints.damage import as_saved, loads_made
-from chaos.evidence.checkpoints.owner import OwnedCheckpoint, whose
+from chaos.evidence.checkpoints.owner import OwnedCheckpoint, owners_of
 from chaos.evidence.checkpoints.saved import SavedKind, end_of_life, outside, saved_step, unowned
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, by_rank, exit_status, places, signal_number, step_of, text_list
@@ -34,7 +34,7 @@ def periodic(history: History, artifacts: Artifacts) -> list[OwnedCheckpoint]:
     MindFormers gives end-of-life checkpoints the name of an ordinary one: what no rank recorded as such is periodic.
     """
     others = set(end_of_life(history, artifacts))
-    return [file for file in whose(history, artifacts).owned if file not in others]
+    return [file for file in owners_of(history, artifacts).owned if file not in others]
 
 
 def is_saved(history: History, artifacts: Artifacts, kind: SavedKind) -> bool:
@@ -95,7 +95,7 @@ def why_unknown(plan: Plan, history: History, artifacts: Artifacts) -> tuple[str
     if plan.resume.restore is None:
         return "the end-of-life checkpoints do not hold one and the same step", ()
     files = by_path(periodic(history, artifacts))
-    others = {file.path: file.reason for file in whose(history, artifacts).unowned}
+    others = {file.path: file.reason for file in owners_of(history, artifacts).unowned}
     others |= {checkpoint.path: "it is an end-of-life checkpoint" for checkpoint in end_of_life(history, artifacts)}
     for load in loads_made(history):
         recorded = str(load.data.get("path"))
@@ -124,7 +124,7 @@ def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, found: Co
         return  # what is left of the record is the evidence of the fault
     own = plan.resume.restore is not None and plan.resume.restore.own
     sharing = tuple((rank,) for rank in range(plan.layout.ranks)) if own else plan.layout.replica_groups
-    whose = "rank" if own else "group"
+    unit = "rank" if own else "group"
     expected = f"no step is left of which every {'rank' if own else 'replica group'} has a file"
     groups: dict[int, set[int]] = defaultdict(set)
     group_of = {rank: number for number, group in enumerate(sharing) for rank in group}
@@ -147,12 +147,12 @@ def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, found: Co
     for step, present in sorted(groups.items()):
         if len(present) == len(sharing):
             where = [artifacts.relative(file.path) for file in files]
-            found.fail(expected, f"step {step} has one of every {whose}", *where[:5])
+            found.fail(expected, f"step {step} has one of every {unit}", *where[:5])
     if not groups and not (files and damaged):
         found.unknown(expected, "no periodic checkpoint of any rank is there", "job")
     kept = text_list(f"step {step}: {len(present)}" for step, present in sorted(groups.items()))
     kept = kept or "no step that was not damaged"
-    found.settle(expected, f"of {len(sharing)} {whose}s there are files of {kept}")
+    found.settle(expected, f"of {len(sharing)} {unit}s there are files of {kept}")
 
 
 def judge_refusal(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:

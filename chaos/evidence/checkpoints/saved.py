@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from chaos.evidence.artifacts import Artifacts
-from chaos.evidence.checkpoints.owner import OwnedCheckpoint, OwnerUnknown, whose
+from chaos.evidence.checkpoints.owner import OwnedCheckpoint, OwnerUnknown, owners_of
 from chaos.evidence.checkpoints.stored import COUNTER, one_step, steps_by_name
 from chaos.evidence.checkpoints.whole import holds
 from chaos.evidence.facts import TRAIN, step_of
@@ -26,14 +26,14 @@ def end_of_life(history: History, artifacts: Artifacts) -> list[OwnedCheckpoint]
     recorded = _recorded(history, artifacts)
     return [
         file
-        for file in whose(history, artifacts).owned
+        for file in owners_of(history, artifacts).owned
         if file.kind == "end-of-life" or (file.kind == "either" and file.path in recorded)
     ]
 
 
 def may_be_end_of_life(history: History, artifacts: Artifacts) -> bool:
     """Whether there is a finished file that may be one, whosever it is; those of MindFormers are told by no name."""
-    found = whose(history, artifacts)
+    found = owners_of(history, artifacts)
     kinds = {*(file.kind for file in found.owned), *(file.kind for file in found.unowned)}
     return not kinds.isdisjoint({"end-of-life", "either"})
 
@@ -43,14 +43,14 @@ def unowned(history: History, artifacts: Artifacts, kind: SavedKind) -> list[Own
     recorded = _recorded(history, artifacts)
     return [
         file
-        for file in whose(history, artifacts).unowned
+        for file in owners_of(history, artifacts).unowned
         if (file.kind == "end-of-life" or file.path in recorded) == (kind == "end-of-life")
     ]
 
 
 def outside(history: History, artifacts: Artifacts, kind: SavedKind) -> list[Event]:
     """The recorded saves of a kind of files that do not lie in the run's directory, so that nobody can look at them."""
-    saves = whose(history, artifacts).outside
+    saves = owners_of(history, artifacts).outside
     return [event for event in saves if (event.data.get("kind") == "end-of-life") == (kind == "end-of-life")]
 
 

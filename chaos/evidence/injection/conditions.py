@@ -60,10 +60,10 @@ def condition(shown: Condition, words: str, fields: tuple[str, ...], *parts: Par
 def at_least(key: str, wanted: str, unit: str) -> Callable[[Fields, Fields], str | None]:
     """The evidence has a number under ``key`` that reaches the parameter ``wanted``."""
 
-    def judge(parameters: Fields, told: Fields) -> str | None:
-        seen, limit = number(told, key), number(parameters, wanted)
+    def judge(parameters: Fields, evidence: Fields) -> str | None:
+        seen, limit = number(evidence, key), number(parameters, wanted)
         if seen is None or limit is None or seen < limit:
-            return f"{key} is {told.get(key)}, and {wanted} {parameters.get(wanted)} {unit}"
+            return f"{key} is {evidence.get(key)}, and {wanted} {parameters.get(wanted)} {unit}"
         return None
 
     return judge
@@ -72,27 +72,27 @@ def at_least(key: str, wanted: str, unit: str) -> Callable[[Fields, Fields], str
 def at_most(key: str, wanted: str, default: float) -> Callable[[Fields, Fields], str | None]:
     """The evidence has a number under ``key`` that is within the parameter ``wanted``."""
 
-    def judge(parameters: Fields, told: Fields) -> str | None:
-        seen, limit = number(told, key), number({wanted: default, **parameters}, wanted)
+    def judge(parameters: Fields, evidence: Fields) -> str | None:
+        seen, limit = number(evidence, key), number({wanted: default, **parameters}, wanted)
         if seen is None or limit is None or seen > limit:
-            return f"{key} is {told.get(key)}, and {wanted} {limit:g}"
+            return f"{key} is {evidence.get(key)}, and {wanted} {limit:g}"
         return None
 
     return judge
 
 
 def is_true(key: str) -> Callable[[Fields, Fields], str | None]:
-    def judge(parameters: Fields, told: Fields) -> str | None:
+    def judge(parameters: Fields, evidence: Fields) -> str | None:
         del parameters
-        return None if told.get(key) is True else f"{key} is {told.get(key)}"
+        return None if evidence.get(key) is True else f"{key} is {evidence.get(key)}"
 
     return judge
 
 
 def is_text(key: str) -> Callable[[Fields, Fields], str | None]:
-    def judge(parameters: Fields, told: Fields) -> str | None:
+    def judge(parameters: Fields, evidence: Fields) -> str | None:
         del parameters
-        return None if isinstance(told.get(key), str) and told[key] else f"{key} is {told.get(key)}"
+        return None if isinstance(evidence.get(key), str) and evidence[key] else f"{key} is {evidence.get(key)}"
 
     return judge
 
@@ -180,8 +180,8 @@ def _last_of(history: History, fault: PlannedFault, landing: Event, own: Fields,
 
 def _of_rank(landed: Fields, ending: Event) -> dict[str, Any] | None:
     listed = ending.data.get("evidence")
-    told = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    return next((one for one in told if one.get("rank") == landed.get("rank")), None)
+    entries = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    return next((one for one in entries if one.get("rank") == landed.get("rank")), None)
 
 
 def _vanished(shown: Condition, fault: PlannedFault, landed: Fields, ending: Event) -> str | None:

@@ -60,11 +60,11 @@ def early_doubts(
             yield text, (landing.source, orders[0].source)
 
 
-def nanoseconds(told: object) -> int | None:
+def nanoseconds(text: object) -> int | None:
     """A time in the words of RFC 3339, up to nanoseconds, in UTC; None where it is none."""
-    if not isinstance(told, str) or not told.endswith("Z"):
+    if not isinstance(text, str) or not text.endswith("Z"):
         return None
-    whole, _, rest = told.removesuffix("Z").partition(".")
+    whole, _, rest = text.removesuffix("Z").partition(".")
     try:
         seconds = datetime.fromisoformat(whole).replace(tzinfo=timezone.utc).timestamp()
         return int(seconds) * 10**9 + int(rest.ljust(9, "0")[:9] or 0)

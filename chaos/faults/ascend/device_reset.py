@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from chaos.faults.ascend.on_device import NEEDS, NEEDS_SCENARIO, Cards, on_node, place_of, told
+from chaos.faults.ascend.on_device import NEEDS, NEEDS_SCENARIO, Cards, on_node, place_of, tool_errors
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.ascend.machine import RankMachine
@@ -57,7 +57,7 @@ class DeviceReset(FaultKind):
         """Reset the chip. Raises FaultMissed in the tool's words where it refuses."""
         del job
         device = self._cards.of(victim)
-        with told():
+        with tool_errors():
             self._answers[victim.identity] = self._cards.tools(victim).reset(device.npu, device.chip)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chaos.faults.ascend.on_device import NEEDS, NEEDS_SCENARIO, Cards, on_node, place_of, told
+from chaos.faults.ascend.on_device import NEEDS, NEEDS_SCENARIO, Cards, on_node, place_of, tool_errors
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.ascend.hccn import FAULT, SUCCESS
@@ -54,7 +54,7 @@ class NpuLinkDown(FaultKind):
         steps = {}
         for victim in victims:
             card, place = self._cards.of(victim).card, place_of(victim)
-            with told():
+            with tool_errors():
                 before = self._cards.tools(victim).net_health(card)
             if before != SUCCESS:
                 raise FaultMissed(f"the network of card {card} is {before!r} before the fault, not {SUCCESS!r}")
@@ -67,7 +67,7 @@ class NpuLinkDown(FaultKind):
     def inject(self, job: Job, victim: Victim) -> None:
         """Take the link of the rank's card down. Raises FaultMissed in the tool's words."""
         del job
-        with told():
+        with tool_errors():
             self._cards.tools(victim).take_link_down(self._cards.of(victim).card)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:

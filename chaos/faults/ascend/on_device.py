@@ -34,7 +34,7 @@ class Cards:
     def of(self, victim: Victim) -> Device:
         """The card that this rank trains on. Raises FaultMissed where that cannot be proven."""
         if victim.identity not in self._known:
-            with told():
+            with tool_errors():
                 variables = (self.machine or victim.machine).variables(victim.identity)
                 self._known[victim.identity] = device_of(
                     victim.rank, victim.identity.pid, variables, self.tools(victim)
@@ -57,7 +57,7 @@ def on_node(victim: Victim) -> str:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def tool_errors() -> Iterator[None]:
     """Let the fault be missed, in the tool's own words, where a tool fails or says what nobody knows."""
     try:
         yield

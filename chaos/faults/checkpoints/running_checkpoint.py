@@ -165,13 +165,13 @@ def _aim(process: JobProcess, step: int | None, part: str, running: Survey) -> A
     roots = own_directories(process)
     found = sorted(checkpoint for root in roots for checkpoint in _checkpoints(root, process))
     if step is None and not found:
-        raise FaultMissed(f"{_none_there(process, roots)}; {_links_told(roots)}")
+        raise FaultMissed(f"{_none_there(process, roots)}; {_links_and_others(roots)}")
     steps = sorted({one for one, _, _ in found})
     chosen = found[-1] if step is None else next((one for one in reversed(found) if one[0] == step), None)
     if chosen is None:
         listed = ", ".join(map(str, steps)) or "no step"
         raise FaultMissed(
-            f"{_none_there(process, roots)} of step {step}; there are those of {listed}; {_links_told(roots)}"
+            f"{_none_there(process, roots)} of step {step}; there are those of {listed}; {_links_and_others(roots)}"
         )
     held, path, root = chosen
     if not os.access(path.parent, os.W_OK | os.X_OK) or not os.access(path, os.R_OK):
@@ -242,7 +242,7 @@ def _none_there(process: JobProcess, roots: Sequence[Path]) -> str:
     return f"rank {process.rank} works and logs in {where}, and has no finished checkpoint there"
 
 
-def _links_told(roots: Sequence[Path]) -> str:
+def _links_and_others(roots: Sequence[Path]) -> str:
     """Where else it may save: a checkpoint counts as a rank's by ``rank_N`` in its path, and no link is followed."""
     links = [
         f"{link} is a link to {link.resolve()}"

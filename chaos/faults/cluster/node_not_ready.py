@@ -60,13 +60,13 @@ class NodeNotReady(FaultKind):
         """Mark the node with the run, and write its status."""
         own, host = pod_node(job, victim).own, host_of(victim)
 
-        def told() -> None:
+        def mark() -> None:
             if not own.holds_node(host, victim.fault) and _TAINT in _taints(own.node(host)):
                 raise FaultMissed(f"the cluster took node {host} for not ready before this fault said so")
             own.hold_node(host, victim.fault, {}, status=True)
             _report(own, host, victim.fault)
 
-        asked(told)
+        asked(mark)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """The cluster's own controller has tainted the node as not ready."""

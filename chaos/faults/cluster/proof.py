@@ -74,12 +74,12 @@ def _of_cluster(case: Case) -> Iterator[Doubt]:
     yield from cluster_doubts(case.history, case.fault, case.landing, case.evidence, case.injection)
 
 
-def _is_injected(parameters: Fields, told: Fields) -> str | None:
+def _is_injected(parameters: Fields, evidence: Fields) -> str | None:
     """The object, the pod that was meant by its UID, and the records of that pod."""
     del parameters
-    pod, records = told.get("pod"), told.get("injected")
-    if not (isinstance(pod, Mapping) and pod.get("name") and pod.get("uid")) or not told.get("uid"):
-        return f"pod is {pod}, of object {told.get('uid')}"
+    pod, records = evidence.get("pod"), evidence.get("injected")
+    if not (isinstance(pod, Mapping) and pod.get("name") and pod.get("uid")) or not evidence.get("uid"):
+        return f"pod is {pod}, of object {evidence.get('uid')}"
     if not isinstance(records, list) or not records:
         return f"the records that it was made in are {records}"
     other = [record for record in records if str(record).split("/")[1:2] != [pod["name"]]]

@@ -29,8 +29,8 @@ def judge_kept_pods(plan: Plan, history: History, found: Collector) -> None:
     for number in sorted({fate.recovery for fate in fates}):
         own = [fate for fate in fates if fate.recovery == number]
         chain = chains(plan)[number - 1]
-        struck = [known[name] for name in chain[0].faults if name in known]
-        kept = [fate for fate in own if _is_kept(plan, fate.node, chain, struck)]
+        faults = [known[name] for name in chain[0].faults if name in known]
+        kept = [fate for fate in own if _is_kept(plan, fate.node, chain, faults)]
         if not kept:
             continue
         names = ", ".join(dict.fromkeys(recovery.mechanism for recovery in chain))
@@ -50,10 +50,10 @@ def said(fate: PodFate) -> str:
     return f"the pod of node {fate.node} {words.get(fate.what, fate.what)}: {fate.why}"
 
 
-def _is_kept(plan: Plan, node: int, chain: list[Recovery], struck: list[PlannedFault]) -> bool:
+def _is_kept(plan: Plan, node: int, chain: list[Recovery], faults: list[PlannedFault]) -> bool:
     each = plan.layout.ranks // plan.layout.nodes
     ranks = set(range(node * each, (node + 1) * each))
-    if any(effect_of(fault.kind).takes_pod and ranks.intersection(fault.ranks) for fault in struck):
+    if any(effect_of(fault.kind).takes_pod and ranks.intersection(fault.ranks) for fault in faults):
         return False
     return all(recovery.mechanism in _KEEPS or _stays(plan, recovery, ranks, each) for recovery in chain)
 

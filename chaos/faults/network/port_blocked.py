@@ -69,7 +69,7 @@ class PortBlocked(OnNetwork):
             return None
         return {
             "signal": None,
-            **_told(port, seen.lost, len(meant)),
+            **_shown(port, seen.lost, len(meant)),
             "connections": seen.connections,
             "passing": [list(direction) for direction in seen.passing],
             "attempts": _numbers(seen.attempts),
@@ -83,7 +83,7 @@ class PortBlocked(OnNetwork):
         """
         meant = list(self._meant(job, victim))
         try:
-            return _told(port_of(victim), node_network(job).lost(victim.fault, meant), len(meant))
+            return _shown(port_of(victim), node_network(job).lost(victim.fault, meant), len(meant))
         except (PlatformError, OSError) as error:
             raise missed(error) from error
 
@@ -99,7 +99,7 @@ class PortBlocked(OnNetwork):
             yield from (((node, other), Ports(source=port)) for other in there)
 
 
-def _told(port: int, lost: list[Direction], directions: int) -> dict[str, Any]:
+def _shown(port: int, lost: list[Direction], directions: int) -> dict[str, Any]:
     return {"port": port, "lost": [list(direction) for direction in lost], "ways": directions}
 
 

@@ -14,40 +14,40 @@ _DEVIATIONS = 5.0
 """How far, in standard deviations of chance, a share may be off."""
 
 
-def network_rate(parameters: Fields, told: Fields) -> str | None:
+def network_rate(parameters: Fields, evidence: Fields) -> str | None:
     """The rate, and that something was sent at it."""
-    if told.get("kbit") != parameters.get("kbit"):
-        return f"the rate is {told.get('kbit')} kbit, not {parameters.get('kbit')}"
-    return some("bytes")(parameters, told)
+    if evidence.get("kbit") != parameters.get("kbit"):
+        return f"the rate is {evidence.get('kbit')} kbit, not {parameters.get('kbit')}"
+    return some("bytes")(parameters, evidence)
 
 
-def delayed(parameters: Fields, told: Fields) -> str | None:
+def delayed(parameters: Fields, evidence: Fields) -> str | None:
     """A round trip as long as it was to be, and packets that were held up."""
-    seen, wanted = number(told, "round_trip"), number(parameters, "milliseconds")
+    seen, wanted = number(evidence, "round_trip"), number(parameters, "milliseconds")
     jitter = number({"jitter": 0, **parameters}, "jitter")
     if seen is None or wanted is None or jitter is None or seen < max(0.0, wanted - jitter):
-        return f"a round trip took {told.get('round_trip')} ms, with a delay of {parameters.get('milliseconds')} ms"
-    return some("passed")(parameters, told)
+        return f"a round trip took {evidence.get('round_trip')} ms, with a delay of {parameters.get('milliseconds')} ms"
+    return some("passed")(parameters, evidence)
 
 
-def partly_lost(parameters: Fields, told: Fields) -> str | None:
+def partly_lost(parameters: Fields, evidence: Fields) -> str | None:
     """As many echoes lost as were to be, but for chance."""
-    sent, lost, wanted = number(told, "sent") or 0, number(told, "lost") or 0, number(parameters, "percent")
+    sent, lost, wanted = number(evidence, "sent") or 0, number(evidence, "lost") or 0, number(parameters, "percent")
     if not 0 < lost <= sent or wanted is None:
-        return f"of {told.get('sent')} echoes {told.get('lost')} were lost"
+        return f"of {evidence.get('sent')} echoes {evidence.get('lost')} were lost"
     share = wanted / 100
     if abs(lost / sent - share) > _DEVIATIONS * math.sqrt(share * (1 - share) / sent) + 1 / sent:
         return f"of {sent:g} echoes {lost:g} were lost, which is not {wanted:g} %"
-    return some("passed")(parameters, told)
+    return some("passed")(parameters, evidence)
 
 
-def all_directions_lost(parameters: Fields, told: Fields) -> str | None:
+def all_directions_lost(parameters: Fields, evidence: Fields) -> str | None:
     """Every packet on every way."""
-    lost, directions = told.get("lost"), number(told, "ways")
+    lost, directions = evidence.get("lost"), number(evidence, "ways")
     wanted = 2 if parameters.get("direction", "both") == "both" else 1
     pairs = _pairs(lost)
     if pairs is None or not directions or len(pairs) < directions or directions % wanted:
-        return f"packets are lost on ways {lost}, of {told.get('ways')}"
+        return f"packets are lost on ways {lost}, of {evidence.get('ways')}"
     if wanted == 2 and any((there, here) not in pairs for here, there in pairs):
         return f"packets are lost on ways {lost}, which are not both ways between the same nodes"
     return None
@@ -68,39 +68,39 @@ def _is_direction(direction: object) -> bool:
     return all(type(node) is int and node >= 0 for node in direction) and here != there
 
 
-def all_lost(parameters: Fields, told: Fields) -> str | None:
+def all_lost(parameters: Fields, evidence: Fields) -> str | None:
     """The same, of connections of the job, and no echo that has come back."""
-    if (doubt := all_directions_lost(parameters, told)) is not None:
+    if (doubt := all_directions_lost(parameters, evidence)) is not None:
         return doubt
-    echoes = told.get("echoes")
+    echoes = evidence.get("echoes")
     if not isinstance(echoes, Mapping) or (number(echoes, "sent") or 0) <= 0 or number(echoes, "answered") != 0:
         return f"of echoes sent through it came back {echoes}"
-    return some("connections")(parameters, told)
+    return some("connections")(parameters, evidence)
 
 
-def port_lost(parameters: Fields, told: Fields) -> str | None:
+def port_lost(parameters: Fields, evidence: Fields) -> str | None:
     """The port, and on the way to it, or both ways, every packet of it."""
-    port, wanted = told.get("port"), parameters.get("port")
+    port, wanted = evidence.get("port"), parameters.get("port")
     if not isinstance(port, int) or isinstance(port, bool) or (isinstance(wanted, int) and port != wanted):
         return f"the port is {port}, and {wanted} was to be blocked"
-    return all_directions_lost({"direction": "in", **parameters}, told)
+    return all_directions_lost({"direction": "in", **parameters}, evidence)
 
 
-def port_alone_lost(parameters: Fields, told: Fields) -> str | None:
+def port_alone_lost(parameters: Fields, evidence: Fields) -> str | None:
     """The same, of connections of the job, and other packets pass: another port answers, and this one does not."""
-    if (doubt := port_lost(parameters, told)) is not None:
+    if (doubt := port_lost(parameters, evidence)) is not None:
         return doubt
-    passing, lost = told.get("passing"), told.get("lost")
-    if not isinstance(passing, list) or len(passing) != told.get("ways"):
-        return f"other packets pass on ways {passing}, of {told.get('ways')}"
+    passing, lost = evidence.get("passing"), evidence.get("lost")
+    if not isinstance(passing, list) or len(passing) != evidence.get("ways"):
+        return f"other packets pass on ways {passing}, of {evidence.get('ways')}"
     if _pairs(passing) != _pairs(lost):
         return f"other packets pass on ways {passing}, and those to the port are lost on {lost}"
     for where, all_answered in (("attempts", False), ("attempts elsewhere", True)):
-        made = told.get(where)
+        made = evidence.get(where)
         numbers = [number(made, key) for key in ("made", "answered")] if isinstance(made, Mapping) else [None, None]
         if (numbers[0] or 0) <= 0 or numbers[1] != (numbers[0] if all_answered else 0):
             return f"what became of {where} to connect is {made}"
-    return some("connections")(parameters, told)
+    return some("connections")(parameters, evidence)
 
 
 def reset_doubts(case: Case) -> Iterator[Doubt]:
@@ -110,10 +110,10 @@ def reset_doubts(case: Case) -> Iterator[Doubt]:
     port = evidence.get("port")
     if not isinstance(port, int) or (isinstance(wanted, int) and port != wanted):
         yield f"the evidence for rank {rank} is of port {port}, and {wanted} was meant", (landing.source,)
-    told = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    if not told:
+    resets = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    if not resets:
         yield f"the connections of the node of rank {rank} that were reset are not in the evidence", (landing.source,)
-    for one in told:
+    for one in resets:
         if one.get("confirmed") is not True or not one.get("cookie") or not one.get("other cookie"):
             yield f"nothing shows that both ends of a connection of rank {rank}'s node were reset", (landing.source,)
         elif port not in (one.get("source_port"), one.get("target_port")):

@@ -91,26 +91,26 @@ def _on_node(words: str) -> Proof:
     return Proof(words, ("node",), all_of(death, doubts, silence))
 
 
-def _node_quota(parameters: Fields, told: Fields) -> str | None:
-    quota, cores = number(told, "quota"), number(parameters, "cores")
+def _node_quota(parameters: Fields, evidence: Fields) -> str | None:
+    quota, cores = number(evidence, "quota"), number(parameters, "cores")
     if quota is None or cores is None or not 0 < quota <= max(_LEAST_QUOTA, cores * _PERIOD):
-        return f"its quota is {told.get('quota')} us in each {_PERIOD}, and it was to get {cores} cores"
-    return some("throttled")(parameters, told)
+        return f"its quota is {evidence.get('quota')} us in each {_PERIOD}, and it was to get {cores} cores"
+    return some("throttled")(parameters, evidence)
 
 
-def names_gone(parameters: Fields, told: Fields) -> str | None:
+def names_gone(parameters: Fields, evidence: Fields) -> str | None:
     """A name that was resolved before is not, and its address is reached."""
-    if not told.get("before") or not told.get("error"):
-        return f"{told.get('name')} was {told.get('before')} before, and then: {told.get('error')}"
-    if told.get("reached") not in ("refused", "connected"):
-        return f"address {told.get('address')} was not reached either"
-    return resolvers_cut(parameters, told)
+    if not evidence.get("before") or not evidence.get("error"):
+        return f"{evidence.get('name')} was {evidence.get('before')} before, and then: {evidence.get('error')}"
+    if evidence.get("reached") not in ("refused", "connected"):
+        return f"address {evidence.get('address')} was not reached either"
+    return resolvers_cut(parameters, evidence)
 
 
-def resolvers_cut(parameters: Fields, told: Fields) -> str | None:
+def resolvers_cut(parameters: Fields, evidence: Fields) -> str | None:
     """The kernel has a route that keeps the node from a resolver."""
     del parameters
-    return None if told.get("cut") else f"the resolvers that it is kept from are {told.get('cut')}"
+    return None if evidence.get("cut") else f"the resolvers that it is kept from are {evidence.get('cut')}"
 
 
 def reboot_doubts(case: Case) -> Iterator[Doubt]:

@@ -36,10 +36,10 @@ def _slowed(case: Case) -> Iterator[Doubt]:
     yield from slowed_doubts(case.history, case.fault, case.wanted, case.landing, case.injection)
 
 
-def _is_off(parameters: Fields, told: Fields) -> str | None:
-    seen, wanted = number(told, "seen"), number(parameters, "offset")
+def _is_off(parameters: Fields, evidence: Fields) -> str | None:
+    seen, wanted = number(evidence, "seen"), number(parameters, "offset")
     if seen is None or wanted is None or abs(seen - wanted) > _NEAR_SECONDS:
-        return f"its clock was off by {told.get('seen')} s, not by {parameters.get('offset')}"
+        return f"its clock was off by {evidence.get('seen')} s, not by {parameters.get('offset')}"
     return None
 
 

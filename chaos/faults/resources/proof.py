@@ -9,17 +9,19 @@ _PROCESSES = 2
 """How many processes a load has where the scenario says nothing (chaos/faults/resources/cpu_load.py)."""
 
 
-def _loads_cores(parameters: Fields, told: Fields) -> str | None:
+def _loads_cores(parameters: Fields, evidence: Fields) -> str | None:
     """As many processes as were to be, on cores of the rank, each of which has got processor time."""
     wanted = number({"processes": _PROCESSES, **parameters}, "processes")
-    if number(told, "beside") != wanted or not told.get("cores"):
-        return f"{told.get('beside')} processes of the load run on cores {told.get('cores')}, and {wanted} were to"
-    return some("consumed")(parameters, told)
+    if number(evidence, "beside") != wanted or not evidence.get("cores"):
+        return (
+            f"{evidence.get('beside')} processes of the load run on cores {evidence.get('cores')}, and {wanted} were to"
+        )
+    return some("consumed")(parameters, evidence)
 
 
-def _has_limit(parameters: Fields, told: Fields) -> str | None:
+def _has_limit(parameters: Fields, evidence: Fields) -> str | None:
     del parameters
-    return None if number(told, "limit") is not None else f"limit is {told.get('limit')}"
+    return None if number(evidence, "limit") is not None else f"limit is {evidence.get('limit')}"
 
 
 CPU_LOAD = condition(

@@ -20,9 +20,9 @@ def is_stopped(evidence: Mapping[str, object]) -> bool:
     return evidence.get("signal") == SIGSTOP
 
 
-def _is_stopped(parameters: Fields, told: Fields) -> str | None:
+def _is_stopped(parameters: Fields, evidence: Fields) -> str | None:
     del parameters
-    return None if told.get("state") == "stopped" else f"its state is {told.get('state')}"
+    return None if evidence.get("state") == "stopped" else f"its state is {evidence.get('state')}"
 
 
 def termination_doubts(case: Case) -> Iterator[Doubt]:

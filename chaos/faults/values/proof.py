@@ -128,7 +128,7 @@ def _felt(history: History, artifacts: Artifacts, fault: PlannedFault, own: Even
         )
         yield seen, (mine.source, at_baseline(theirs))
     elif what_of(fault) not in BY_ITSELF:
-        yield from _told_apart(own, step, before, baseline.get(step - 1))
+        yield from _differs_before(own, step, before, baseline.get(step - 1))
     if fault.kind == BATCH:
         if before is None or before.data.get("batch") is None or mine.data.get("batch") != before.data["batch"]:
             yield f"rank {own.rank} has not trained the batch of step {step - 1} in step {step}", (mine.source,)
@@ -141,7 +141,7 @@ def _felt(history: History, artifacts: Artifacts, fault: PlannedFault, own: Even
             yield f"rank {own.rank}'s loss of step {step} is {loss}, not {asked}", (mine.source,)
 
 
-def _told_apart(own: Event, step: int, before: Event | None, theirs: Event | None) -> Iterator[Doubt]:
+def _differs_before(own: Event, step: int, before: Event | None, theirs: Event | None) -> Iterator[Doubt]:
     """A state that differs from the fault-free run's is the change's only where the one before does not."""
     if before is None or theirs is None:
         return  # of one change, check ``loss`` compares what came before it

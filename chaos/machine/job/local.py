@@ -96,8 +96,8 @@ class LocalJob:
         """How a process of the job ended; None while it runs. The first answer that is not None stays.
 
         A process that is gone and was reaped by another (msrun reaps a rank that ends before msrun does) has the
-        status that the other one told (``LaunchSpec.told``), or one in which nothing is known. Raises PlatformError for
-        a process that was never found as the job's.
+        status that the other one told (``LaunchSpec.collected_exit``), or one in which nothing is known. Raises
+        PlatformError for a process that was never found as the job's.
         """
         with self._lock:
             self._check_own(identity)
@@ -153,14 +153,14 @@ class LocalJob:
             code = self._popen.poll()
             return None if code is None else from_return_code(code)
         status = collect(identity)
-        if status is None or status.known or self._spec.told is None:
+        if status is None or status.known or self._spec.collected_exit is None:
             return status
         # Whoever collected the status says so a moment later.
         since = self._collected_elsewhere.setdefault(identity, self._clock.mono())
-        told = self._spec.told(identity)
-        if told is None and self._clock.mono() - since < _TELL_NANOSECONDS:
+        collected_exit = self._spec.collected_exit(identity)
+        if collected_exit is None and self._clock.mono() - since < _TELL_NANOSECONDS:
             return None
-        return told or status
+        return collected_exit or status
 
     def _reap_unseen(self) -> None:
         """Reap inherited zombies that ended before they were found: children of ours in a session of the job's.

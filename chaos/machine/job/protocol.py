@@ -30,7 +30,7 @@ class LaunchSpec:
     whoever starts the launcher on its node: the harness itself, or a remote helper in a container or on another host,
     which keeps its own. ``before`` are lists of directories (PATH, PYTHONPATH) that go before what is there then.
     CHAOS_RUN and CHAOS_ATTEMPT are added. ``log`` receives the launcher's output. ``cores`` pins the job; None leaves
-    it free. ``told`` is asked how a process ended whose exit status another process has collected.
+    it free. ``collected_exit`` is asked how a process ended whose exit status another process has collected.
     """
 
     run: str
@@ -40,7 +40,7 @@ class LaunchSpec:
     cwd: Path
     log: Path
     cores: tuple[int, ...] | None = None
-    told: Callable[[ProcessIdentity], ExitStatus | None] | None = None
+    collected_exit: Callable[[ProcessIdentity], ExitStatus | None] | None = None
     before: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -27,7 +27,7 @@ class ConnectionRequests:
     """The part of the remote helper that is about connections; arguments and results are JSON."""
 
     def __init__(self, run: str) -> None:
-        self._whose = run
+        self._own_run = run
 
     def echo(self, addresses: list[str], count: int, interval: float, wait: float) -> dict[str, Any]:
         """What comes of echo requests from here (:func:`chaos.machine.linux.net.echo.ask`)."""
@@ -67,7 +67,7 @@ class ConnectionRequests:
 
     def _sockets(self) -> Collection[int]:
         """The inodes of the sockets that the run's processes have here."""
-        return {inode for process in find_run_processes(self._whose) for inode in _sockets_of(process.pid)}
+        return {inode for process in find_run_processes(self._own_run) for inode in _sockets_of(process.pid)}
 
 
 class _Own:

@@ -14,7 +14,7 @@ from chaos.machine.linux.procfs import PROC, started_at
 from chaos.machine.running.outputs import Output, outputs_of
 
 # [WARNING] DISTRIBUTED(5919,7fb1,python):2026-11-21-06:03:17.689.115 […:428] PostProcess] This node 0 rank id: 0
-_TOLD = re.compile(
+_RANK_LINE = re.compile(
     rb"^\[[A-Z]+\] \w+\((\d{1,10})[,:][^)]{0,200}\):(\d{4}-\d\d-\d\d-\d\d:\d\d:\d\d)\b"
     rb".{0,600}\] This node \S{1,200} rank id: (\d{1,9})\s*$"
 )
@@ -29,7 +29,7 @@ _UNSURE = timedelta(seconds=1)
 """How exactly it is known when a process was started. Before it says its rank MindSpore has to be loaded."""
 
 
-def told_rank(
+def rank_from_log(
     pid: int, own_pids: Container[int], start_time: int, variables: Mapping[str, str], proc_root: Path = PROC
 ) -> int | None:
     """The rank, None where no log says it of this very process, or several say different ones.
@@ -38,20 +38,20 @@ def told_rank(
     what an earlier launch or another rank has written. In a container that is started again they have the same PIDs, so
     the line must also be from after ``start_time``, in clock ticks since boot, in the time zone of the process.
     """
-    told: set[int] = set()
+    ranks: set[int] = set()
     zone = _zone(pid, variables, proc_root)
     since = started_at(start_time) - _UNSURE
     for output in outputs_of(pid, proc_root):
-        told |= _told(output, own_pids, since, zone)
-    return told.pop() if len(told) == 1 else None
+        ranks |= _ranks_in(output, own_pids, since, zone)
+    return ranks.pop() if len(ranks) == 1 else None
 
 
-def _told(output: Output, own_pids: Container[int], since: datetime, zone: tzinfo | None) -> set[int]:
+def _ranks_in(output: Output, own_pids: Container[int], since: datetime, zone: tzinfo | None) -> set[int]:
     found = set()
     try:
         with output.open() as stream:
             while stream.tell() < _LOOKED_AT and (line := stream.readline(_LINE)):
-                said = _TOLD.match(line)
+                said = _RANK_LINE.match(line)
                 if said is not None and int(said[1]) in own_pids and _is_since(said[2].decode("ascii"), since, zone):
                     found.add(int(said[3]))
     except OSError:  # the process has ended

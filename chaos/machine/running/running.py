@@ -22,7 +22,7 @@ from chaos.machine.linux.procfs import PROC, Stat, command_line, environment, li
 from chaos.machine.running.directories import Directories, directories_of
 from chaos.machine.running.launches import Claimed, is_python, launcher_of, launches_of, size_of, without_starters
 from chaos.machine.running.owners import Doubt, background_ranks, doubts, owners_of
-from chaos.machine.running.rank_from_log import told_rank
+from chaos.machine.running.rank_from_log import rank_from_log
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ def _rank(pid: int, seen: Claimed, proc_root: Path) -> int | None:
         return seen.claim[1]
     container = container_of(pid, proc_root)
     own_pids = {pid} if container is None else {container.pid}
-    return told_rank(pid, own_pids, seen.stat.start_time, seen.variables, proc_root)
+    return rank_from_log(pid, own_pids, seen.stat.start_time, seen.variables, proc_root)
 
 
 def _describe(

@@ -79,8 +79,8 @@ def _broken_off(context: Context, incident: Incident, saved: int) -> Answer:
     )
     if context.scenario.expect.checkpoint != "none":
         context.problems.add(f"{cause}.trigger", why, text=LOADING, hint=PROVE_NONE)
-    struck = (*incident.ids, *(fault.fault.id for fault in incident.inside))
-    recovery = Recovery("TRE", struck, saved, succeeds=False, reads_checkpoint=True)
+    fault_ids = (*incident.ids, *(fault.fault.id for fault in incident.inside))
+    recovery = Recovery("TRE", fault_ids, saved, succeeds=False, reads_checkpoint=True)
     left, loss = incident.after("TRE", incident.inside), context.loss(incident)
     return Answer(recovery, why, cause, ends=True, left=left, loss=loss, dead=dead)
 

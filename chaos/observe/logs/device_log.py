@@ -135,7 +135,7 @@ class DeviceLogReader(PrefixedReader):
     own_rank = True
     prefix = _PREFIX
 
-    def told(self, prefix: re.Match[str], message: str) -> LogEvent | None:
+    def event_of(self, prefix: re.Match[str], message: str) -> LogEvent | None:
         """The event of a message and the prefix before it."""
         wall_ns = self._wall.ns(prefix["date"], prefix["time"], int(prefix["milli"] + prefix["micro"]))
         pid = int(prefix["pid"]) if not prefix["pid"].startswith("-") else None
@@ -150,10 +150,10 @@ class DeviceLogReader(PrefixedReader):
         """A line without the prefix: in the log of a worker stand error codes, and what CANN says of a failed call."""
         match = _BARE.match(line)
         if match is None and _SUSPECTED.match(line):
-            return _told(SUSPICIONS, line, None, None, {})
+            return _described_event(SUSPICIONS, line, None, None, {})
         if match is None:
             said = _SAID.match(line) is not None and _RAISED.match(line) is None
-            event = _told(_MEMORY + _RESULTS if said else _MEMORY, line, None, None, {})
+            event = _described_event(_MEMORY + _RESULTS if said else _MEMORY, line, None, None, {})
             return None if event is None or has_prefix(line) else event
         own = match if match["date"] else _OWN.match(match["text"])
         if own is None:
@@ -180,10 +180,10 @@ def _event(
 ) -> LogEvent | None:
     if match := _CODE.search(message):
         return _coded(match, wall_ns, pid, fields)
-    return _told(table, message, wall_ns, pid, fields)
+    return _described_event(table, message, wall_ns, pid, fields)
 
 
-def _told(
+def _described_event(
     table: Sequence[Known], message: str, wall_ns: int | None, pid: int | None, fields: dict[str, str]
 ) -> LogEvent | None:
     """The event of a message, with what its code means."""
@@ -201,7 +201,9 @@ def _told(
 def _coded(match: re.Match[str], wall_ns: int | None, pid: int | None, fields: dict[str, str]) -> LogEvent:
     """The event of an error code of CANN. One that only frames a code of the runtime is told by that."""
     code = match["code"]
-    if code not in _CODES and (event := _told(_RESULTS, match["text"], wall_ns, pid, {**fields, "error": code})):
+    if code not in _CODES and (
+        event := _described_event(_RESULTS, match["text"], wall_ns, pid, {**fields, "error": code})
+    ):
         return event
     said = {**fields, "code": code, "text": match["text"]}
     return LogEvent(_CODES.get(code, "device.error_code"), wall_ns, None, None, pid, said)

@@ -23,10 +23,10 @@ class PrefixedReader(LogReader):
     def read(self, line: str) -> LogEvent | None:
         """The event of a line, None when it is not one of the lines known."""
         match = self.prefix.match(line)
-        return self.bare(line) if match is None else self.told(match, line[match.end() :])
+        return self.bare(line) if match is None else self.event_of(match, line[match.end() :])
 
     @abstractmethod
-    def told(self, prefix: re.Match[str], message: str) -> LogEvent | None:
+    def event_of(self, prefix: re.Match[str], message: str) -> LogEvent | None:
         """The event of a message and the prefix before it."""
 
     def bare(self, line: str) -> LogEvent | None:

@@ -104,7 +104,7 @@ def read_log(
     suffix = None if _TURNED_OVER.fullmatch(path.name) else _PID_SUFFIX.search(path.name)
     pid = int(suffix[1]) if suffix else None
     rank = _rank_of(path)
-    told: dict[int, int] = {}
+    cluster_ranks: dict[int, int] = {}
     file = str(path) if name is None else name
     splitter = LineSplitter(line_limit)
     with open_file(path) as stream:
@@ -117,8 +117,8 @@ def read_log(
             for number, line in enumerate(splitter.feed(chunk), begin):
                 for event, is_own in _read_line(ordered, line, number, scan):
                     if event.kind == NODE_RANK and event.rank is not None and event.pid is not None:
-                        told[event.pid] = event.rank
-                    own = _own_rank(rank, told, event.pid) if is_own and event.rank is None else event.rank
+                        cluster_ranks[event.pid] = event.rank
+                    own = _own_rank(rank, cluster_ranks, event.pid) if is_own and event.rank is None else event.rank
                     yield replace(event, file=file, line=number, pid=pid if event.pid is None else event.pid, rank=own)
             scan.lines, scan.cut, scan.torn = splitter.lines, splitter.cut, splitter.torn
             chunk = stream.read1(CHUNK)
@@ -139,16 +139,16 @@ def _rank_of(path: Path) -> int | None:
     return int(match[1]) if match else None
 
 
-def _own_rank(named: int | None, told: Mapping[int, int], pid: int | None) -> int | None:
+def _own_rank(named: int | None, cluster_ranks: Mapping[int, int], pid: int | None) -> int | None:
     """The rank that writes a line: what the cluster has told its process, else what the name of the file tells.
 
-    ``told`` is by process. A log whose name tells no rank may be of several.
+    ``cluster_ranks`` is by process. A log whose name tells no rank may be of several.
     """
     if named is None:
         return None
-    if pid is not None and pid in told:
-        return told[pid]
-    ranks = set(told.values())
+    if pid is not None and pid in cluster_ranks:
+        return cluster_ranks[pid]
+    ranks = set(cluster_ranks.values())
     return ranks.pop() if pid is None and len(ranks) == 1 else named
 
 

@@ -50,7 +50,7 @@ class TaskdLogReader(PrefixedReader):
     name = "taskd"
     prefix = _PREFIX
 
-    def told(self, prefix: re.Match[str], message: str) -> LogEvent | None:
+    def event_of(self, prefix: re.Match[str], message: str) -> LogEvent | None:
         """The event of a message and the prefix before it."""
         python = prefix["language"] == "py"
         micro = int(prefix["fraction"]) * (1000 if python else 1)

@@ -72,7 +72,7 @@ def plan_restore(draft: Draft, outcome: Outcome, problems: Problems) -> tuple[Pl
     last = _last_saved(everyone, lethal, step)
     damage = _damage(draft, last, interval, problems)
     left = _Left(damage.lost, last, dict(damage.damaged), _any_replica(draft, damage))
-    if traits.resumes_periodic and (told := _told_step(scenario, interval)) is not None:
+    if traits.resumes_periodic and (told := _stated_step(scenario, interval)) is not None:
         holders = _holders(groups, told, left)
         if holders is not None:
             return PlannedRestore(told, left.lost, holders, left.damaged), f"step {told} has been saved, {_SCRIPT}"
@@ -162,7 +162,7 @@ def _any_replica(draft: Draft, damage: Damage) -> frozenset[int]:
     return damage.renamed
 
 
-def _told_step(scenario: Scenario, interval: int) -> int | None:
+def _stated_step(scenario: Scenario, interval: int) -> int | None:
     """The step of the periodic checkpoint that the scenario's script goes on from, as the scenario says."""
     written = scenario.expect.resume
     step = written.step - 1 if isinstance(written, ExpectResume) else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from chaos.plan.parts.recovery_options import Aids, plan_aids
+from chaos.plan.parts.recovery_options import RecoveryOptions, recovery_options
 from chaos.scenario.models.scenario import Scenario
 
 
@@ -26,7 +26,7 @@ class FaultTolerance:
 
     protection: tuple[str, ...]
     strategies: tuple[str, ...] = ()
-    aids: Aids = field(default_factory=Aids)
+    aids: RecoveryOptions = field(default_factory=RecoveryOptions)
     watch: Watch | None = None
 
 
@@ -36,6 +36,6 @@ def plan_fault_tolerance(scenario: Scenario) -> FaultTolerance:
     return FaultTolerance(
         protection=job.protection,
         strategies=job.strategies if job.agent else (),
-        aids=plan_aids(scenario),
+        aids=recovery_options(scenario),
         watch=None if job.tre is None else Watch(job.tre.threshold, job.tre.recorded),
     )

@@ -11,7 +11,7 @@ WATCHDOG_POLL_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class Aids:
+class RecoveryOptions:
     """What the job has to make a recovery shorter; each is off by default, as a rehearsal has it.
 
     ``watchdog`` is None where the job's collectives have no timeout that is looked at. ``exec_timeout`` and ``poll``
@@ -28,10 +28,10 @@ class Aids:
     compile_cache: bool = False
 
 
-def plan_aids(scenario: Scenario) -> Aids:
-    """The aids that the job has, with the scaled times of its collectives."""
+def recovery_options(scenario: Scenario) -> RecoveryOptions:
+    """The recovery options that the job has, with the scaled times of its collectives."""
     job, hccl = scenario.job, scenario.job.hccl
-    return Aids(
+    return RecoveryOptions(
         watchdog=None if hccl is None else hccl.watchdog,
         exec_timeout=None if hccl is None else hccl.exec_timeout * hccl.time_scale,
         poll=None if hccl is None else WATCHDOG_POLL_SECONDS * hccl.time_scale,

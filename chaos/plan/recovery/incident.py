@@ -75,10 +75,10 @@ def incidents(faults: Sequence[Scheduled]) -> tuple[Incident, ...]:
     )
     found: list[Incident] = []
     while rest:
-        struck = _together(rest)
-        inside = (*paused.get(struck[0].fault.id, ()), *_in_rollback(struck[0], rest))
-        found.append(Incident(struck, inside))
-        rest = [fault for fault in rest if fault not in (*struck, *inside)]
+        landed = _together(rest)
+        inside = (*paused.get(landed[0].fault.id, ()), *_in_rollback(landed[0], rest))
+        found.append(Incident(landed, inside))
+        rest = [fault for fault in rest if fault not in (*landed, *inside)]
     for fault in faults:
         if fault.handler is not None and found:
             index = _which(found, fault)

@@ -1,4 +1,4 @@
-"""What a kind of job cannot do, refused by name before the start: sizes of parallelism, mechanisms, aids."""
+"""What a kind of job cannot do, refused before the start: sizes of parallelism, mechanisms, recovery options."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def job_violations(scenario: Scenario, layout: Layout, traits: JobTraits) -> Ite
 
 
 def _not_done(scenario: Scenario, traits: JobTraits, kind: str) -> Iterator[Violation]:
-    """Mechanisms and aids that the scenario asks for, and this kind of job does not have."""
+    """Mechanisms and recovery options that the scenario asks for, and this kind of job does not have."""
     for mechanism in scenario.job.protection:
         if traits.mechanisms is not None and mechanism not in traits.mechanisms:
             known = ", ".join(one for one in mechanism_names() if one in traits.mechanisms)

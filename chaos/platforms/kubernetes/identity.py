@@ -40,8 +40,8 @@ def refuse_another(recorded: object, api: Api) -> None:
     decisive = ["uid"] if "uid" in known else known
     if any(recorded[key] != now[key] for key in decisive) or not decisive:
         raise NotOurs(
-            f"this is another cluster than the run's: that was {_told(recorded)}, and KUBECONFIG and context lead to "
-            f"{_told(now)}; nothing was touched. Set KUBECONFIG to the run's cluster, and run chaos heal again"
+            f"this is another cluster than the run's: that was {_in_words(recorded)}, and KUBECONFIG and context lead "
+            f"to {_in_words(now)}; nothing was touched. Set KUBECONFIG to the run's cluster, and run chaos heal again"
         )
 
 
@@ -62,6 +62,6 @@ def _digest(path: Any) -> str | None:
         return None
 
 
-def _told(identity: Mapping[str, Any]) -> str:
+def _in_words(identity: Mapping[str, Any]) -> str:
     uid = identity.get("uid")
     return f"{identity.get('server')}" + (f" (kube-system {uid})" if uid else "")

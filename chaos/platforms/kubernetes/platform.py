@@ -252,12 +252,12 @@ class PodNodes(NodeSet[PodNode]):
                     waiting[number] = "it has no pod" if pod is None else why_waiting(self.own, pod)
             return not waiting
 
-        def told() -> str:
+        def waits() -> str:
             failed = "; ".join(self.pods.failed)
             return ", ".join(f"node {one}: {why}" for one, why in waiting.items()) + (f"; {failed}" if failed else "")
 
         if not _reached(all_run, START_SECONDS, self._site.clock):
-            raise PlatformError(f"deadline 'pods' of {START_SECONDS:g} s: not all pods run: {told()}")
+            raise PlatformError(f"deadline 'pods' of {START_SECONDS:g} s: not all pods run: {waits()}")
         self._see_ranks()
         return self.all()
 

@@ -32,7 +32,7 @@ class _Here:
 def found_here(token: str) -> list[str]:
     """What this process's own network has of a run's, in words. Raises PlatformError or OSError when it cannot look."""
     found = [f"link {name}" for _, name in socket.if_nameindex() if LINK.fullmatch(name)]
-    found += [f"rule: {_told(rule)}" for rule in Rules(_Here()).listed() if _between_nodes(rule)]
+    found += [f"rule: {_rule_in_words(rule)}" for rule in Rules(_Here()).listed() if _is_of_nodes(rule)]
     laid = [name for family in (IPV4, DEVICE) for name in tables(tables_of(token), family)]
     found += [f"table {name} of the packet filter" for name in laid]
     return found + [f"link {name}, in which packets were to wait" for name in devices(devices_of(token))]
@@ -47,16 +47,16 @@ def shown_in(namespace: Namespace) -> list[str]:
     limits = [one for one in _listed(namespace, "tc", "-j", "qdisc", "show") if one.get("kind") in ("tbf", "netem")]
     return [
         *(f"link {name}" for name in links),
-        *(f"rule: {_told(rule)}" for rule in Rules(namespace).listed()),
+        *(f"rule: {_rule_in_words(rule)}" for rule in Rules(namespace).listed()),
         *(f"{limit['kind']} on {limit['dev']}" for limit in limits),
     ]
 
 
-def _told(rule: Rule) -> str:
+def _rule_in_words(rule: Rule) -> str:
     return f"what comes from {rule.source} for {rule.target} vanishes"
 
 
-def _between_nodes(rule: Rule) -> bool:
+def _is_of_nodes(rule: Rule) -> bool:
     return all(ipaddress.IPv4Address(one) in NETWORK for one in (rule.source, rule.target))
 
 

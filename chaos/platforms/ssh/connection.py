@@ -72,7 +72,7 @@ class Connection:
         except BaseException as error:
             self._client.close()
             stream.close()
-            raise _told(host, error) from error
+            raise _for_operator(host, error) from error
         transport = self._client.get_transport()
         assert transport is not None
         transport.set_keepalive(max(1, round(host.keepalive)))
@@ -181,7 +181,7 @@ def _client(host: Host) -> paramiko.SSHClient:
     return client
 
 
-def _told(host: Host, error: BaseException) -> BaseException:
+def _for_operator(host: Host, error: BaseException) -> BaseException:
     """The error in the words of who must act; what is none of the connection's stays as it is."""
     if isinstance(error, paramiko.BadHostKeyException):
         shown, known = fingerprint_of(error.key), fingerprint_of(error.expected_key)

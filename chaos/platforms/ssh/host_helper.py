@@ -166,7 +166,7 @@ class HostHelper(HelperClient):
 
     def start(self, spec: LaunchSpec) -> ProcessIdentity:
         """Bring there what the launch needs, and start it."""
-        with self._told():
+        with self._connection_errors():
             self._ship(spec)
             environment = {name: self._translation.text(value) for name, value in spec.environment.items()}
             modules = [self._translation.path_list(spec.before.get("PYTHONPATH", "")), f"{self._place}/code"]
@@ -298,7 +298,7 @@ class HostHelper(HelperClient):
         return unfetched
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
+    def _connection_errors(self) -> Iterator[None]:
         try:
             yield
         except HostUnreachable as error:

@@ -35,7 +35,7 @@ class Reach:
         """
         shown: str | None = None
 
-        def told() -> str:
+        def next_boot() -> str:
             nonlocal shown
             shown = None
             with self._connection() as connection:
@@ -45,7 +45,7 @@ class Reach:
             return shown
 
         try:
-            return self._until(seconds, told)
+            return self._until(seconds, next_boot)
         except HostUnreachable:
             return shown
 

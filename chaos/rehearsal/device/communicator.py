@@ -50,7 +50,7 @@ class Communicator:
     With ``address``, this node's own on a network of the run, it is over TCP, and the files in ``directory`` say where
     the ranks listen.
 
-    A peer must prove that it knows the run's ``secret``; one that does not is reported to ``on_stranger`` and dropped.
+    A peer must prove that it knows the run's ``secret``; one that does not is reported to ``on_refused`` and dropped.
     ``limit_seconds`` bounds each collective, ``join_seconds`` the joining (by default as long). ``deserted_seconds`` is
     how long a collective is waited in for a rank that has gone, where nobody is to stop it.
     """
@@ -63,7 +63,7 @@ class Communicator:
         secret: bytes,
         *,
         limit_seconds: float,
-        on_stranger: Callable[[str], None],
+        on_refused: Callable[[str], None],
         join_seconds: float | None = None,
         address: str | None = None,
         deserted_seconds: float | None = None,
@@ -73,7 +73,7 @@ class Communicator:
         self.link_error: str | None = None
         self._deserted_seconds = deserted_seconds
         self._limit_seconds = limit_seconds
-        rendezvous = Rendezvous(rank, self.ranks, directory, secret, on_stranger=on_stranger, address=address)
+        rendezvous = Rendezvous(rank, self.ranks, directory, secret, on_refused=on_refused, address=address)
         self._links = Links(rank, [other for other in self.ranks if other != rank])
         self._peers = self._links.peers
         self._meeting = Meeting(
@@ -82,7 +82,7 @@ class Communicator:
             links=self._links,
             directory=directory,
             secret=secret,
-            on_stranger=on_stranger,
+            on_refused=on_refused,
             seconds=limit_seconds if join_seconds is None else join_seconds,
             rendezvous=rendezvous,
             presence=Presence(rank, directory) if len(self.ranks) > _MESH and address is None else None,

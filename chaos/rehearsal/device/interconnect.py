@@ -112,7 +112,7 @@ class Fabric:
             place,
             secret,
             limit_seconds=self._limit_seconds(),
-            on_stranger=self._record_stranger,
+            on_refused=self._record_refused,
             join_seconds=Growing(_JOIN_LIMIT_SECONDS, _EACH_JOINS, self._ranks),
             address=self._agent.configuration.address,
             deserted_seconds=_DESERTED_SECONDS if self._is_unprotected() else None,
@@ -147,5 +147,5 @@ class Fabric:
         self._failure = text
         self.join().abort()
 
-    def _record_stranger(self, what: str) -> None:
-        self._record.write("stranger", channel="communicator", what=what)
+    def _record_refused(self, what: str) -> None:
+        self._record.write("caller.refused", channel="communicator", what=what)

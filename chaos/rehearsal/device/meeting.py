@@ -36,7 +36,7 @@ class Meeting:
     links: Links
     directory: str
     secret: bytes
-    on_stranger: Callable[[str], None]
+    on_refused: Callable[[str], None]
     seconds: float
     rendezvous: Rendezvous
     presence: Presence | None
@@ -97,7 +97,7 @@ class Meeting:
             return self._lose_ended(missing)
 
         door = hashlib.sha256(repr(tuple(members)).encode()).hexdigest()[:4]  # no longer than "rank": paths are limited
-        place = Rendezvous(self.rank, self.ranks, self.directory, self.secret, on_stranger=self.on_stranger, door=door)
+        place = Rendezvous(self.rank, self.ranks, self.directory, self.secret, on_refused=self.on_refused, door=door)
         self._meet(place, ended, unmet)
 
     def _lose_ended(self, ranks: Collection[int]) -> list[int]:

@@ -28,7 +28,7 @@ class Membership:
         self._joiner: threading.Thread | None = None
         self._lock = threading.Lock()
         """Held while the communicator is put in place or taken away: a stop finds it, or is remembered for the next."""
-        self._told_to_stop = False
+        self._stop_ordered = False
 
     def join(self) -> Communicator:
         """The communicator of all ranks; joined at the first call, and again after a joining that has failed.
@@ -45,7 +45,7 @@ class Membership:
         with self._lock:
             if self._current is not None and self._joined:
                 return self._current
-            if self._told_to_stop:
+            if self._stop_ordered:
                 raise CommunicationAborted("the rank was told to stop before it joined")
             communicator = self._current = self._make(self._generations.place())
         self._enter(communicator)
@@ -55,7 +55,7 @@ class Membership:
         """End whatever collective or joining is under way, and refuse further ones. From any thread."""
         self._generations.announce_next()
         with self._lock:
-            self._told_to_stop = True
+            self._stop_ordered = True
             if self._current is not None:
                 self._current.abort()
 
@@ -77,7 +77,7 @@ class Membership:
         self._go_on(same_processes=True)
         with self._lock:
             self._current = self._make(self._generations.place())
-            if self._told_to_stop:
+            if self._stop_ordered:
                 self._current.abort()
             self._joiner = threading.Thread(target=self._enter_if_all_come, name="communicator-join", daemon=True)
             self._joiner.start()
@@ -89,7 +89,7 @@ class Membership:
 
     def _go_on(self, *, same_processes: bool = False) -> None:
         """Go to the next generation. A stop from here on is for that."""
-        self._told_to_stop = False
+        self._stop_ordered = False
         self.leave()
         self._generations.enter_next(same_processes=same_processes)
 

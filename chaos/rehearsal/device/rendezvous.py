@@ -24,7 +24,7 @@ _EACH_POLLS = 0.0005
 """Added for each rank, so that the ranks that have come do not keep the others from coming by looking for them."""
 _CONNECT_SECONDS = 5.0
 _MOST_CALLERS = 256
-"""Connections that may be silent at a time, where no more ranks can call; of more, the oldest is a stranger."""
+"""Connections that may be silent at a time, where no more ranks can call; of more, the oldest is refused."""
 
 
 @dataclass(eq=False)
@@ -46,7 +46,7 @@ class Rendezvous:
 
     These are Unix sockets or, with ``address``, this node's own on a network of the run, files that say where a rank
     listens over TCP. Who does not prove that it knows ``secret``, whether it calls or listens, is told of to
-    ``on_stranger`` and dropped.
+    ``on_refused`` and dropped.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Rendezvous:
         directory: str,
         secret: bytes,
         *,
-        on_stranger: Callable[[str], None],
+        on_refused: Callable[[str], None],
         address: str | None = None,
         door: str = "rank",
     ) -> None:
@@ -65,7 +65,7 @@ class Rendezvous:
         self._door = door
         self._directory = directory
         self._secret = secret
-        self._on_stranger = on_stranger
+        self._on_refused = on_refused
         self._address = address
         self.port: int | None = None
         """That which this rank has listened on; None over Unix sockets."""
@@ -106,7 +106,7 @@ class Rendezvous:
                         yield met, talk.connection
             for talk in talks.going:
                 if isinstance(talk.side, Listener):
-                    self._on_stranger(str(talk.side.unproven(talk.said)))
+                    self._on_refused(str(talk.side.unproven(talk.said)))
 
     def _open_doors(self, ranks: Collection[int]) -> list[int]:
         """Those of these ranks that listen for this one, by one look at the directory; none between two looks."""
@@ -135,8 +135,8 @@ class Rendezvous:
                 return True
             if isinstance(talk.side, Listener) and not talk.side.introduced:
                 raise talk.side.unproven(talk.said)
-        except Unproven as stranger:
-            self._on_stranger(str(stranger))
+        except Unproven as unproven:
+            self._on_refused(str(unproven))
             if talk.door is not None:
                 self._strange.add(talk.door)
         except OSError:

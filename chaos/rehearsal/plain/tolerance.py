@@ -54,7 +54,7 @@ class Tolerance:
         self._mesh = mesh
         self._checkpoints = checkpoints
         self._hosts = mesh.rank == 0 and not os.environ.get("MINDX_TASK_ID")
-        self._told_replicas = False
+        self._sent_replicas = False
         self._lost_memory = False
 
     # TftHandle: controller and processor.
@@ -149,8 +149,8 @@ class Tolerance:
         """The step has ended: report its update, and pause where that is asked for."""
         step = self._state.steps
         if self._on & _NEED_REPLICAS:
-            if not self._told_replicas:
-                self._told_replicas = True
+            if not self._sent_replicas:
+                self._sent_replicas = True
                 self._tell_replicas()
             self._tft.tft_end_updating_os(step)
             self._state.parameters[FLAG][...] = 1

@@ -17,7 +17,7 @@ class Choice:
         self._agent = agent
         self._seconds = timings.agent_answer
         self._log = log
-        self._told: dict[int, int] = {}
+        self._reported_faults: dict[int, int] = {}
 
     @property
     def agent(self) -> bool:
@@ -57,7 +57,7 @@ class Choice:
             return possible().default()
         stop = self._agent.report_faults(faults, self._seconds, self._log)
         if stop == DUMP:
-            self._told = dict(faults)
+            self._reported_faults = dict(faults)
             return "dump"
         if stop is None:
             return self._unanswered()
@@ -69,7 +69,7 @@ class Choice:
     def _offer(self, faults: dict[int, int], everywhere: dict[int, int], possible: Callable[[], Possible]) -> str:
         for rank, kind in everywhere.items():
             faults.setdefault(rank, kind)
-        self._told = dict(faults)
+        self._reported_faults = dict(faults)
         chosen = self._agent.report_strategies(faults, possible().offered(), self._seconds, self._log)
         return chosen or self._unanswered()
 
@@ -91,7 +91,7 @@ class Choice:
                 return self._unanswered()
             return self._offer(faults, everywhere, again)
         chosen = self._agent.report_failure(
-            possible.code(), text, self._told, failed, possible.offered(), self._seconds, self._log
+            possible.code(), text, self._reported_faults, failed, possible.offered(), self._seconds, self._log
         )
         return chosen or self._unanswered()
 
@@ -113,10 +113,10 @@ class Choice:
     def dumped(self, saved: bool, *, faults: dict[int, int] | None = None) -> None:
         """The job ends after an attempt to save. ``faults`` are told where the agent was not asked before."""
         if faults is not None:
-            self._told = dict(faults)
+            self._reported_faults = dict(faults)
         if self.agent:
             code, text = (OK, "do dump success") if saved else (EXIT_ONLY, "save ckpt failed")
-            self._agent.report_result(code, text, self._told, "dump", self._log)
+            self._agent.report_result(code, text, self._reported_faults, "dump", self._log)
 
     def _unanswered(self) -> str:
         """Without an answer nothing is repaired and nothing is saved: whether that is wanted is the agent's to say."""

@@ -7,7 +7,7 @@ import time
 from typing import Callable
 
 from chaos.base.growth import in_words
-from chaos.rehearsal.ttp.trust import Stranger, Trust
+from chaos.rehearsal.ttp.trust import Trust, UnprovenCaller
 from chaos.rehearsal.ttp.wire import Link
 
 _POLL_SECONDS = 0.05
@@ -45,14 +45,14 @@ def register(
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.settimeout(answer_seconds)
         link, asked = Link(connection), time.monotonic()
-        stranger = False
+        unproven = False
         try:
             answer = Trust(run, secret).register(link, rank)
-        except Stranger:
-            answer, stranger = None, True
+        except UnprovenCaller:
+            answer, unproven = None, True
         if answer is None:
             link.close()
-            if not stranger and time.monotonic() - asked >= answer_seconds:
+            if not unproven and time.monotonic() - asked >= answer_seconds:
                 raise ConnectionError(
                     f"rank {rank}: the controller at {host}:{port} took the connection and did not answer for "
                     f"{in_words(answer_seconds)}; see the log of the process that hosts it"

@@ -29,7 +29,7 @@ from chaos.rehearsal.ttp.roster import Member, Roster
 from chaos.rehearsal.ttp.status import FAULT_PROCESS, NORMAL, ONLINE, fault_of, in_log, run_status
 from chaos.rehearsal.ttp.strategies import Possible
 from chaos.rehearsal.ttp.timings import Timings
-from chaos.rehearsal.ttp.trust import Stranger, Trust
+from chaos.rehearsal.ttp.trust import Trust, UnprovenCaller
 from chaos.rehearsal.ttp.wire import Link
 
 _UNPROVEN = 256
@@ -145,8 +145,8 @@ class Controller:
         try:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             rank = self._trust.challenge(link)
-        except (Stranger, OSError) as stranger:
-            self._log.warning("TTP controller.cpp:1590", f"a registration was ignored: {stranger}")
+        except (UnprovenCaller, OSError) as unproven:
+            self._log.warning("TTP controller.cpp:1590", f"a registration was ignored: {unproven}")
             link.close()
             return
         finally:

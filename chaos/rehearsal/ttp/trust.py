@@ -17,7 +17,7 @@ from chaos.rehearsal.ttp.wire import MAX_UNPROVEN, Link, Message
 _NONCE_BYTES = 16
 
 
-class Stranger(Exception):
+class UnprovenCaller(Exception):
     """The other side is not of this run. Says why; the other side's own words are not repeated."""
 
 
@@ -29,26 +29,26 @@ class Trust:
     secret: bytes = field(repr=False)
 
     def challenge(self, link: Link) -> int:
-        """The controller's side: the rank that has called and proved itself. Raises Stranger when nobody has."""
+        """The controller's side: the rank that has called and proved itself. Raises UnprovenCaller when nobody has."""
         first = link.receive(MAX_UNPROVEN)
         if first is None:
-            raise Stranger("it said nothing that can be read")
+            raise UnprovenCaller("it said nothing that can be read")
         rank, theirs = first.get("rank"), first.get("nonce")
         if first.get("message") != "register" or type(rank) is not int or not isinstance(theirs, str):
-            raise Stranger("it did not introduce itself as a rank does")
+            raise UnprovenCaller("it did not introduce itself as a rank does")
         if first.get("run") != self.run:
-            raise Stranger("it is of another run")
+            raise UnprovenCaller("it is of another run")
         ours = secrets.token_hex(_NONCE_BYTES)
         link.send({"message": "challenge", "nonce": ours, "proof": self._proof("controller", rank, theirs, ours)})
         answer = link.receive(MAX_UNPROVEN)
         if answer is None or not _same(answer.get("proof"), self._proof("processor", rank, theirs, ours)):
-            raise Stranger("it did not prove that it knows this run's secret")
+            raise UnprovenCaller("it did not prove that it knows this run's secret")
         return rank
 
     def register(self, link: Link, rank: int) -> Message | None:
         """The processor's side: what the controller says to the registration, None when it has said nothing.
 
-        Raises Stranger when the other side is no controller of this run.
+        Raises UnprovenCaller when the other side is no controller of this run.
         """
         ours = secrets.token_hex(_NONCE_BYTES)
         link.send({"message": "register", "run": self.run, "rank": rank, "nonce": ours})
@@ -59,11 +59,11 @@ class Trust:
         if not isinstance(theirs, str) or not _same(
             challenge.get("proof"), self._proof("controller", rank, ours, theirs)
         ):
-            raise Stranger("it did not prove that it knows this run's secret")
+            raise UnprovenCaller("it did not prove that it knows this run's secret")
         link.send({"message": "proof", "proof": self._proof("processor", rank, ours, theirs)})
         answer = link.receive()
         if answer is not None and answer.get("message") != "registered":
-            raise Stranger("it does not answer as a controller does")
+            raise UnprovenCaller("it does not answer as a controller does")
         return answer
 
     def _proof(self, side: str, rank: int, processors: str, controllers: str) -> str:

@@ -27,7 +27,7 @@ from chaos.run.inject.lasting import LastingFaults
 from chaos.run.inject.sequence import FaultSequence
 from chaos.run.inject.triggers import HANDLER, Known, armed_points, fires, log_texts, too_early, waiting_for
 from chaos.run.launch.channel import AtBarrier, Connection
-from chaos.run.launch.control_endpoints import Desks
+from chaos.run.launch.control_endpoints import ControlEndpoints
 from chaos.run.progress import Recorder
 
 NO_RANK = -1
@@ -68,7 +68,7 @@ class Injection:
         self._made: list[PlannedFault] = []
         self.known = Known()
         self.suspended: set[int] = set()
-        self.desks = Desks()
+        self.endpoints = ControlEndpoints()
         self.lasting = LastingFaults(history, ledger, attempt, patience.clock, undo)
         self.texts = [text for fault in faults for text in log_texts(fault)]
         for fault in faults:
@@ -217,8 +217,8 @@ class Injection:
             fault=fault.id,
             ranks=fault.ranks,
             parameters=fault.parameters,
-            tell_controller=self.desks.tell_controller,
-            tell_worker=functools.partial(self.desks.tell_worker, rank),
+            tell_controller=self.endpoints.tell_controller,
+            tell_worker=functools.partial(self.endpoints.tell_worker, rank),
             place=job.place(identity) if isinstance(job, NodesJob) else {},
             ports=self._ports,
             machine=job.machine(identity) if isinstance(job, NodesJob) else ThisMachine(),

@@ -29,8 +29,8 @@ _END_SECONDS = 5.0
 class _Under:
     """A fault under way. ``until`` is on the monotonic clock, in nanoseconds; ``asked``: its end has been asked for.
 
-    ``told``: what could not be seen of it, each text once. ``looks`` has the last one at each rank while what it lies
-    on was there: when (ns), and what was seen. ``look_at`` is when the next one is due.
+    ``reported``: what could not be seen of it, each text once. ``looks`` has the last one at each rank while what it
+    lies on was there: when (ns), and what was seen. ``look_at`` is when the next one is due.
     """
 
     fault: PlannedFault
@@ -40,7 +40,7 @@ class _Under:
     began: int
     until: int
     asked: bool = False
-    told: set[str] = field(default_factory=set)
+    reported: set[str] = field(default_factory=set)
     undone: list[Undone] = field(default_factory=list)
     looks: dict[int, tuple[int, dict[str, Any]]] = field(default_factory=dict)
     look_at: int = 0
@@ -53,7 +53,7 @@ class _Held:
     fault: PlannedFault
     kind: StillShown
     victims: list[Victim]
-    told: set[str] = field(default_factory=set)
+    reported: set[str] = field(default_factory=set)
     looks: dict[int, tuple[int, dict[str, Any]]] = field(default_factory=dict)
 
 
@@ -259,8 +259,8 @@ class LastingFaults:
             self._unseen(active_fault, error)
 
     def _unseen(self, active_fault: _Under | _Held, error: Exception) -> None:
-        if str(error) not in active_fault.told:
-            active_fault.told.add(str(error))
+        if str(error) not in active_fault.reported:
+            active_fault.reported.add(str(error))
             why = f"{type(error).__name__}: {error}"
             self._history.record("fault.unseen", attempt=self._attempt, fault=active_fault.fault.id, why=why)
 

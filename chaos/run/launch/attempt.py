@@ -16,7 +16,7 @@ from chaos.machine.job.processes import FoundProcess
 from chaos.machine.job.protocol import Job, launchers_of
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.run.launch.cause import last_error
-from chaos.run.launch.channel import AtBarrier, Channel, DeskHello, Hello, Message, Stranger
+from chaos.run.launch.channel import AtBarrier, Channel, EndpointHello, Hello, Message, RefusedCaller
 from chaos.run.launch.follow import LogFollower, RankFollower
 from chaos.run.launch.rank_words import RankWords
 from chaos.run.progress import Progress
@@ -176,7 +176,7 @@ class Attempt:
     def _wait(self, name: str, condition: Callable[[], bool], seconds: float, detail: Callable[[], str]) -> None:
         stalled = Stalled(name, seconds, self._watch.clock, detail)
 
-        def told() -> bool:
+        def has_come() -> bool:
             if condition():
                 return True
             if (text := stalled.look(self._moves)) is not None:
@@ -185,7 +185,7 @@ class Attempt:
 
         wait_for(
             name,
-            told,
+            has_come,
             seconds=seconds,
             clock=self._watch.clock,
             detail=detail,
@@ -211,18 +211,20 @@ class Attempt:
         One look at the job's processes serves all that introduce themselves.
         """
         messages = list(self._waiting_messages())
-        callers = [message for message in messages if isinstance(message, (Hello, DeskHello))]
+        callers = [message for message in messages if isinstance(message, (Hello, EndpointHello))]
         processes = self._look_at_processes() if callers else {}
         for message in messages:
             match message:
                 case Hello():
                     self._welcome(message, processes.get((message.node, message.pid)))
-                case DeskHello():
-                    self._welcome_desk(message, processes.get((message.node, message.pid)))
+                case EndpointHello():
+                    self._welcome_endpoint(message, processes.get((message.node, message.pid)))
                 case AtBarrier():
                     self._injection.hold(message)
-                case Stranger():
-                    self._record("stranger", pid=message.pid, channel="agents", what=message.what, **_on(message.node))
+                case RefusedCaller():
+                    self._record(
+                        "caller.refused", pid=message.pid, channel="agents", what=message.what, **_on(message.node)
+                    )
 
     def _waiting_messages(self) -> Iterator[Message]:
         """The messages that are there now; who goes on sending does not keep anybody here."""
@@ -236,7 +238,7 @@ class Attempt:
         """An agent has proved itself; its process must be a rank of this job by every other sign too."""
         if caller is None or (caller.role, caller.rank) != ("rank", hello.rank) or hello.attempt != self.name:
             what = f"is not rank {hello.rank} of this job"
-            self._record("stranger", pid=hello.pid, channel="agents", what=what, **_on(hello.node))
+            self._record("caller.refused", pid=hello.pid, channel="agents", what=what, **_on(hello.node))
             self._refused[hello.rank] = f"process {hello.pid} {what}"
             hello.connection.close()
             return
@@ -250,15 +252,15 @@ class Attempt:
         self._record("rank.found", rank=hello.rank, pid=hello.pid, start_time=start_time, ppid=caller.ppid, **where)
         hello.connection.answer({"message": "welcome", "armed": self._injection.armed_for(hello.rank)})
 
-    def _welcome_desk(self, hello: DeskHello, caller: FoundProcess | None) -> None:
-        """A desk has proved itself; its process must be one of this job by every other sign too."""
+    def _welcome_endpoint(self, hello: EndpointHello, caller: FoundProcess | None) -> None:
+        """A control endpoint has proved itself; its process must be one of this job by every other sign too."""
         if caller is None or hello.attempt != self.name or hello.rank != caller.rank:
-            what = f"is no {hello.desk} desk of this job"
-            self._record("stranger", pid=hello.pid, channel="agents", what=what, **_on(hello.node))
+            what = f"is no {hello.endpoint} control endpoint of this job"
+            self._record("caller.refused", pid=hello.pid, channel="agents", what=what, **_on(hello.node))
             hello.connection.close()
             return
-        self._injection.desks.add(hello.desk, hello.rank, hello.connection)
-        self._record("desk.found", rank=hello.rank, pid=hello.pid, desk=hello.desk)
+        self._injection.endpoints.add(hello.endpoint, hello.rank, hello.connection)
+        self._record("endpoint.found", rank=hello.rank, pid=hello.pid, endpoint=hello.endpoint)
         hello.connection.answer({"message": "welcome"})
 
     def _look_at_processes(self) -> dict[tuple[int | None, int], FoundProcess]:

@@ -29,7 +29,7 @@ _CREDENTIALS = struct.Struct("3i")
 _MAX_LINE = 1 << 16
 _BACKLOG = 256
 _HELLO_SECONDS = 10.0
-"""An agent introduces itself at once; who says nothing for so long is a stranger."""
+"""An agent introduces itself at once; who says nothing for so long is refused."""
 _EACH_HELLO = 0.25
 """Each rank that starts on the same cores may keep another one from its first word for so long."""
 
@@ -46,15 +46,15 @@ class Hello:
 
 
 @dataclass(frozen=True)
-class DeskHello:
-    """A desk that has proved itself: a part of the job that does what the harness tells it.
+class EndpointHello:
+    """A control endpoint that has proved itself: a part of the job that does what the harness tells it.
 
-    ``desk`` is ``controller`` (beside the SDK's controller) or ``worker`` (in a rank). ``pid`` is the kernel's word.
+    ``endpoint`` is ``controller`` (beside the SDK's controller) or ``worker`` (in a rank). ``pid`` is the kernel's.
     """
 
     connection: Connection
     attempt: str
-    desk: str
+    endpoint: str
     rank: int | None
     pid: int
     node: int | None = None
@@ -73,7 +73,7 @@ class AtBarrier:
 
 
 @dataclass(frozen=True)
-class Stranger:
+class RefusedCaller:
     """Somebody who is not an agent of this run knocked, and was ignored."""
 
     pid: int
@@ -81,7 +81,7 @@ class Stranger:
     node: int | None = None
 
 
-Message = Hello | DeskHello | AtBarrier | Stranger
+Message = Hello | EndpointHello | AtBarrier | RefusedCaller
 
 
 class Connection:
@@ -123,7 +123,7 @@ class RelayedConnection(Connection):
 class Channel:
     """Listens for agents of ``run`` on ``path`` and collects what they say in ``messages``.
 
-    Who has not introduced itself after ``hello_seconds`` is a stranger. All of the job's ``ranks`` may call at once.
+    Who has not introduced itself after ``hello_seconds`` is refused. All of the job's ``ranks`` may call at once.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Channel:
         self._secret = secret
         self._connections: set[Connection] = set()
         self._closing = threading.Event()
-        most = max(_BACKLOG, 2 * ranks)  # a desk in each rank calls too
+        most = max(_BACKLOG, 2 * ranks)  # a control endpoint in each rank calls too
         self._unproven = Unproven(most=most, seconds=Growing(hello_seconds, _EACH_HELLO, ranks))
         self._lock = threading.Lock()
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -156,14 +156,14 @@ class Channel:
             for connection in self._connections:
                 connection.close()
 
-    def strangers(self) -> Iterator[Stranger]:
+    def refused_callers(self) -> Iterator[RefusedCaller]:
         """Those of ``messages`` that nobody has taken: who called while no job was followed."""
         while True:
             try:
                 message = self.messages.get_nowait()
             except queue.Empty:
                 return
-            if isinstance(message, Stranger):
+            if isinstance(message, RefusedCaller):
                 yield message
 
     def visit(self, helper: HelperClient, caller: int, pid: int, uid: int) -> Visit:
@@ -224,7 +224,7 @@ class Visit:
         self._uid = uid
         self._own = own
         self._node = node
-        self._hello: Hello | DeskHello | None = None
+        self._hello: Hello | EndpointHello | None = None
         self._over = False
 
     def hear(self, line: bytes) -> bool:
@@ -256,7 +256,7 @@ class Visit:
 
     def _refuse(self, refusal: str) -> None:
         self._over = True
-        self._channel.messages.put(Stranger(self._pid, f"a connection {refusal}; ignored", self._node))
+        self._channel.messages.put(RefusedCaller(self._pid, f"a connection {refusal}; ignored", self._node))
         self._connection.close()
 
 
@@ -267,30 +267,32 @@ def _introduces(message: dict[str, Any]) -> bool:
             "secret": str(),
             "run": str(),
             "attempt": str(),
-            "desk": "controller" | "worker",
+            "endpoint": "controller" | "worker",
             "rank": int() | None,
         }:
             return True
         case {"message": "hello", "secret": str(), "run": str(), "attempt": str(), "rank": int()}:
-            return "desk" not in message
+            return "endpoint" not in message
         case _:
             return False
 
 
-def _introduction(connection: Connection, pid: int, message: dict[str, Any], node: int | None) -> Hello | DeskHello:
-    if "desk" in message:
-        return DeskHello(connection, message["attempt"], message["desk"], message["rank"], pid, node)
+def _introduction(connection: Connection, pid: int, message: dict[str, Any], node: int | None) -> Hello | EndpointHello:
+    if "endpoint" in message:
+        return EndpointHello(connection, message["attempt"], message["endpoint"], message["rank"], pid, node)
     return Hello(connection, message["attempt"], message["rank"], pid, node)
 
 
-def _at_barrier(hello: Hello | DeskHello, message: dict[str, Any] | None) -> Message:
+def _at_barrier(hello: Hello | EndpointHello, message: dict[str, Any] | None) -> Message:
     match message:
         case {"message": "barrier", "fault": str(fault), "step": int(step), "phase": str(phase)} if isinstance(
             hello, Hello
         ):
             return AtBarrier(hello.connection, hello.attempt, hello.rank, fault, step, phase)
         case _:
-            return Stranger(hello.pid, f"rank {hello.rank} sent a message that no agent sends; ignored", hello.node)
+            return RefusedCaller(
+                hello.pid, f"rank {hello.rank} sent a message that no agent sends; ignored", hello.node
+            )
 
 
 def _lines(read_line: Callable[[int], bytes]) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""The desks of a job: parts of it that do what the harness tells them, beside the SDK's controller and in ranks."""
+"""The control endpoints of a job, beside the SDK's controller and in ranks: they take orders from the harness."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 from chaos.run.launch.channel import Connection
 
 
-class Desks:
-    """Those of one attempt that have introduced themselves."""
+class ControlEndpoints:
+    """The control endpoints of one attempt that have introduced themselves."""
 
     def __init__(self) -> None:
         self._controller: Connection | None = None
         self._workers: dict[int, Connection] = {}
 
-    def add(self, desk: str, rank: int | None, connection: Connection) -> None:
-        """Note a desk; a later one takes the place of an earlier one."""
-        if desk == "controller":
+    def add(self, endpoint: str, rank: int | None, connection: Connection) -> None:
+        """Note a control endpoint; a later one takes the place of an earlier one."""
+        if endpoint == "controller":
             self._controller = connection
         elif rank is not None:
             self._workers[rank] = connection

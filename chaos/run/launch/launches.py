@@ -129,7 +129,7 @@ class Launches:
         )
         if not resume:
             self.kind.prepare(launch)
-        told = {
+        collected_exit = {
             "token": session.owned.token,
             "history": run_dir / "history",
             # What they replace is imported before a callback is built.
@@ -139,9 +139,9 @@ class Launches:
             "memory": session.memory,
         }
         if session.nodes is not None:
-            return self._launch_on(session.nodes, session, name, launch, told)
+            return self._launch_on(session.nodes, session, name, launch, collected_exit)
         assert not isinstance(self.platform, NodePlatform)
-        configuration = write_agent_configuration(session.private, attempt=name, **told)
+        configuration = write_agent_configuration(session.private, attempt=name, **collected_exit)
         command = self.kind.command(launch)
         reaped = ReapedByLauncher(run_dir / "history", name)
         spec = self._spec(session, name, launch, command, configuration, logs / "msrun.log", reaped)
@@ -150,14 +150,16 @@ class Launches:
         )
         return self.platform.start(spec)
 
-    def _launch_on(self, nodes: Nodes, session: Session, name: str, launch: Launch, told: dict[str, Any]) -> Job:
+    def _launch_on(
+        self, nodes: Nodes, session: Session, name: str, launch: Launch, collected_exit: dict[str, Any]
+    ) -> Job:
         """Start the launchers, one on each node. The clock of each node is measured first, and recorded."""
         ready = nodes.ready()
         secret = (session.private / SECRET).read_text("ascii")
         specs, clocks = [], NodeClocks(session.history, name, ready, self.clock)
         for node, place in places(ready, session.plan.layout.ranks, session.private / MEETING):
             at = replace(launch, place=place)
-            text = agent_configuration(node.private, attempt=name, place=place, **told)
+            text = agent_configuration(node.private, attempt=name, place=place, **collected_exit)
             configuration = node.private / configuration_name(name)
             node.helper.place(str(node.private), {SECRET: secret, configuration.name: text})
             node.helper.listen(str(node.private / AGENTS))
@@ -179,7 +181,7 @@ class Launches:
         command: Command,
         configuration: Path,
         log: Path,
-        told: ReapedByLauncher,
+        collected_exit: ReapedByLauncher,
     ) -> LaunchSpec:
         if launch.place is not None:
             command = replace(command, environment={**command.environment, NODE_VARIABLE: str(launch.place.node)})
@@ -193,7 +195,7 @@ class Launches:
             cwd=launch.directory,
             log=log,
             cores=session.cores,
-            told=told,
+            collected_exit=collected_exit,
         )
 
 

@@ -79,10 +79,10 @@ def agent_configuration(
     return json.dumps(asdict(configuration))
 
 
-def write_agent_configuration(private: Path, *, attempt: str, **told: Any) -> Path:
+def write_agent_configuration(private: Path, *, attempt: str, **collected_exit: Any) -> Path:
     """Write :func:`agent_configuration` to the private directory, and return the file's path (CHAOS_AGENT)."""
     path = private / configuration_name(attempt)
-    path.write_text(agent_configuration(private, attempt=attempt, **told), "utf-8")
+    path.write_text(agent_configuration(private, attempt=attempt, **collected_exit), "utf-8")
     return path
 
 
@@ -102,7 +102,7 @@ def launch_spec(
     cwd: Path,
     log: Path,
     cores: tuple[int, ...] | None,
-    told: Callable[[ProcessIdentity], ExitStatus | None] | None = None,
+    collected_exit: Callable[[ProcessIdentity], ExitStatus | None] | None = None,
 ) -> LaunchSpec:
     """The launch: what the job kind, the scenario and the agent set, later ones first, over what its node has.
 
@@ -113,4 +113,4 @@ def launch_spec(
     if command.agent_by_path:  # for chaos-agent.pth, where a job's own start script overwrites PYTHONPATH
         variables["CHAOS_AGENT_SITE"] = str(AGENT_SITE)
     before = {"PATH": str(python.parent), "PYTHONPATH": os.pathsep.join(map(str, [*site, *command.path]))}
-    return LaunchSpec(token, attempt, command.argv, variables, cwd, log, cores, told, before)
+    return LaunchSpec(token, attempt, command.argv, variables, cwd, log, cores, collected_exit, before)

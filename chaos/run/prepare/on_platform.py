@@ -63,7 +63,7 @@ def platform_problems(loaded: LoadedScenario, cell: Cell, found: Registered | No
             f"on the platform {name} each node has memory of its own: what one keeps in memory no other could load",
             platform.own_memory,
         )
-    if platform.must_be_told and platform.settings_in(scenario) is None:
+    if platform.needs_settings and platform.settings_in(scenario) is None:
         yield problem("cluster.platform", f"the platform {name} must be told where and how: cluster.{name} is missing")
     if scenario.cluster.network and NETWORK not in platform.carries:
         able = [kind.name for kind in platform_kinds() if kind.network is not None]

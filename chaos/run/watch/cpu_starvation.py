@@ -25,7 +25,7 @@ from chaos.machine.linux.procfs import (
 )
 
 _SETTLED_NS = 5_000_000_000
-"""A process is looked at for so long before it counts as a stranger's: between fork and exec it has another's
+"""A process is looked at for so long before it counts as another's: between fork and exec it has another's
 environment. All others of the machine are then passed over, or each look would read as many files as there are."""
 
 _LEAST = 0.05
@@ -80,7 +80,7 @@ class WaitingTimes:
         self._busy = busy_times(proc_root)
         self._own = _Process(0, run_times(os.getpid(), proc_root))
         self._of_run: dict[int, _Process] = {}
-        self._strangers: dict[int, int] = {}
+        self._newcomers: dict[int, int] = {}
 
     def look(self) -> Waited | None:
         """What was gained since the last look; None where nobody has waited for a share that counts."""
@@ -109,17 +109,17 @@ class WaitingTimes:
 
     def _find(self) -> None:
         there = set(all_pids(self._proc))
-        for pid in self._strangers.keys() - there:
-            del self._strangers[pid]
+        for pid in self._newcomers.keys() - there:
+            del self._newcomers[pid]
         for pid in sorted(there - self._of_run.keys() - {os.getpid()}):
-            if self._last - self._strangers.setdefault(pid, self._last) > _SETTLED_NS:
+            if self._last - self._newcomers.setdefault(pid, self._last) > _SETTLED_NS:
                 continue
             stat, variables = read_stat(pid, self._proc), environment(pid, self._proc) or {}
             if stat is None or stat.ended:
                 continue
             if variables.get(RUN_VARIABLE) == self._token or stat.ppid in self._of_run:
                 self._of_run[pid] = _Process(stat.start_time, {})
-                del self._strangers[pid]
+                del self._newcomers[pid]
 
     def _gained(self, pid: int, process: _Process, between: int) -> _Gained:
         """What the process has run since the last look, ``between`` nanoseconds ago, and its longest waiting."""

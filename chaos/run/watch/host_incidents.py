@@ -30,13 +30,13 @@ LOW_BYTES = 1 << 20
 """With less room than this on the disk of a run, a save or a log of the job may have failed by that alone."""
 
 
-class Mishaps:
+class HostIncidents:
     """Looks at the clock, at the disk and at the waiting times again and again.
 
     It records ``harness.stopped`` when it was not able to for long and the kernel counted neither that it ran nor that
     it waited for a processor (SIGSTOP, a frozen machine), with ``since`` and ``until`` on the monotonic clock in
     nanoseconds; ``harness.starved`` where it did wait, with ``seconds`` of waiting; ``disk.low`` once when hardly any
-    room is left; and ``job.waited``, with the same fields, while the machine keeps processes of the run waiting.
+    room is left; and ``job.starved``, with the same fields, while the machine keeps processes of the run waiting.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Mishaps:
             self._record("disk.low", free=free)
         self._looks += 1
         if self._looks % WAITED_LOOKS == 0 and (waited := self._waited()) is not None:
-            self._record("job.waited", **asdict(waited))
+            self._record("job.starved", **asdict(waited))
 
     def _explain(self, since: int, spent: Spent) -> None:
         """Say why this look comes late, if it does. What the kernel has not counted as run or waited was a stop."""
@@ -101,9 +101,9 @@ def _rounded(nanoseconds: int) -> float:
 
 
 @contextmanager
-def noticing_mishaps(
+def noticing_incidents(
     history: HistoryWriter, attempt: str, clock: Clock, run_dir: Path, token: str
-) -> Iterator[Mishaps]:
+) -> Iterator[HostIncidents]:
     """Look in a thread of its own while the block runs: from the first launch to the end of the last, without a gap.
 
     ``token`` is what the run's processes carry in CHAOS_RUN.
@@ -116,18 +116,18 @@ def noticing_mishaps(
             return None
         return seen.f_bavail * seen.f_frsize if seen.f_blocks else None
 
-    mishaps = Mishaps(history, attempt, clock, room, WaitingTimes(token, clock.mono).look, OwnTimes().look)
+    incidents = HostIncidents(history, attempt, clock, room, WaitingTimes(token, clock.mono).look, OwnTimes().look)
     over = threading.Event()
 
     def work() -> None:
         while not over.wait(LOOK_SECONDS):
-            mishaps.look()
+            incidents.look()
 
-    thread = threading.Thread(target=work, name="mishaps", daemon=True)
+    thread = threading.Thread(target=work, name="host-incidents", daemon=True)
     thread.start()
     try:
-        yield mishaps
+        yield incidents
     finally:
         over.set()
         thread.join()
-        mishaps.look()  # a stop that the block itself noticed first
+        incidents.look()  # a stop that the block itself noticed first

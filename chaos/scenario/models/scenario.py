@@ -97,7 +97,7 @@ class Expect(Model):
 
 
 class Compare(Model):
-    """What is compared between two cells that differ in one axis: a recovery without an aid and with it."""
+    """What is compared between two cells that differ in one axis: a recovery without an option and with it."""
 
     axis: str = Field(description="Axis of the matrix with two values; the second is compared with the first.")
     at_most: dict[str, Annotated[float, Field(gt=0, le=1)]] = Field(

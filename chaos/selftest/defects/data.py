@@ -19,8 +19,8 @@ def _batches(rank: int, first: int, shift: int, attempt: str = "resume") -> Spoi
     """From step ``first`` on the rank trains the batches of ``shift`` steps later."""
 
     def spoil(run_dir: Path) -> None:
-        twin = Records(run_dir, baseline=True)
-        theirs = {step: twin.digest(rank, step)["batch"] for step in range(1, LAST + 1)}
+        baseline = Records(run_dir, baseline=True)
+        theirs = {step: baseline.digest(rank, step)["batch"] for step in range(1, LAST + 1)}
 
         def change(records: Records) -> None:
             for step in range(first, LAST + 1):

@@ -10,7 +10,7 @@ import pytest
 from chaos.checks.registry import BUILT_IN
 from chaos.plan.parts.equivalence import Comparable
 from chaos.plan.parts.fault_tolerance import Watch
-from chaos.plan.parts.recovery_options import Aids
+from chaos.plan.parts.recovery_options import RecoveryOptions
 from tests.kit.good_run import GoodRun, Saved, Spoil, digests_of, record, state_after
 from tests.kit.repaired_run import place_of
 from tests.kit.rolled_back_run import AT, HELD, NORM, PHASES_S, RECORD, SPIKE, SPIKER, log_of, rolled_back_run
@@ -198,7 +198,9 @@ def in_background(run: GoodRun, late_ns: int = IN_TIME_NS, *, ok: bool = True, b
         if one["rank"] != but:
             times = {"mono": one["mono"] + late_ns, "wall": one["wall"] + late_ns}
             run.add(f"train-rank_{one['rank']}", {**one, **times, "event": "checkpoint.written", "ok": ok})
-    run.replan(aids=Aids(asynchronous_saving=True), comparable=Comparable(HELD - 1, HELD, "asynchronous saving"))
+    run.replan(
+        aids=RecoveryOptions(asynchronous_saving=True), comparable=Comparable(HELD - 1, HELD, "asynchronous saving")
+    )
 
 
 def test_a_checkpoint_that_was_written_in_the_background_is_taken_when_its_file_was_whole(judged: Judge) -> None:

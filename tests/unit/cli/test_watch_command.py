@@ -80,10 +80,10 @@ def test_a_line_of_no_known_rank_is_told_by_its_file() -> None:
     assert headline(JobEvent("log", 0, data=told)) == "train.log: error.reported"
 
 
-@pytest.mark.parametrize(("rank", "whose"), [(3, "rank 3"), (None, "no rank in its name")])
-def test_a_checkpoint_without_a_rank_in_its_name_is_told_as_such(rank: int | None, whose: str) -> None:
+@pytest.mark.parametrize(("rank", "subject"), [(3, "rank 3"), (None, "no rank in its name")])
+def test_a_checkpoint_without_a_rank_in_its_name_is_told_as_such(rank: int | None, subject: str) -> None:
     told = {"path": "/job/iteration_00000005/a.ckpt", "epoch": None, "step": 5, "step_in_epoch": None}
-    assert headline(JobEvent("checkpoint", 0, rank, data=told)) == f"{whose}: checkpoint of step 5, {told['path']}"
+    assert headline(JobEvent("checkpoint", 0, rank, data=told)) == f"{subject}: checkpoint of step 5, {told['path']}"
 
 
 def test_a_checkpoint_whose_name_tells_the_step_in_its_epoch_is_told_by_both() -> None:

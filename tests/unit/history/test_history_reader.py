@@ -45,6 +45,13 @@ def test_files_are_merged_by_the_monotonic_clock(directory: Path) -> None:
     assert history.problems == ()
 
 
+def test_an_event_that_an_earlier_release_recorded_has_the_name_of_today(directory: Path) -> None:
+    (directory / "a.jsonl").write_bytes(begin(1) + line(1, 2, "stranger") + line(2, 3, "caller.refused"))
+    history = read_history(directory)
+    assert [event.mono for event in history.select("caller.refused")] == [2, 3]
+    assert history.select("stranger") == []
+
+
 def test_events_are_found_by_their_fields(directory: Path) -> None:
     (directory / "a.jsonl").write_bytes(
         begin(1)

@@ -36,7 +36,7 @@ from chaos.machine.linux.procfs import PROC, read_text
 from chaos.machine.remote.bundle import MODULES, bundle, bundle_in, write_bundle
 from chaos.machine.remote.client import HelperClient
 from chaos.machine.remote.wire import NotTheProtocol, messages
-from chaos.run.launch.channel import Channel, Hello, Message, Stranger
+from chaos.run.launch.channel import Channel, Hello, Message, RefusedCaller
 from tests.unit.conftest import MakeDeep, Start
 from tests.unit.machine.conftest import Found, Spec, StartHelper
 
@@ -333,7 +333,7 @@ def test_who_is_of_another_run_or_without_the_secret_is_ignored_and_told(
 ) -> None:
     with called(start_helper(5, channel), tmp_path / "private", hello(token, **other)) as caller:
         message = heard(channel)
-        assert isinstance(message, Stranger)
+        assert isinstance(message, RefusedCaller)
         assert (message.node, message.pid) == (5, os.getpid())
         assert why in message.what
         assert caller.recv(1000) == b""

@@ -42,7 +42,7 @@ def test_its_example_is_a_part_of_a_scenario(name: str) -> None:
     kind = platform_kind(name)
     told = {} if kind.settings is None or not kind.example else {kind.settings: kind.example}
     assert Cluster.model_validate({"platform": name, "ranks": 2, **told}).platform == name
-    assert told or not kind.must_be_told
+    assert told or not kind.needs_settings
 
 
 def test_what_only_some_platforms_carry_has_one_to_be_shown_on() -> None:

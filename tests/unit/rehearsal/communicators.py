@@ -31,7 +31,7 @@ class Group:
 
     def rank(self, rank: int, ranks: int = 4, *, secret: bytes = SECRET, limit: float = LIMIT) -> Communicator:
         return Communicator(
-            rank, range(ranks), str(self.directory), secret, limit_seconds=limit, on_stranger=self.strangers.append
+            rank, range(ranks), str(self.directory), secret, limit_seconds=limit, on_refused=self.strangers.append
         )
 
     def join(self, ranks: int = 4) -> list[Communicator]:
@@ -60,7 +60,7 @@ def unprotected(group: Group, ranks: int) -> list[Communicator]:
             str(group.directory),
             SECRET,
             limit_seconds=LIMIT,
-            on_stranger=group.strangers.append,
+            on_refused=group.strangers.append,
             deserted_seconds=0.2,
         )
         for rank in range(ranks)

@@ -124,7 +124,7 @@ def step_of(step: int, reduce: Callable[[], object]) -> None:
 def main() -> None:
     register()
     secret = Path("secret").read_bytes()
-    one = Communicator(RANK, range(RANKS), str(Path("links").absolute()), secret, limit_seconds=60, on_stranger=print)
+    one = Communicator(RANK, range(RANKS), str(Path("links").absolute()), secret, limit_seconds=60, on_refused=print)
     one.join()
     alone = JOB["alone"]
     with contextlib.suppress(CommunicationAborted):

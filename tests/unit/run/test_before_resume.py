@@ -7,7 +7,7 @@ from pathlib import Path
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.at_resume import REMEMBERED, state_at_resume
-from chaos.evidence.checkpoints.owner import whose
+from chaos.evidence.checkpoints.owner import owners_of
 from chaos.history.event import Event
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
@@ -65,7 +65,7 @@ def test_what_was_remembered_is_read_in_the_place_of_what_lies_there_now(tmp_pat
     run = job(latest)
     written = run.write(tmp_path / "run")
     artifacts = Artifacts(written, None)
-    (file, *_) = whose(read_history(written / "history"), artifacts).owned
+    (file, *_) = owners_of(read_history(written / "history"), artifacts).owned
     before = artifacts.read_checkpoint(file.path)
     with HistoryWriter(written / "history" / "later.jsonl", writer="harness", run="r", clock=SYSTEM_CLOCK) as history:
         assert look_at_saves(written, "periodic", history)

@@ -70,13 +70,13 @@ def test_a_delay_moves_what_comes_after_and_only_in_these_files(run_dir: Path) -
 def test_what_is_moved_over_a_moment_when_the_machine_was_busy_leaves_the_history_whole(run_dir: Path) -> None:
     def earlier(records: Records) -> None:
         exit_of = records.first("rank.exit", attempt="train")
-        records.insert(exit_of, event="job.waited", mono=exit_of["mono"] - 10_000_000, since=0, until=0, seconds=0.4)
+        records.insert(exit_of, event="job.starved", mono=exit_of["mono"] - 10_000_000, since=0, until=0, seconds=0.4)
         records.files["harness.jsonl"].sort(key=lambda one: int(one["mono"]))
         records.delay(exit_of["mono"], -20_000_000, files="harness")
 
     recorded(earlier)(run_dir)
     history = read_history(run_dir / "history")
-    assert (history.problems, history.select("job.waited")) == ((), [])
+    assert (history.problems, history.select("job.starved")) == ((), [])
 
 
 def test_a_new_process_has_a_history_and_an_exit_of_its_own(run_dir: Path) -> None:

@@ -20,7 +20,7 @@ _ASKED = struct.Struct("=BBBxI")
 _ENDS = struct.Struct(">HH16s16s")
 _IDENTITY = struct.Struct("=IQ")
 """The interface, and the kernel's cookie: no other connection ever has it while the machine runs."""
-_TOLD = struct.Struct("=BBxx")
+_FAMILY_AND_STATE = struct.Struct("=BBxx")
 _REST = struct.Struct("=IIIII")
 
 
@@ -91,9 +91,9 @@ def _described(connection: Connection) -> bytes:
 
 
 def _read(body: bytes) -> Connection:
-    source_port, target_port, source, target = _ENDS.unpack_from(body, _TOLD.size)
-    interface, cookie = _IDENTITY.unpack_from(body, _TOLD.size + _ENDS.size)
-    inode = _REST.unpack_from(body, _TOLD.size + _ENDS.size + _IDENTITY.size)[-1]
+    source_port, target_port, source, target = _ENDS.unpack_from(body, _FAMILY_AND_STATE.size)
+    interface, cookie = _IDENTITY.unpack_from(body, _FAMILY_AND_STATE.size + _ENDS.size)
+    inode = _REST.unpack_from(body, _FAMILY_AND_STATE.size + _ENDS.size + _IDENTITY.size)[-1]
     return Connection(_address(source), source_port, _address(target), target_port, interface, cookie, inode)
 
 

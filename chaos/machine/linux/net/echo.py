@@ -90,8 +90,8 @@ def _hear(
         body = packet[(packet[0] & 15) * 4 :]
         if len(body) < _HEADER.size:
             continue
-        kind, _, _, whose, number = _HEADER.unpack_from(body)
-        if (kind, whose) == (_REPLY, mark) and number in sent_at:
+        kind, _, _, owner, number = _HEADER.unpack_from(body)
+        if (kind, owner) == (_REPLY, mark) and number in sent_at:
             found.milliseconds.append(round((at - sent_at.pop(number)) * 1000, 3))
             if again:
                 until = at + seconds

@@ -48,7 +48,7 @@ class TtpLogReader(PrefixedReader):
     name = "ttp"
     prefix = _PREFIX
 
-    def told(self, prefix: re.Match[str], message: str) -> LogEvent | None:
+    def event_of(self, prefix: re.Match[str], message: str) -> LogEvent | None:
         """The event of a message and the prefix before it."""
         wall_ns = self._wall.ns(prefix["date"], prefix["time"], int(prefix["micro"]))
         level, part = prefix["level"] or prefix["level2"], prefix["part"]

@@ -18,7 +18,7 @@ def _defect(
     return Defect(name, what, "files", base, check, reason, verdict, spoil)
 
 
-def _not_told(*ranks: int) -> Spoil:
+def _exit_not_called(*ranks: int) -> Spoil:
     """Handler ``exit``, which never returns, was not called on these ranks."""
 
     def change(records: Records) -> None:
@@ -54,7 +54,7 @@ DEFECTS = (
         "exit-silent-sdk",
         "The SDK called nobody and wrote nothing: the ranks have ended by other means.",
         "exit",
-        chain(_not_told(*SPARED), removed("logs/train/ttp")),
+        chain(_exit_not_called(*SPARED), removed("logs/train/ttp")),
         "the SDK itself ends the job",
         "neither a call of handler exit nor a log of the SDK",
         verdict="unknown",
@@ -63,7 +63,7 @@ DEFECTS = (
         "exit-rank-not-told",
         "Nobody told rank 2 to exit.",
         "exit",
-        _not_told(2),
+        _exit_not_called(2),
         "nothing tells that rank 2 was told to exit",
         verdict="unknown",
     ),

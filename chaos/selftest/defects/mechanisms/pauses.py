@@ -19,7 +19,7 @@ def _defect(
     return Defect(name, what, "files", base, check, reason, verdict, spoil)
 
 
-def _told(records: Records) -> dict[str, Any]:
+def _pause_evidence(records: Records) -> dict[str, Any]:
     """What proves that rank 1 was paused. It names the step: a later one, where a rank had passed the first already."""
     (told,) = (entry for entry in records.first("fault.landed")["evidence"] if entry["rank"] == 1)
     found: dict[str, Any] = told
@@ -27,7 +27,7 @@ def _told(records: Records) -> dict[str, Any]:
 
 
 def _paused_apart(records: Records) -> None:
-    told = _told(records)
+    told = _pause_evidence(records)
     records.first("pause.enter", rank=1, step=told["paused"])["step"] -= 1
     told["paused"] -= 1
 
@@ -37,7 +37,7 @@ def _early_end(run_dir: Path) -> None:
 
     def change(records: Records) -> None:
         last = max(record["mono"] for record in records.all("handler.exit", name="stream_sync"))
-        leave = min(record["mono"] for record in records.all("pause.exit", step=_told(records)["paused"]))
+        leave = min(record["mono"] for record in records.all("pause.exit", step=_pause_evidence(records)["paused"]))
         early = leave - (last + 950_000_000)
         if early <= 0:
             raise Unspoilt("the pause was short already")
@@ -47,7 +47,7 @@ def _early_end(run_dir: Path) -> None:
 
 
 def _trains_in_the_pause(records: Records) -> None:
-    next_one = records.first("step.begin", rank=0, step=_told(records)["paused"] + 1)
+    next_one = records.first("step.begin", rank=0, step=_pause_evidence(records)["paused"] + 1)
     early = {key: value for key, value in next_one.items() if key not in ("mono", "wall")}
     records.insert(records.last("handler.exit", rank=0, name="stream_sync"), **early)
     records.drop([next_one])

@@ -12,7 +12,7 @@ import pytest
 from chaos.checks.checkpoint.periodic_values import EXPECTED
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.at_resume import REMEMBERED
-from chaos.evidence.checkpoints.owner import whose
+from chaos.evidence.checkpoints.owner import owners_of
 from chaos.evidence.checkpoints.periodic import is_saved
 from chaos.evidence.finding import Finding
 from chaos.history.event import Event
@@ -425,10 +425,10 @@ def test_in_mindformers_new_layout_metadata_and_records_say_whose_a_file_is(tmp_
     directory = write_divided(tmp_path / "job" / "output", 8)
     names = {1: "tiny-model-0000000-0000001", 0: "tiny-opt-0000000-0000002", 2: "tiny-opt-0000001-0000002"}
     events = [one for rank, name in names.items() for one in saved_by(rank, directory / name)]
-    found = whose(History(tuple(events)), Artifacts(tmp_path, None))
+    found = owners_of(History(tuple(events)), Artifacts(tmp_path, None))
     assert {one.rank: one.path.stem for one in found.owned} == names and found.unowned == ()
     assert [one.optimizer for one in found.owned] == [None, None, None]
-    found = whose(History(tuple(saved_by(2, directory / names[1]))), Artifacts(tmp_path, None))
+    found = owners_of(History(tuple(saved_by(2, directory / names[1]))), Artifacts(tmp_path, None))
     (stray,) = found.unowned
     assert stray.path.stem == names[1]
     assert stray.reason == "metadata.json beside it says rank 1, but rank 2 has recorded that it saved it"
@@ -439,8 +439,8 @@ def test_in_mindformers_new_layout_the_number_in_the_name_counts_where_nothing_e
     directory = tmp_path / "job" / "output" / "iteration_00000008"
     (directory / "adapter.safetensors").write_bytes((directory / "tiny-model-0000000-0000001.safetensors").read_bytes())
     started = Event("agent.start", 1, 1, "train-rank_0", 0, "train", 0, 7, {})
-    found = whose(History((started,)), Artifacts(tmp_path, None))
+    found = owners_of(History((started,)), Artifacts(tmp_path, None))
     assert [(one.rank, one.path.name) for one in found.owned] == [(0, "tiny-model-0000000-0000001.safetensors")]
     assert [one.path.name for one in found.unowned] == ["adapter.safetensors"]
-    found = whose(History((started, *saved_by(0, directory / "adapter.safetensors"))), Artifacts(tmp_path, None))
+    found = owners_of(History((started, *saved_by(0, directory / "adapter.safetensors"))), Artifacts(tmp_path, None))
     assert [one.rank for one in found.owned] == [0, 0] and found.unowned == ()

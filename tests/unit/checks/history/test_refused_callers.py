@@ -15,7 +15,7 @@ def refuse(run: GoodRun, *, at_event: str = "fault.landed", **data: Any) -> None
     (name,) = (name for name in run.files if name.startswith("harness"))
     records = run.files[name]
     at = next(index for index, one in enumerate(records) if one["event"] == at_event)
-    refusal = {**records[at], "event": "stranger", "attempt": "train", "rank": None, "channel": "agents", **data}
+    refusal = {**records[at], "event": "caller.refused", "attempt": "train", "rank": None, "channel": "agents", **data}
     for key in ("fault", "evidence", "step", "phase", "ranks"):
         refusal.pop(key, None)
     records.insert(at, refusal)

@@ -50,8 +50,8 @@ def altered(where: str = "gradient", **data: Any) -> Event:
 
 
 def doubts(fault: PlannedFault, *events: Event, baseline: tuple[Event, ...] | None = None) -> list[str]:
-    twin = (digest(4, 4, "s4"), digest(5, 5, "s5")) if baseline is None else baseline
-    artifacts = cast(Artifacts, SimpleNamespace(baseline=History(twin, ())))
+    baseline = (digest(4, 4, "s4"), digest(5, 5, "s5")) if baseline is None else baseline
+    artifacts = cast(Artifacts, SimpleNamespace(baseline=History(baseline, ())))
     before = digest(4, 9, "s4")
     history = History((before, *events), ())
     wanted = demands(fault.trigger)
@@ -105,9 +105,9 @@ def test_what_was_felt_is_told_by_the_training_that_was_changed() -> None:
 
 def test_a_state_that_was_another_already_does_not_show_a_flipped_bit() -> None:
     earlier = replace(digest(4, 8, "wrong"), seq=10)
-    twin = (digest(4, 4, "s4"), digest(5, 5, "s5"))
+    baseline = (digest(4, 4, "s4"), digest(5, 5, "s5"))
     for fault, doubted in ((planned(), True), (planned("activation"), True), (planned("batch", "wrong-batch"), False)):
-        artifacts = cast(Artifacts, SimpleNamespace(baseline=History(twin, ())))
+        artifacts = cast(Artifacts, SimpleNamespace(baseline=History(baseline, ())))
         changed = digest(5, 20, "other", "b4")
         history = History((earlier, altered("batch" if fault.kind == "wrong-batch" else "gradient"), changed), ())
         found = [

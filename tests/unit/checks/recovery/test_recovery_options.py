@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from chaos.checks.recovery.recovery_options import judge_aids
+from chaos.checks.recovery.recovery_options import judge_recovery_options
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.history.reader import read_history
-from chaos.plan.parts.recovery_options import Aids
+from chaos.plan.parts.recovery_options import RecoveryOptions
 from tests.kit.good_run import RANKS, VICTIM, GoodRun
 from tests.unit.checks.judging import Judge, said
 
@@ -41,7 +41,7 @@ def log_of(rank: int) -> str:
 
 
 def with_graphs(run: GoodRun, line: str) -> None:
-    run.replan(aids=Aids(graph=True, compile_cache=run.plan.fault_tolerance.aids.compile_cache))
+    run.replan(aids=RecoveryOptions(graph=True, compile_cache=run.plan.fault_tolerance.aids.compile_cache))
     for rank in range(RANKS):
         end = next(run.events("step.begin", attempt="resume", rank=rank))
         run.add(f"resume-rank_{rank}", {**end, "event": "graph.compiled", "mono": end["mono"] + 1, "seconds": 0.1})
@@ -50,7 +50,7 @@ def with_graphs(run: GoodRun, line: str) -> None:
 
 @pytest.mark.parametrize("memory", [True, False])
 def test_reads_from_where_the_plan_says_pass(run: GoodRun, judged: Judge, memory: bool) -> None:
-    run.replan(aids=Aids(memory=memory))
+    run.replan(aids=RecoveryOptions(memory=memory))
     with_reads(run, "memory" if memory else "storage")
     judgement = judged(run)
     (one,) = said(judgement, "recovery", "pass", READ)
@@ -60,14 +60,14 @@ def test_reads_from_where_the_plan_says_pass(run: GoodRun, judged: Judge, memory
 
 @pytest.mark.parametrize("memory", [True, False])
 def test_one_read_from_elsewhere_fails(run: GoodRun, judged: Judge, memory: bool) -> None:
-    run.replan(aids=Aids(memory=memory))
+    run.replan(aids=RecoveryOptions(memory=memory))
     with_reads(run, "memory" if memory else "storage")
     run.one("checkpoint.read", rank=3)["source"] = "storage" if memory else "memory"
     assert said(judged(run), "recovery", "fail", "rank 3 read")
 
 
 def test_memory_without_a_record_of_the_read_is_unknown(run: GoodRun, judged: Judge) -> None:
-    run.replan(aids=Aids(memory=True))
+    run.replan(aids=RecoveryOptions(memory=True))
     with_reads(run, "memory")
     run.drop("checkpoint.read", rank=1)
     assert said(judged(run), "recovery", "unknown", "no read of rank 1 is recorded")
@@ -75,7 +75,7 @@ def test_memory_without_a_record_of_the_read_is_unknown(run: GoodRun, judged: Ju
 
 @pytest.mark.parametrize(("cache", "line"), [(True, CACHE_HIT), (False, "nothing about caches")])
 def test_graphs_from_where_the_plan_says_pass(run: GoodRun, judged: Judge, cache: bool, line: str) -> None:
-    run.replan(aids=Aids(graph=True, compile_cache=cache))
+    run.replan(aids=RecoveryOptions(graph=True, compile_cache=cache))
     with_graphs(run, line)
     judgement = judged(run)
     assert said(judgement, "recovery", "pass", GRAPH), [one for one in judgement.findings if one.verdict != "pass"]
@@ -93,7 +93,7 @@ def test_graphs_from_where_the_plan_says_pass(run: GoodRun, judged: Judge, cache
 def test_a_line_about_the_cache_is_held_against_its_files(
     run: GoodRun, judged: Judge, told: dict[str, bool], verdict: str, words: str, by_log: bool
 ) -> None:
-    run.replan(aids=Aids(graph=True, compile_cache=True))
+    run.replan(aids=RecoveryOptions(graph=True, compile_cache=True))
     with_graphs(run, CACHE_HIT)
     for one in run.events("graph.compiled", attempt="resume"):
         one.update(told)
@@ -124,7 +124,7 @@ SPOILT: list[tuple[bool, str, Callable[[GoodRun], Any], str, str]] = [
 def test_where_graphs_come_from_is_told_by_mindspores_own_lines(
     run: GoodRun, judged: Judge, cache: bool, line: str, spoil: Callable[[GoodRun], Any], verdict: str, text: str
 ) -> None:
-    run.replan(aids=Aids(graph=True, compile_cache=cache))
+    run.replan(aids=RecoveryOptions(graph=True, compile_cache=cache))
     with_graphs(run, line)
     spoil(run)
     assert said(judged(run), "recovery", verdict, text)
@@ -132,7 +132,7 @@ def test_where_graphs_come_from_is_told_by_mindspores_own_lines(
 
 @pytest.mark.parametrize("background", [True, False])
 def test_saving_that_is_not_as_planned_fails(run: GoodRun, judged: Judge, background: bool) -> None:
-    run.replan(aids=Aids(asynchronous_saving=background), checkpoint_interval=2)
+    run.replan(aids=RecoveryOptions(asynchronous_saving=background), checkpoint_interval=2)
     for rank in range(RANKS):
         end = run.one("step.end", attempt="train", rank=rank, step=2)
         more = {"kind": "periodic", "path": f"/r/job/rank_{rank}/mnist-1_2.ckpt", "asynchronous": background}
@@ -148,7 +148,7 @@ def test_saving_that_is_not_as_planned_fails(run: GoodRun, judged: Judge, backgr
 def test_saving_in_the_background_needs_another_thread(
     run: GoodRun, judged: Judge, background: bool | None, verdict: str
 ) -> None:
-    run.replan(aids=Aids(asynchronous_saving=True), checkpoint_interval=2)
+    run.replan(aids=RecoveryOptions(asynchronous_saving=True), checkpoint_interval=2)
     for rank in range(RANKS):
         end = run.one("step.end", attempt="train", rank=rank, step=2)
         more = {"kind": "periodic", "path": f"/r/job/rank_{rank}/mnist-1_2.ckpt", "asynchronous": True}
@@ -165,14 +165,14 @@ def test_saving_in_the_background_needs_another_thread(
 
 
 def test_saving_in_the_background_that_nobody_saw_is_unknown(run: GoodRun, judged: Judge) -> None:
-    run.replan(aids=Aids(asynchronous_saving=True), checkpoint_interval=2)
+    run.replan(aids=RecoveryOptions(asynchronous_saving=True), checkpoint_interval=2)
     assert said(judged(run), "recovery", "unknown", "no periodic checkpoint is recorded")
 
 
 def with_link(run: GoodRun, line: str, *, watchdog: bool) -> None:
     """Only the fault's kind and the log are those of a broken link; the other checks have their own say."""
     (fault,) = run.plan.faults
-    run.replan(aids=Aids(watchdog=watchdog, exec_timeout=18.0), faults=(replace(fault, kind="link"),))
+    run.replan(aids=RecoveryOptions(watchdog=watchdog, exec_timeout=18.0), faults=(replace(fault, kind="link"),))
     shown = line if line == TIMEOUT else f"[ERROR] DISTRIBUTED{C}{line}"
     run.others[f"logs/train/worker_{VICTIM}.before-1.log"] = f"{shown}\n".encode()
 
@@ -189,7 +189,7 @@ def about_link(run: GoodRun, directory: Path) -> list[tuple[str, str, bool]]:
     """Verdict, what was seen, and whether it rests on lines alone."""
     run.write(directory)
     found = Collector("recovery")
-    judge_aids(run.plan, read_history(directory / "history"), Artifacts(directory, None), found)
+    judge_recovery_options(run.plan, read_history(directory / "history"), Artifacts(directory, None), found)
     return [(one.verdict, one.seen, one.by_log) for one in found.findings() if LINK in one.expected]
 
 

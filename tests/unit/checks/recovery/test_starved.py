@@ -21,7 +21,7 @@ def waited(run: GoodRun, since: float, until: float, share: float, process: str 
     while at < until:
         begin, at = at, at + 0.5
         span = {"since": MONO + round(begin * 1e9), "until": MONO + round(at * 1e9)}
-        run.add("harness", record(at, "job.waited", "resume", **span, seconds=0.5 * share, process=process))
+        run.add("harness", record(at, "job.starved", "resume", **span, seconds=0.5 * share, process=process))
 
 
 def budget(run: GoodRun, name: str, seconds: float) -> None:
@@ -120,7 +120,7 @@ def test_waiting_that_a_fault_of_the_plan_makes_excuses_nothing(run: GoodRun, ju
 def test_a_record_without_its_figures_excuses_nothing(run: GoodRun, judged: Judge, spoilt: dict[str, object]) -> None:
     budget(run, "relaunch", 6.0)
     waited(run, 12.0, 20.0, 0.9)
-    for event in run.events("job.waited"):
+    for event in run.events("job.starved"):
         event.update(spoilt)
     assert said(judged(run), "recovery", "fail", "relaunch ≤ 6 s | 8.170 s")
 

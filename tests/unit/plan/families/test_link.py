@@ -1,4 +1,4 @@
-"""A broken link is planned where what follows is known, and refused elsewhere; aids and comparison go into the plan."""
+"""A broken link is planned where what follows is known, and refused elsewhere; options and comparison are planned."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_link_breaks_in_the_exchange_only(plan: Planner) -> None:
     assert "while the gradients are exchanged" in plan.refused(late, job={"protection": (), "hccl": {}})
 
 
-def test_the_plan_holds_scaled_times_aids_and_comparison(plan: Planner) -> None:
+def test_the_plan_holds_scaled_times_options_and_comparison(plan: Planner) -> None:
     job = {"hccl": {"watchdog": True, "exec_timeout": 1800.0, "time_scale": 0.01}, "storage": {"memory": True}}
     found = plan(job=job, matrix={"memory": [False, True]}, compare={"axis": "memory", "at_most": {"load": 0.5}})
     assert (
@@ -57,10 +57,10 @@ def test_the_plan_holds_scaled_times_aids_and_comparison(plan: Planner) -> None:
     assert loads(dumps(found)) == found
     text = render(found)
     assert (
-        "aids        collectives give up after 18 s (scaled by 0.01), watchdog every 0.02 s, latest checkpoint" in text
+        "options     collectives give up after 18 s (scaled by 0.01), watchdog every 0.02 s, latest checkpoint" in text
     )
     assert "compare     over memory, second value against first: load at most 0.5\n" in text
 
 
-def test_a_plan_without_aids_says_nothing_of_them(plan: Planner) -> None:
-    assert "aids" not in render(plan())
+def test_a_plan_without_options_says_nothing_of_them(plan: Planner) -> None:
+    assert "options" not in render(plan())

@@ -36,7 +36,7 @@ def test_a_number_of_a_private_network_or_of_this_host_is_taken(address: str) ->
 @pytest.mark.parametrize("address", OPEN)
 def test_nothing_listens_on_a_name_or_for_everybody(address: str, tmp_path: Path) -> None:
     said = f"private network only: {address} {OPEN[address]}"
-    meeting = Rendezvous(0, range(2), str(tmp_path), b"secret", on_stranger=print, address=address)
+    meeting = Rendezvous(0, range(2), str(tmp_path), b"secret", on_refused=print, address=address)
     with pytest.raises(ValueError, match="ranks meet on a private network only") as refused:
         next(meeting.meet(lambda missing: ()))
     assert said in str(refused.value)

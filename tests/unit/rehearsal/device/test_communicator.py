@@ -141,14 +141,14 @@ def call(path: Path, data: bytes) -> socket.socket:
 def test_a_stranger_holds_up_nobody_and_is_reported(group: Group, tmp_path: Path, data: bytes, hangs_up: bool) -> None:
     ranks = [group.rank(rank) for rank in range(4)]
     first = group.pool.submit(ranks[0].join)
-    stranger = call(tmp_path / "rank-0", data)
+    unproven = call(tmp_path / "rank-0", data)
     if hangs_up:
-        stranger.close()
+        unproven.close()
     for joined in [group.pool.submit(one.join) for one in ranks[1:]]:
         joined.result(SECONDS)
     first.result(SECONDS)
     group.reduce(ranks, [floats(rank) for rank in range(4)])
-    stranger.close()
+    unproven.close()
     (told,) = group.strangers
     assert told.startswith("a connection that says it is rank ")
     assert told.endswith(" did not prove it; dropped")
@@ -182,11 +182,11 @@ def test_what_was_overheard_at_a_meeting_takes_nobodys_place_at_the_next(group: 
     hello, proof = caller.hello, caller.hear(listener.hear(caller.hello))
     listener.hear(proof)
     assert listener.met == 1
-    stranger = call(tmp_path / "rank-0", hello)
-    assert len(stranger.recv(48, socket.MSG_WAITALL)) == 48
-    stranger.sendall(proof)
-    assert stranger.recv(1) == b""
-    stranger.close()
+    unproven = call(tmp_path / "rank-0", hello)
+    assert len(unproven.recv(48, socket.MSG_WAITALL)) == 48
+    unproven.sendall(proof)
+    assert unproven.recv(1) == b""
+    unproven.close()
     assert group.strangers == ["a connection that says it is rank 1 of 2 did not prove it; dropped"]
     group.pool.submit(group.rank(1, 2).join).result(SECONDS)
     joining.result(SECONDS)
@@ -235,7 +235,7 @@ import sys, threading
 import numpy
 from chaos.rehearsal.device.communicator import Communicator
 rank, ranks, directory, collectives = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
-one = Communicator(rank, range(ranks), directory, b"s3cret", limit_seconds=300, on_stranger=print)
+one = Communicator(rank, range(ranks), directory, b"s3cret", limit_seconds=300, on_refused=print)
 one.join()
 for number in range(collectives):
     one.all_reduce(numpy.full(1000, rank, "float32"))

@@ -151,8 +151,8 @@ def test_a_join_that_failed_is_tried_again(make: Make, monkeypatch: pytest.Monke
 
 def test_a_stranger_at_the_communicator_is_in_the_history(make: Make, tmp_path: Path) -> None:
     agent = make(0)
-    device.Device(agent)._record_stranger("who is this")
-    (event,) = read_history(tmp_path).select("stranger")
+    device.Device(agent)._record_refused("who is this")
+    (event,) = read_history(tmp_path).select("caller.refused")
     assert event.data == {"channel": "communicator", "what": "who is this"}
 
 

@@ -27,7 +27,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 def ranks(tmp_path: Path, pool: ThreadPoolExecutor) -> list[Communicator]:
     """Four ranks that have joined."""
     made = [
-        Communicator(rank, range(4), str(tmp_path), b"s3cret", limit_seconds=SECONDS, on_stranger=print)
+        Communicator(rank, range(4), str(tmp_path), b"s3cret", limit_seconds=SECONDS, on_refused=print)
         for rank in range(4)
     ]
     list(pool.map(lambda one: one.join(), made))

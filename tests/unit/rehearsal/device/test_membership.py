@@ -34,7 +34,7 @@ class Ranks:
         def make(place: str) -> Communicator:
             self.made.set()
             self.while_made()
-            return Communicator(rank, range(2), place, b"secret", limit_seconds=SECONDS, on_stranger=print)
+            return Communicator(rank, range(2), place, b"secret", limit_seconds=SECONDS, on_refused=print)
 
         generations = Generations(str(self._directory), "train")
         return Membership(generations, make, lambda communicator: self.joined.append(communicator.rank))

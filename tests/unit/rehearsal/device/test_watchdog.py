@@ -27,7 +27,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 def pair(directory: Path, pool: ThreadPoolExecutor, limit: float) -> list[Communicator]:
     made = [
-        Communicator(rank, range(2), str(directory), b"s", limit_seconds=limit, join_seconds=SECONDS, on_stranger=print)
+        Communicator(rank, range(2), str(directory), b"s", limit_seconds=limit, join_seconds=SECONDS, on_refused=print)
         for rank in (0, 1)
     ]
     for joined in [pool.submit(one.join) for one in made]:

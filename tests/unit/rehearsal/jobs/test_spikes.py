@@ -39,7 +39,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 @pytest.fixture
 def ranks(tmp_path: Path, pool: ThreadPoolExecutor) -> list[Communicator]:
     made = [
-        Communicator(one, range(4), str(tmp_path), b"s", limit_seconds=SECONDS, on_stranger=print) for one in range(4)
+        Communicator(one, range(4), str(tmp_path), b"s", limit_seconds=SECONDS, on_refused=print) for one in range(4)
     ]
     for joined in [pool.submit(one.join) for one in made]:
         joined.result(SECONDS)

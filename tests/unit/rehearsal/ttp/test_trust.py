@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from chaos.rehearsal.ttp.trust import Stranger, Trust
+from chaos.rehearsal.ttp.trust import Trust, UnprovenCaller
 from chaos.rehearsal.ttp.wire import Link, Message
 
 SECONDS = 60.0
@@ -34,8 +34,8 @@ def controller(link: Link, trust: Trust = OURS) -> tuple[threading.Thread, list[
         try:
             outcome.append(trust.challenge(link))
             link.send({"message": "registered", "reboot": False})
-        except Stranger as stranger:
-            outcome.append(str(stranger))
+        except UnprovenCaller as unproven:
+            outcome.append(str(unproven))
             link.close()
 
     thread = threading.Thread(target=challenge)
@@ -60,7 +60,7 @@ def test_two_of_one_run_trust_each_other(ends: tuple[Link, Link]) -> None:
 def test_a_rank_obeys_no_controller_of_another_run(ends: tuple[Link, Link], other: Trust, why: str) -> None:
     thread, outcome = controller(ends[0], other)
     if other.run == OURS.run:
-        with pytest.raises(Stranger, match="did not prove that it knows this run's secret"):
+        with pytest.raises(UnprovenCaller, match="did not prove that it knows this run's secret"):
             OURS.register(ends[1], 2)
         ends[1].close()
         thread.join(SECONDS)
@@ -73,7 +73,7 @@ def test_a_rank_obeys_no_controller_of_another_run(ends: tuple[Link, Link], othe
 
 def test_who_answers_registered_at_once_is_not_obeyed(ends: tuple[Link, Link]) -> None:
     ends[0].send({"message": "registered", "reboot": False})
-    with pytest.raises(Stranger):
+    with pytest.raises(UnprovenCaller):
         OURS.register(ends[1], 2)
 
 

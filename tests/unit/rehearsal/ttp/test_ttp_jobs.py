@@ -268,20 +268,20 @@ def test_who_does_not_show_the_secret_is_ignored(ranks: Start) -> None:
 
     strangers = [wait_for("the controller", listening, seconds=SECONDS)]
     for data in garbage():
-        stranger = socket.create_connection(("127.0.0.1", job.port), SECONDS)
-        stranger.sendall(data)
+        unproven = socket.create_connection(("127.0.0.1", job.port), SECONDS)
+        unproven.sendall(data)
         if data:
             with contextlib.suppress(OSError):  # it may be closed on the other side already
-                stranger.shutdown(socket.SHUT_WR)
-            assert Link(stranger).receive() is None
-        strangers.append(stranger)
+                unproven.shutdown(socket.SHUT_WR)
+            assert Link(unproven).receive() is None
+        strangers.append(unproven)
     assert job.codes() == [0, 0, 0, 0]
     assert job.states() == ["NORMAL"]
     text = (job.directory / "ttp" / f"ttp_log.log.{job.processes[0].pid}").read_text()
     assert text.count("a registration was ignored: it ") >= len(garbage()) - 1
     assert "Traceback" not in job.output()
-    for stranger in strangers:
-        stranger.close()
+    for unproven in strangers:
+        unproven.close()
 
 
 def test_a_rank_that_finds_somebody_else_at_the_port_says_so(ranks: Start, tmp_path: Path) -> None:

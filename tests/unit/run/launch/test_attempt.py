@@ -24,7 +24,7 @@ from chaos.machine.linux.process import ProcessIdentity
 from chaos.plan.parts.fault import PlannedFault
 from chaos.run.inject.injection import Injection
 from chaos.run.launch.attempt import Attempt, JobFailed, Watch
-from chaos.run.launch.channel import Hello, Stranger
+from chaos.run.launch.channel import Hello, RefusedCaller
 from chaos.scenario.models.scenario import Deadlines
 from tests.unit.conftest import FakeClock
 from tests.unit.run.fakes import (
@@ -357,8 +357,8 @@ def test_an_agent_in_the_wrong_process_is_a_stranger(make: Make, rank: int, atte
     launch.job.others = [replace(found(0), identity=LAUNCHER, role="launcher", rank=None)]
     launch.hello(rank, attempt=attempt, pid=pid)
     launch.attempt.look()
-    (stranger,) = launch.recorded("stranger")
-    assert (stranger.pid, stranger.data) == (pid, {"channel": "agents", "what": f"is not rank {rank} of this job"})
+    (refused,) = launch.recorded("caller.refused")
+    assert (refused.pid, refused.data) == (pid, {"channel": "agents", "what": f"is not rank {rank} of this job"})
     assert launch.attempt.ranks == {}
     assert launch.connections[rank].closed
     assert launch.connections[rank].answers == []
@@ -375,10 +375,10 @@ def test_a_helper_that_inherited_a_ranks_environment_is_not_the_rank(make: Make)
 
 def test_strangers_at_the_channel_are_recorded(make: Make) -> None:
     launch = make()
-    launch.channel.messages.put(Stranger(77, "garbage"))
+    launch.channel.messages.put(RefusedCaller(77, "garbage"))
     launch.attempt.look()
-    (stranger,) = launch.recorded("stranger")
-    assert (stranger.attempt, stranger.pid, stranger.data) == ("train", 77, {"channel": "agents", "what": "garbage"})
+    (refused,) = launch.recorded("caller.refused")
+    assert (refused.attempt, refused.pid, refused.data) == ("train", 77, {"channel": "agents", "what": "garbage"})
 
 
 def test_launcher_and_scheduler_are_recorded_once(make: Make) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from chaos.base.wait import wait_for
-from chaos.run.launch.channel import AtBarrier, Channel, DeskHello, Hello, Message, Stranger
+from chaos.run.launch.channel import AtBarrier, Channel, EndpointHello, Hello, Message, RefusedCaller
 from chaos.run.launch.setup import write_secret
 from chaos.store.directory import RunDirectory, make_private_directory
 
@@ -121,12 +121,12 @@ UNREADABLE = "said nothing that can be read"
     ids=lambda value: repr(value[:40]) if isinstance(value, bytes) else "",
 )
 def test_a_stranger_is_recorded_and_never_answered(channel: Channel, call: Caller, data: bytes, why: str) -> None:
-    stranger = call(data)
+    refused = call(data)
     stranger_was = take(channel)
-    assert isinstance(stranger_was, Stranger)
+    assert isinstance(stranger_was, RefusedCaller)
     assert (stranger_was.pid, stranger_was.what) == (os.getpid(), f"a connection {why}; ignored")
     with contextlib.suppress(ConnectionResetError):  # closed before all that it had sent was read
-        assert stranger.recv(1000) == b""
+        assert refused.recv(1000) == b""
     an_agent_is_still_heard(channel, call)
 
 
@@ -140,7 +140,7 @@ def test_a_line_that_never_ends_is_cut_off(channel: Channel, call: Caller) -> No
     refused: list[OSError] = []
     sender = threading.Thread(target=send_without_end)
     sender.start()
-    assert isinstance(take(channel), Stranger)
+    assert isinstance(take(channel), RefusedCaller)
     sender.join(SECONDS)
     assert refused
     an_agent_is_still_heard(channel, call)
@@ -149,7 +149,7 @@ def test_a_line_that_never_ends_is_cut_off(channel: Channel, call: Caller) -> No
 @pytest.mark.parametrize("said", [b"", line(HELLO)[:-1], line(HELLO)[:10]])
 def test_who_hangs_up_before_the_end_of_its_hello_is_a_stranger(channel: Channel, call: Caller, said: bytes) -> None:
     call(said, hang_up=True)
-    assert isinstance(take(channel), Stranger)
+    assert isinstance(take(channel), RefusedCaller)
     an_agent_is_still_heard(channel, call)
 
 
@@ -164,7 +164,7 @@ def hasty(tmp_path: Path, channel: Channel) -> Iterator[Channel]:
 
 def test_who_connects_and_says_nothing_is_a_stranger_after_a_while(hasty: Channel, call: Caller) -> None:
     silent = call()
-    assert take(hasty) == Stranger(os.getpid(), "a connection said nothing that can be read; ignored")
+    assert take(hasty) == RefusedCaller(os.getpid(), "a connection said nothing that can be read; ignored")
     assert silent.recv(1) == b""
     hasty._unproven._seconds = SECONDS  # an agent may be late on a busy machine
     an_agent_is_still_heard(hasty, call)
@@ -176,7 +176,7 @@ def test_who_introduces_itself_byte_by_byte_has_no_more_time_than_others(hasty: 
         for _ in range(10_000):
             slow.send(b" ")
             time.sleep(0.001)
-    assert isinstance(take(hasty), Stranger)
+    assert isinstance(take(hasty), RefusedCaller)
 
 
 def test_an_agent_may_be_silent_for_long_once_it_is_known(channel: Channel, call: Caller) -> None:
@@ -201,7 +201,7 @@ def test_a_rank_at_its_barrier_waits_for_the_answer(channel: Channel, call: Call
 def test_what_no_agent_sends_is_reported_with_its_rank(channel: Channel, call: Caller, data: bytes) -> None:
     call(line(HELLO) + data)
     assert isinstance(take(channel), Hello)
-    assert take(channel) == Stranger(os.getpid(), "rank 2 sent a message that no agent sends; ignored")
+    assert take(channel) == RefusedCaller(os.getpid(), "rank 2 sent a message that no agent sends; ignored")
 
 
 def test_the_end_of_an_agent_is_not_reported(channel: Channel, call: Caller) -> None:
@@ -225,9 +225,9 @@ def test_answering_a_rank_that_has_ended_does_nothing(channel: Channel, call: Ca
 def test_strangers_in_crowds_do_not_keep_an_agent_out(channel: Channel, call: Caller) -> None:
     crowd = [call() for _ in range(60)]
     an_agent_is_still_heard(channel, call)
-    for stranger in crowd:
-        stranger.close()
-    assert [isinstance(take(channel), Stranger) for _ in crowd] == [True] * 60
+    for refused in crowd:
+        refused.close()
+    assert [isinstance(take(channel), RefusedCaller) for _ in crowd] == [True] * 60
 
 
 def test_more_silent_callers_than_there_is_room_for_are_cut_off_the_oldest_first(
@@ -240,7 +240,7 @@ def test_more_silent_callers_than_there_is_room_for_are_cut_off_the_oldest_first
             return None
 
     crowd = [wait_for("room in the backlog", one_more, seconds=SECONDS) for _ in range(300)]
-    assert isinstance(take(channel), Stranger)
+    assert isinstance(take(channel), RefusedCaller)
     assert crowd[0].recv(1) == b""
     an_agent_is_still_heard_among_strangers(channel, call)
 
@@ -258,14 +258,14 @@ def test_of_another_user_nobody_is_heard_not_even_with_the_secret(
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
     call(line(HELLO))
-    assert take(channel) == Stranger(os.getpid(), f"a connection is of user {os.getuid()}; ignored")
+    assert take(channel) == RefusedCaller(os.getpid(), f"a connection is of user {os.getuid()}; ignored")
 
 
 def test_who_called_while_nobody_looked_is_still_told(channel: Channel, call: Caller) -> None:
     call(line({**HELLO, "run": "run-2"}))
     call(line(HELLO))
     wait_for("both", lambda: channel.messages.qsize() == 2, seconds=SECONDS)
-    assert list(channel.strangers()) == [Stranger(os.getpid(), "a connection is of another run; ignored")]
+    assert list(channel.refused_callers()) == [RefusedCaller(os.getpid(), "a connection is of another run; ignored")]
 
 
 def test_closing_lets_everybody_go_and_ends_every_thread(channel: Channel, call: Caller, tmp_path: Path) -> None:
@@ -302,26 +302,28 @@ def test_only_the_owner_can_reach_the_socket_and_the_secret(run: RunDirectory) -
     private.rmdir()
 
 
-DESK = {**HELLO, "desk": "controller", "rank": None}
+ENDPOINT = {**HELLO, "endpoint": "controller", "rank": None}
 
 
-def test_a_desk_introduces_itself_by_the_same_secret(call: Caller, channel: Channel) -> None:
-    call(line(DESK))
+def test_an_endpoint_introduces_itself_by_the_same_secret(call: Caller, channel: Channel) -> None:
+    call(line(ENDPOINT))
     hello = channel.messages.get(timeout=SECONDS)
-    assert isinstance(hello, DeskHello)
-    assert (hello.desk, hello.rank, hello.pid) == ("controller", None, os.getpid())
+    assert isinstance(hello, EndpointHello)
+    assert (hello.endpoint, hello.rank, hello.pid) == ("controller", None, os.getpid())
 
 
-@pytest.mark.parametrize("wrong", [{"secret": "t" * 64}, {"desk": "other", "rank": 2}, {"run": "run-2"}, {"rank": "2"}])
-def test_who_is_no_desk_of_this_run_is_a_stranger(call: Caller, channel: Channel, wrong: dict[str, Any]) -> None:
-    call(line({**DESK, **wrong}))
-    assert isinstance(channel.messages.get(timeout=SECONDS), Stranger)
+@pytest.mark.parametrize(
+    "wrong", [{"secret": "t" * 64}, {"endpoint": "other", "rank": 2}, {"run": "run-2"}, {"rank": "2"}]
+)
+def test_who_is_no_endpoint_of_this_run_is_refused(call: Caller, channel: Channel, wrong: dict[str, Any]) -> None:
+    call(line({**ENDPOINT, **wrong}))
+    assert isinstance(channel.messages.get(timeout=SECONDS), RefusedCaller)
 
 
-def test_a_desk_cannot_hold_itself_at_a_barrier(call: Caller, channel: Channel) -> None:
-    call(line(DESK) + line(BARRIER))
-    assert isinstance(channel.messages.get(timeout=SECONDS), DeskHello)
-    assert isinstance(channel.messages.get(timeout=SECONDS), Stranger)
+def test_an_endpoint_cannot_hold_itself_at_a_barrier(call: Caller, channel: Channel) -> None:
+    call(line(ENDPOINT) + line(BARRIER))
+    assert isinstance(channel.messages.get(timeout=SECONDS), EndpointHello)
+    assert isinstance(channel.messages.get(timeout=SECONDS), RefusedCaller)
 
 
 def test_all_ranks_of_a_large_job_may_call_at_once(tmp_path: Path) -> None:

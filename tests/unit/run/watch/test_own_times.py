@@ -23,14 +23,14 @@ import os, sys
 from pathlib import Path
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.history.writer import HistoryWriter
-from chaos.run.watch.host_incidents import noticing_mishaps
+from chaos.run.watch.host_incidents import noticing_incidents
 
 os.sched_setaffinity(0, {int(sys.argv[2])})
 if sys.argv[3] == "idle":
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 place = Path(sys.argv[1])
 with HistoryWriter(place / "harness.jsonl", writer="harness", run="r", clock=SYSTEM_CLOCK) as history:
-    with noticing_mishaps(history, "train", SYSTEM_CLOCK, place, "token"):
+    with noticing_incidents(history, "train", SYSTEM_CLOCK, place, "token"):
         print("ready", flush=True)
         sys.stdin.read()
 """

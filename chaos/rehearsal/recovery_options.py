@@ -12,7 +12,7 @@ from chaos.scenario.models.job import Job
 _ACP = Path(__file__).parent / "acp" / "site"
 
 
-def aid_arguments(job: Job) -> tuple[str, ...]:
+def option_arguments(job: Job) -> tuple[str, ...]:
     """Arguments for the job's script; none where the scenario asks for nothing."""
     arguments = ["--graph=1"] if job.graph else []
     if job.storage.asynchronous_saving:
@@ -20,7 +20,7 @@ def aid_arguments(job: Job) -> tuple[str, ...]:
     return tuple(arguments)
 
 
-def aid_environment(job: Job, directory: Path) -> dict[str, str]:
+def option_environment(job: Job, directory: Path) -> dict[str, str]:
     """Environment variables of every process; ``directory`` is the job's own and outlives a launch."""
     if not job.graph:
         # Without just-in-time compilation the optimizer wrapper runs as written; compiled, its int32 all-reduce
@@ -34,12 +34,12 @@ def aid_environment(job: Job, directory: Path) -> dict[str, str]:
     return environment
 
 
-def aid_path(job: Job) -> tuple[Path, ...]:
+def option_path(job: Job) -> tuple[Path, ...]:
     """Directories of stand-ins that MindSpore must find."""
     return (_ACP,) if job.storage.memory else ()
 
 
-def simulated_aids(job: Job) -> Iterator[Simulated]:
+def simulated_options(job: Job) -> Iterator[Simulated]:
     """What of them is not the genuine part, with every factor that is not the vendor's."""
     if job.hccl is not None:
         scale, timeout = job.hccl.time_scale, job.hccl.exec_timeout

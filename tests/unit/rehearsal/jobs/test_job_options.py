@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from chaos.agent.configuration import Configuration
-from chaos.rehearsal.aids import aid_arguments, aid_environment, aid_path, simulated_aids
 from chaos.rehearsal.in_rank import storage
+from chaos.rehearsal.recovery_options import option_arguments, option_environment, option_path, simulated_options
 from chaos.scenario.models.job import Job
 
 PLAIN = Job(steps=8)
@@ -24,16 +24,16 @@ def job(**fields: Any) -> Job:
 
 
 def test_a_job_without_aids_is_started_as_ever(tmp_path: Path) -> None:
-    assert aid_arguments(PLAIN) == ()
-    assert aid_environment(PLAIN, tmp_path) == {"MS_JIT": "0"}
-    assert aid_path(PLAIN) == ()
-    assert list(simulated_aids(PLAIN)) == []
+    assert option_arguments(PLAIN) == ()
+    assert option_environment(PLAIN, tmp_path) == {"MS_JIT": "0"}
+    assert option_path(PLAIN) == ()
+    assert list(simulated_options(PLAIN)) == []
 
 
 def test_a_compiled_job_keeps_its_graphs_where_the_next_launch_finds_them(tmp_path: Path) -> None:
     compiled = job(graph=True, compile_cache=True)
-    assert aid_arguments(compiled) == ("--graph=1",)
-    environment = aid_environment(compiled, tmp_path)
+    assert option_arguments(compiled) == ("--graph=1",)
+    environment = option_environment(compiled, tmp_path)
     assert "MS_JIT" not in environment
     assert environment["MS_COMPILER_CACHE_ENABLE"] == "1"
     assert environment["MS_COMPILER_CACHE_PATH"] == str(tmp_path / "compile_cache")
@@ -42,18 +42,18 @@ def test_a_compiled_job_keeps_its_graphs_where_the_next_launch_finds_them(tmp_pa
 
 def test_a_compiled_job_without_a_cache_has_none_of_its_machines_and_shows_warnings(tmp_path: Path) -> None:
     # Over what the machine's environment has: there may be a cache, and a level that hides the line about it.
-    assert aid_environment(job(graph=True), tmp_path) == {"MS_COMPILER_CACHE_ENABLE": "0", "GLOG_v": "2"}
+    assert option_environment(job(graph=True), tmp_path) == {"MS_COMPILER_CACHE_ENABLE": "0", "GLOG_v": "2"}
 
 
 @pytest.mark.parametrize(("watchdog", "said"), [(True, "watchdog poll 2 s to 0.02 s"), (False, "watchdog off")])
 def test_scaled_times_are_stated(watchdog: bool, said: str) -> None:
-    (part,) = simulated_aids(job(hccl={"watchdog": watchdog}))
+    (part,) = simulated_options(job(hccl={"watchdog": watchdog}))
     assert "HCCL_EXEC_TIMEOUT 1800 s scaled by 0.01 to 18 s" in part.part
     assert said in part.part
 
 
 def test_stand_ins_and_throttled_storage_are_stated() -> None:
-    parts = [one.part for one in simulated_aids(job(graph=True, storage={"memory": True, "mb_per_second": 0.5}))]
+    parts = [one.part for one in simulated_options(job(graph=True, storage={"memory": True, "mb_per_second": 0.5}))]
     assert [part.split()[0] for part in parts] == ["storage", "mindio_acp:", "gradient"]
     assert "0.5 MB/s" in parts[0]
 
@@ -96,7 +96,7 @@ class TestStandIn:
 
     @pytest.fixture
     def acp(self, monkeypatch: pytest.MonkeyPatch) -> Any:
-        monkeypatch.syspath_prepend(str(aid_path(job(storage={"memory": True}))[0]))
+        monkeypatch.syspath_prepend(str(option_path(job(storage={"memory": True}))[0]))
         monkeypatch.delitem(sys.modules, "mindio_acp", raising=False)
         yield import_module("mindio_acp")
         sys.modules.pop("mindio_acp", None)

@@ -17,8 +17,8 @@ from chaos.run.watch.host_incidents import (
     LOW_BYTES,
     STOPPED_SECONDS,
     WAITED_LOOKS,
-    Mishaps,
-    noticing_mishaps,
+    HostIncidents,
+    noticing_incidents,
 )
 from chaos.run.watch.own_times import Spent
 
@@ -36,24 +36,24 @@ def history(tmp_path: Path) -> Iterator[HistoryWriter]:
 
 
 def test_a_look_that_comes_late_is_recorded_with_its_time(history: HistoryWriter, clock: Clock, tmp_path: Path) -> None:
-    mishaps = Mishaps(history, "train", clock, lambda: PLENTY, nobody_waited)
+    incidents = HostIncidents(history, "train", clock, lambda: PLENTY, nobody_waited)
     for seconds in (LOOK_SECONDS, STOPPED_SECONDS - 0.1, 60.0, LOOK_SECONDS):
         clock.sleep(seconds)
-        mishaps.look()
+        incidents.look()
     (stopped,) = read_history(tmp_path).select("harness.stopped")
     assert (stopped.attempt, stopped.data["seconds"]) == ("train", 60.0)
     assert stopped.data["until"] - stopped.data["since"] >= 60e9
 
 
 def test_a_stop_at_the_very_end_is_noticed_too(history: HistoryWriter, clock: Clock, tmp_path: Path) -> None:
-    with noticing_mishaps(history, "resume", clock, tmp_path, "token"):
+    with noticing_incidents(history, "resume", clock, tmp_path, "token"):
         clock.sleep(50)
     assert [one.attempt for one in read_history(tmp_path).select("harness.stopped")] == ["resume"]
 
 
 def test_a_stop_between_two_launches_is_noticed_too(history: HistoryWriter, clock: Clock, tmp_path: Path) -> None:
-    with noticing_mishaps(history, "train", clock, tmp_path, "token") as mishaps:
-        mishaps.attempt = "resume"
+    with noticing_incidents(history, "train", clock, tmp_path, "token") as incidents:
+        incidents.attempt = "resume"
         clock.sleep(61)
     (stopped,) = read_history(tmp_path).select("harness.stopped")
     assert (stopped.attempt, stopped.data["seconds"] >= 61) == ("resume", True)
@@ -87,10 +87,10 @@ def test_a_late_look_is_a_stop_where_the_kernel_has_counted_neither_running_nor_
     event: str | None,
     seconds: float,
 ) -> None:
-    mishaps = Mishaps(history, "train", clock, lambda: PLENTY, nobody_waited, lambda: spent)
+    incidents = HostIncidents(history, "train", clock, lambda: PLENTY, nobody_waited, lambda: spent)
     since = clock.mono()
     clock.sleep(between)
-    mishaps.look()
+    incidents.look()
     told = [one for one in read_history(tmp_path).events if one.event.startswith("harness.")]
     assert [(one.event, one.data["seconds"]) for one in told] == ([] if event is None else [(event, seconds)])
     assert all(one.data["since"] <= since and one.data["until"] - one.data["since"] >= between * 1e9 for one in told)
@@ -103,18 +103,18 @@ def test_a_full_disk_ends_no_watch(history: HistoryWriter, clock: Clock, monkeyp
         seen.append(event)
         raise HistoryWriteError("disk full")
 
-    mishaps = Mishaps(history, "train", clock, lambda: PLENTY, nobody_waited)
+    incidents = HostIncidents(history, "train", clock, lambda: PLENTY, nobody_waited)
     monkeypatch.setattr(history, "record", full)
     clock.sleep(60)
-    mishaps.look()
+    incidents.look()
     assert seen == ["harness.stopped"]
 
 
 def test_a_disk_that_is_nearly_full_is_recorded_once(history: HistoryWriter, clock: Clock, tmp_path: Path) -> None:
     room = iter([PLENTY, LOW_BYTES, LOW_BYTES - 1])
-    mishaps = Mishaps(history, "train", clock, lambda: next(room), nobody_waited)
+    incidents = HostIncidents(history, "train", clock, lambda: next(room), nobody_waited)
     for _ in range(5):
-        mishaps.look()
+        incidents.look()
     (low,) = read_history(tmp_path).select("disk.low")
     assert (low.attempt, low.data["free"]) == ("train", LOW_BYTES - 1)
 
@@ -123,10 +123,10 @@ def test_waiting_is_recorded_with_its_time_and_whose_it_was(
     history: HistoryWriter, clock: Clock, tmp_path: Path
 ) -> None:
     told = iter([Waited(5, 9, 0.25, "rank 3 (process 50)"), None])
-    mishaps = Mishaps(history, "train", clock, lambda: PLENTY, lambda: next(told))
+    incidents = HostIncidents(history, "train", clock, lambda: PLENTY, lambda: next(told))
     for _ in range(2 * WAITED_LOOKS):
-        mishaps.look()
-    (waited,) = read_history(tmp_path).select("job.waited", attempt="train")
+        incidents.look()
+    (waited,) = read_history(tmp_path).select("job.starved", attempt="train")
     assert waited.data == {"since": 5, "until": 9, "seconds": 0.25, "process": "rank 3 (process 50)"}
 
 
@@ -134,6 +134,6 @@ def test_a_file_system_that_tells_no_sizes_is_not_taken_for_a_full_one(
     history: HistoryWriter, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.statvfs", lambda path: os.statvfs_result((4096, 4096, 0, 0, 0, 0, 0, 0, 0, 255)))
-    with noticing_mishaps(history, "train", clock, tmp_path, "token"):
+    with noticing_incidents(history, "train", clock, tmp_path, "token"):
         clock.sleep(0.1)
     assert not read_history(tmp_path).select("disk.low")

@@ -1,4 +1,4 @@
-"""The desk beside the controller: it does what the harness says, and a pause ends with the one who asked for it."""
+"""The control endpoint beside the controller obeys the harness, and a pause ends with the process that asked for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from chaos.agent.configuration import Configuration, Place
 from chaos.base.wait import wait_for
 from chaos.rehearsal import control_endpoint
-from chaos.run.launch.channel import Channel, DeskHello
+from chaos.run.launch.channel import Channel, EndpointHello
 
 SECONDS = 60.0
 SECRET = "s" * 64
@@ -63,8 +63,8 @@ class Imports:
 
 
 @pytest.fixture
-def started(tmp_path: Path, channel: Channel, monkeypatch: pytest.MonkeyPatch) -> DeskHello:
-    """The desk of a controller that has been started, in a process outside the ranks."""
+def started(tmp_path: Path, channel: Channel, monkeypatch: pytest.MonkeyPatch) -> EndpointHello:
+    """The control endpoint of a controller that has been started, in a process outside the ranks."""
     monkeypatch.setenv("MS_ENABLE_TFT", "{TTP:1,TSP:1}")
     configuration = Configuration(
         run="run-1",
@@ -81,13 +81,13 @@ def started(tmp_path: Path, channel: Channel, monkeypatch: pytest.MonkeyPatch) -
         hook(module)
     assert module.tft_start_controller("127.0.0.1", 1) == "started"
     hello = wait_for("hello", channel.messages.get, seconds=SECONDS)
-    assert isinstance(hello, DeskHello)
-    assert (hello.desk, hello.rank, hello.pid, hello.attempt) == ("controller", None, os.getpid(), "train")
-    assert channel.messages.empty()  # one desk, though the function has two names
+    assert isinstance(hello, EndpointHello)
+    assert (hello.endpoint, hello.rank, hello.pid, hello.attempt) == ("controller", None, os.getpid(), "train")
+    assert channel.messages.empty()  # one control endpoint, though the function has two names
     return hello
 
 
-def test_the_desk_pauses_once_and_goes_on_when_told(started: DeskHello, controller: Controller) -> None:
+def test_the_endpoint_pauses_once_and_goes_on_when_told(started: EndpointHello, controller: Controller) -> None:
     started.connection.answer({"message": "welcome"})
     for _ in range(4):
         started.connection.answer({"message": "pause", "fault": "pause", "limit": 62})
@@ -99,7 +99,7 @@ def test_the_desk_pauses_once_and_goes_on_when_told(started: DeskHello, controll
     assert controller.calls == [("pause", 62), ("continue",), ("pause", 61)]
 
 
-def test_a_pause_ends_when_the_one_who_asked_for_it_is_gone(started: DeskHello, controller: Controller) -> None:
+def test_a_pause_ends_when_the_one_who_asked_for_it_is_gone(started: EndpointHello, controller: Controller) -> None:
     started.connection.answer({"message": "welcome"})
     started.connection.answer({"message": "pause", "fault": "pause", "limit": 600})
     wait_for("pause", lambda: controller.calls == [("pause", 600)], seconds=SECONDS)
@@ -107,7 +107,7 @@ def test_a_pause_ends_when_the_one_who_asked_for_it_is_gone(started: DeskHello, 
     wait_for("end", lambda: controller.calls[1:] == [("continue",)], seconds=SECONDS)
 
 
-def test_without_tsp_there_is_no_desk(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_tsp_there_is_no_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MS_ENABLE_TFT", "{TTP:1}")
     imports = Imports()
     control_endpoint.install(SimpleNamespace(place=Place("rank", 0, 4), imports=imports))  # type: ignore[arg-type]

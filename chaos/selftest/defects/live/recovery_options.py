@@ -12,7 +12,7 @@ DEFECTS = (
         base="live-memory",
         check="recovery",
         reason=("is read from memory", "rank 0 read", "from storage"),
-        inside="chaos.selftest.live.aids:memory_not_used",
+        inside="chaos.selftest.live.recovery_options:memory_not_used",
     ),
     Defect(
         name="watchdog-asleep",
@@ -21,6 +21,6 @@ DEFECTS = (
         base="live-watchdog",
         check="recovery",
         reason=("the broken link is found by the watchdog", "the logs of rank 1 say"),
-        inside="chaos.selftest.live.aids:watchdog_asleep",
+        inside="chaos.selftest.live.recovery_options:watchdog_asleep",
     ),
 )
