@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping
@@ -34,11 +35,17 @@ class BringsProbes(Protocol):
         """Looks for each. Changes nothing."""
 
 
-def _version(name: str) -> str | None:
+def version_of(name: str) -> str | None:
+    """The version of an installed package; None where there is none of that name.
+
+    Only the first lines of its metadata are of use here, and to parse the whole text takes milliseconds.
+    """
     try:
-        return metadata.version(name)
+        found = metadata.distribution(name)
     except metadata.PackageNotFoundError:
         return None
+    told = re.search(r"^Version: *(\S+)$", found.read_text("METADATA") or "", re.MULTILINE)
+    return found.version if told is None else told[1]
 
 
 def has_module(name: str) -> bool:
@@ -74,7 +81,7 @@ class Machine:
     executable: Path = Path(sys.executable)
     python: tuple[int, int, int] = sys.version_info[:3]
     reports: Path = Path("reports")
-    version: Callable[[str], str | None] = _version
+    version: Callable[[str], str | None] = version_of
     has_module: Callable[[str], bool] = has_module
     package: Callable[[str], Path | None] = _package
     which: Callable[..., str | None] = shutil.which

@@ -5,24 +5,23 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from importlib import metadata
 
 from chaos import __version__
 from chaos.base.refusal import Refused
 from chaos.doctor import has_module
 from chaos.jobs.kind import Simulated
+from chaos.machine.probe import version_of
 from chaos.scenario.load import Cell
 
 
 def versions() -> Mapping[str, str]:
     """Versions of everything that decides about losses and verdicts."""
-    found = {"chaos": __version__, "python": platform.python_version()}
-    for name in ("mindspore", "numpy", "mindformers", "mindio_ttp"):
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+    installed = {name: version_of(name) for name in ("mindspore", "numpy", "mindformers", "mindio_ttp")}
+    return {
+        "chaos": __version__,
+        "python": platform.python_version(),
+        **{name: version for name, version in installed.items() if version is not None},
+    }
 
 
 def choose_sdk(wanted: str, *, met_there: bool = False) -> str:

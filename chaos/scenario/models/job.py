@@ -175,7 +175,7 @@ class Job(Model):
         "vendor states, and the default with device: Ascend.",
     )
     hccl: Hccl | None = Field(None, description="Timeout and watchdog of the collectives. Default: neither.")
-    storage: Storage = Field(Storage(), description="Where checkpoints go, and how fast.")
+    storage: Storage = Field(Storage.model_construct(), description="Where checkpoints go, and how fast.")
     graph: bool = Field(False, description="Compile forward and backward into a graph. Default: PyNative.")
     compile_cache: bool = Field(
         False, description="Keep compiled graphs for the next launch (MS_COMPILER_CACHE_ENABLE); needs graph."

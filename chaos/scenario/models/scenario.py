@@ -154,14 +154,14 @@ class Scenario(Model):
         description="Fault kinds that may disturb more than the job, allowed by name: device-reset, node-cordon, "
         "node-drain, node-not-ready, node-reboot, npu-link-down, public-fault.",
     )
-    expect: Expect = Field(Expect(), description="What is expected beyond the plan.")
+    expect: Expect = Field(Expect.model_construct(), description="What is expected beyond the plan.")
     compare: Compare | None = Field(None, description="What is compared between the cells of the matrix.")
     baseline: str = Field("auto", description="auto, none, or the directory of an earlier run.")
     keep_checkpoints_mb: int = Field(
         1024, ge=0, description="Checkpoint files larger than this (MB) are kept as digests only."
     )
     deadlines: Deadlines = Field(
-        Deadlines(),
+        Deadlines.model_construct(),
         description="Deadlines of the run and of each wait. One that is not written grows with every rank beyond 16.",
     )
     finding: FindingId | Finding | None = Field(
