@@ -64,6 +64,7 @@ def configuration(tmp_path: Path) -> tuple[Path, Path]:
     return path, history
 
 
+@pytest.mark.nightly
 def test_a_mindspore_script_without_a_scenario_runs_unchanged(tmp_path: Path) -> None:
     plain = run(SCRIPT, tmp_path)
     assert len(plain.splitlines()) == 5 and plain.splitlines()[-1] == "[]"

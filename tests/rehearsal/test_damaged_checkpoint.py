@@ -20,6 +20,7 @@ def test_a_job_that_goes_on_from_a_flipped_bit_is_a_failure(chaos: Chaos) -> Non
     assert done.run.left() == []
 
 
+@pytest.mark.nightly
 def test_a_damaged_checkpoint_is_put_back_after_sigkill(chaos: Chaos) -> None:
     harness = chaos.start_run(SCENARIOS / "unchecked-flip.yaml")
     run = harness.run("unchecked-flip")

@@ -91,6 +91,7 @@ def test_pressing_ctrl_c_twice_does_not_cut_off_the_teardown(chaos: Chaos) -> No
     assert_clean(chaos)
 
 
+@pytest.mark.nightly
 def test_ctrl_c_while_a_rank_is_suspended_continues_it_before_it_is_ended(chaos: Chaos) -> None:
     harness = chaos.start_run(DEADLINES, "--set", "kind=suspend")
     run = harness.run("deadlines")
@@ -165,6 +166,7 @@ def test_a_job_that_dies_before_its_first_step_is_named_with_its_log(fresh: Chao
     assert "no_such_library_of_the_job" in log.read_text("utf-8")
 
 
+@pytest.mark.nightly
 def test_a_port_that_is_taken_ends_the_run_with_the_rank_that_needed_it(fresh: Chaos) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = fresh.run(SCENARIOS / "taken-port.yaml", "--set", f"port='{taken.getsockname()[1]}'")

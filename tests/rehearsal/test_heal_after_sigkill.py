@@ -100,6 +100,7 @@ def baseline_of(done: Done) -> Run:
     return Run(done.run.path.parent / done.run.result["baseline"]["run"])
 
 
+@pytest.mark.nightly
 def test_a_suspended_rank_is_healed_after_sigkill(chaos: Chaos) -> None:
     harness = chaos.start_run("suspend-rank.yaml")
     run = harness.run("suspend-rank")

@@ -55,6 +55,7 @@ def with_orphan(once: Callable[[str, Callable[[Chaos], Done]], Done], tmp_path: 
     return once("with-orphan", lambda chaos: chaos.run(write_defective(LIVE["hidden-orphan"], tmp_path)))
 
 
+@pytest.mark.nightly
 def test_a_run_with_a_defect_says_so(with_orphan: Done) -> None:
     first, *others = with_orphan.run.result["simulated"]
     assert first == {"part": f"a seeded defect: {LIVE['hidden-orphan'].inside}", "layer": "every layer"}
@@ -62,6 +63,7 @@ def test_a_run_with_a_defect_says_so(with_orphan: Done) -> None:
     assert "a seeded defect" in with_orphan.run.path.joinpath("run.json").read_text("utf-8")
 
 
+@pytest.mark.nightly
 def test_what_it_leaves_is_named_and_gone(with_orphan: Done) -> None:
     told = said([one for one in checks_of(with_orphan.run.result, "fail") if one["name"] == "hygiene"])
     assert "outlived the ranks of attempt train" in told and "sleep 3601" in told
@@ -72,12 +74,14 @@ def test_what_it_leaves_is_named_and_gone(with_orphan: Done) -> None:
     assert not psutil.pid_exists(orphan["pid"]) or psutil.Process(orphan["pid"]).cmdline() != orphan["cmdline"]
 
 
+@pytest.mark.nightly
 def test_it_tells_where_the_defect_acted(with_orphan: Done) -> None:
     (act,) = acts_of(with_orphan.run.path)
     assert (act.attempt, act.rank) == ("train", 0)
     assert act.step is not None and "left behind" in act.changed
 
 
+@pytest.mark.nightly
 def test_its_fault_free_run_has_no_defect(with_orphan: Done) -> None:
     described = with_orphan.run.path.joinpath("baseline", "run.json").read_text("utf-8")
     assert "seeded defect" not in described and with_orphan.run.baseline.select("step.end")

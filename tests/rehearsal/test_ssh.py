@@ -100,6 +100,7 @@ def rules_on(host: TestHost) -> list[str]:
     return subprocess.run(inside, capture_output=True, text=True, check=True).stdout.split()
 
 
+@pytest.mark.nightly
 def test_an_unchanged_partition_passes_between_two_hosts(on_hosts: Chaos, hosts: TestHosts) -> None:
     done = on_hosts.run("partition.yaml", *arguments(hosts), "--cell", "direction=both")
     assert done.code == 0, done.errors + done.output

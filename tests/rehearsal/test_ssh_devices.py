@@ -77,6 +77,7 @@ def test_the_link_of_a_ranks_card_goes_down_on_its_host_alone_and_comes_up_again
     assert found == {("hygiene", "fail"), ("hygiene", "unknown")}
 
 
+@pytest.mark.nightly
 def test_after_a_killed_harness_heal_brings_the_link_up_again(on_hosts: Chaos, hosts: TestHosts) -> None:
     harness = on_hosts.start_run(*arguments(on_hosts, hosts), patch=ON_ASCEND)
     run: Run = harness.run("link-of-a-host")

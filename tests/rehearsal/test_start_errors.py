@@ -74,6 +74,7 @@ def test_a_job_that_dies_at_import_is_quoted(fresh: Chaos, tmp_path: Path) -> No
     assert "logs/train" in error
 
 
+@pytest.mark.nightly
 def test_a_controller_that_is_none_of_this_run_is_named(fresh: Chaos, tmp_path: Path, listener: socket.socket) -> None:
     """The ranks reach another program: it hangs up as soon as they have introduced themselves."""
 
