@@ -1,4 +1,4 @@
-"""Members of the registries that families of faults fill: kinds, their acts, proofs, undo actions and plan rules.
+"""Members of the registries that families of faults fill: kinds, acts, proofs, effects, undo actions and plan rules.
 
 Each family is an entry point of the group ``chaos.families``. One that cannot be imported takes nothing from the
 others: what it would have added is missing, and whoever asks for that hears why.
@@ -6,7 +6,7 @@ others: what it would have added is missing, and whoever asks for that hears why
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import Distribution, EntryPoint
@@ -25,6 +25,13 @@ class KindLike(Protocol):
     def proof(self) -> object: ...
 
 
+class EffectLike(Protocol):
+    """What is read of an effect here."""
+
+    @property
+    def name(self) -> str: ...
+
+
 class FamilyLike(Protocol):
     """What is read of a family here (:class:`chaos.faults.family.Family`)."""
 
@@ -36,6 +43,9 @@ class FamilyLike(Protocol):
 
     @property
     def rules(self) -> str | None: ...
+
+    @property
+    def effects(self) -> Sequence[EffectLike]: ...
 
 
 @dataclass(frozen=True)
@@ -72,6 +82,7 @@ _MEMBERS: Mapping[str, Callable[[FamilyLike], Mapping[str, object]]] = {
     "chaos.faults": lambda family: {name: kind.act for name, kind in family.kinds.items()},
     "chaos.kinds": lambda family: family.kinds,
     "chaos.proofs": lambda family: {name: kind.proof for name, kind in family.kinds.items()},
+    "chaos.effects": lambda family: {effect.name: effect for effect in family.effects},
     "chaos.undo": lambda family: family.undo,
     "chaos.rules": lambda family: {} if family.rules is None else {family.rules: family.rules},
 }

@@ -2,7 +2,8 @@
 
 A package adds one by declaring an entry point; the built-in ones are declared in this project's own pyproject.toml and
 come the same way. Names are known without importing the objects, which are imported when they are asked for. Kinds of
-faults, their proofs, undo actions and plan rules come by families (:mod:`chaos.base.families`): a family lists its own.
+faults, their proofs, effects, undo actions and plan rules come by families (:mod:`chaos.base.families`): each lists its
+own.
 """
 
 from __future__ import annotations
@@ -209,6 +210,7 @@ NOUNS = {
     "chaos.checks": "check",
     "chaos.readers": "reader",
     "chaos.proofs": "proof of a fault kind",
+    "chaos.effects": "effect of a fault kind",
     "chaos.undo": "undo action",
     "chaos.rules": "plan rules of a family",
 }

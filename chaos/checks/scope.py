@@ -9,7 +9,6 @@ from chaos.evidence.facts import ranks_text
 from chaos.faults.values.plan_corruption import stays
 from chaos.plan.model import Plan
 from chaos.plan.parts.response import PHASES
-from chaos.plan.schedule import HANG, LETHAL, RAISED
 
 _FIRST = ((1, "step.begin"), (1, "forward"), (1, "allreduce.enter"))  # no set: a spoilt plan holds what has no hash
 
@@ -69,7 +68,7 @@ def not_checked(plan: Plan) -> list[NotChecked]:
 def trains_nothing(plan: Plan) -> bool:
     """Whether a fault keeps every rank from finishing even the first step: it strikes before its all-reduce is over."""
     return plan.response.mechanism == "none" and any(
-        fault.effect in (*LETHAL, *RAISED, HANG)
+        fault.effect.stops_training
         and fault.trigger.keys() <= {"step", "phase"}
         and (fault.trigger.get("step"), fault.trigger.get("phase")) in _FIRST
         for fault in plan.faults

@@ -49,7 +49,7 @@ def background_doubts(plan: Plan, history: History, fault: PlannedFault) -> Iter
         for recovery in plan.response.recoveries
         if recovery.reads_checkpoint and fault.id in recovery.faults
     }
-    if plan.resume.restore is not None and fault.effect == "death":
+    if plan.resume.restore is not None and fault.effect.ends:
         steps.add(plan.resume.restore.step)
     for rank in range(plan.layout.ranks):
         begun = [

@@ -161,7 +161,7 @@ def _unanswered(plan: Plan, history: History) -> int | None:
     if plan.response.mechanism != "none":
         return None
     answered = {name for recovery in plan.response.recoveries for name in recovery.faults}
-    rest = [fault for fault in plan.faults if fault.id not in answered and not fault.harmless]
+    rest = [fault for fault in plan.faults if fault.id not in answered and not fault.effect.harmless]
     inside = [fault for fault in rest if "handler" in str(fault.trigger)]
     acts = [
         event.mono

@@ -15,6 +15,7 @@ from typing import Any
 from chaos.faults.behaviours import Lasting, StillShown
 from chaos.faults.kind import Victim
 from chaos.machine.job.protocol import Job
+from chaos.plan.job_effect import NONE
 from chaos.plan.rules.parameters import Parameter
 
 FOR_GOOD = 1e9
@@ -29,7 +30,7 @@ LASTS: Mapping[str, Parameter] = MappingProxyType({"seconds": SECONDS})
 class Condition(Lasting, StillShown):
     """The part that is the same for all: effect, duration, and no answer to what a rank does."""
 
-    effect = "none"
+    effect = NONE
     shows_when_let_go = False
     ends_by_undo = True
 

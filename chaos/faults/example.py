@@ -12,9 +12,9 @@ from chaos.base.registry import registry
 from chaos.faults.family import Kind
 from chaos.faults.kind import FaultKind
 from chaos.jobs.kind import job_kinds
+from chaos.plan.job_effect import JobEffect
 from chaos.plan.recovery.mechanism import PAUSING, ROLLING_BACK
 from chaos.plan.rules.parameters import Parameter
-from chaos.plan.schedule import ABNORMAL, DAMAGED, HANG, LOST_FILES, PAUSE, RECORD, RENAMED, SILENT
 from chaos.platforms.kind import platform_kinds
 
 _STEP = 100
@@ -34,19 +34,6 @@ _SANE: Mapping[str, float | str] = MappingProxyType(
 )
 """What required parameters of these names are given, where that is in their range."""
 
-_AFTER_THE_END = (DAMAGED, RECORD, RENAMED, LOST_FILES)
-"""Effects on what a job has saved: made when its ranks save no more."""
-
-_BY_EFFECT: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {
-        HANG: {"hccl": {"watchdog": False, "time_scale": 0.01}},
-        ABNORMAL: {"protection": ROLLING_BACK, "checkpoint_interval": 20, "tre": {"threshold": 5.0}},
-        PAUSE: {"protection": PAUSING},
-        **{effect: {"checkpoint_interval": 20} for effect in _AFTER_THE_END if effect != RECORD},
-    }
-)
-"""What the job must have by the fault's effect."""
-
 
 def example(kind: FaultKind, rank: int, ranks: int) -> dict[str, Any]:
     """A scenario of a job of at least so many ranks whose rank is hit, or the node that it is on."""
@@ -59,20 +46,20 @@ def example(kind: FaultKind, rank: int, ranks: int) -> dict[str, Any]:
     if platform is not None and platform.settings is not None and platform.example:
         cluster[platform.settings] = dict(platform.example)
     own = registered(kind.name)
-    job = _shown_by(kind.effect, means, "any") | {**_BY_EFFECT.get(kind.effect, {}), **(own.job if own else {})}
+    job = _shown_by(kind.effect.name, means, "any") | {**_needed_by(kind.effect), **(own.job if own else {})}
     if "protection" in job:
         job["protection"] = list(job["protection"])
     parameters = _parameters(kind, own.parameters if own else {})
     target: dict[str, Any] = {"rank": rank}
     if platform:
         target = {"node": rank * nodes // ranks}
-    if kind.effect == PAUSE:
+    if kind.effect.pauses:
         target = {"ranks": list(range(ranks))}
     if own is not None and own.target is not None:
         target = dict(own.target)
     fault: dict[str, Any] = {"kind": kind.name, "target": target, "trigger": {"step": _STEP, "phase": _phase(kind)}}
     faults = [fault | ({"parameters": parameters} if parameters else {})]
-    if kind.effect in _AFTER_THE_END:
+    if kind.effect.damages is not None:  # made when its ranks save no more
         faults[0]["trigger"] = {"after": "power"}
         power = {"kind": "kill", "target": {"ranks": list(range(ranks))}, "trigger": {"step": _STEP}}
         faults.insert(0, {"id": "power", **power})
@@ -80,7 +67,7 @@ def example(kind: FaultKind, rank: int, ranks: int) -> dict[str, Any]:
     if kind.hazard is not None:
         made["allow"] = [kind.name]
     made["faults"] = faults
-    if kind.effect == SILENT:
+    if kind.effect.alters == "value":
         made["expect"] = {"mechanism": "none"}
     return made
 
@@ -96,6 +83,17 @@ def needed_place(scenario: Mapping[str, Any]) -> str:
     nodes = f"{cluster['nodes']} nodes" if "nodes" in cluster else ""
     where = [f"the platform {cluster['platform']}"] if "platform" in cluster else []
     return " with ".join([*where, *([nodes] if nodes else []), *(["Ascend devices"] if "device" in job else [])])
+
+
+def _needed_by(effect: JobEffect) -> Mapping[str, Any]:
+    """What the job must have for a fault with this effect."""
+    if effect.hangs:
+        return {"hccl": {"watchdog": False, "time_scale": 0.01}}
+    if effect.alters == "norm":
+        return {"protection": ROLLING_BACK, "checkpoint_interval": 20, "tre": {"threshold": 5.0}}
+    if effect.pauses:
+        return {"protection": PAUSING}
+    return {"checkpoint_interval": 20} if effect.takes_saved else {}
 
 
 def _shown_by(*wanted: str) -> dict[str, Any]:
@@ -126,7 +124,7 @@ def _sane(name: str, parameter: Parameter) -> Any:
 
 
 def _phase(kind: FaultKind) -> str:
-    if kind.effect == ABNORMAL:
+    if kind.effect.alters == "norm":
         return "allreduce.enter"
     phases = None if kind.asks is None else kind.asks.phases
     return phases[0] if phases else "step.begin"

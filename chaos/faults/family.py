@@ -8,11 +8,12 @@ nothing yet.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from chaos.plan.effect import NONE, Effect
+from chaos.plan.job_effect import JobEffect
 
 if TYPE_CHECKING:
     from chaos.evidence.proof import Proof
@@ -78,8 +79,10 @@ class Family:
         kinds: its kinds by the names that scenarios have for them.
         undo: its undo actions by the names that undo steps have for them.
         rules: where its rules for the plan are (:class:`chaos.plan.family_rules.Rules`); None where it needs none.
+        effects: what its kinds do to a job, where that is no built-in effect.
     """
 
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     undo: Mapping[str, Undo] = field(default_factory=dict)
     rules: str | None = None
+    effects: Sequence[JobEffect] = ()

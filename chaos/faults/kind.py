@@ -12,6 +12,7 @@ from chaos.history.ledger import UndoStep
 from chaos.machine.ascend.machine import RankMachine, ThisMachine
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.process import ProcessIdentity
+from chaos.plan.job_effect import JobEffect, as_effect
 from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.hazard import Hazard
 from chaos.plan.rules.parameters import Parameters
@@ -65,8 +66,8 @@ class FaultKind(ABC):
     name: str
     """Its name in scenarios."""
 
-    effect: str
-    """What the plan reckons with: death, suspension, memory error, … (:data:`chaos.plan.schedule.EFFECTS`)."""
+    effect: JobEffect
+    """What it does to the job, as the plan reckons with it. A built-in effect may be given by its name."""
 
     signal: int | None = None
     """The signal that it sends, which is recorded with the act; None for faults that send none."""
@@ -113,7 +114,13 @@ class FaultKind(ABC):
     said_by: str = ""
     """Who says its evidence in an attached job; empty: the kernel."""
 
-    def effect_in(self, scenario: Scenario) -> str:
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Take an effect that is given by its name for the effect itself."""
+        super().__init_subclass__(**options)
+        if isinstance(word := cls.__dict__.get("effect"), str):
+            cls.effect = as_effect(word)
+
+    def effect_in(self, scenario: Scenario) -> JobEffect:
         """Its effect on the job of this scenario, where that depends on where the job lives."""
         del scenario
         return self.effect

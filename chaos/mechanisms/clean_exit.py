@@ -11,7 +11,6 @@ from chaos.history.reader import History
 from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.model import Plan
 from chaos.plan.recovery.mechanism import IN_STEP, SAVING
-from chaos.plan.schedule import LETHAL
 
 EXPECTED = "the SDK itself ends the job: it tells every rank that no fault hits to exit, and saves nothing"
 
@@ -82,12 +81,12 @@ def _exits_ordered(history: History) -> dict[int, Event]:
 
 
 def _hit(plan: Plan) -> frozenset[int]:
-    return frozenset(rank for fault in plan.faults if not fault.harmless for rank in fault.ranks)
+    return frozenset(rank for fault in plan.faults if not fault.effect.harmless for rank in fault.ranks)
 
 
 def _silent(plan: Plan) -> frozenset[int]:
     """Ranks whose process a fault ends or stops, and with it a controller in it."""
-    return frozenset(rank for fault in plan.faults if fault.effect in LETHAL for rank in fault.ranks)
+    return frozenset(rank for fault in plan.faults if fault.effect.silences for rank in fault.ranks)
 
 
 def _killed_by_agent(plan: Plan, history: History, rank: int) -> bool:

@@ -2,31 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from chaos.evidence.facts import TRAIN
 from chaos.mechanisms.case import Case
-from chaos.plan.parts.fault import (
-    STORAGE_DENIED,
-    STORAGE_ERROR,
-    STORAGE_FULL,
-    STORAGE_GONE,
-    STORAGE_READ_ONLY,
-    VOLUME_GONE,
-)
-
-ERRORS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        STORAGE_FULL: ("[Errno 28]", "No space left on device"),
-        STORAGE_READ_ONLY: ("[Errno 30]", "Read-only file system"),
-        STORAGE_ERROR: ("[Errno 5]", "Input/output error"),
-        STORAGE_GONE: ("[Errno 2]", "No such file or directory"),
-        VOLUME_GONE: ("[Errno 2]", "No such file or directory"),
-        STORAGE_DENIED: ("[Errno 1]", "[Errno 13]", "Operation not permitted", "Permission denied"),
-    }
-)
-"""What the error of a save says, by the effect of the storage fault."""
 
 
 def judge_refused(case: Case, handlers: tuple[str, ...]) -> None:
@@ -36,14 +13,14 @@ def judge_refused(case: Case, handlers: tuple[str, ...]) -> None:
     """
     begun = case.window.of(case.history.select("handler.enter", attempt=TRAIN))
     saving = {event.rank for event in begun if event.data.get("name") in handlers}
-    faults = [
-        fault
+    hit = [
+        (fault, how)
         for fault in case.plan.faults
-        if fault.effect in ERRORS and (fault.effect != VOLUME_GONE or saving.intersection(fault.ranks))
+        if (how := fault.effect.spoils_saves) is not None and (not how.own_only or saving.intersection(fault.ranks))
     ]
-    if not faults:
+    if not hit:
         return
-    expected = f"the save fails because of fault {', '.join(fault.id for fault in faults)}"
+    expected = f"the save fails because of fault {', '.join(fault.id for fault, _ in hit)}"
     failed = [
         event
         for event in case.window.of(case.history.select("handler.exit", attempt=TRAIN, ok=False))
@@ -51,8 +28,8 @@ def judge_refused(case: Case, handlers: tuple[str, ...]) -> None:
     ]
     for event in failed:
         error = str(event.data.get("error"))
-        own = [fault for fault in faults if fault.effect != VOLUME_GONE or event.rank in fault.ranks]
-        texts = [text for fault in own for text in ERRORS[fault.effect]]
+        own = [how for fault, how in hit if not how.own_only or event.rank in fault.ranks]
+        texts = [text for how in own for text in how.errors]
         if not any(text in error for text in texts):
             case.found.fail(
                 expected, f"{event.data['name']} failed on rank {event.rank}: {error}", case.line, event.source

@@ -75,7 +75,7 @@ def _could_be_saved(plan: Plan, history: History) -> bool:
 
     After a rollback it may still be that nothing can: the ranks count their steps anew.
     """
-    hit = {rank for fault in plan.faults if not fault.harmless for rank in fault.ranks}
+    hit = {rank for fault in plan.faults if not fault.effect.harmless for rank in fault.ranks}
     whole = {rank for rank in range(plan.layout.ranks) if rank not in hit and last_trained(history, rank) is not None}
     saved = all(whole.intersection(group) for group in plan.layout.replica_groups)
     return saved and ROLLING_BACK.isdisjoint(plan.fault_tolerance.protection)

@@ -30,7 +30,7 @@ from chaos.plan.planned_kind import Kinds, asks_of, effects_of, hazards_of, last
 from chaos.plan.platform_traits import SEVERAL_HOSTS, PlatformTraits
 from chaos.plan.problems import Problems
 from chaos.plan.reasons import expectation_lines, reasons
-from chaos.plan.recovery.mechanism import SAVING, TIMED, switched_on
+from chaos.plan.recovery.mechanism import SAVING, switched_on
 from chaos.plan.recovery.outcome import Outcome, check_reachable, derive
 from chaos.plan.recovery.registry import in_order
 from chaos.plan.rules.accumulation import check_accumulation
@@ -42,7 +42,7 @@ from chaos.plan.rules.healed import check_healed
 from chaos.plan.rules.job_limits import job_violations
 from chaos.plan.rules.parameters import check_parameters
 from chaos.plan.rules.sinking import check_sinking
-from chaos.plan.schedule import SUSPENSION, plan_faults
+from chaos.plan.schedule import plan_faults
 from chaos.plan.source import Source
 from chaos.plan.topology.errors import TopologyError
 from chaos.plan.topology.layout import Layout, layout_of, replica_groups
@@ -160,10 +160,10 @@ def _budget(draft: Draft, outcome: Outcome, expected: Expected, problems: Proble
         expected.resumes,
         draft.scenario,
         problems,
-        silent=any(fault.effect == SUSPENSION for fault in draft.faults),
+        silent=any(fault.effect.suspends for fault in draft.faults),
         lost=len(outcome.dead),
         tried=[recovery.mechanism for recovery in outcome.recoveries if not recovery.succeeds],
-        ecc=any(draft.kinds[fault.kind].effect == TIMED for fault in draft.scenario.faults),
+        ecc=any(draft.kinds[fault.kind].effect.tells_time for fault in draft.scenario.faults),
         waits=longest_wait(draft),
     )
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from chaos.base.registry import RegistryError, registry
 from chaos.plan.checkpoints.saved import SavedRules
+from chaos.plan.job_effect import JobEffect, as_effect, is_known
 from chaos.plan.points import Moment
 from chaos.plan.problems import Problems
 from chaos.scenario.models.fault import Fault
@@ -58,7 +59,7 @@ class Rules:
 
     order: int
     listed: int = 0
-    settle: Callable[[str, Occurrence, Problems], str] | None = None
+    settle: Callable[[JobEffect, Occurrence, Problems], JobEffect] | None = None
     check: Callable[[Draft, Problems], None] | None = None
     introduce: Callable[[Draft], Iterable[str]] | None = None
     explain_fault: Callable[[Scheduled], str | None] | None = None
@@ -84,11 +85,16 @@ def _loaded(name: str) -> Rules:
     return rules
 
 
-def settled(effect: str, occurrence: Occurrence, problems: Problems) -> str:
-    """The effect of a fault in this scenario, given that of its kind."""
+def settled(effect: JobEffect, occurrence: Occurrence, problems: Problems) -> JobEffect:
+    """The effect of a fault in this scenario, given that of its kind.
+
+    Raises RegistryError where it is one that a plan could not be read with.
+    """
     for rules in in_order():
         if rules.settle is not None:
-            effect = rules.settle(effect, occurrence, problems)
+            effect = as_effect(rules.settle(effect, occurrence, problems))
+            if not is_known(effect):
+                raise RegistryError(f"plan rules of a family give the effect {effect.name!r}, which no family lists")
     return effect
 
 

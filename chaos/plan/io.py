@@ -12,6 +12,7 @@ from typing import Any, get_args, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from chaos.base.strict_json import parse
+from chaos.plan.job_effect import JobEffect
 from chaos.plan.model import Plan
 
 KEYS = (
@@ -146,8 +147,13 @@ def _fields(part: Any) -> dict[str, Any]:
 
 def _data(value: Any) -> Any:
     if isinstance(value, tuple) and value and dataclasses.is_dataclass(value[0]):
-        return [_fields(each) for each in value]
-    return _fields(value) if dataclasses.is_dataclass(value) else value
+        return [_plain(each) for each in value]
+    return _plain(value) if dataclasses.is_dataclass(value) else value
+
+
+def _plain(part: Any) -> dict[str, Any]:
+    """The fields of what is in a part; an effect is its name."""
+    return {name: value.name if isinstance(value, JobEffect) else value for name, value in _fields(part).items()}
 
 
 def _unknown_keys(text: str | bytes) -> list[str]:

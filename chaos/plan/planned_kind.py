@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from chaos.plan.effect import NONE, Effect
+from chaos.plan.job_effect import JobEffect
 from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.hazard import Hazard
 from chaos.plan.rules.parameters import Parameters
@@ -16,7 +17,7 @@ class PlannedKind:
     """One kind of fault, as the plan reckons with it.
 
     Args:
-        effect: what it does to the job of this scenario, one of ``chaos.plan.schedule.EFFECTS``.
+        effect: what it does to the job of this scenario.
         hazard: what it may disturb beside the job.
         parameters: those that it has; None where it looks at its own.
         asks: where its ranks must be.
@@ -24,7 +25,7 @@ class PlannedKind:
         on_rank: what it does to a rank's process, node and card.
     """
 
-    effect: str
+    effect: JobEffect
     hazard: Hazard | None = None
     parameters: Parameters | None = None
     asks: Asks | None = None
@@ -36,7 +37,7 @@ Kinds = Mapping[str, PlannedKind]
 """The kinds of a scenario by their names."""
 
 
-def effects_of(kinds: Kinds) -> Mapping[str, str]:
+def effects_of(kinds: Kinds) -> Mapping[str, JobEffect]:
     """The effect of each kind."""
     return {name: kind.effect for name, kind in kinds.items()}
 

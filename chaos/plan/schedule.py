@@ -8,20 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from chaos.plan.family_rules import Occurrence, settled
-from chaos.plan.parts.fault import STORAGE, PlannedFault
+from chaos.plan.job_effect import NONE, OF_KINDS, JobEffect, may_be_planned
+from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.points import Moment
 from chaos.plan.problems import Problems
-from chaos.plan.recovery.mechanism import (
-    COMMUNICATION,
-    IN_UPDATE,
-    LOW_LEVEL,
-    MEMORY,
-    ONLINE,
-    TIMED,
-    UNKNOWN_ERROR,
-    answers_online,
-    switched_on,
-)
+from chaos.plan.recovery.mechanism import ONLINE, answers_online, switched_on
 from chaos.plan.topology.errors import TopologyError
 from chaos.plan.topology.layout import Layout
 from chaos.plan.topology.targets import Resolved, resolve
@@ -31,48 +22,6 @@ from chaos.scenario.models.fault import Trigger
 from chaos.scenario.models.ids import fault_ids
 from chaos.scenario.models.scenario import MAX_RANKS, Scenario
 from chaos.scenario.models.terms import Mechanism
-
-SUSPENSION = "suspension"
-"""Effect of a fault whose ranks fall silent while their processes live."""
-
-LETHAL = ("death", SUSPENSION)
-"""Effects after which a rank answers no more: it is gone, or stopped and taken for gone when its heartbeat is lost."""
-
-RAISED = (MEMORY, LOW_LEVEL, IN_UPDATE, COMMUNICATION, UNKNOWN_ERROR)
-"""Effects of a fault that is raised as an error in its ranks, whose processes live on."""
-
-HANG = "hang"
-"""Effect of a fault after which a rank's process lives, and its training does not go on."""
-
-ABNORMAL = "abnormal result"
-"""Effect of a fault whose ranks compute what they should not; nothing else happens to them."""
-
-SILENT = "silent corruption"
-"""Effect of a fault after which ranks compute with wrong values, and nothing says so."""
-
-TERMINATION = "termination"
-"""Effect of a signal that asks a process to end: none where the SDK's processor has a handler for it, else death."""
-
-PAUSE = "pause"
-"""Effect of a fault that holds all ranks back for a while, as a cluster's manager orders it."""
-
-LOST_FILES = "lost files"
-"""Effect of a fault that takes away what its ranks have saved."""
-
-DAMAGED = "damaged checkpoint"
-"""Effect of a fault that leaves the newest file that its ranks have saved, with another content."""
-
-RENAMED = "renamed checkpoint"
-"""Effect of a fault that gives that file the name of another step."""
-
-RECORD = "damaged record"
-"""Effect of a fault that leaves the checkpoints and spoils the record that says which of them is the last."""
-
-EFFECTS = (
-    *(*LETHAL, HANG, MEMORY, TIMED, COMMUNICATION, UNKNOWN_ERROR, TERMINATION, *STORAGE),
-    *(PAUSE, LOST_FILES, DAMAGED, RENAMED, RECORD, ABNORMAL, SILENT, "none"),
-)
-"""Effects of fault kinds that this version can plan for."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +33,7 @@ class Scheduled:
     """
 
     fault: PlannedFault
-    effect: str
+    effect: JobEffect
     moment: Moment
     path: str
     repaired_by: Mechanism | None = None
@@ -98,17 +47,12 @@ class Scheduled:
     @property
     def raised(self) -> bool:
         """Whether it is an error that is raised in its ranks."""
-        return self.effect in RAISED
-
-    @property
-    def silences(self) -> bool:
-        """Whether the processes of its ranks end or stop; one that reports an error still runs its other threads."""
-        return self.effect in LETHAL
+        return self.effect.raises is not None
 
     @property
     def lethal(self) -> bool:
         """Whether its ranks are lost to the job: those of an error that nothing repairs are, and those that hang."""
-        return self.silences or self.effect == HANG or (self.raised and self.repaired_by is None)
+        return self.effect.silences or self.effect.hangs or (self.raised and self.repaired_by is None)
 
 
 MAX_HIT = 2 * MAX_RANKS
@@ -120,7 +64,7 @@ def plan_faults(
     layout: Layout,
     groups: Sequence[tuple[int, ...]],
     *,
-    effects: Mapping[str, str],
+    effects: Mapping[str, JobEffect],
     observable: frozenset[str],
     draw_seed: Callable[[], int],
     problems: Problems,
@@ -176,11 +120,11 @@ def plan_faults(
     return tuple(scheduled)
 
 
-def _effect_here(effect: str, occurrence: Occurrence, target: Resolved, problems: Problems) -> str:
+def _effect_here(effect: JobEffect, occurrence: Occurrence, target: Resolved, problems: Problems) -> JobEffect:
     """The effect of the kind on this target, with these parameters, at this moment."""
     effect = settled(effect, occurrence, problems)
     # A process beside the ranks: what no rule refuses touches no rank.
-    return effect if target.role is None else "none"
+    return effect if target.role is None else NONE
 
 
 def plain_trigger(trigger: Trigger) -> dict[str, Any]:
@@ -194,17 +138,17 @@ def plain_trigger(trigger: Trigger) -> dict[str, Any]:
     return plain
 
 
-def _effect(kind: str, effects: Mapping[str, str], path: str, problems: Problems) -> str | None:
+def _effect(kind: str, effects: Mapping[str, JobEffect], path: str, problems: Problems) -> JobEffect | None:
     effect = effects.get(kind)
     if effect is None:
         problems.add(path, f"unknown fault kind {kind!r}", text=kind, hint=suggest(kind, effects))
         return None
-    if effect not in EFFECTS:
+    if not may_be_planned(effect):
         problems.add(
             path,
-            f"fault kind {kind!r} has the effect {effect!r}, which is not yet supported by this version",
+            f"fault kind {kind!r} has the effect {effect.name!r}, which is not yet supported by this version",
             text=kind,
-            hint=f"supported effects: {', '.join(EFFECTS)}",
+            hint=f"supported effects: {', '.join(known.name for known in OF_KINDS)}",
         )
         return None
     return effect

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from chaos.plan.model import Plan
-from chaos.plan.schedule import ABNORMAL, SILENT
 
 
 def digest_steps(plan: Plan, interval: int) -> tuple[int, ...]:
@@ -12,9 +11,9 @@ def digest_steps(plan: Plan, interval: int) -> tuple[int, ...]:
         return ()
     saved = [part.step for part in (plan.checkpoint, plan.resume.restore) if part is not None]
     # What a spike came to is in the digest of its own step.
-    spikes = [fault.trigger.get("step") for fault in plan.faults if fault.effect == ABNORMAL]
+    spikes = [fault.trigger.get("step") for fault in plan.faults if fault.effect.alters == "norm"]
     # What was changed, and what was there before.
-    silent = [fault.trigger.get("step") for fault in plan.faults if fault.effect == SILENT]
+    silent = [fault.trigger.get("step") for fault in plan.faults if fault.effect.alters == "value"]
     before = [step - 1 for step in silent if step is not None]
     recovered = [recovery.step for recovery in plan.response.recoveries]
     steps = [plan.training.last_step, *saved, *spikes, *silent, *before, *recovered]

@@ -16,9 +16,9 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.finding import Finding
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.plan.job_effect import NONE, JobEffect
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.resume import PlannedRestore
-from chaos.plan.schedule import DAMAGED, RENAMED
 from tests.kit.good_run import a_plan
 from tests.kit.plans import changed
 from tests.unit.checks import harmless
@@ -213,7 +213,7 @@ def own_samples() -> dict[str, Sample]:
 SAMPLES |= own_samples()
 
 
-def planned(kind: str, sample: Sample, effect: str) -> PlannedFault:
+def planned(kind: str, sample: Sample, effect: JobEffect) -> PlannedFault:
     trigger = {"step": STEP, "phase": sample.phase}
     return PlannedFault(FAULT, kind, (RANK,), trigger, sample.parameters, None, 9, effect)
 
@@ -224,9 +224,9 @@ def findings(
     """What check ``injection`` says of a landed fault of this kind, whose evidence ``spoil`` has changed."""
     sample = sample or SAMPLES[kind]
     points = registry("faults")
-    effect = points.load(kind).effect if kind in points.names() else "none"
+    effect = points.load(kind).effect if kind in points.names() else NONE
     fault = planned(kind, sample, effect)
-    restore = PlannedRestore(None, (), {}, {RANK: 4}) if effect in (DAMAGED, RENAMED) else None
+    restore = PlannedRestore(None, (), {}, {RANK: 4}) if effect.changes_file else None
     plan = changed(a_plan(), faults=(fault,), recoveries=(), mechanism=None, checkpoint=None, restore=restore)
     evidence = {"rank": RANK, "pid": PID, **copy.deepcopy(sample.evidence), "barrier": dict(fault.trigger)}
     spoil(evidence)

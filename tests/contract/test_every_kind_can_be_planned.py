@@ -10,7 +10,7 @@ import pytest
 from chaos.cli.main import entry
 from chaos.faults.example import example, written
 from chaos.faults.registered import fault_kind
-from chaos.plan.schedule import EFFECTS
+from chaos.plan.job_effect import may_be_planned, read
 from tests.contract.planning import plans_of, write_files
 from tests.kit.every_fault import kinds
 
@@ -35,7 +35,7 @@ def test_it_is_registered_by_its_own_name(kind: str) -> None:
 @pytest.mark.parametrize("kind", kinds())
 def test_the_plan_knows_its_effect_and_where_it_can_be_made(kind: str) -> None:
     loaded = fault_kind(kind)
-    assert loaded.effect in EFFECTS
+    assert may_be_planned(loaded.effect) and read(loaded.effect.name) == loaded.effect
     if loaded.asks is not None:
         assert loaded.asks.phases is None or loaded.asks.phases
 

@@ -17,6 +17,7 @@ from chaos.faults.registered import fault_kind
 from chaos.heal.undo import after_processes
 from chaos.heal.undo_of_families import attached_form
 from chaos.history.ledger import UndoStep
+from chaos.plan.job_effect import DEATH, TERMINATION
 from chaos.store.directory import RunDirectory, create_run
 from tests.contract.page import rows, sections
 from tests.contract.stage import RANK, Stage
@@ -30,7 +31,7 @@ NOT_SHOWN = {
 }
 """Kinds of whose act nothing is seen here, and why."""
 
-ENDS = ("death", "termination")
+ENDS = (DEATH, TERMINATION)
 """Effects after which there is nobody to put anything back of."""
 
 IN_RUNNING_JOBS = [kind for kind in kinds() if fault_kind(kind).from_outside and fault_kind(kind).effect not in ENDS]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from chaos.plan import job_effect
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.resume import PlannedRestore
 from tests.kit.good_run import FAULT, SAVED, VICTIM, GoodRun, Saved, pid_of, record, state_after
@@ -17,8 +18,8 @@ BEFORE, AFTER = "a" * 64, "b" * 64
 def damaged_run(*, renamed: bool = False) -> GoodRun:
     """A run without a fault of its own."""
     run = restored_run()
-    kind, effect = ("rename", "renamed") if renamed else ("truncate", "damaged")
-    hit = PlannedFault(LOSS, f"{kind}-checkpoint", (VICTIM,), {"after": FAULT}, {}, None, 18, f"{effect} checkpoint")
+    kind, effect = ("rename", job_effect.RENAMED) if renamed else ("truncate", job_effect.DAMAGED)
+    hit = PlannedFault(LOSS, f"{kind}-checkpoint", (VICTIM,), {"after": FAULT}, {}, None, 18, effect)
     holders = {**HOLDERS, VICTIM: (0, VICTIM)} if renamed else HOLDERS
     damaged = {} if renamed else {VICTIM: SAVED}
     run.replan(faults=(run.plan.faults[0], hit), restore=PlannedRestore(SAVED, (), holders, damaged))

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from chaos.agent.digest import tensor_digest
 from chaos.plan.io import dumps, fingerprint
+from chaos.plan.job_effect import DEATH
 from chaos.plan.model import Plan
 from chaos.plan.parts.checkpoint import PlannedCheckpoint
 from chaos.plan.parts.fault import PlannedFault
@@ -142,7 +143,7 @@ def a_plan() -> Plan:
         ranks=RANKS,
         nodes=1,
         replica_groups=GROUPS,
-        faults=(PlannedFault(FAULT, "kill", (VICTIM,), {"step": SAVED, "phase": "step.end"}, {}, None, 14, "death"),),
+        faults=(PlannedFault(FAULT, "kill", (VICTIM,), {"step": SAVED, "phase": "step.end"}, {}, None, 14, DEATH),),
         mechanism="TTP",
         recoveries=(Recovery("TTP", (FAULT,), SAVED),),
         checkpoint=PlannedCheckpoint(

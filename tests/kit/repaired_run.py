@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from chaos.plan.job_effect import COMMUNICATION, MEMORY
 from chaos.plan.model import Plan
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.response import Budget, Recovery
@@ -43,7 +44,7 @@ REPAIR_S = 0.9
 PHASES_S = {"detection": 0.15, "stop": 0.2, "repair": 0.25, "first step": 0.2}
 """What a repair in this run takes, in seconds."""
 
-EFFECTS = {"uce": "memory error", "hcce": "communication error"}
+EFFECTS = {"uce": MEMORY, "hcce": COMMUNICATION}
 TEXTS = {"uce": "UCEError error occurs, error_code=507053.", "hcce": "HCCEError error occurs, error_code=507904."}
 
 

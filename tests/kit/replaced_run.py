@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from chaos.plan.job_effect import DEATH
 from chaos.plan.model import Plan
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.response import Budget, Recovery
@@ -52,7 +53,7 @@ def place_of(rank: int, *, new: bool = False) -> Record:
 
 
 def replaced_plan() -> Plan:
-    fault = PlannedFault("kill", "kill", (VICTIM,), {"step": STRUCK, "phase": "forward"}, {}, None, 14, "death")
+    fault = PlannedFault("kill", "kill", (VICTIM,), {"step": STRUCK, "phase": "forward"}, {}, None, 14, DEATH)
     return changed(
         a_plan(),
         scenario="replaced",

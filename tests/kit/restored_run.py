@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from chaos.plan.job_effect import LOST_FILES
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.response import Budget
 from chaos.plan.parts.resume import PlannedRestore
@@ -63,7 +64,7 @@ def saves_again(run: GoodRun) -> None:
 def restored_run() -> GoodRun:
     """A run without a fault of its own."""
     run = good_run()
-    losing = PlannedFault(LOSS, "lose-checkpoint", (VICTIM,), {"after": FAULT}, {}, None, 18, "lost files")
+    losing = PlannedFault(LOSS, "lose-checkpoint", (VICTIM,), {"after": FAULT}, {}, None, 18, LOST_FILES)
     run.replan(
         mechanism="none",
         checkpoint=None,

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from chaos.plan.job_effect import ABNORMAL
 from chaos.plan.model import Plan
 from chaos.plan.parts.equivalence import Comparable
 from chaos.plan.parts.fault import PlannedFault
@@ -59,7 +60,7 @@ def rolled_back_plan(repeat: int = 0) -> Plan:
     return changed(
         a_plan(),
         scenario="rolled-back",
-        faults=(PlannedFault(FAULT, "spike", (SPIKER,), dict(PLACE), parameters, None, 14, "abnormal result"),),
+        faults=(PlannedFault(FAULT, "spike", (SPIKER,), dict(PLACE), parameters, None, 14, ABNORMAL),),
         mechanism="TRE",
         checkpoint=None,
         resumes=False,

@@ -122,7 +122,7 @@ THINGS = (
             "chaos/mechanisms/drawing.py": DRAWN,
             "chaos/mechanisms/online/mechanism.py": DRAWN,
             "chaos/mechanisms/tre/recipe.py": DRAWN,
-            "chaos/plan/schedule.py": "an effect",
+            "chaos/plan/job_effect.py": "an effect",
             "chaos/platforms/docker/death.py": "an event of Docker's",
             "chaos/platforms/docker/limits.py": "an event of Docker's",
             "chaos/platforms/ssh/kind.py": PROBE,

@@ -16,9 +16,6 @@ from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 
-_TAKES = ("death", "suspension")
-"""Effects of a fault that its rank does not outlive: the teardown ends a suspended process."""
-
 _FORMATS = (".ckpt", ".safetensors")
 
 
@@ -38,9 +35,9 @@ def broken_off(plan: Plan, history: History, artifacts: Artifacts) -> set[str]:
 def _ended(plan: Plan, history: History, rank: int) -> set[int | None]:
     """The processes of a rank that the plan lets end before they have come to the end of the training."""
     exits = history.select("rank.exit", attempt=TRAIN, rank=rank)
-    effects = {fault.id: fault.effect for fault in plan.faults}
+    taking = {fault.id for fault in plan.faults if fault.effect.silences}  # the teardown ends a suspended process
     acts = history.select("fault.injecting", attempt=TRAIN, rank=rank)
-    ended = {event.pid for event in acts if effects.get(str(event.data.get("fault"))) in _TAKES}
+    ended = {event.pid for event in acts if str(event.data.get("fault")) in taking}
     restarts = sum(rank in recovery.restarted for recovery in plan.response.recoveries)
     ended.update(event.pid for event in exits[:-1][:restarts])
     if not reaches_the_end(plan):

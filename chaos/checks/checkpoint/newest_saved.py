@@ -17,8 +17,6 @@ from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoints.checkpoint import CheckpointError
 from chaos.plan.model import Plan
-from chaos.plan.parts.fault import STORAGE
-from chaos.plan.schedule import DAMAGED, LOST_FILES, RENAMED
 
 EXPECTED = "the checkpoint that each rank has saved last is there"
 
@@ -43,7 +41,7 @@ def judge_newest(plan: Plan, history: History, artifacts: Artifacts, found: Coll
 def _judge_lost(plan: Plan, history: History, artifacts: Artifacts, rank: int, save: Event, found: Collector) -> None:
     file = artifacts.recorded(str(save.data.get("path")))
     seen = f"rank {rank} has saved {file} after step {save.data.get('step')}, which is not there"
-    if any(fault.effect in STORAGE for fault in plan.faults):
+    if any(fault.effect.spoils_saves for fault in plan.faults):
         found.unknown(EXPECTED, f"{seen}; a fault has hit the storage", save.source)
     elif any(history.first(event) is not None for event in GONE):
         found.unknown(EXPECTED, f"{seen}; a host has gone", save.source)
@@ -62,9 +60,7 @@ def _is_taken(plan: Plan, history: History, save: Event) -> bool:
     """Whether a planned fault has laid hands on what the rank had saved."""
     if plan.resume.restore is not None and save.attempt == TRAIN and save.rank in plan.resume.restore.lost:
         return True
-    hit = [
-        fault for fault in plan.faults if fault.effect in (LOST_FILES, DAMAGED, RENAMED) and save.rank in fault.ranks
-    ]
+    hit = [fault for fault in plan.faults if fault.effect.takes_saved and save.rank in fault.ranks]
     return any(event.mono > save.mono for fault in hit for event in history.select("fault.landed", fault=fault.id))
 
 

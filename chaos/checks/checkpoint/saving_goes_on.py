@@ -14,7 +14,6 @@ from chaos.evidence.facts import ranks_text
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
-from chaos.plan.parts.fault import STORAGE
 
 _EVENTS = ("train.begin", "step.begin", "step.end", "checkpoint.end", "train.end")
 
@@ -27,7 +26,7 @@ def judge_saving_goes_on(plan: Plan, history: History, found: Collector) -> None
     expected = f"every rank saves a periodic checkpoint at least every {interval} steps"
     due: set[int] = set()
     saves = 0
-    refused = any(fault.effect in STORAGE for fault in plan.faults)
+    refused = any(fault.effect.spoils_saves for fault in plan.faults)
     unseen = history.first("checkpoint.begin", kind="periodic") is None
     for process in _processes(history):
         kept = [event for event in process if event.event == "checkpoint.end"]

@@ -10,7 +10,7 @@ from chaos.evidence.facts import TRAIN, text_list
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
-from chaos.plan.parts.fault import STORAGE_FULL, PlannedFault
+from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.recovery.mechanism import SAVING
 
 EXPECTED = "what a broken-off save leaves is not taken for a checkpoint"
@@ -67,8 +67,9 @@ def _breaks_save(fault: PlannedFault) -> bool:
     parts = [fault.trigger, *fault.trigger.get("all", ())]
     inside = {part["handler"] for part in parts if "handler" in part}
     phases = {part["phase"] for part in parts if "phase" in part}
+    how = fault.effect.spoils_saves
     return (
-        fault.effect == STORAGE_FULL
+        (how is not None and how.leaves_names)
         or "rename" in inside
         or ("save_ckpt" in inside and bool(phases.intersection(_BROKEN_AT)))
     )

@@ -9,7 +9,6 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.observe.checkpoints.group_info import GROUP_INFO, GroupInfoError, find_group_infos, read_group_info
 from chaos.plan.model import Plan
-from chaos.plan.schedule import LOST_FILES
 
 EXPECTED = f"{GROUP_INFO} of every rank names the ranks of its replica group"
 
@@ -42,6 +41,6 @@ def judge_groups(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
 
 def _taken(plan: Plan, rank: int, named_ranks: set[int]) -> bool:
     """Whether a fault took the rank's files away; then a replica's file must tell of it, if there is one left."""
-    lost = {victim for fault in plan.faults if fault.effect == LOST_FILES for victim in fault.ranks}
+    lost = {victim for fault in plan.faults if fault.effect.damages == "files" for victim in fault.ranks}
     group = next(group for group in plan.layout.replica_groups if rank in group)
     return rank in lost and (rank in named_ranks or lost.issuperset(group))

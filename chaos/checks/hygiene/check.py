@@ -23,7 +23,6 @@ from chaos.plan.effect import effect_of
 from chaos.plan.model import Plan
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.recovery.mechanism import SAVING
-from chaos.plan.schedule import HANG, LOST_FILES, PAUSE
 
 NAME = "hygiene"
 
@@ -31,8 +30,9 @@ NAME = "hygiene"
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge exit statuses, healed faults, and what was found after the teardown."""
     found = Collector(NAME)
-    felt = [fault for fault in plan.faults if fault.effect not in (PAUSE, LOST_FILES)]
-    felt.sort(key=lambda fault: (not fault.harmless, _made(history, fault)))  # what comes last decides, if it does harm
+    felt = [fault for fault in plan.faults if not (fault.effect.pauses or fault.effect.damages == "files")]
+    # What comes last decides, if it does harm.
+    felt.sort(key=lambda fault: (not fault.effect.harmless, _made(history, fault)))
     hit = {rank: fault for fault in felt for rank in fault.ranks}
     for rank in range(plan.layout.ranks):
         _judge_exit(plan, history, TRAIN, rank, hit.get(rank), found)
@@ -139,7 +139,7 @@ def _wanted_exit(
             "an exit status that tells of the failure",
             lambda signal, code: signal is not None or code not in (0, None),
         )
-    if fault is not None and (effect_of(fault.kind).silenced is not None or fault.effect == HANG):
+    if fault is not None and (effect_of(fault.kind).silenced is not None or fault.effect.hangs):
         # Whether it still hears of the exit, or the teardown ends it, is a matter of time.
         return "any status", lambda signal, code: True
     if fault is not None and (end := wanted_end(fault)) is not None:

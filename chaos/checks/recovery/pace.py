@@ -93,7 +93,7 @@ def _measure(plan: Plan, history: History, artifacts: Artifacts) -> Pace | str |
     acts = [event.mono for event in history.select("fault.injecting")]
     if not acts:
         return None
-    if slowing := [fault.id for fault in plan.faults if fault.effect == "none"]:
+    if slowing := [fault.id for fault in plan.faults if fault.effect.slows_at_most]:
         return f"fault {slowing[0]} may make steps slower itself"
     before = _of_job(step for step in _steps(history, TRAIN) if step.end.mono < min(acts))
     after = _of_job(_afterwards(plan, history, max(acts)))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from chaos.plan.effect import effect_of
 from chaos.plan.parts.fault import PlannedFault
-from chaos.plan.schedule import SUSPENSION
 
 
 def is_cut_off(fault: PlannedFault) -> bool:
     """Whether its ranks are lost to the controller because the network to them is taken."""
-    return effect_of(fault.kind).parts_nodes and fault.effect == SUSPENSION
+    return effect_of(fault.kind).parts_nodes and fault.effect.suspends
 
 
 def comes_back(fault: PlannedFault) -> bool:

@@ -12,6 +12,7 @@ from chaos.machine.ascend.machine import RankMachine
 from chaos.machine.ascend.tools import Reset, reset_command
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.process import ProcessIdentity
+from chaos.plan.job_effect import DEATH
 from chaos.plan.points import EXCHANGE
 from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.hazard import Hazard
@@ -25,7 +26,7 @@ class DeviceReset(FaultKind):
 
     name = "device-reset"
     means = "device"
-    effect = "death"
+    effect = DEATH
     needs = NEEDS
     needs_from_start = NEEDS_SCENARIO
     shows_when_let_go = True  # a rank that is held at a barrier does not use its device

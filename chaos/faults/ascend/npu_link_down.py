@@ -17,7 +17,7 @@ from chaos.machine.ascend.unreadable import UnreadableOutput
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.commands import CommandError, NoSuchTool
 from chaos.machine.linux.process import ProcessIdentity
-from chaos.plan.recovery.mechanism import COMMUNICATION
+from chaos.plan.job_effect import COMMUNICATION, NONE, JobEffect
 from chaos.plan.rules.hazard import Hazard
 from chaos.scenario.models.scenario import Scenario
 
@@ -42,9 +42,9 @@ class NpuLinkDown(FaultKind):
         self._cards = Cards(machine)
         self._last: dict[ProcessIdentity, str] = {}
 
-    def effect_in(self, scenario: Scenario) -> str:
+    def effect_in(self, scenario: Scenario) -> JobEffect:
         """Within one server the cards do not use this link: the vendor says that such a job is not affected."""
-        return self.effect if scenario.cluster.nodes > 1 else "none"
+        return self.effect if scenario.cluster.nodes > 1 else NONE
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """Recover the network of each card, and see that it is healthy. Raises FaultMissed where a card is not known.

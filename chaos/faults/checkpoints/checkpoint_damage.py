@@ -26,6 +26,7 @@ from chaos.observe.checkpoints.mindformers_layout import ITERATION
 from chaos.observe.checkpoints.mindformers_records import COMMON, META, TRACKER, read_common, read_meta, read_tracker
 from chaos.observe.checkpoints.saved_state import read_saved_state
 from chaos.plan.checkpoints.saved import MODEL
+from chaos.plan.job_effect import DAMAGED, JobEffect
 
 RESTORE = "restore-checkpoint"
 """The undo action (chaos.faults.checkpoints.undo)."""
@@ -61,7 +62,7 @@ class Damage(FaultKind):
     stale: bool = False
     check: Check = lambda hit, victim: None
     """Whether the file may be hit: another one may have been put there since it was found."""
-    effect: str = "damaged checkpoint"
+    effect: JobEffect = DAMAGED
 
     needs_from_start = FROM_START
     means = "files"

@@ -21,6 +21,7 @@ from chaos.faults.checkpoints.file_content import blocks
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.observe.checkpoints.layout import find_checkpoints
 from chaos.observe.checkpoints.mindformers_records import META, TRACKER
+from chaos.plan.job_effect import RECORD
 
 _BIT = 0x40
 """The bit that corruption changes: digits become letters, brackets and quotes something else, and text stays text."""
@@ -67,4 +68,4 @@ def _before(hit: Hit, victim: Victim) -> bytes:
     return json.dumps(names).encode()
 
 
-KIND = Damage("damage-record", "no true record of the checkpoints", changed, find=record_of, effect="damaged record")
+KIND = Damage("damage-record", "no true record of the checkpoints", changed, find=record_of, effect=RECORD)

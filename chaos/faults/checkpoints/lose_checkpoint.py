@@ -14,6 +14,7 @@ from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.storage.storage import FROM_START
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
+from chaos.plan.job_effect import LOST_FILES
 
 KEPT = "lost"
 """Directory of the run that takes what is lost to the job."""
@@ -24,7 +25,7 @@ class LoseCheckpoint(FaultKind):
 
     name = "lose-checkpoint"
     means = "files"
-    effect = "lost files"
+    effect = LOST_FILES
     needs_from_start = FROM_START
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:

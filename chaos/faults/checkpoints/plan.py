@@ -12,7 +12,7 @@ from chaos.plan.draft import Draft
 from chaos.plan.family_rules import Rules
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.outcome import Outcome
-from chaos.plan.schedule import RENAMED, Scheduled
+from chaos.plan.schedule import Scheduled
 
 
 def all_losing(draft: Draft) -> list[Scheduled]:
@@ -32,7 +32,7 @@ def damage(draft: Draft, last: Mapping[int, int], interval: int, problems: Probl
     lost = lost_ranks(draft, len(last), problems)
     damaged = spoilt(draft, last, interval, problems)
     records = recorded(draft, last, interval, problems)
-    renamed = frozenset(rank for fault in draft.faults if fault.effect == RENAMED for rank in fault.fault.ranks)
+    renamed = frozenset(rank for fault in draft.faults if fault.effect.damages == "name" for rank in fault.fault.ranks)
     return Damage(lost, damaged, renamed, records.newest, records.why)
 
 

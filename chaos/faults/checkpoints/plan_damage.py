@@ -14,7 +14,7 @@ from chaos.plan.checkpoints.saved import METADATA, MODEL, OPTIMIZER, PARTS
 from chaos.plan.draft import Draft
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.outcome import Outcome
-from chaos.plan.schedule import DAMAGED, RECORD, RENAMED, Scheduled
+from chaos.plan.schedule import Scheduled
 from chaos.plan.traits import JobTraits
 from chaos.scenario.models.scenario import Scenario
 
@@ -37,13 +37,13 @@ NEEDS_OLDER = ("stale-checkpoint",)
 
 def damaging(faults: Sequence[Scheduled]) -> list[Scheduled]:
     """The faults that damage or rename checkpoints."""
-    return [fault for fault in faults if fault.effect in (DAMAGED, RENAMED)]
+    return [fault for fault in faults if fault.effect.changes_file]
 
 
 def check_damage(draft: Draft, outcome: Outcome, problems: Problems) -> None:
     """Note damage that cannot be made, that nobody would meet, or whose moment is left to chance."""
     scenario, faults, traits = draft.scenario, draft.faults, draft.traits
-    found = [fault for fault in faults if fault.effect in (DAMAGED, RENAMED, RECORD)]
+    found = [fault for fault in faults if fault.effect.changes_file or fault.effect.damages == "record"]
     seen: dict[int, str] = {}
     for fault in found:
         _check_parameters(fault, problems)
@@ -98,7 +98,7 @@ def _goes_on(traits: JobTraits) -> bool:
 
 def _is_missed(fault: Scheduled, traits: JobTraits) -> bool:
     """Whether nobody may go on from the file that this fault hits: its content is spoilt, or nobody finds it."""
-    return fault.effect == DAMAGED or (fault.effect == RENAMED and traits.restarts)
+    return fault.effect.damages == "content" or (fault.effect.damages == "name" and traits.restarts)
 
 
 def spoilt(draft: Draft, last: Mapping[int, int], interval: int, problems: Problems) -> dict[int, int]:
@@ -143,7 +143,7 @@ def _check_form(fault: Scheduled, traits: JobTraits, problems: Problems) -> None
             text="record",
             hint="use at: middle, or leave it out",
         )
-    if fault.effect == RENAMED and not traits.rank_directories:
+    if fault.effect.damages == "name" and not traits.rank_directories:
         problems.add(
             f"{fault.path}.kind",
             f"fault {fault.fault.id!r} gives a file the name of another step, but in this job's layout the step is in "
@@ -196,7 +196,7 @@ def _where(fault: Scheduled) -> object:
 
 def _check_kept(fault: Scheduled, traits: JobTraits, problems: Problems) -> None:
     """Where only the newest checkpoint is kept, there is none to go back to and none to put in its place."""
-    needs = fault.effect != RECORD or fault.fault.parameters.get("how") == "stale"
+    needs = fault.effect.damages != "record" or fault.fault.parameters.get("how") == "stale"
     if needs and traits.kept is not None and traits.kept < 2:
         problems.add(
             f"{fault.path}.kind",
@@ -212,9 +212,9 @@ def _check_moment(fault: Scheduled, faults: Sequence[Scheduled], problems: Probl
     trigger = fault.fault.trigger
     ending = next((one for one in faults if one.fault.id == trigger.get("after")), None)
     if trigger.keys() == {"after"} and ending is not None:
-        if ending.effect == "death" and set(fault.fault.ranks) <= set(ending.fault.ranks):
+        if ending.effect.ends and set(fault.fault.ranks) <= set(ending.fault.ranks):
             return
-        living = sorted(set(fault.fault.ranks) - (set(ending.fault.ranks) if ending.effect == "death" else set()))
+        living = sorted(set(fault.fault.ranks) - (set(ending.fault.ranks) if ending.effect.ends else set()))
         problems.add(
             f"{fault.path}.target",
             f"fault {fault.fault.id!r} damages the newest checkpoint of rank {living[0]}, which still lives after "

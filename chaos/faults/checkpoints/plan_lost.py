@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from chaos.plan.draft import Draft
 from chaos.plan.problems import Problems
-from chaos.plan.schedule import LOST_FILES, Scheduled
+from chaos.plan.schedule import Scheduled
 from chaos.plan.traits import JobTraits
 from chaos.scenario.models.scenario import Scenario
 
@@ -15,7 +15,7 @@ RESTART = "MindFormers, resume training"
 
 def losing(faults: Sequence[Scheduled]) -> list[Scheduled]:
     """The faults that take files away."""
-    return [fault for fault in faults if fault.effect == LOST_FILES]
+    return [fault for fault in faults if fault.effect.damages == "files"]
 
 
 def check_lost(draft: Draft, problems: Problems) -> None:

@@ -18,7 +18,7 @@ from chaos.plan.checkpoints.periodic import newest_saved
 from chaos.plan.describe import ranks
 from chaos.plan.draft import Draft
 from chaos.plan.problems import Problems
-from chaos.plan.schedule import LOST_FILES, RECORD, Scheduled
+from chaos.plan.schedule import Scheduled
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class Recorded:
 
 def of_records(faults: Sequence[Scheduled]) -> list[Scheduled]:
     """The faults that damage records."""
-    return [fault for fault in faults if fault.effect == RECORD]
+    return [fault for fault in faults if fault.effect.damages == "record"]
 
 
 def check_records(draft: Draft, problems: Problems) -> None:
     """Note damage to records that a job does not have, and what nobody could tell the outcome of."""
     faults, traits = draft.faults, draft.traits
-    others = [fault for fault in faults if fault.effect == LOST_FILES] + damaging(faults)
+    others = [fault for fault in faults if fault.effect.damages == "files"] + damaging(faults)
     for fault in of_records(faults):
         if not traits.restarts:
             problems.add(

@@ -16,7 +16,6 @@ from chaos.observe.checkpoints.mindformers_records import COMMON, METADATA
 from chaos.plan.checkpoints.saved import MODEL
 from chaos.plan.model import Plan
 from chaos.plan.parts.fault import PlannedFault
-from chaos.plan.schedule import DAMAGED, RECORD, RENAMED
 
 ABSENT = "absent"
 """What stands for the digest of a file that a fault has taken away (chaos.faults.checkpoints.checkpoint_damage)."""
@@ -28,7 +27,7 @@ def damage_doubts(
     plan: Plan, history: History, fault: PlannedFault, landing: Event, evidence: dict[str, object]
 ) -> Iterator[Doubt]:
     """What speaks against such a fault at one rank, with where to look. Nothing for faults with another effect."""
-    if fault.effect not in (DAMAGED, RENAMED, RECORD):
+    if not (fault.effect.changes_file or fault.effect.damages == "record"):
         return
     rank, file = evidence.get("rank"), str(evidence.get("file"))
     before, after = str(evidence.get("before")), str(evidence.get("after"))
@@ -37,13 +36,13 @@ def damage_doubts(
     )
     if not _DIGEST.fullmatch(before) or not (after == ABSENT if removes else _DIGEST.fullmatch(after)):
         yield f"the digests of rank {rank}'s file before and after are not in the evidence", (landing.source,)
-    elif (before == after) != (fault.effect == RENAMED):
+    elif (before == after) != (fault.effect.damages == "name"):
         seen = "the same content as before" if before == after else "another content than before"
         yield f"rank {rank}'s file {file} has {seen}", (landing.source,)
-    if fault.effect == RENAMED and evidence.get("renamed") in (None, file):
+    if fault.effect.damages == "name" and evidence.get("renamed") in (None, file):
         yield f"the evidence has no new name of rank {rank}'s file {file}", (landing.source,)
     saves = history.select("checkpoint.end", attempt=TRAIN, rank=rank if isinstance(rank, int) else -1)
-    if fault.effect == RECORD:
+    if fault.effect.damages == "record":
         yield from _record_doubts(fault, landing, evidence, saves)
         return
     if (part := part_of(PurePosixPath(file))) != (planned_part := fault.parameters.get("part", MODEL)):

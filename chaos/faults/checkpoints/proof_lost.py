@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 from chaos.history.event import Event
 from chaos.plan.parts.fault import PlannedFault
-from chaos.plan.schedule import LOST_FILES
 
 
 def lost_files_doubts(
     fault: PlannedFault, landing: Event, evidence: dict[str, object]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """What speaks against such a fault at one rank, with where to look. Nothing for faults with another effect."""
-    if fault.effect != LOST_FILES:
+    if fault.effect.damages != "files":
         return
     rank, removed = evidence.get("rank"), evidence.get("removed")
     if evidence.get("directory") != f"rank_{rank}":

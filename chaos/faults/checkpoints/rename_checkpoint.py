@@ -29,6 +29,7 @@ from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.storage.storage import FROM_START
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
+from chaos.plan.job_effect import RENAMED
 
 _STEP_IN_NAME = re.compile(r"(?P<epoch>-\d+_)(?P<step>\d+)(?=\.(?:ckpt|safetensors)$)")
 
@@ -43,7 +44,7 @@ class RenameCheckpoint(FaultKind):
 
     name = "rename-checkpoint"
     means = "files"
-    effect = "renamed checkpoint"
+    effect = RENAMED
     needs_from_start = FROM_START
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:

@@ -27,6 +27,7 @@ from chaos.machine.running.directories import key_of
 from chaos.machine.running.running import JobProcess, RunningJob, Survey, survey
 from chaos.observe.checkpoints.layout import find_checkpoints
 from chaos.plan.checkpoints.saved import MODEL
+from chaos.plan.job_effect import JobEffect
 from chaos.plan.rules.parameters import Parameter, Parameters
 
 RESTORE_ADOPTED = f"{RESTORE}-adopted"
@@ -73,7 +74,7 @@ class RunningCheckpoint(Aimed, StillShown):
 
     kind: CheckpointKind
     name: str
-    effect: str
+    effect: JobEffect
     parameters: Parameters
     aims: Mapping[int, Aim] = field(default_factory=dict)
     landed: dict[int, Identity | None] = field(default_factory=dict)

@@ -21,6 +21,7 @@ from chaos.faults.cluster.in_cluster import (
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
+from chaos.plan.job_effect import NONE
 from chaos.plan.rules.hazard import Hazard
 from chaos.plan.rules.parameters import Parameter
 from chaos.platforms.kubernetes.client.asking import answered, asked
@@ -39,7 +40,7 @@ class NodeNotReady(FaultKind):
     """
 
     name = "node-not-ready"
-    effect = "none"
+    effect = NONE
     means = "cluster"
     needs_from_start = NEEDS_CLUSTER
     parameters: Mapping[str, Parameter] = MappingProxyType({})

@@ -10,13 +10,14 @@ from chaos.faults.cluster.in_cluster import NEEDS_CLUSTER, order_once, pod_gone,
 from chaos.faults.kind import FaultKind, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
+from chaos.plan.job_effect import DEATH
 from chaos.platforms.kubernetes.pod_node import PodNode
 
 
 class PodEnd(FaultKind):
     """A fault kind that ends the pod of its victims. The target must be a whole node."""
 
-    effect = "death"
+    effect = DEATH
     signal = signal.SIGKILL
     means = "pod"
     needs_from_start = NEEDS_CLUSTER

@@ -15,6 +15,7 @@ from typing import Any
 
 from chaos.faults.device_errors.uce import DeviceMemoryError
 from chaos.faults.kind import Victim
+from chaos.plan.job_effect import TIMED
 
 _EVENT = "0x80e01801"
 """The fault code of the device plugin for an HBM double-bit error."""
@@ -31,4 +32,4 @@ class TimedMemoryError(DeviceMemoryError):
         return {**told, "text": f"{told['text']} {event}, time us={time.monotonic_ns() // 1000}."}
 
 
-KIND = TimedMemoryError("ecc", "timed memory error", "UCEError error occurs when execute, error_code=507054.")
+KIND = TimedMemoryError("ecc", TIMED, "UCEError error occurs when execute, error_code=507054.")

@@ -16,7 +16,7 @@ from typing import Any
 
 from chaos.faults.device_errors.raised import RaisedError
 from chaos.faults.kind import Victim
-from chaos.plan.recovery.mechanism import UNKNOWN_ERROR
+from chaos.plan.job_effect import UNKNOWN
 from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.parameters import Parameter, Parameters
 
@@ -59,4 +59,4 @@ class RaisedException(RaisedError):
         }
 
 
-KIND = RaisedException("exception", UNKNOWN_ERROR, "")
+KIND = RaisedException("exception", UNKNOWN, "")

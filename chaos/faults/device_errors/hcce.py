@@ -9,5 +9,6 @@ On Ascend: a broken link or switch, behind HCCL's own retry of the operator.
 from __future__ import annotations
 
 from chaos.faults.device_errors.raised import RaisedError
+from chaos.plan.job_effect import COMMUNICATION
 
-KIND = RaisedError("hcce", "communication error", "HCCEError error occurs when execute, error_code=507904.")
+KIND = RaisedError("hcce", COMMUNICATION, "HCCEError error occurs when execute, error_code=507904.")

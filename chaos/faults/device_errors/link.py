@@ -14,6 +14,7 @@ from chaos.faults.in_rank import InRank
 from chaos.faults.kind import Victim
 from chaos.faults.own_record import own_proof
 from chaos.machine.job.protocol import Job
+from chaos.plan.job_effect import COMMUNICATION
 
 ACTION = "link.down"
 
@@ -22,7 +23,7 @@ class Link(InRank):
     """Takes down the link of the ranks that are held at their all-reduce."""
 
     name = "link"
-    effect = "communication error"
+    effect = COMMUNICATION
 
     def order(self, victim: Victim) -> dict[str, Any]:
         """The rank's device layer is to take its link down."""

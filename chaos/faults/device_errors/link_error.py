@@ -11,10 +11,10 @@ On Ascend: the link between two devices breaks while they exchange data, and the
 from __future__ import annotations
 
 from chaos.faults.device_errors.raised import RaisedError
-from chaos.plan.recovery.mechanism import UNKNOWN_ERROR
+from chaos.plan.job_effect import UNKNOWN
 
 KIND = RaisedError(
     "link-error",
-    UNKNOWN_ERROR,
+    UNKNOWN,
     "Call ascend api <aclrtSynchronizeStreamWithTimeout> failed, error code [507056].",
 )

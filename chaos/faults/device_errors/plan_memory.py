@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from chaos.plan.family_rules import Occurrence
+from chaos.plan.job_effect import IN_UPDATE, LOW_LEVEL, MEMORY, MEMORY_ERROR, JobEffect
 from chaos.plan.points import PHASE_ORDER
 from chaos.plan.problems import Problems
-from chaos.plan.recovery.mechanism import IN_UPDATE, LOW_LEVEL, MEMORY, TIMED
 from chaos.scenario.errors import suggest
 
 STRATEGIES = ("high level", "low level")
@@ -14,13 +14,13 @@ STRATEGIES = ("high level", "low level")
 _UPDATE = PHASE_ORDER.index("optimizer.update")
 
 
-def settle_memory(effect: str, occurrence: Occurrence, problems: Problems) -> str:
+def settle_memory(effect: JobEffect, occurrence: Occurrence, problems: Problems) -> JobEffect:
     """The effect of a memory error of a scenario; that of any other fault as it is. Notes wrong parameters.
 
     One that tells its time cannot be repaired when it falls into the optimizer's update: MindSpore asks the SDK with
     the times of both (error 507054). One at an SDK's handler comes outside it.
     """
-    if effect not in (MEMORY, TIMED):
+    if effect.raises != MEMORY_ERROR:
         return effect
     fault, path = occurrence.fault, occurrence.path
     for name in fault.parameters.keys() - {"strategy"}:
@@ -34,6 +34,8 @@ def settle_memory(effect: str, occurrence: Occurrence, problems: Problems) -> st
             text=strategy,
             hint=f"use one of: {', '.join(STRATEGIES)}",
         )
-    if effect == TIMED and fault.trigger.step is not None and occurrence.moment.earliest.phase == _UPDATE:
+    if effect.tells_time and fault.trigger.step is not None and occurrence.moment.earliest.phase == _UPDATE:
         return IN_UPDATE
-    return LOW_LEVEL if strategy == STRATEGIES[1] else MEMORY
+    if strategy == STRATEGIES[1]:
+        return LOW_LEVEL
+    return effect if effect.loses_memory else MEMORY

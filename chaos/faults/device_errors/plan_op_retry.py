@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 
 from chaos.plan.draft import Draft
+from chaos.plan.job_effect import COMMUNICATION_ERROR
 from chaos.plan.problems import Problems
-from chaos.plan.recovery.mechanism import COMMUNICATION
 from chaos.scenario.models.scenario import Scenario
 
 VARIABLE = "HCCL_OP_RETRY_ENABLE"
@@ -39,7 +39,7 @@ def check_op_retry(scenario: Scenario, problems: Problems) -> None:
 
 def introduce_op_retry(draft: Draft) -> Iterator[str]:
     """What the operator-level retry does, where it is set or where an error of communication comes."""
-    errors = [fault for fault in draft.faults if fault.effect == COMMUNICATION]
+    errors = [fault for fault in draft.faults if fault.effect.raises == COMMUNICATION_ERROR]
     value = draft.scenario.job.environment.get(VARIABLE)
     if value is None and not errors:
         return

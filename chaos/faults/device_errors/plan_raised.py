@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from chaos.plan.describe import ranks
 from chaos.plan.draft import Draft
+from chaos.plan.job_effect import COMMUNICATION_ERROR, UNKNOWN_ERROR
 from chaos.plan.points import EXCHANGE, Point
 from chaos.plan.problems import Problems
-from chaos.plan.recovery.mechanism import COMMUNICATION, LOW_LEVEL, RESTARTING, UNKNOWN_ERROR, switched_on
+from chaos.plan.recovery.mechanism import RESTARTING, switched_on
 from chaos.plan.schedule import Scheduled
 from chaos.scenario.models.scenario import Scenario
 
@@ -49,7 +50,7 @@ def _check_text(fault: Scheduled, problems: Problems) -> None:
     """Note an exception that MindSpore takes for another."""
     text = fault.fault.parameters.get("text")
     marks = [mark for mark in EXCEPTION_MARKS if mark in text] if isinstance(text, str) else []
-    if fault.effect == UNKNOWN_ERROR and marks:
+    if fault.effect.raises == UNKNOWN_ERROR and marks:
         problems.add(
             f"{fault.path}.parameters.text",
             f"MindSpore takes an error with {marks[0]!r} in its text for another one than it is",
@@ -75,7 +76,7 @@ def _check_trigger(fault: Scheduled, problems: Problems) -> None:
             text=", ".join(trigger),
             hint="write step, and phase if it is not step.begin",
         )
-    elif fault.effect == LOW_LEVEL and fault.repaired_by is not None and trigger["phase"] == _UPDATE:
+    elif fault.effect.spares_memory and fault.repaired_by is not None and trigger["phase"] == _UPDATE:
         problems.add(
             f"{fault.path}.trigger.phase",
             f"{ranks(fault.fault.ranks)} would be a step behind: the others finish step {trigger['step']}, the error "
@@ -84,7 +85,7 @@ def _check_trigger(fault: Scheduled, problems: Problems) -> None:
             text=trigger["phase"],
             hint="use a phase before the update or behind it, or the strategy high level",
         )
-    elif fault.effect == COMMUNICATION and trigger["phase"] not in EXCHANGE:
+    elif fault.effect.raises == COMMUNICATION_ERROR and trigger["phase"] not in EXCHANGE:
         problems.add(
             f"{fault.path}.trigger.phase",
             f"a communication error arises while the gradients are exchanged, not at {trigger['phase']}",

@@ -16,7 +16,6 @@ from chaos.evidence.proof import Case, Proof
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.parts.fault import PlannedFault
-from chaos.plan.recovery.mechanism import LOW_LEVEL, MEMORY
 
 KINDS = ("uce", "ecc", "hcce", "suspect-remote", "link-error", "exception")
 """Fault kinds that are raised inside the rank."""
@@ -77,9 +76,9 @@ def raised_doubts(
 def _not_lost(fault: PlannedFault, raised: Event) -> Iterator[Doubt]:
     """In a rehearsal the memory really is lost, or is not; on a device nobody says."""
     lost = raised.data.get("parameters")
-    if fault.effect == MEMORY and lost == 0:
+    if fault.effect.loses_memory and lost == 0:
         yield f"rank {raised.rank} has not lost any parameter, so a repair would prove nothing", (raised.source,)
-    elif fault.effect == LOW_LEVEL and lost not in (None, 0):
+    elif fault.effect.spares_memory and lost not in (None, 0):
         yield f"rank {raised.rank} has lost {lost} parameters, and none should be", (raised.source,)
 
 

@@ -9,6 +9,7 @@ from chaos.faults.in_rank import InRank
 from chaos.faults.kind import Victim
 from chaos.faults.own_record import own_proof
 from chaos.machine.job.protocol import Job
+from chaos.plan.job_effect import JobEffect
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,7 @@ class RaisedError(InRank):
     """A fault kind that makes a rank raise ``RuntimeError(text)``; MindSpore classifies such errors by their text."""
 
     name: str
-    effect: str
+    effect: JobEffect
     text: str
 
     def order(self, victim: Victim) -> dict[str, Any]:

@@ -10,6 +10,6 @@ On Ascend: a rank reads memory of its neighbour's device, and finds it damaged; 
 from __future__ import annotations
 
 from chaos.faults.device_errors.raised import RaisedError
-from chaos.plan.recovery.mechanism import COMMUNICATION
+from chaos.plan.job_effect import COMMUNICATION
 
 KIND = RaisedError("suspect-remote", COMMUNICATION, "SuspectRemoteError error occurs when execute, error_code=507057.")

@@ -17,6 +17,7 @@ from typing import Any
 
 from chaos.faults.device_errors.raised import RaisedError
 from chaos.faults.kind import Victim
+from chaos.plan.job_effect import MEMORY
 
 STRATEGIES = {"high level": "RS_UCE_HIGHLEVEL", "low level": "RS_UCE_LOWLEVEL"}
 """Values of the parameter ``strategy``, and MindSpore's names for them."""
@@ -32,4 +33,4 @@ class DeviceMemoryError(RaisedError):
         return {**super().order(victim), "strategy": strategy}
 
 
-KIND = DeviceMemoryError("uce", "memory error", "UCEError error occurs when execute, error_code=507053.")
+KIND = DeviceMemoryError("uce", MEMORY, "UCEError error occurs when execute, error_code=507053.")

@@ -23,6 +23,7 @@ from chaos.faults.network.running_connections import RunningConnections
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job, PlatformError
 from chaos.machine.linux.net.connections import Connection
+from chaos.plan.job_effect import NONE
 
 _DIRECTORY = "connections"
 
@@ -32,7 +33,7 @@ class ConnectionReset(FaultKind):
     after a failover, or a controller whose accepting process has closed its links."""
 
     name = "connection-reset"
-    effect = "none"
+    effect = NONE
     means = MEANS
     needs_from_start = FROM_START
     needs = ("connection-reset",)

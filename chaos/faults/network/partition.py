@@ -21,8 +21,8 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.network.on_network import OnNetwork, missed, node_network, sides
 from chaos.faults.network.plan_partition import PARTITION, UNNOTICED
 from chaos.machine.job.protocol import Job, PlatformError
+from chaos.plan.job_effect import SUSPENSION
 from chaos.plan.rules.parameters import Parameter, value_of
-from chaos.plan.schedule import SUSPENSION
 from chaos.platforms.network.links import Direction
 
 

@@ -15,11 +15,12 @@ from chaos.plan.budgets import profile_of
 from chaos.plan.describe import ranks
 from chaos.plan.draft import Draft
 from chaos.plan.family_rules import Occurrence
+from chaos.plan.job_effect import NONE, JobEffect
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.mechanism import SAVING, switched_on
 from chaos.plan.recovery.registry import Facts
-from chaos.plan.schedule import PAUSE, SUSPENSION, Scheduled
+from chaos.plan.schedule import Scheduled
 from chaos.plan.topology.layout import Layout
 from chaos.plan.triggers import parts
 from chaos.scenario.models.ids import fault_ids
@@ -48,17 +49,17 @@ _LONGEST_WAIT = 120.0
 """Seconds that TCP waits at most until it sends again (TCP_RTO_MAX in Linux)."""
 
 
-def settle_partition(effect: str, occurrence: Occurrence, problems: Problems) -> str:
+def settle_partition(effect: JobEffect, occurrence: Occurrence, problems: Problems) -> JobEffect:
     """The effect of a partition that is over before a heartbeat is missed: none. That of any other fault as it is."""
     del problems
     seconds = occurrence.fault.parameters.get("seconds")
     brief = isinstance(seconds, int | float) and seconds <= UNNOTICED
-    return "none" if occurrence.fault.kind == PARTITION and brief else effect
+    return NONE if occurrence.fault.kind == PARTITION and brief else effect
 
 
 def _is_cut_off(fault: PlannedFault) -> bool:
     """Whether it is a partition by which its ranks are lost to the controller."""
-    return fault.kind == PARTITION and fault.effect == SUSPENSION
+    return fault.kind == PARTITION and fault.effect.suspends
 
 
 def _ends_by_itself(fault: PlannedFault) -> bool:
@@ -224,7 +225,7 @@ def _check_moment(fault: Scheduled, faults: Sequence[Scheduled], problems: Probl
                 text=fault.fault.kind,
                 hint="use a scenario for each",
             )
-        if other.effect == PAUSE:
+        if other.effect.pauses:
             problems.add(
                 f"{fault.path}.kind",
                 f"fault {fault.fault.id!r} and the pause {other.fault.id!r} ({problems.where(other.path)}): who is cut "

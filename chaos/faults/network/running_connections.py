@@ -21,6 +21,7 @@ from chaos.machine.linux.net.connections import Connection, established, reset
 from chaos.machine.linux.net.of_process import connections_of, network_of
 from chaos.machine.linux.procfs import environment
 from chaos.machine.running.running import JobProcess
+from chaos.plan.job_effect import JobEffect
 
 _VARIABLES = {SCHEDULER: "MS_SCHED_PORT", CONTROLLER: "MS_TFT_PORT"}
 """Where a rank's environment tells the port that a word means."""
@@ -33,7 +34,7 @@ class RunningConnections(Aimed):
     """The kind as it is made in a job that runs already. ``aims`` are the connections by rank, once chosen."""
 
     name: str
-    effect: str
+    effect: JobEffect
     needs: tuple[str, ...]
     aims: Mapping[int, Sequence[Connection]] = field(default_factory=dict)
     confirmed: dict[int, list[bool]] = field(default_factory=dict)

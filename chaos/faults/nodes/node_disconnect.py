@@ -9,6 +9,7 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.nodes.on_node import MEANS, NEEDS_NODES, make_once, node_of, restore_steps
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
+from chaos.plan.job_effect import SUSPENSION
 
 
 class NodeDisconnect(StillShown):
@@ -17,7 +18,7 @@ class NodeDisconnect(StillShown):
 
     name = "node-disconnect"
     means = MEANS
-    effect = "suspension"
+    effect = SUSPENSION
     needs_from_start = NEEDS_NODES
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:

@@ -12,6 +12,7 @@ from chaos.faults.ascend.on_device import NEEDS_SCENARIO
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
+from chaos.plan.job_effect import DEATH
 from chaos.plan.rules.hazard import Hazard
 
 
@@ -40,7 +41,7 @@ class NodeReboot(FaultKind):
 
     name = "node-reboot"
     means = "host"
-    effect = "death"
+    effect = DEATH
     needs_from_start = NEEDS_SCENARIO
     hazard = Hazard(
         "severe",

@@ -9,6 +9,7 @@ from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.nodes.on_node import MEANS, NEEDS_NODES, make_once, node_of
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
+from chaos.plan.job_effect import DEATH
 
 
 class NodeRestart(FaultKind):
@@ -17,7 +18,7 @@ class NodeRestart(FaultKind):
 
     name = "node-restart"
     means = MEANS
-    effect = "death"
+    effect = DEATH
     signal = signal.SIGKILL
     needs_from_start = NEEDS_NODES
 

@@ -10,6 +10,7 @@ from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.nodes.on_node import MEANS, NEEDS_NODES, make_once, node_of
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
+from chaos.plan.job_effect import DEATH
 from chaos.plan.rules.parameters import Parameter
 
 DEFAULT = 2
@@ -26,7 +27,7 @@ class NodeStop(FaultKind):
 
     name = "node-stop"
     means = MEANS
-    effect = "death"
+    effect = DEATH
     signal = signal.SIGKILL
     needs_from_start = NEEDS_NODES
     parameters = MappingProxyType(

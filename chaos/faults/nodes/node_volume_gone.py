@@ -15,7 +15,7 @@ from chaos.faults.storage.storage import directory_of, name_refused, shown
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.mounts import Mount, mounts_at
-from chaos.plan.parts.fault import VOLUME_GONE
+from chaos.plan.job_effect import VOLUME_GONE
 
 
 class NodeVolumeGone(FaultKind):

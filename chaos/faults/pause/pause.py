@@ -17,6 +17,7 @@ from chaos.faults.own_record import own_event
 from chaos.faults.pause.paused import paused_at
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
+from chaos.plan.job_effect import PAUSE
 
 _MARGIN_SECONDS = 60
 """What the controller is told to wait for the order to go on beyond the time asked for: that order comes from here."""
@@ -26,7 +27,7 @@ class Pause(Lasting):
     """Pauses all ranks, switches the network if that is wanted, and lets them go on."""
 
     name = "pause"
-    effect = "pause"
+    effect = PAUSE
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """Let the training go on. It does by itself when the harness is gone; the step makes sure of that."""

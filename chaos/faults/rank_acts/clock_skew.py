@@ -17,6 +17,7 @@ from chaos.faults.kind import Victim
 from chaos.faults.own_record import own_proof
 from chaos.faults.rank_acts.hanging import PHASES
 from chaos.machine.job.protocol import Job
+from chaos.plan.job_effect import NONE
 from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.parameters import Parameter, Parameters
 
@@ -30,7 +31,7 @@ class ClockSkew(InRank):
     """Makes the clock wrong inside the rank."""
 
     name = "clock-skew"
-    effect = "none"
+    effect = NONE
     parameters = PARAMETERS
     asks = Asks(phases=PHASES, handlers=False)
 

@@ -11,12 +11,13 @@ from types import MappingProxyType
 
 from chaos.faults.rank_acts.hanging import Hanging
 from chaos.faults.rank_acts.plan_hangs import SECONDS
+from chaos.plan.job_effect import NONE
 from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.parameters import Parameter
 
 KIND = Hanging(
     "data-stall",
-    "none",
+    NONE,
     parameters=MappingProxyType(
         {SECONDS: Parameter("seconds by which the batch comes late", least=0.001, most=86400, required=True)}
     ),

@@ -11,9 +11,9 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.own_record import own_event
 from chaos.faults.rank_acts.plan_hangs import SECONDS
 from chaos.machine.job.protocol import Job
+from chaos.plan.job_effect import HANG, JobEffect
 from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.parameters import Parameter, Parameters
-from chaos.plan.schedule import HANG
 
 PHASES = ("step.begin", "forward", "allreduce.enter", "optimizer.update", "step.end")
 """Where a rank can hang: on its way through a step."""
@@ -29,7 +29,7 @@ class Hanging(InRank):
     """A fault kind by which the training of a rank waits. ``act`` is what the agent is told to do."""
 
     name: str
-    effect: str = HANG
+    effect: JobEffect = HANG
     parameters: Parameters = field(default_factory=lambda: PARAMETERS)
     asks: Asks = ASKS
 

@@ -9,6 +9,7 @@ from chaos.faults.in_rank import InRank
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.own_record import own_event
 from chaos.machine.job.protocol import Job
+from chaos.plan.job_effect import DEATH, JobEffect
 from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.parameters import Parameters
 
@@ -24,7 +25,7 @@ class OwnEnd(InRank):
     name: str
     signal: int | None = None
     parameters: Parameters = field(default_factory=dict)
-    effect: str = "death"
+    effect: JobEffect = DEATH
 
     asks = Asks()
     """The rank must be held: nobody can do it from outside."""

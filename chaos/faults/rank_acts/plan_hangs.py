@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from chaos.plan.draft import Draft
 from chaos.plan.family_rules import Occurrence
+from chaos.plan.job_effect import NONE, JobEffect
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.mechanism import NEEDS, RESTARTING, switched_on
-from chaos.plan.schedule import HANG, Scheduled
+from chaos.plan.schedule import Scheduled
 from chaos.plan.traits import JobTraits
 from chaos.scenario.models.scenario import Scenario
 
@@ -31,17 +32,17 @@ PATIENCE = 20.0
 give up after 30 (MS_CPU_COMM_OP_TIMEOUT)."""
 
 
-def settle_hang(effect: str, occurrence: Occurrence, problems: Problems) -> str:
+def settle_hang(effect: JobEffect, occurrence: Occurrence, problems: Problems) -> JobEffect:
     """The effect of a hang that ends by itself: none. That of any other fault as it is."""
     del problems
-    return "none" if effect == HANG and SECONDS in occurrence.fault.parameters else effect
+    return NONE if effect.hangs and SECONDS in occurrence.fault.parameters else effect
 
 
 def check_hangs(draft: Draft, problems: Problems) -> None:
     """Note hangs of which nobody says when, or by whom, they are noticed, and delays that somebody would notice."""
     scenario = draft.scenario
     for fault in draft.faults:
-        if fault.effect == HANG:
+        if fault.effect.hangs:
             _check_for_ever(scenario, fault, draft.traits, problems)
         elif fault.fault.kind in DELAYS:
             _check_delay(scenario, fault, problems)

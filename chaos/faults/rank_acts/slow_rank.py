@@ -15,6 +15,7 @@ from chaos.faults.in_rank import InRank
 from chaos.faults.kind import Victim
 from chaos.faults.own_record import own_proof
 from chaos.machine.job.protocol import Job
+from chaos.plan.job_effect import NONE
 from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.parameters import Parameter, Parameters
 
@@ -30,7 +31,7 @@ class SlowRank(InRank):
     """Makes the rank wait after each of its steps, in proportion to what the step has taken."""
 
     name = "slow-rank"
-    effect = "none"
+    effect = NONE
     parameters = PARAMETERS
     asks = Asks(phases=("step.begin",), handlers=False)
 

@@ -8,6 +8,7 @@ from typing import Any
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
+from chaos.plan.job_effect import DEATH
 
 
 class Kill(FaultKind):
@@ -15,7 +16,7 @@ class Kill(FaultKind):
 
     name = "kill"
     means = "process"
-    effect = "death"
+    effect = DEATH
     signal = signal.SIGKILL
     from_outside = True
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from chaos.faults.signals.plan_beside import check_beside, explain_beside
 from chaos.plan.family_rules import Occurrence, Rules
+from chaos.plan.job_effect import DEATH, NONE, JobEffect
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.mechanism import NEEDS
-from chaos.plan.schedule import TERMINATION, Scheduled
+from chaos.plan.schedule import Scheduled
 
 TERMINATE = "terminate"
 
 
-def settle(effect: str, occurrence: Occurrence, problems: Problems) -> str:
+def settle(effect: JobEffect, occurrence: Occurrence, problems: Problems) -> JobEffect:
     """A termination is a death, and nothing where an SDK processor is in the ranks: it has a handler."""
     del problems
-    if effect != TERMINATION:
+    if not effect.asks_to_end:
         return effect
-    return "none" if any(mechanism in NEEDS["MindIO"] for mechanism in occurrence.on) else "death"
+    return NONE if any(mechanism in NEEDS["MindIO"] for mechanism in occurrence.on) else DEATH
 
 
 def explain_fault(fault: Scheduled) -> str | None:

@@ -10,6 +10,7 @@ from chaos.faults.behaviours import StillShown
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
+from chaos.plan.job_effect import SUSPENSION
 
 
 class Suspend(StillShown):
@@ -17,7 +18,7 @@ class Suspend(StillShown):
 
     name = "suspend"
     means = "process"
-    effect = "suspension"
+    effect = SUSPENSION
     signal = signal.SIGSTOP
     from_outside = True
 

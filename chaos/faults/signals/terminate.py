@@ -18,6 +18,7 @@ from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job, TellsSignals
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.procfs import Signals, read_signals
+from chaos.plan.job_effect import TERMINATION
 
 
 class Terminate(FaultKind):
@@ -25,7 +26,7 @@ class Terminate(FaultKind):
 
     name = "terminate"
     means = "process"
-    effect = "termination"
+    effect = TERMINATION
     signal = signal.SIGTERM
     from_outside = True
 

@@ -17,7 +17,7 @@ from chaos.faults.storage.storage import directory_of, refusal, shown, top_mount
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.mounts import mount_memory, mounts_at, resize_memory
-from chaos.plan.parts.fault import STORAGE_FULL
+from chaos.plan.job_effect import STORAGE_FULL
 
 SOURCE = "chaos-disk"
 """By this name the file system is known as the harness's own."""

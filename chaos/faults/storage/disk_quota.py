@@ -20,7 +20,7 @@ from chaos.faults.storage.storage import directory_of, refusal, shown
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.mounts import Mount
-from chaos.plan.parts.fault import STORAGE_FULL
+from chaos.plan.job_effect import STORAGE_FULL
 from chaos.plan.rules.parameters import Parameter, value_of
 
 _MOST = 1 << 20

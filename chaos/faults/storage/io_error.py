@@ -15,7 +15,7 @@ from chaos.faults.storage.storage import directory_of, refusal, shown
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.disk_image import shut_down
-from chaos.plan.parts.fault import STORAGE_ERROR
+from chaos.plan.job_effect import STORAGE_ERROR
 
 
 class IoError(OnOwnDisk):

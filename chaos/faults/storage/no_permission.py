@@ -21,7 +21,7 @@ from chaos.machine.linux.permissions import (
     is_immutable,
     set_immutable,
 )
-from chaos.plan.parts.fault import STORAGE_DENIED
+from chaos.plan.job_effect import STORAGE_DENIED
 
 ALLOW = "allow-writing"
 """The undo action (chaos.faults.storage.undo)."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from chaos.plan.draft import Draft
 from chaos.plan.family_rules import Rules
-from chaos.plan.parts.fault import STORAGE, STORAGE_FULL
 from chaos.plan.points import Point, point
 from chaos.plan.problems import Problems
 from chaos.scenario.models.scenario import Scenario
@@ -18,7 +17,10 @@ def check(draft: Draft, problems: Problems) -> None:
     scenario, faults = draft.scenario, draft.faults
     lethal = [fault for fault in faults if fault.lethal and fault.moment.exact]
     last = min((fault.moment.earliest.last_complete for fault in lethal), default=scenario.job.steps)
-    for fault in (fault for fault in faults if fault.effect in STORAGE):
+    for fault in faults:
+        how = fault.effect.spoils_saves
+        if how is None:
+            continue
         if draft.traits.storage is None:
             message = (
                 f"a job of kind {scenario.job.kind!r} does not say where it saves, so {fault.fault.kind} cannot hit it"
@@ -34,7 +36,7 @@ def check(draft: Draft, problems: Problems) -> None:
                 text=str(fault.moment.earliest),
                 hint="make the fault behind the last periodic checkpoint, or take job.checkpoint_interval out",
             )
-        if fault.handler == "rename" and fault.effect == STORAGE_FULL:
+        if fault.handler == "rename" and how.leaves_names:
             message = f"fault {fault.fault.id!r} changes nothing at handler rename: renaming needs no room"
             problems.add(f"{fault.path}.trigger.handler", message, text="rename", hint="use handler save_ckpt")
 

@@ -14,7 +14,7 @@ from chaos.faults.storage.mounted_over import MountedOver
 from chaos.faults.storage.storage import refusal, shown, top_mount
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.mounts import Mount, mount_read_only
-from chaos.plan.parts.fault import STORAGE_READ_ONLY
+from chaos.plan.job_effect import STORAGE_READ_ONLY
 
 
 class ReadOnly(MountedOver):

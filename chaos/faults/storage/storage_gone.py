@@ -15,7 +15,7 @@ from chaos.faults.storage.mounted_over import MountedOver
 from chaos.faults.storage.storage import refusal_of_name, shown, top_mount
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.mounts import Mount, mount_removed
-from chaos.plan.parts.fault import STORAGE_GONE
+from chaos.plan.job_effect import STORAGE_GONE
 
 
 class StorageGone(MountedOver):

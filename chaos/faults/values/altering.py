@@ -9,9 +9,9 @@ from chaos.faults.in_rank import InRank
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.own_record import own_event, own_proof
 from chaos.machine.job.protocol import Job
+from chaos.plan.job_effect import SILENT, JobEffect
 from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.parameters import Parameters
-from chaos.plan.schedule import SILENT
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Altering(InRank):
     asks: Asks
     """The rank must be held just before the value is used."""
     parameters: Parameters = field(default_factory=dict)
-    effect: str = SILENT
+    effect: JobEffect = SILENT
 
     def order(self, victim: Victim) -> dict[str, Any]:
         """What is to be changed, and how."""

@@ -14,7 +14,7 @@ from chaos.plan.draft import Draft
 from chaos.plan.parts.equivalence import Comparable
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.problems import Problems
-from chaos.plan.schedule import SILENT, Scheduled
+from chaos.plan.schedule import Scheduled
 from chaos.plan.traits import JobTraits
 from chaos.scenario.models.scenario import Scenario
 
@@ -43,13 +43,13 @@ def one_of(what: str) -> str:
 
 def stays(fault: PlannedFault) -> bool:
     """Whether the hit ranks are wrong alone from then on: nothing makes a weight of theirs equal to its replicas'."""
-    return fault.effect == SILENT and what_of(fault) == "weight"
+    return fault.effect.alters == "value" and what_of(fault) == "weight"
 
 
 def corruptions(faults: Sequence[Scheduled]) -> Iterator[Change]:
     """Each of them, with what shows that it was made."""
     for fault in faults:
-        if fault.effect == SILENT:
+        if fault.effect.alters == "value":
             what = what_of(fault.fault)
             shown_by_state = "" if what in BY_ITSELF else one_of(what)
             yield Change(fault, _limit(fault), silent=True, shown_by_state=shown_by_state)
@@ -74,7 +74,7 @@ def explain_corruptions(faults: Sequence[PlannedFault]) -> tuple[str, ...]:
         " nothing."
         f" No mechanism is promised to find that, so none may act on it, and {_comes_of(fault)}"
         for fault in faults
-        if fault.effect == SILENT
+        if fault.effect.alters == "value"
     )
 
 
@@ -87,7 +87,7 @@ def _comes_of(fault: PlannedFault) -> str:
 def check_corruption(draft: Draft, problems: Problems) -> None:
     """Note corruption that cannot be made, that cannot be shown, or of which it is not known what comes of it."""
     scenario, faults = draft.scenario, draft.faults
-    silent = [fault for fault in faults if fault.effect == SILENT]
+    silent = [fault for fault in faults if fault.effect.alters == "value"]
     for fault in silent:
         _check_place(scenario, fault, draft.traits, problems)
         if stays(fault.fault):
@@ -158,7 +158,7 @@ def _check_place(scenario: Scenario, fault: Scheduled, traits: JobTraits, proble
 def _check_alone(fault: Scheduled, faults: Sequence[Scheduled], problems: Problems) -> None:
     """Refuse another recovery beside corrupted ranks: nobody knows whose state it would copy or save."""
     for other in faults:
-        if other is not fault and other.effect not in ("none", SILENT):
+        if other is not fault and not (other.effect.slows_at_most or other.effect.alters == "value"):
             problems.add(
                 f"{other.path}.kind",
                 f"after fault {fault.fault.id!r} ({problems.where(fault.path)}) the ranks of a replica group do not "

@@ -11,13 +11,13 @@ from chaos.plan.draft import Draft
 from chaos.plan.parts.equivalence import Comparable
 from chaos.plan.parts.response import Recovery
 from chaos.plan.recovery.mechanism import DOCUMENT
-from chaos.plan.schedule import ABNORMAL, Scheduled
+from chaos.plan.schedule import Scheduled
 from chaos.scenario.models.scenario import Scenario
 
 
 def spikes(draft: Draft) -> list[Scheduled]:
     """The faults by which ranks compute an abnormal result."""
-    return [fault for fault in draft.faults if fault.effect == ABNORMAL]
+    return [fault for fault in draft.faults if fault.effect.alters == "norm"]
 
 
 def spike_changes(draft: Draft, recoveries: Sequence[Recovery]) -> Iterator[Change]:

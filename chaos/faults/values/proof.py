@@ -22,7 +22,6 @@ from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 from chaos.plan.parts.fault import PlannedFault
-from chaos.plan.schedule import SILENT
 
 if TYPE_CHECKING:
     from chaos.evidence.artifacts import Artifacts
@@ -158,7 +157,9 @@ def _recorded(history: History, own: Event, step: int) -> list[Event]:
 def may_be_infinite(plan: Plan, step: int) -> bool:
     """Whether a training of this step that does not count may have come to a value that is no number."""
     return any(
-        fault.effect == SILENT and what_of(fault) != "batch" and step >= int(fault.trigger.get("step", step + 1))
+        fault.effect.alters == "value"
+        and what_of(fault) != "batch"
+        and step >= int(fault.trigger.get("step", step + 1))
         for fault in plan.faults
     )
 
@@ -168,7 +169,7 @@ def other_batches(plan: Plan) -> set[tuple[int, int]]:
     return {
         (rank, step)
         for fault in plan.faults
-        if fault.effect == SILENT
+        if fault.effect.alters == "value"
         and what_of(fault) == "batch"
         and not fault.taken_back
         and isinstance(step := fault.trigger.get("step"), int)

@@ -18,9 +18,7 @@ from chaos.faults.in_rank import InRank
 from chaos.faults.kind import Victim
 from chaos.faults.own_record import own_proof
 from chaos.machine.job.protocol import Job
-
-ABNORMAL = "abnormal result"
-"""Effect of a fault kind whose step computes what it should not."""
+from chaos.plan.job_effect import ABNORMAL
 
 
 class Spike(InRank):

@@ -10,7 +10,7 @@ from chaos.plan.parts.response import Recovery
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.handlers import sharing, spoilers
 from chaos.plan.recovery.incident import Incident
-from chaos.plan.recovery.mechanism import DOCUMENT, IN_UPDATE, LOW_LEVEL, MEMORY, UNKNOWN_ERROR
+from chaos.plan.recovery.mechanism import DOCUMENT
 from chaos.plan.recovery.response import PROVE_NONE, Answer, Context
 from chaos.plan.recovery.steps import Loss
 from chaos.plan.rules.constraints import CONTROLLER_RANK
@@ -142,7 +142,7 @@ def _moved_along(context: Context, incident: Incident, lost: Sequence[int]) -> t
     """
     job, cluster = context.scenario.job, context.scenario.cluster
     # A process fault: its process is gone, or its state is not known, which no repair of a memory error mends.
-    lost_process = incident.silent or any(fault.effect in (IN_UPDATE, UNKNOWN_ERROR) for fault in incident.faults)
+    lost_process = incident.silent or any(fault.effect.loses_track for fault in incident.faults)
     if not job.agent or cluster.nodes == 1 or "recover" not in job.strategies or not lost_process:
         return ()
     size = cluster.ranks // cluster.nodes
@@ -164,9 +164,9 @@ def _only_unclean(incident: Incident) -> bool:
     MindSpore's handler asks the device only of a rank that has a memory error; whatever else goes wrong in it is an
     exception, after which the SDK lets the job exit (code 499).
     """
-    asked = {rank for fault in incident.faults if fault.effect in (MEMORY, LOW_LEVEL) for rank in fault.fault.ranks}
+    asked = {rank for fault in incident.faults if fault.effect.of_memory for rank in fault.fault.ranks}
     return all(
-        fault.handler == "clean" and fault.effect in (MEMORY, LOW_LEVEL) and asked.issuperset(fault.fault.ranks)
+        fault.handler == "clean" and fault.effect.of_memory and asked.issuperset(fault.fault.ranks)
         for fault in incident.spoilt
     )
 

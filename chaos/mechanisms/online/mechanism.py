@@ -12,7 +12,7 @@ from functools import partial
 from chaos.mechanisms.online.budgets import BUDGETS
 from chaos.mechanisms.online.plan import answer, check_promise
 from chaos.mechanisms.repairs import ONLINE_REPAIR, REPAIR
-from chaos.plan.recovery.mechanism import COMMUNICATION, LOW_LEVEL, MEMORY
+from chaos.plan.job_effect import COMMUNICATION_ERROR, MEMORY_ERROR, SPARED_MEMORY_ERROR
 from chaos.plan.recovery.registry import Mechanism, Signs
 
 _SIGNS = Signs(
@@ -38,7 +38,7 @@ UCE = Mechanism(
         "MindIO": "the MindIO TFT controller steers the repair from the replica",
     },
     safeguarded=True,
-    repairs=frozenset({MEMORY, LOW_LEVEL}),
+    repairs=frozenset({MEMORY_ERROR, SPARED_MEMORY_ERROR}),
     in_place=True,
     in_step=True,
     no_whole_graph=True,
@@ -64,7 +64,7 @@ HCCE = Mechanism(
         "MindIO": "the MindIO TFT controller steers stop, clean and replay on all ranks",
     },
     check=check_promise,
-    repairs=frozenset({COMMUNICATION}),
+    repairs=frozenset({COMMUNICATION_ERROR}),
     # MindSpore's wrapper around the training handles a communication error with UCE on, too.
     repairs_with=("UCE",),
     in_place=True,

@@ -14,7 +14,7 @@ from chaos.plan.parts.response import Recovery
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.handlers import sharing, spoilers
 from chaos.plan.recovery.incident import Incident
-from chaos.plan.recovery.mechanism import DOCUMENT, LOW_LEVEL, MEMORY, RESTARTING, switched_on
+from chaos.plan.recovery.mechanism import DOCUMENT, RESTARTING, switched_on
 from chaos.plan.recovery.registry import Names
 from chaos.plan.recovery.response import PROVE_NONE, Answer, Context, note
 from chaos.plan.rules.constraints import Violation
@@ -44,7 +44,7 @@ def answer(mechanism: str, context: Context, incident: Incident) -> Answer | Non
         return Answer(None, why, fault.path, ends=True)
     complete = fault.moment.earliest.last_complete
     step = context.last_update(complete)
-    copied = fault.fault.ranks if fault.effect == MEMORY else ()
+    copied = fault.fault.ranks if fault.effect.loses_memory else ()
     everyone = tuple(range(context.scenario.cluster.ranks))
     copying = sharing(context.groups, copied)  # nothing is copied where no state was lost
     entered = {"stop": everyone, "clean": everyone, "repair": copying}
@@ -77,7 +77,7 @@ def check_promise(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTr
     del traits
     on = switched_on(scenario.job.protection)
     for fault in faults:
-        if fault.effect in (MEMORY, LOW_LEVEL) and fault.repaired_by is None and "HCCE" in on:
+        if fault.effect.of_memory and fault.repaired_by is None and "HCCE" in on:
             _note_promise(scenario, fault, problems)
 
 
@@ -117,13 +117,13 @@ def _no_replica_left(groups: Sequence[tuple[int, ...]], fault: Scheduled) -> Vio
     That the memory held nothing which is needed it hears when the device is cleaned, and it asks for a whole replica of
     every group before that (seen with MindIO TFT 26.1: ``dp:[1, 3] has no complete data``).
     """
-    if fault.effect not in (MEMORY, LOW_LEVEL):
+    if not fault.effect.of_memory:
         return None
     lost = survive(groups, fault.fault.ranks).lost
     if not lost:
         return None
     left = "so no sound copy of the state is left"
-    if fault.effect == LOW_LEVEL:
+    if fault.effect.spares_memory:
         left = "and the SDK finds no sound copy of the state, since it hears later that nothing was lost"
     return Violation(
         f"{fault.path}.target",
@@ -136,7 +136,7 @@ def _no_replica_left(groups: Sequence[tuple[int, ...]], fault: Scheduled) -> Vio
 
 def _why(scenario: Scenario, fault: Scheduled) -> str:
     who = f"{ranks(fault.fault.ranks)} {'has' if len(fault.fault.ranks) == 1 else 'have'} a {fault.effect}"
-    if fault.effect == LOW_LEVEL:
+    if fault.effect.spares_memory:
         how = "and copies nothing, since the memory held nothing that is needed: no process ends and nothing is saved"
     elif fault.repaired_by == "UCE":
         how = "with the state of a replica: no process ends and nothing is saved"
@@ -152,7 +152,7 @@ def _how(fault: Scheduled) -> str:
     """Why the ranks go on after this step."""
     at, who = fault.moment.earliest, ranks(fault.fault.ranks)
     step = at.last_complete
-    copied = f", {who} with the state of a replica" if fault.effect == MEMORY else ""
+    copied = f", {who} with the state of a replica" if fault.effect.loses_memory else ""
     if at.contributed:
         return (
             f"the {fault.effect} comes at {at}, behind the all-reduce: the others finish step {at.step} and block in "

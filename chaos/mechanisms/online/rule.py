@@ -15,7 +15,7 @@ from chaos.mechanisms.registry import Rule
 from chaos.mechanisms.repair_phases import phase_ends
 from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.parts.fault import PlannedFault
-from chaos.plan.recovery.mechanism import LOW_LEVEL, REPAIRING
+from chaos.plan.recovery.mechanism import REPAIRING
 
 HANDLERS = ("stop", "clean", "repair", "rollback")
 """Handlers that may be called in the time of the repair; that HCCE copies nothing is judged here."""
@@ -90,7 +90,7 @@ def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
         seen = f"rank {rank} lost its memory, and repair was not called on it in recovery {number}"
         found.fail(expected, seen, line)
     # Where nothing was lost the SDK may have the rank repair its memory by itself; the vendor's calls nobody.
-    spared = {rank for fault in case.window.faults if fault.effect == LOW_LEVEL for rank in fault.ranks}
+    spared = {rank for fault in case.window.faults if fault.effect.spares_memory for rank in fault.ranks}
     for group in case.plan.layout.replica_groups:
         broken = wanted.intersection(group)
         healthy = [rank for rank in group if rank in copies and rank not in wanted | spared]

@@ -39,7 +39,7 @@ def answer(context: Context, incident: Incident) -> Answer | None:
             text="RSC",
             hint="switch RSC on alone",
         )
-    if any(fault.effect == "suspension" for fault in incident.faults):
+    if any(fault.effect.suspends for fault in incident.faults):
         problems.add(
             f"{cause}.kind",
             "a suspended process still runs for the cluster's agent, so RSC alone never notices it and the job hangs",

@@ -16,7 +16,6 @@ from chaos.mechanisms.markers import Launch
 from chaos.mechanisms.order import UNTOLD, suspicious
 from chaos.mechanisms.registry import Rule
 from chaos.mechanisms.rsc.phases import phase_ends, started_again
-from chaos.plan.schedule import HANG
 
 SIGKILL = 9
 HANDLERS: tuple[str, ...] = ()
@@ -80,7 +79,7 @@ def _judge_ends(case: Case, old: dict[int, Event]) -> None:
     """Ranks that no fault hit were killed; they had no reason to end by themselves."""
     found, expected = case.found, _expected(case)
     # Over a broken link, or where a rank hangs, collectives may give up by themselves, before the agent kills the rank.
-    gave_up = any(fault.kind == LINK or fault.effect == HANG for fault in case.window.faults)
+    gave_up = any(fault.kind == LINK or fault.effect.hangs for fault in case.window.faults)
     for rank in range(case.plan.layout.ranks):
         start = old.get(rank)
         ends = [] if start is None else case.history.select("rank.exit", attempt=TRAIN, rank=rank, pid=start.pid)

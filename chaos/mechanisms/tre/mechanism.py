@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from chaos.mechanisms.tre.budgets import BUDGETS
 from chaos.mechanisms.tre.plan import answer, check_abnormal, rolled_back
+from chaos.plan.job_effect import ABNORMAL_RESULT
 from chaos.plan.recovery.registry import Mechanism, Signs
-from chaos.plan.schedule import ABNORMAL
 
 TRE = Mechanism(
     name="TRE",
@@ -19,7 +19,7 @@ TRE = Mechanism(
     phases=("detection", "load", "first step", "caught up"),
     budgets=BUDGETS,
     check=check_abnormal,
-    repairs=frozenset({ABNORMAL}),
+    repairs=frozenset({ABNORMAL_RESULT}),
     repairs_if=rolled_back,
     only_one=True,
     rolls_back=True,

@@ -17,7 +17,7 @@ from chaos.plan.problems import Problems
 from chaos.plan.recovery.incident import Incident
 from chaos.plan.recovery.mechanism import DOCUMENT, NEEDS
 from chaos.plan.recovery.response import PROVE_NONE, Answer, Context
-from chaos.plan.schedule import ABNORMAL, PAUSE, Scheduled
+from chaos.plan.schedule import Scheduled
 from chaos.plan.traits import JobTraits
 from chaos.scenario.models.parallel import effective_parallel
 from chaos.scenario.models.scenario import Scenario
@@ -95,7 +95,7 @@ def rolled_back(scenario: Scenario, fault: PlannedFault) -> bool:
 
 def check_abnormal(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, problems: Problems) -> None:
     """Note what TRE forbids, whatever fault comes, and spikes that cannot be made or whose outcome is not known."""
-    spikes = [fault for fault in faults if fault.effect == ABNORMAL]
+    spikes = [fault for fault in faults if fault.effect.alters == "norm"]
     _check_watch(scenario, problems, slices=traits.watches_slices and not spikes)
     steps: dict[int, Scheduled] = {}
     for spike in spikes:
@@ -247,7 +247,7 @@ def _check_others(scenario: Scenario, spike: Scheduled, faults: Sequence[Schedul
     """Before a rollback other mechanisms have moved the checkpoints; in its step the ranks wait for each other."""
     at = spike.moment.earliest
     for other in faults:
-        if other.effect == PAUSE:
+        if other.effect.pauses:
             problems.add(
                 f"{other.path}.kind",
                 f"a pause beside the rollback that fault {spike.fault.id!r} ({problems.where(spike.path)}) calls for "
@@ -255,7 +255,7 @@ def _check_others(scenario: Scenario, spike: Scheduled, faults: Sequence[Schedul
                 text=other.fault.kind,
                 hint="write a scenario for each",
             )
-        if other.effect == ABNORMAL or not (other.lethal or other.raised):
+        if other.effect.alters == "norm" or not (other.lethal or other.raised):
             continue
         if _in_rollback(other, at.step):
             if not any(mechanism in NEEDS["MindIO"] for mechanism in scenario.job.protection):

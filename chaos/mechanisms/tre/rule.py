@@ -111,7 +111,7 @@ def expected_record(plan: Plan) -> dict[int, int]:
     }
     for fault in plan.faults:
         step = fault.trigger.get("step")
-        if fault.effect != "abnormal result" or not isinstance(step, int):
+        if fault.effect.alters != "norm" or not isinstance(step, int):
             continue
         if fault.id in answered:
             wanted[step] = wanted.get(step, 0) + 1 + int(fault.parameters.get("repeat", 0))

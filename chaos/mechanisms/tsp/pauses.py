@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.incident import during
 from chaos.plan.recovery.mechanism import DOCUMENT, switched_on
-from chaos.plan.schedule import PAUSE, Scheduled
+from chaos.plan.schedule import Scheduled
 from chaos.plan.traits import JobTraits
 from chaos.scenario.errors import suggest
 from chaos.scenario.models.scenario import Scenario
@@ -24,7 +24,7 @@ _STEPS_AFTER = 3
 def check_pauses(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, problems: Problems) -> None:
     """Note pauses that cannot be made or judged."""
     del traits
-    pauses = [fault for fault in faults if fault.effect == PAUSE]
+    pauses = [fault for fault in faults if fault.effect.pauses]
     on = switched_on(scenario.job.protection)
     for pause in pauses:
         _check_parameters(pause, problems)
@@ -92,7 +92,7 @@ def _check_others(pause: Scheduled, faults: Sequence[Scheduled], problems: Probl
     """The step after which the ranks stop is open by a few, so other faults must keep away from it or wait for it."""
     inside = during(faults)[pause.fault.id]
     for fault in inside:
-        if not fault.silences:
+        if not fault.effect.silences:
             problems.add(
                 f"{fault.path}.kind",
                 f"fault {fault.fault.id!r} comes during the pause {pause.fault.id!r}, in which a rank can only be lost",

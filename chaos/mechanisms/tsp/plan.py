@@ -7,14 +7,13 @@ from chaos.plan.parts.response import Recovery
 from chaos.plan.recovery.incident import Incident
 from chaos.plan.recovery.mechanism import DOCUMENT
 from chaos.plan.recovery.response import Answer, Context
-from chaos.plan.schedule import PAUSE
 
 
 def answer(context: Context, incident: Incident) -> Answer | None:
     """A pause; None for anything else. A rank that is lost meanwhile ends it, and another mechanism answers that."""
     del context
     pause = incident.first
-    if pause.effect != PAUSE:
+    if not pause.effect.pauses:
         return None
     seconds = float(pause.fault.parameters["seconds"])
     if incident.inside:

@@ -5,19 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from chaos.plan.describe import are_lost, ranks
-from chaos.plan.parts.fault import (
-    STORAGE,
-    STORAGE_DENIED,
-    STORAGE_ERROR,
-    STORAGE_FULL,
-    STORAGE_GONE,
-    STORAGE_READ_ONLY,
-    VOLUME_GONE,
-)
+from chaos.plan.job_effect import UNKNOWN_ERROR, UPDATE_MEMORY_ERROR
 from chaos.plan.parts.response import Recovery
 from chaos.plan.recovery.handlers import spoilers
 from chaos.plan.recovery.incident import Incident
-from chaos.plan.recovery.mechanism import DOCUMENT, IN_UPDATE, MEMORY, UNKNOWN_ERROR
+from chaos.plan.recovery.mechanism import DOCUMENT
 from chaos.plan.recovery.response import PROVE_NONE, Answer, Context, note
 from chaos.plan.recovery.spoilt_saves import spoils_save
 from chaos.plan.recovery.steps import Loss
@@ -25,21 +17,12 @@ from chaos.plan.rules.constraints import CONTROLLER_RANK, loss_violations, nothi
 from chaos.plan.schedule import Scheduled
 from chaos.plan.topology.survive import survive
 
-_STORAGE_WORDS = {
-    STORAGE_FULL: "taken the room on the storage",
-    STORAGE_READ_ONLY: "made the storage read-only",
-    STORAGE_ERROR: "made every access to the storage an error",
-    STORAGE_GONE: "taken the directory away",
-    STORAGE_DENIED: "taken the permission to write on the storage",
-    VOLUME_GONE: "taken the volume from its node",
-}
-
 
 def answer(context: Context, incident: Incident) -> Answer:
     """The end-of-life checkpoint, or why there is none. The launch ends either way."""
     scenario = context.scenario
     loss = context.loss(incident)
-    lethal = [*incident.faults, *(fault for fault in incident.spoilt if fault.lethal or fault.effect == MEMORY)]
+    lethal = [*incident.faults, *(fault for fault in incident.spoilt if fault.lethal or fault.effect.loses_memory)]
     dead = _dead(incident, lethal)
     cause = incident.first.path
     lost = are_lost(dead)
@@ -56,7 +39,7 @@ def answer(context: Context, incident: Incident) -> Answer:
             "agent chooses exit and nothing is saved"
         )
         return Answer(None, why, cause, ends=True, loss=loss, dead=dead)
-    silent = {rank for fault in lethal if fault.silences for rank in fault.fault.ranks}
+    silent = {rank for fault in lethal if fault.effect.silences for rank in fault.fault.ranks}
     violations = loss_violations(
         scenario, context.groups, dead, silent, loss, cause=cause, controller_cause=_controller_cause(lethal, cause)
     )
@@ -97,8 +80,8 @@ def _spoilt(
 
 def _breaks_off(fault: Scheduled) -> str:
     """What a fault does to the save, in words."""
-    if fault.effect in STORAGE:
-        return f"fault {fault.fault.id} has {_STORAGE_WORDS[fault.effect]}"
+    if (how := fault.effect.spoils_saves) is not None:
+        return f"fault {fault.fault.id} has {how.done}"
     phase = fault.fault.trigger.get("phase")
     where = f"at {phase} in handler {fault.handler}" if phase else f"at handler {fault.handler}"
     return f"fault {fault.fault.id} strikes {ranks(fault.fault.ranks)} {where}"
@@ -111,25 +94,27 @@ def _dead(incident: Incident, lethal: Sequence[Scheduled]) -> tuple[int, ...]:
 
 def _counted(incident: Incident) -> str:
     """Why ranks with an error count as lost, to be put behind a reason."""
-    effects = sorted({fault.effect for fault in incident.faults if fault.raised})
-    if not effects or incident.failed:
+    errors = sorted({fault.effect.raises for fault in incident.faults if fault.effect.raises is not None})
+    if not errors or incident.failed:
         return ""
-    if effects == [IN_UPDATE]:
+    if errors == [UPDATE_MEMORY_ERROR]:
         return (
             ". A memory error that falls into the optimizer's update cannot be repaired online, since what was written "
             "meanwhile may be wrong: MindSpore asks the SDK with the time of error 507054, and the rank counts as lost"
         )
-    if effects == [UNKNOWN_ERROR]:
+    if errors == [UNKNOWN_ERROR]:
         return (
             ". MindSpore repairs errors whose text it knows, and reports any other to the SDK as unknown: the rank "
             "counts as lost"
         )
-    return f". No mechanism that repairs a {' or a '.join(effects)} online is on, so a rank that reports one is lost"
+    return f". No mechanism that repairs a {' or a '.join(errors)} online is on, so a rank that reports one is lost"
 
 
 def _controller_cause(lethal: Sequence[Scheduled], otherwise: str) -> str:
     """Path of the fault that takes the rank which may host the controller."""
-    return next((fault.path for fault in lethal if fault.silences and CONTROLLER_RANK in fault.fault.ranks), otherwise)
+    return next(
+        (fault.path for fault in lethal if fault.effect.silences and CONTROLLER_RANK in fault.fault.ranks), otherwise
+    )
 
 
 def _stop(incident: Incident, loss: Loss) -> str:

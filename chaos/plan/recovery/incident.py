@@ -9,7 +9,7 @@ from itertools import pairwise
 from chaos.plan.points import LAST_PHASE, PHASE_ORDER, Point
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.steps import block_point
-from chaos.plan.schedule import ABNORMAL, PAUSE, Scheduled
+from chaos.plan.schedule import Scheduled
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Incident:
     @property
     def silent(self) -> frozenset[int]:
         """Those whose process has ended or stopped."""
-        return frozenset(rank for fault in self.faults if fault.silences for rank in fault.fault.ranks)
+        return frozenset(rank for fault in self.faults if fault.effect.silences for rank in fault.fault.ranks)
 
     def after(self, mechanism: str, consumed: Sequence[Scheduled]) -> Incident:
         """What the next mechanism has to answer when this one has failed because of the faults ``consumed``."""
@@ -57,7 +57,7 @@ class Incident:
 
 def during(faults: Sequence[Scheduled]) -> dict[str, list[Scheduled]]:
     """The faults that are made while a pause lasts, by the pause's id: they wait for it to land, and nothing else."""
-    pauses = {fault.fault.id: [fault] for fault in faults if fault.effect == PAUSE}
+    pauses = {fault.fault.id: [fault] for fault in faults if fault.effect.pauses}
     found: dict[str, list[Scheduled]] = {name: [] for name in pauses}
     for fault in faults:
         if fault.fault.trigger.keys() == {"after"} and fault.fault.trigger["after"] in found:
@@ -88,7 +88,7 @@ def incidents(faults: Sequence[Scheduled]) -> tuple[Incident, ...]:
 
 def _calls(fault: Scheduled) -> bool:
     """Whether a mechanism has to answer the fault."""
-    return fault.lethal or fault.raised or fault.repaired_by is not None or fault.effect == PAUSE
+    return fault.lethal or fault.raised or fault.repaired_by is not None or fault.effect.pauses
 
 
 def _together(rest: Sequence[Scheduled]) -> tuple[Scheduled, ...]:
@@ -102,7 +102,7 @@ def _together(rest: Sequence[Scheduled]) -> tuple[Scheduled, ...]:
 
 def _in_rollback(first: Scheduled, rest: Sequence[Scheduled]) -> tuple[Scheduled, ...]:
     """The faults that are made in the rollback of an abnormal step, while the ranks load the checkpoint."""
-    if first.effect != ABNORMAL:
+    if first.effect.alters != "norm":
         return ()
     loading = Point(first.moment.earliest.step, PHASE_ORDER.index("checkpoint.load"))
     return tuple(fault for fault in rest if fault.lethal and fault.moment.exact and fault.moment.earliest == loading)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from chaos.plan.job_effect import JobEffect
 from chaos.plan.recovery.registry import Facts, Names, in_order, mechanisms
 from chaos.scenario.models.terms import Mechanism
 
@@ -47,19 +48,6 @@ No rank finishes a step then before every rank has reduced its gradients. Withou
 for each other only. Source: MindSpore 2.10, ``TrainFaultTolerance.get_optimizer_wrapper``.
 """
 
-MEMORY, COMMUNICATION = "memory error", "communication error"
-"""Effects of faults that a device reports: the rank's process lives, and MindSpore classifies the error by its text."""
-
-UNKNOWN_ERROR = "unknown error"
-"""Effect of an exception that MindSpore's wrapper round the training has no repair for. It reports RS_UNKNOWN to the
-SDK (``_handle_exception_info`` in train/model.py of MindSpore 2.10), so the rank counts as lost."""
-
-TIMED = "timed memory error"
-"""Effect of a fault kind whose memory error tells when it came; the plan makes MEMORY or one of the next two of it."""
-
-LOW_LEVEL, IN_UPDATE = "memory error without loss", "memory error in the optimizer's update"
-"""Memory errors in which no memory that is needed was lost, and those that no mechanism can repair online."""
-
 
 def _needing(need: str) -> Facts[str]:
     return Facts(lambda mechanism: mechanism.needs.get(need))
@@ -85,11 +73,12 @@ def switched_on(protection: Iterable[Mechanism]) -> tuple[Mechanism, ...]:
     return tuple(on)
 
 
-def acts_on_error(effect: str, on: Iterable[Mechanism]) -> Mechanism | None:
+def acts_on_error(effect: JobEffect, on: Iterable[Mechanism]) -> Mechanism | None:
     """The mechanism that answers an effect online; None if none of those that are on does."""
     on = tuple(on)
     return next(
-        (mechanism.name for mechanism in in_order() if effect in mechanism.repairs and mechanism.is_on(on)), None
+        (mechanism.name for mechanism in in_order() if effect.answered_as in mechanism.repairs and mechanism.is_on(on)),
+        None,
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from chaos.plan.parts.fault import STORAGE
 from chaos.plan.parts.response import Recovery
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.incident import Incident, check_apart, incidents
@@ -124,7 +123,7 @@ def _check_inside(faults: Sequence[Scheduled], found: Sequence[Incident], proble
 
 
 def _spoils_save(fault: Scheduled) -> bool:
-    return fault.effect in STORAGE and fault.handler in ("save_ckpt", "rename")
+    return fault.effect.spoils_saves is not None and fault.handler in ("save_ckpt", "rename")
 
 
 def _check_used(left: Incident, problems: Problems) -> None:
@@ -208,4 +207,4 @@ def _ended_just_before(death: Scheduled | None, fault: Scheduled) -> Scheduled:
 
 def _final(fault: Scheduled) -> bool:
     """Whether no other fault can hit its ranks later; a suspended rank can still be killed."""
-    return fault.lethal and fault.effect != "suspension"
+    return fault.lethal and not fault.effect.suspends

@@ -65,7 +65,7 @@ class Mechanism:
         needs: why it has a need of the vendor's table of constraints and dependencies, by need.
         safeguarded: whether it switches the end-of-life checkpoint on, as its last safeguard.
         check: notes what it forbids, and faults that it cannot answer, whatever else is on.
-        repairs: effects of faults that it answers while every process lives on.
+        repairs: classes of errors that it answers while every process lives on, and what it notices by itself.
         repairs_with: further mechanisms with which it answers them.
         repairs_if: whether it answers such a fault in this scenario.
         in_place: whether it repairs ranks whose processes live on, and saves nothing.

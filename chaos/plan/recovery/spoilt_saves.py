@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from chaos.plan.describe import ranks
-from chaos.plan.parts.fault import STORAGE, VOLUME_GONE
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import Scheduled
 
@@ -19,8 +18,11 @@ def spoils_save(
     only of the ranks of a replica group that may save: ``entitled`` lists these, for each group.
     """
     found = []
-    for fault in (fault for fault in faults if fault.effect in STORAGE and fault.handler is None):
-        if fault.effect == VOLUME_GONE and not _takes_savers(fault, loss, entitled, problems):
+    for fault in faults:
+        how = fault.effect.spoils_saves
+        if how is None or fault.handler is not None:
+            continue
+        if how.own_only and not _takes_savers(fault, loss, entitled, problems):
             continue
         if _before(fault, loss):
             found.append(fault)

@@ -20,7 +20,6 @@ from chaos.machine.ascend.machine import ThisMachine
 from chaos.machine.job.protocol import Job, PlatformError
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.plan.parts.fault import PlannedFault
-from chaos.plan.schedule import HANG, SUSPENSION
 from chaos.platforms.nodes import NodesJob
 from chaos.run.inject.fault_record import FaultRecord, evidence_of
 from chaos.run.inject.lasting import LastingFaults
@@ -150,7 +149,7 @@ class Injection:
                 self.lasting.abandon(fault, kind, victims, sequence.steps)
             self._miss(fault, str(error))
             return
-        if (kind.effect == SUSPENSION or fault.effect == HANG) and not comes_back(fault):
+        if (kind.effect.suspends or fault.effect.hangs) and not comes_back(fault):
             self.suspended.update(fault.ranks)
         self.known.landed.add(fault.id)
         sequence.record.landed(fault.ranks, evidence)

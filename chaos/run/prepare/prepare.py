@@ -17,6 +17,7 @@ from chaos.jobs.kind import Configured, Examined, JobKind, job_kind
 from chaos.jobs.switches import switch_problems, switch_remarks, switched_by_environment
 from chaos.plan.build import build_plan
 from chaos.plan.effect import effect_of
+from chaos.plan.job_effect import as_effect
 from chaos.plan.model import Plan
 from chaos.plan.planned_kind import PlannedKind
 from chaos.plan.source import Source
@@ -172,7 +173,7 @@ def _chosen(plan: Plan, scenario: Scenario, found: Registered, machine: Machine)
 def planned_kind(kind: FaultKind, scenario: Scenario) -> PlannedKind:
     """What the plan of this scenario has to know of a kind."""
     return PlannedKind(
-        kind.effect_in(scenario),
+        as_effect(kind.effect_in(scenario)),
         hazard=kind.hazard,
         parameters=kind.parameters,
         asks=kind.asks,

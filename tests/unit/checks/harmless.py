@@ -6,6 +6,15 @@ import copy
 from dataclasses import replace
 from typing import Any
 
+from chaos.plan.job_effect import (
+    NONE,
+    STORAGE_DENIED,
+    STORAGE_ERROR,
+    STORAGE_FULL,
+    STORAGE_GONE,
+    STORAGE_READ_ONLY,
+    VOLUME_GONE,
+)
 from chaos.plan.parts.fault import PlannedFault
 from tests.kit.good_run import OWN_PLAN, GoodRun, Record, pid_of, record
 
@@ -92,12 +101,12 @@ EVIDENCE: dict[str, dict[str, Any]] = {
 }
 
 EFFECTS = {
-    "disk-full": "storage full",
-    "read-only": "storage read-only",
-    "io-error": "storage error",
-    "storage-gone": "storage gone",
-    "node-volume-gone": "volume gone",
-    "no-permission": "storage denied",
+    "disk-full": STORAGE_FULL,
+    "read-only": STORAGE_READ_ONLY,
+    "io-error": STORAGE_ERROR,
+    "storage-gone": STORAGE_GONE,
+    "node-volume-gone": VOLUME_GONE,
+    "no-permission": STORAGE_DENIED,
 }
 """Of other kinds it is none."""
 
@@ -138,7 +147,7 @@ def without_end(run: GoodRun, kind: str) -> GoodRun:
 
 def with_fault(run: GoodRun, kind: str, **changed: Any) -> GoodRun:
     """The good run with another fault that was made before the kill, with its evidence."""
-    fault = PlannedFault("first", kind, (0,), PLACE, PARAMETERS.get(kind, {}), None, 9, EFFECTS.get(kind, "none"))
+    fault = PlannedFault("first", kind, (0,), PLACE, PARAMETERS.get(kind, {}), None, 9, EFFECTS.get(kind, NONE))
     run.replan(faults=(fault, *run.plan.faults))
     evidence = {"rank": 0, "pid": HIT["pid"], **EVIDENCE[kind], "barrier": PLACE, **changed}
     number = evidence["signal"]

@@ -8,6 +8,7 @@ import pytest
 
 from chaos.checks import judge as judging
 from chaos.checks.scope import NotChecked, not_checked, trains_nothing
+from chaos.plan.job_effect import NONE, SILENT, STORAGE_FULL, JobEffect
 from chaos.plan.model import Plan
 from tests.kit.good_run import GoodRun, a_plan
 from tests.kit.plans import changed
@@ -35,8 +36,8 @@ def test_any_other_fault_leaves_losses_to_compare(plan: Plan) -> None:
     assert "loss" not in {one.check for one in not_checked(plan)}
 
 
-@pytest.mark.parametrize("effect", ["none", "storage full", "silent corruption"])
-def test_a_fault_that_stops_nobody_lets_the_others_train(effect: str) -> None:
+@pytest.mark.parametrize("effect", [NONE, STORAGE_FULL, SILENT], ids=str)
+def test_a_fault_that_stops_nobody_lets_the_others_train(effect: JobEffect) -> None:
     plan = planned(1, "forward")
     fault = replace(plan.faults[0], effect=effect)
     assert not trains_nothing(replace(plan, faults=(fault,)))

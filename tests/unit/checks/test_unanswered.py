@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from chaos.checks.judge import judge
+from chaos.plan.job_effect import NONE
 from chaos.plan.parts.equivalence import Comparable
 from chaos.plan.parts.fault import PlannedFault
 from tests.kit.good_run import LAST, RANKS, GoodRun, Spoil, good_run, hex_of
@@ -16,7 +17,7 @@ from tests.unit.checks.harmless import nothing_happens
 from tests.unit.checks.judging import Judge, cases_of, not_passed, said
 
 STEPS = ("step.begin", "step.end", "digest")
-LAUNCHER = PlannedFault("launcher", "kill", (), {"elapsed": 1.0}, {}, None, 9, "none", "launcher")
+LAUNCHER = PlannedFault("launcher", "kill", (), {"elapsed": 1.0}, {}, None, 9, NONE, "launcher")
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from chaos.history.ledger import UndoStep
 from chaos.jobs.kind import Command, JobKind, Launch, Simulated
 from chaos.machine.job.local import LocalPlatform
 from chaos.machine.job.protocol import Job
+from chaos.plan.job_effect import DEATH
 from chaos.plan.traits import JobTraits
 from chaos.platforms.kind import PlatformKind
 from chaos.scenario.models.scenario import Scenario
@@ -59,7 +60,7 @@ class FakeFault(FaultKind):
     """A fault kind that ends a process."""
 
     name = "kill"
-    effect = "death"
+    effect = DEATH
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         return []

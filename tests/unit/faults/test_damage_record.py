@@ -15,7 +15,7 @@ from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_step
 from chaos.machine.linux.process import identify
 from chaos.observe.checkpoints.checkpoint_error import CheckpointError
 from chaos.observe.checkpoints.mindformers_records import META, TRACKER, read_meta, read_tracker
-from chaos.plan.schedule import EFFECTS
+from chaos.plan.job_effect import may_be_planned
 from chaos.store.directory import RunDirectory, create_run
 from tests.unit.faults.test_damaging_checkpoints import content
 from tests.unit.observe.mindformers_files import write_safetensors
@@ -64,7 +64,7 @@ def iterations(owned: RunDirectory, how: str) -> tuple[Victim, Path]:
 def test_the_record_is_hit_with_evidence_and_put_back(owned: RunDirectory, made: Any, how: str) -> None:
     hit, path = made(owned, how)
     before = path.read_bytes()
-    assert KIND.effect in EFFECTS
+    assert may_be_planned(KIND.effect)
     (step,) = KIND.undo_steps("hit", [hit])
     recorded = owned.ledger.record(step)
     assert KIND.evidence(NO_JOB, hit) is None

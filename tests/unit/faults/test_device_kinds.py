@@ -25,7 +25,7 @@ from chaos.machine.job.protocol import PlatformError
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.commands import Done, NoSuchTool, SystemCommands
 from chaos.machine.linux.process import ProcessIdentity
-from chaos.plan.schedule import EFFECTS
+from chaos.plan.job_effect import COMMUNICATION, NONE, JobEffect, may_be_planned
 from chaos.run.inject.injection import Injection
 from chaos.scenario.models.scenario import Scenario
 from tests.kit.recorded import FAULTY, HEALTHY, Recorded, recorded
@@ -88,7 +88,7 @@ class Driven:
 @pytest.mark.parametrize("kind", [npu_link_down.KIND, device_reset.KIND, node_reboot.KIND], ids=lambda kind: kind.name)
 def test_a_kind_is_registered_with_its_hazard(kind: FaultKind) -> None:
     assert registry("faults").load(kind.name) is kind
-    assert kind.effect in EFFECTS
+    assert may_be_planned(kind.effect)
     assert "a scenario has to allow it by name" in str(needed_from_start(kind))
     assert kind.hazard is not None and kind.hazard.disturbs and kind.hazard.undone
 
@@ -236,12 +236,12 @@ def test_a_ledger_that_names_no_card_runs_no_tool(tmp_path: Path, clock: Clock, 
 
 
 def test_within_one_server_a_link_that_is_down_does_not_affect_the_job() -> None:
-    def at(nodes: int) -> str:
+    def at(nodes: int) -> JobEffect:
         cluster = {"ranks": 4, "nodes": nodes}
         scenario = Scenario.model_validate({"chaos": 1, "name": "x", "cluster": cluster, "job": {"steps": 3}})
         return npu_link_down.KIND.effect_in(scenario)
 
-    assert (at(1), at(2)) == ("none", "communication error")
+    assert (at(1), at(2)) == (NONE, COMMUNICATION)
 
 
 def test_a_reset_is_confirmed_proven_by_the_end_of_the_process_and_followed_until_the_chip_is_well(

@@ -18,6 +18,7 @@ from chaos.faults.signals import kill
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.machine.running.running import JobProcess
+from chaos.plan.job_effect import NONE, STORAGE_FULL, JobEffect, may_be_planned
 
 
 def test_a_kind_is_found_by_its_name() -> None:
@@ -39,7 +40,7 @@ class Prepares(FaultKind):
     """Has the methods of a kind that prepares a job, and does not say that it is one."""
 
     name = "odd"
-    effect = "none"
+    effect = NONE
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         return []
@@ -66,6 +67,24 @@ def test_a_kind_that_would_never_be_asked_for_what_it_does_is_refused(monkeypatc
     monkeypatch.setattr(registries, "registry", lambda group: known)
     with pytest.raises(RegistryError, match=r"does not derive from chaos\.faults\.behaviours\.Preparing"):
         fault_kind("odd")
+
+
+class Named(Prepares):
+    """Names its effect, as packages do."""
+
+    effect = "storage full"  # type: ignore[assignment]
+
+
+class Mistaken(Prepares):
+    """Names an effect that nothing here has."""
+
+    effect = "wrong values"  # type: ignore[assignment]
+
+
+def test_a_built_in_effect_may_be_named() -> None:
+    kinds: list[FaultKind] = [Named(), Mistaken()]
+    assert [kind.effect for kind in kinds] == [STORAGE_FULL, JobEffect("wrong values")]
+    assert [may_be_planned(kind.effect) for kind in kinds] == [True, False]
 
 
 class Running(Prepares):

@@ -11,10 +11,11 @@ from chaos.evidence.injection.triggers import demands
 from chaos.faults.device_errors.proof_link import severed_doubts
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.plan.job_effect import COMMUNICATION
 from chaos.plan.parts.fault import PlannedFault
 
 TRIGGER = {"step": 7, "phase": "allreduce.enter"}
-FAULT = PlannedFault("link", "link", (2,), TRIGGER, {}, None, 9, "communication error")
+FAULT = PlannedFault("link", "link", (2,), TRIGGER, {}, None, 9, COMMUNICATION)
 
 
 def event(name: str, mono: int, **data: Any) -> Event:

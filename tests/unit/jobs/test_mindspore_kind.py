@@ -12,6 +12,7 @@ from chaos.base.registry import registry
 from chaos.jobs.kind import JobError, Launch
 from chaos.jobs.mindspore import KIND
 from chaos.plan.build import build_plan
+from chaos.plan.job_effect import DEATH, LOST_FILES
 from chaos.plan.model import Plan
 from chaos.plan.planned_kind import PlannedKind
 from chaos.plan.source import Source
@@ -38,7 +39,7 @@ class NoLines:
 
 
 def planned(one: Scenario) -> Plan:
-    kinds = {"kill": PlannedKind("death"), "lose-checkpoint": PlannedKind("lost files")}
+    kinds = {"kill": PlannedKind(DEATH), "lose-checkpoint": PlannedKind(LOST_FILES)}
     platform = platform_kind(one.cluster.platform).traits
     return build_plan(
         one, Source("x", NoLines()), traits=KIND.traits, kinds=kinds, draw_seed=lambda: 0, platform=platform

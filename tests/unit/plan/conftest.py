@@ -10,6 +10,28 @@ import pytest
 
 from chaos.plan.build import build_plan
 from chaos.plan.effect import effect_of
+from chaos.plan.job_effect import (
+    ABNORMAL,
+    COMMUNICATION,
+    DAMAGED,
+    DEATH,
+    LOST_FILES,
+    MEMORY,
+    NONE,
+    PAUSE,
+    RECORD,
+    RENAMED,
+    STORAGE_DENIED,
+    STORAGE_ERROR,
+    STORAGE_FULL,
+    STORAGE_GONE,
+    STORAGE_READ_ONLY,
+    SUSPENSION,
+    TERMINATION,
+    TIMED,
+    VOLUME_GONE,
+    JobEffect,
+)
 from chaos.plan.model import Plan
 from chaos.plan.planned_kind import PlannedKind
 from chaos.plan.platform_traits import SEVERAL_HOSTS, PlatformTraits
@@ -22,32 +44,32 @@ from chaos.scenario.errors import ScenarioError
 from chaos.scenario.models.scenario import Scenario
 
 EFFECTS = {
-    "kill": "death",
-    "stop": "suspension",
-    "partition": "suspension",
-    "terminate": "termination",
-    "full": "storage full",
-    "read-only": "storage read-only",
-    "broken": "storage error",
-    "gone": "storage gone",
-    "denied": "storage denied",
-    "volume": "volume gone",
-    "mark": "none",
-    "uce": "memory error",
-    "hcce": "communication error",
-    "link": "communication error",
-    "npu-link-down": "communication error",
-    "ecc": "timed memory error",
-    "pause": "pause",
-    "lose": "lost files",
-    "spike": "abnormal result",
-    "corrupt": "wrong values",
-    "truncate-checkpoint": "damaged checkpoint",
-    "flip-checkpoint": "damaged checkpoint",
-    "stale-checkpoint": "damaged checkpoint",
-    "remove-checkpoint": "damaged checkpoint",
-    "damage-record": "damaged record",
-    "rename-checkpoint": "renamed checkpoint",
+    "kill": DEATH,
+    "stop": SUSPENSION,
+    "partition": SUSPENSION,
+    "terminate": TERMINATION,
+    "full": STORAGE_FULL,
+    "read-only": STORAGE_READ_ONLY,
+    "broken": STORAGE_ERROR,
+    "gone": STORAGE_GONE,
+    "denied": STORAGE_DENIED,
+    "volume": VOLUME_GONE,
+    "mark": NONE,
+    "uce": MEMORY,
+    "hcce": COMMUNICATION,
+    "link": COMMUNICATION,
+    "npu-link-down": COMMUNICATION,
+    "ecc": TIMED,
+    "pause": PAUSE,
+    "lose": LOST_FILES,
+    "spike": ABNORMAL,
+    "corrupt": JobEffect("wrong values"),
+    "truncate-checkpoint": DAMAGED,
+    "flip-checkpoint": DAMAGED,
+    "stale-checkpoint": DAMAGED,
+    "remove-checkpoint": DAMAGED,
+    "damage-record": RECORD,
+    "rename-checkpoint": RENAMED,
 }
 
 
@@ -75,7 +97,7 @@ class Planner:
     )
     lines: Mapping[str, int] = field(default_factory=dict)
     drawn: list[int] = field(default_factory=list)
-    effects: Mapping[str, str] = field(default_factory=lambda: EFFECTS)
+    effects: Mapping[str, JobEffect] = field(default_factory=lambda: EFFECTS)
     parameters: Mapping[str, Parameters] = field(default_factory=dict)
     asks: Mapping[str, Asks] = field(default_factory=dict)
     lasting: frozenset[str] = frozenset()

@@ -8,8 +8,8 @@ import pytest
 
 from chaos.base.registry import registry
 from chaos.faults.registered import fault_kind
+from chaos.plan.job_effect import NONE, UNKNOWN
 from chaos.plan.points import PHASE_ORDER
-from chaos.plan.recovery.mechanism import UNKNOWN_ERROR
 from chaos.plan.traits import JobTraits
 from tests.unit.plan.conftest import EFFECTS
 
@@ -53,7 +53,7 @@ def test_a_rank_that_ends_itself_is_lost_like_one_that_is_killed(real: Planner, 
 @pytest.mark.parametrize("kind", ["exception", "link-error"])
 def test_an_error_that_nothing_repairs_takes_its_rank(real: Planner, kind: str) -> None:
     found = real(fault(kind), job={"protection": ("TTP", "UCE", "HCCE")})
-    assert (found.response.mechanism, found.resume.resume_step, found.faults[0].effect) == ("TTP", 5, UNKNOWN_ERROR)
+    assert (found.response.mechanism, found.resume.resume_step, found.faults[0].effect) == ("TTP", 5, UNKNOWN)
     assert "reports any other to the SDK as unknown" in " ".join(found.explanation.reasons)
     again = real(fault(kind), job={"protection": ("TTP", "UCE", "HCCE", "ARF"), "agent": True})
     assert [(one.mechanism, one.restarted) for one in again.response.recoveries] == [("ARF", (1,))]
@@ -79,7 +79,7 @@ def test_a_rank_that_hangs_is_found_by_the_collectives_timeout_alone(real: Plann
 
 def test_a_hang_that_ends_calls_nobody(real: Planner) -> None:
     found = real(fault("hang", seconds=2), expect={"mechanism": "none"})
-    assert (found.response.mechanism, found.faults[0].effect) == (None, "none")
+    assert (found.response.mechanism, found.faults[0].effect) == (None, NONE)
     assert "may be given up by the others" in real.refused(fault("hang", seconds=21))
     hccl = {"hccl": {"exec_timeout": 100.0, "time_scale": 0.01}}
     assert "0.5 s is the limit" in real.refused(fault("hang", seconds=0.6), job=hccl)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from chaos.plan.io import dumps, loads
+from chaos.plan.job_effect import SILENT
 from chaos.plan.model import Plan
 from chaos.plan.points import PHASE_ORDER
 from chaos.plan.traits import JobTraits
@@ -22,7 +23,7 @@ PHASES = {"flip-bit": "allreduce.enter", "wrong-batch": "forward", "nonfinite-lo
 def real(plan: Planner) -> Planner:
     alters = frozenset({"gradient", "weight", "activation", "batch", "loss"})
     plan.traits = JobTraits(frozenset(PHASE_ORDER), "mindspore", storage="checkpoints", alters=alters)
-    silent = dict.fromkeys(("flip-bit", "wrong-batch", "nonfinite-loss"), "silent corruption")
+    silent = dict.fromkeys(("flip-bit", "wrong-batch", "nonfinite-loss"), SILENT)
     plan.effects = {**EFFECTS, **silent}
     return plan
 

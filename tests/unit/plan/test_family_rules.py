@@ -15,6 +15,7 @@ from chaos.faults.family import Family
 from chaos.plan import family_rules
 from chaos.plan.draft import Draft
 from chaos.plan.family_rules import Occurrence, Rules, in_order
+from chaos.plan.job_effect import DEATH, JobEffect
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.problems import Problems
 
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
 MARK = {"kind": "mark", "target": {"rank": 1}, "trigger": {"step": 4}}
 
 
-def settle(effect: str, occurrence: Occurrence, problems: Problems) -> str:
+def settle(effect: JobEffect, occurrence: Occurrence, problems: Problems) -> JobEffect:
     """A mark with the parameter ``deadly`` is a death."""
     del problems
-    return "death" if occurrence.fault.parameters.get("deadly") else effect
+    return DEATH if occurrence.fault.parameters.get("deadly") else effect
 
 
 def check(draft: Draft, problems: Problems) -> None:
@@ -63,7 +64,7 @@ def other_package(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
 def test_rules_of_another_package_settle_refuse_and_explain(plan: Planner) -> None:
     assert in_order()[0] is RULES
     made = plan(MARK | {"parameters": {"deadly": True}})
-    assert made.faults[0].effect == "death"
+    assert made.faults[0].effect == DEATH
     assert "Fault mark-1 leaves a mark." in made.explanation.reasons
     assert "rank 0 has no place for a mark" in plan.refused(MARK | {"target": {"rank": 0}})
 

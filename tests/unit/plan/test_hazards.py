@@ -9,6 +9,7 @@ import pytest
 
 from chaos.jobs.mindspore import KIND
 from chaos.plan.build import build_plan
+from chaos.plan.job_effect import DEATH
 from chaos.plan.model import Plan
 from chaos.plan.planned_kind import PlannedKind
 from chaos.plan.render import render
@@ -147,7 +148,7 @@ def test_a_hazard_that_is_none_of_a_device_needs_leave_but_no_device(tmp_path: P
             cell.scenario,
             Source("x.yaml", cell.lines),
             traits=KIND.traits,
-            kinds={"kill": PlannedKind("death", hazard)},
+            kinds={"kill": PlannedKind(DEATH, hazard)},
             draw_seed=lambda: 0,
         )
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from chaos.plan.build import build_plan
+from chaos.plan.job_effect import DEATH
 from chaos.plan.model import Plan
 from chaos.plan.planned_kind import PlannedKind
 from chaos.plan.points import PHASE_ORDER
@@ -50,7 +51,7 @@ def plan_of(text: str, directory: Path) -> Plan:
         cell.scenario,
         Source("example.yaml", cell.lines, cell.name),
         traits=JobTraits(frozenset(PHASE_ORDER), "mindspore"),
-        kinds={"kill": PlannedKind("death")},
+        kinds={"kill": PlannedKind(DEATH)},
         draw_seed=lambda: 1,
     )
 

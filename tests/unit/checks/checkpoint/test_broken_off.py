@@ -12,12 +12,13 @@ from chaos.checks.checkpoint.broken_off import broken_off
 from chaos.evidence.artifacts import Artifacts
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.plan.job_effect import DEATH, MEMORY
 from chaos.plan.model import Plan
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.response import Recovery
 from tests.kit.plans import changed, plan_named
 
-FAULT = PlannedFault("death", "kill", (0,), {"step": 4}, {}, None, 3, "death")
+FAULT = PlannedFault("death", "kill", (0,), {"step": 4}, {}, None, 3, DEATH)
 PLAN = plan_named(
     "half",
     faults=(FAULT,),
@@ -78,7 +79,7 @@ def test_what_nothing_planned_has_broken_off_is_not(events: list[Event]) -> None
 
 
 def test_a_fault_that_its_rank_outlives_excuses_nothing() -> None:
-    repaired = replace(FAULT, kind="uce", effect="memory error")
+    repaired = replace(FAULT, kind="uce", effect=MEMORY)
     plan = changed(PLAN, faults=(repaired,), mechanism="UCE", recoveries=(Recovery("UCE", ("death",), 4),))
     assert half(*saves(OLD, BEGIN), plan=plan) == set()
 

@@ -10,6 +10,7 @@ import pytest
 
 from chaos.evidence.checkpoints.damage import loads_made
 from chaos.history.reader import read_history
+from chaos.plan.job_effect import DAMAGED, RECORD
 from chaos.plan.parts.resume import PlannedRestore
 from tests.kit.damaged_run import AFTER, BEFORE, FILE, RENAMED, damaged_run, evidence
 from tests.kit.good_run import SAVED, VICTIM, GoodRun
@@ -172,7 +173,7 @@ def test_a_stale_file_whose_older_one_is_not_known_is_a_damaged_one(judged: Judg
 def removed_run(kind: str) -> GoodRun:
     """The file, or the record of it, is gone."""
     run = damaged_run()
-    effect = "damaged record" if kind == "damage-record" else "damaged checkpoint"
+    effect = RECORD if kind == "damage-record" else DAMAGED
     faults = (run.plan.faults[0], replace(run.plan.faults[1], kind=kind, effect=effect))
     run.replan(faults=faults)
     for event in ("fault.armed", "fault.injecting", "fault.landed"):

@@ -6,27 +6,29 @@ from dataclasses import replace
 
 import pytest
 
+from chaos.plan.job_effect import STORAGE_FULL, STORAGE_READ_ONLY, VOLUME_GONE, JobEffect
 from chaos.plan.parts.response import Recovery
 from tests.kit.good_run import FAULT, SAVED, GoodRun
 from tests.unit.checks.harmless import EFFECTS, with_fault
 from tests.unit.checks.judging import Judge, said
 
 EXPECTED = "the save fails because of fault first"
-ERRORS = {"storage full": "[Errno 28] No space left on device", "storage read-only": "[Errno 30] Read-only file system"}
+ERRORS = {STORAGE_FULL: "[Errno 28] No space left on device", STORAGE_READ_ONLY: "[Errno 30] Read-only file system"}
 
 
-@pytest.fixture(params=list(ERRORS))
-def effect(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+@pytest.fixture(params=list(ERRORS), ids=str)
+def effect(request: pytest.FixtureRequest) -> JobEffect:
+    made: JobEffect = request.param
+    return made
 
 
 @pytest.fixture
-def refused(run: GoodRun, effect: str) -> GoodRun:
+def refused(run: GoodRun, effect: JobEffect) -> GoodRun:
     """Both savers were refused; the plan said so."""
     return refused_by(run, effect, ERRORS[effect])
 
 
-def refused_by(run: GoodRun, effect: str, error: str) -> GoodRun:
+def refused_by(run: GoodRun, effect: JobEffect, error: str) -> GoodRun:
     with_fault(run, next(kind for kind, made in EFFECTS.items() if made == effect))
     run.replan(
         mechanism="none",
@@ -49,7 +51,7 @@ def test_it_failed_because_of_the_storage(refused: GoodRun, judged: Judge) -> No
     assert said(judgement, "mechanism", "pass", "TTP is tried and fails")
 
 
-def test_another_reason_is_a_failure(refused: GoodRun, judged: Judge, effect: str) -> None:
+def test_another_reason_is_a_failure(refused: GoodRun, judged: Judge, effect: JobEffect) -> None:
     other = next(text for name, text in ERRORS.items() if name != effect)
     refused.one("handler.exit", name="save_ckpt", rank=1)["error"] = other
     assert said(judged(refused), "mechanism", "fail", f"{EXPECTED} | save_ckpt failed on rank 1: {other}")
@@ -73,7 +75,7 @@ MISSING = "[Errno 2] No such file or directory: 'ttp_rank_0-1_5.ckpt'"
 
 def volume_gone(run: GoodRun, *hit: int) -> GoodRun:
     """The savers, ranks 0 and 1, were refused; the volume was taken from the node of the ranks ``hit``."""
-    refused_by(run, "volume gone", MISSING)
+    refused_by(run, VOLUME_GONE, MISSING)
     (first, *others) = run.plan.faults
     run.replan(faults=(replace(first, ranks=hit), *others))
     return run

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from chaos.plan.job_effect import DEATH, STORAGE_FULL, STORAGE_GONE
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.response import Recovery
 from tests.kit.good_run import FAULT, SAVED, GoodRun
@@ -44,12 +45,12 @@ def test_half_a_file_in_a_renamed_directory_is_a_failure_whatever_the_plan(broke
 
 
 IN_SAVE = PlannedFault(
-    "in-save", "kill", (1,), {"handler": "save_ckpt", "phase": "checkpoint.write", "after": FAULT}, {}, None, 9, "death"
+    "in-save", "kill", (1,), {"handler": "save_ckpt", "phase": "checkpoint.write", "after": FAULT}, {}, None, 9, DEATH
 )
-FULL = PlannedFault("full", "disk-full", (0,), {"step": 3, "phase": "step.begin"}, {}, None, 9, "storage full")
+FULL = PlannedFault("full", "disk-full", (0,), {"step": 3, "phase": "step.begin"}, {}, None, 9, STORAGE_FULL)
 IN_RENAME = replace(IN_SAVE, trigger={"any": [], "all": [{"handler": "rename"}]})
 OTHERS = (
-    replace(FULL, effect="storage gone"),
+    replace(FULL, effect=STORAGE_GONE),
     replace(IN_SAVE, trigger={"handler": "save_ckpt"}),
     replace(IN_SAVE, trigger={"handler": "save_ckpt", "phase": "checkpoint.begin"}),
 )

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from chaos.plan.job_effect import DEATH, HANG, JobEffect
 from tests.kit.good_run import VICTIM, GoodRun
 from tests.unit.checks.judging import Judge, said
 
 
-def ended(run: GoodRun, kind: str, effect: str, how: dict[str, Any], **parameters: Any) -> GoodRun:
+def ended(run: GoodRun, kind: str, effect: JobEffect, how: dict[str, Any], **parameters: Any) -> GoodRun:
     """The good run, its rank being ended by another kind of fault, in some way."""
     (kill,) = run.plan.faults
     run.replan(faults=(replace(kill, kind=kind, effect=effect, parameters=parameters),))
@@ -39,11 +40,11 @@ def blamed(run: GoodRun, judged: Judge) -> bool:
 def test_the_end_of_the_kind_is_as_planned_and_no_other(
     run: GoodRun, judged: Judge, kind: str, how: dict[str, Any], parameters: dict[str, Any]
 ) -> None:
-    assert not blamed(ended(run, kind, "death", how, **parameters), judged)
+    assert not blamed(ended(run, kind, DEATH, how, **parameters), judged)
     for other in ({"signal": 15}, {"code": 3}, {"code": 0}):
-        assert blamed(ended(run, kind, "death", other, **parameters), judged), other
+        assert blamed(ended(run, kind, DEATH, other, **parameters), judged), other
 
 
 @pytest.mark.parametrize("how", [{"signal": 9}, {"code": 1}, {"code": 0}])
 def test_a_rank_that_hangs_may_have_any_status(run: GoodRun, judged: Judge, how: dict[str, Any]) -> None:
-    assert not blamed(ended(run, "hang", "hang", how), judged)
+    assert not blamed(ended(run, "hang", HANG, how), judged)

@@ -14,6 +14,7 @@ from chaos.evidence.injection.triggers import demands
 from chaos.faults.values.proof import altered_again, altered_doubts, other_batches
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.plan.job_effect import SILENT
 from chaos.plan.model import Plan
 from chaos.plan.parts.equivalence import Comparable
 from chaos.plan.parts.fault import PlannedFault
@@ -26,7 +27,7 @@ PLACES = {"gradient": "allreduce.enter", "weight": "step.begin", "activation": "
 def planned(where: str = "gradient", kind: str = "flip-bit", **parameters: Any) -> PlannedFault:
     phase = PLACES.get(where, "forward")
     given = {"where": where, **parameters} if kind == "flip-bit" else parameters
-    return PlannedFault("it", kind, (2,), {"step": 5, "phase": phase}, given, None, 9, "silent corruption")
+    return PlannedFault("it", kind, (2,), {"step": 5, "phase": phase}, given, None, 9, SILENT)
 
 
 def event(name: str, mono: int, **data: Any) -> Event:

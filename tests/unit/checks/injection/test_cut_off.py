@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from chaos.plan.job_effect import SUSPENSION
 from tests.kit.good_run import GoodRun, Record, pid_of, record
 from tests.unit.checks.judging import Judge, not_passed, said
 
@@ -25,7 +26,7 @@ def cut_off(run: GoodRun, *, seconds: float | None = None, **at_end: Any) -> Goo
     """The good run with rank 2 cut off, not killed. With ``seconds`` it ends by itself, else the teardown ends it."""
     (fault,) = run.plan.faults
     parameters = {} if seconds is None else {"seconds": seconds}
-    run.replan(faults=(replace(fault, kind="partition", effect="suspension", parameters=parameters),))
+    run.replan(faults=(replace(fault, kind="partition", effect=SUSPENSION, parameters=parameters),))
     run.one("fault.injecting").update(signal=None, kind="partition")
     landed = run.one("fault.landed")
     landed.update(kind="partition")

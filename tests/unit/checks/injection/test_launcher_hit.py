@@ -10,9 +10,10 @@ import pytest
 from chaos.checks.injection.beside_ranks import beside_doubts
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.plan.job_effect import NONE
 from chaos.plan.parts.fault import PlannedFault
 
-FAULT = PlannedFault("it", "kill", (), {"elapsed": 1.0}, {}, None, 9, "none", "launcher")
+FAULT = PlannedFault("it", "kill", (), {"elapsed": 1.0}, {}, None, 9, NONE, "launcher")
 
 
 def event(name: str, mono: int, **data: Any) -> Event:

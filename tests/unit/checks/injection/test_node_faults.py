@@ -13,6 +13,7 @@ from chaos.evidence.injection.on_node import early_doubts, ended_at
 from chaos.faults.nodes.kinds import FAMILY
 from chaos.faults.nodes.proof import node_doubts
 from chaos.history.event import Event
+from chaos.plan.job_effect import DEATH
 from chaos.plan.parts.fault import PlannedFault
 from tests.kit.good_run import GoodRun, good_run
 from tests.unit.checks.judging import Judge, said
@@ -29,7 +30,7 @@ GOOD: dict[str, dict[str, Any]] = {
 
 
 def doubts(kind: str, **evidence: Any) -> list[str]:
-    fault = PlannedFault("node", kind, (2, 3), {}, {}, None, 1, "death")
+    fault = PlannedFault("node", kind, (2, 3), {}, {}, None, 1, DEATH)
     return [text for text, _ in node_doubts(fault, LANDING, {"rank": 2, **evidence})]
 
 
@@ -115,7 +116,7 @@ def test_a_node_that_ends_before_its_grace_is_over_was_ended_by_something_else(j
 )
 def test_one_order_stops_all_ranks_of_a_node(ends: dict[int, float], early: list[float]) -> None:
     """That it is given to the second rank is recorded when the first has been shown to have ended, after 2.1 s."""
-    fault = PlannedFault("node", "node-stop", (2, 3), {}, {"grace": 2}, None, 1, "death")
+    fault = PlannedFault("node", "node-stop", (2, 3), {}, {"grace": 2}, None, 1, DEATH)
     orders = [
         Event("fault.injecting", round(at * 1e9), 0, "harness", 1, "train", rank, 0, {}, f"of {rank}")
         for rank, at in ((2, 0.0), (3, 2.1))

@@ -7,6 +7,7 @@ import pytest
 from chaos.checks.injection.contradictions import acted_again, other_act_doubts
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.plan.job_effect import DEATH
 from chaos.plan.parts.fault import PlannedFault
 from tests.kit.good_run import GoodRun, Record, Spoil, pid_of
 from tests.kit.replaced_run import NEW_PID, replaced_run
@@ -75,7 +76,7 @@ def test_a_fault_that_hits_the_new_process_too_was_made_twice(judged: Judge) -> 
     assert said(judgement, "injection", "fail", "injected twice: 1 landings, 2 injections")
 
 
-FAULT = PlannedFault("it", "segfault", (2,), {"step": 5, "phase": "forward"}, {}, None, 9, "death")
+FAULT = PlannedFault("it", "segfault", (2,), {"step": 5, "phase": "forward"}, {}, None, 9, DEATH)
 
 
 def event(name: str, *, rank: int | None = 2, pid: int = 77, attempt: str = "train", **data: object) -> Event:

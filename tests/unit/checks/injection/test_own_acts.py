@@ -20,6 +20,7 @@ from chaos.faults.rank_acts.proofs import acted, counted
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.effect import effect_of
+from chaos.plan.job_effect import ABNORMAL, DEATH, HANG, NONE, UNKNOWN, JobEffect
 from chaos.plan.parts.fault import PlannedFault
 from tests.kit.good_run import a_plan
 
@@ -27,7 +28,7 @@ TRIGGER: dict[str, Any] = {"step": 5, "phase": "forward"}
 SECOND = 1_000_000_000
 
 
-def planned(kind: str, effect: str = "death", **parameters: Any) -> PlannedFault:
+def planned(kind: str, effect: JobEffect = DEATH, **parameters: Any) -> PlannedFault:
     return PlannedFault("it", kind, (2,), TRIGGER, parameters, None, 9, effect)
 
 
@@ -109,7 +110,7 @@ def test_the_code_of_the_scenario_is_the_one_that_counts() -> None:
 def test_an_end_is_known_of_every_kind_that_ends_its_rank_in_a_known_way(kind: str) -> None:
     loaded = registry("faults").load(kind)
     own = getattr(loaded, "signal", None) is not None or kind == "exit"
-    if loaded.effect == "death" and own:
+    if loaded.effect.ends and own:
         assert wanted_end(planned(kind)) is not None
 
 
@@ -126,7 +127,7 @@ WITNESS = [event("fault.witness", 10.1 + 0.1 * number, count=number) for number 
 
 
 def test_a_hang_is_proven_by_the_record_and_the_silence_of_the_training() -> None:
-    hang = planned("hang", "hang")
+    hang = planned("hang", HANG)
     assert doubts(hang, acting("hang"), event("handler.enter", 13)) == []
     for name in ("step.end", "step.begin", "digest"):
         assert any(f"went on meanwhile: {name}" in text for text in doubts(hang, acting("hang"), event(name, 13)))
@@ -135,7 +136,7 @@ def test_a_hang_is_proven_by_the_record_and_the_silence_of_the_training() -> Non
 
 
 def test_a_lock_that_is_held_is_proven_by_a_witness_that_falls_silent() -> None:
-    held = planned("hold-gil", "hang")
+    held = planned("hold-gil", HANG)
     assert doubts(held, *WITNESS, acting("hold-gil")) == []
     assert any("no witness" in text for text in doubts(held, *WITNESS[:2], acting("hold-gil")))
     went_on = doubts(held, *WITNESS, acting("hold-gil"), event("fault.witness", 11.2, count=4))
@@ -145,7 +146,7 @@ def test_a_lock_that_is_held_is_proven_by_a_witness_that_falls_silent() -> None:
 
 @pytest.mark.parametrize("kind", ["hang", "data-stall"])
 def test_a_hang_that_ends_has_lasted_as_long_as_it_should(kind: str) -> None:
-    late = planned(kind, "none", seconds=0.5)
+    late = planned(kind, NONE, seconds=0.5)
     over = event("fault.ended", 11.6, act=kind)
     assert doubts(late, acting(kind), over, event("step.end", 11.7)) == []
     assert any("has not recorded that it goes on" in text for text in doubts(late, acting(kind)))
@@ -164,7 +165,7 @@ def slowed(at: float, step: int, own: float = 0.1, waited: float = 0.4) -> list[
 
 
 def test_a_slow_rank_is_proven_by_each_of_its_steps() -> None:
-    slow = planned("slow-rank", "none", factor=5, steps=2)
+    slow = planned("slow-rank", NONE, factor=5, steps=2)
     both = [acting("slow-rank"), *slowed(12, 5), *slowed(13, 6)]
     assert doubts(slow, *both) == []
     assert doubts(slow, *both[:4]) == ["rank 2 was slow in 1 steps, not in 2"]
@@ -178,11 +179,11 @@ def test_a_slow_rank_is_proven_by_each_of_its_steps() -> None:
 
 
 def test_faults_of_other_kinds_are_no_concern() -> None:
-    assert doubts(planned("spike", "abnormal result")) == []
+    assert doubts(planned("spike", ABNORMAL)) == []
 
 
 def test_an_exception_is_the_one_that_was_asked_for() -> None:
-    fault = planned("exception", "unknown error", type="OSError", text="so")
+    fault = planned("exception", UNKNOWN, type="OSError", text="so")
     own = event("fault.raised", 11, type="OSError", text="so", **TRIGGER)
 
     def said(raised: Event) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from chaos.mechanisms.clean_exit import EXPECTED
+from chaos.plan.job_effect import MEMORY
 from tests.kit.good_run import VICTIM, GoodRun, Record, pid_of, record
 from tests.unit.checks.judging import Judge, not_passed, said
 from tests.unit.checks.limits import ended_run
@@ -112,7 +113,7 @@ def test_that_only_a_log_tells_of_the_end_is_said(run: GoodRun, judged: Judge) -
 def test_a_rank_that_only_reports_an_error_takes_no_controller_along(run: GoodRun, judged: Judge) -> None:
     hosted_by_victim(run)
     run.drop("handler.enter", name="exit")
-    run.replan(faults=(replace(run.plan.faults[0], effect="memory error"),))
+    run.replan(faults=(replace(run.plan.faults[0], effect=MEMORY),))
     assert said(judged(run), "mechanism", "unknown", "nor the SDK's log tells that it ended the job")
 
 

@@ -13,6 +13,7 @@ from chaos.evidence.finding import Finding
 from chaos.evidence.pods import pod_fates
 from chaos.faults.cluster.rule import judge_kept_pods
 from chaos.history.reader import read_history
+from chaos.plan.job_effect import DEATH
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.response import Recovery
 from tests.kit.good_run import GoodRun, good_run, record
@@ -141,7 +142,7 @@ def test_arf_may_move_a_pod_of_which_no_rank_is_left_unless_it_restarts_in_place
 def test_a_pod_that_the_fault_itself_takes_is_no_downgrade(tmp_path: Path) -> None:
     run = in_pods(replaced_run())
     (fault,) = run.plan.faults
-    taken = PlannedFault(fault.id, "pod-delete", (2, 3), fault.trigger, {}, None, 14, "death")
+    taken = PlannedFault(fault.id, "pod-delete", (2, 3), fault.trigger, {}, None, 14, DEATH)
     run.replan(faults=(taken,))
     replaced(run, 1, LATER)
     (found,) = findings(run, tmp_path / "run")

@@ -14,12 +14,13 @@ from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.mechanisms.case import Case
 from chaos.mechanisms.online import rule as online
+from chaos.plan.job_effect import COMMUNICATION, LOW_LEVEL, MEMORY, JobEffect
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.response import Recovery
 from tests.kit.good_run import GROUPS, a_plan
 from tests.kit.plans import changed
 
-LOW, HIGH = "memory error without loss", "memory error"
+LOW, HIGH = LOW_LEVEL, MEMORY
 UCE = "UCEError error occurs when execute, error_code=507053."
 HCCE = "HCCEError error occurs when execute, error_code=507904."
 
@@ -35,11 +36,11 @@ def case(fault: PlannedFault, mechanism: str, copied: tuple[int, ...], *events: 
     return Case(plan, window, recovery, History(events), None, Collector("mechanism"))  # type: ignore[arg-type]
 
 
-def fault(effect: str, kind: str = "uce") -> PlannedFault:
+def fault(effect: JobEffect, kind: str = "uce") -> PlannedFault:
     return PlannedFault("fault", kind, (1,), {"step": 6, "phase": "forward"}, {}, None, 1, effect)
 
 
-def copies(effect: str, copied: tuple[int, ...], *called: int) -> list[str]:
+def copies(effect: JobEffect, copied: tuple[int, ...], *called: int) -> list[str]:
     """What is said about ``repair`` having been called on these ranks."""
     one = case(fault(effect), "UCE", copied, *(event("handler.enter", 10, r, name="repair", step=5) for r in called))
     online._judge_copies(one, one.calls("repair"))
@@ -63,13 +64,13 @@ def test_with_loss_a_replica_has_to_give_its_parameters() -> None:
 @pytest.mark.parametrize(("text", "verdicts"), [(HCCE, []), ("HCCEError error occurs when execute", ["unknown"])])
 def test_a_communication_error_is_the_steps_only_with_its_error_number(text: str, verdicts: list[str]) -> None:
     raised = event("fault.raised", 5, 1, fault="fault", text=text)
-    one = case(fault("communication error", "hcce"), "HCCE", (), raised)
+    one = case(fault(COMMUNICATION, "hcce"), "HCCE", (), raised)
     online._judge_level(one)
     assert [found.verdict for found in one.found.findings()] == verdicts
     assert "at step level: HCCL has given up its operator, error 507904" in online._expected(one)
 
 
-def doubts(effect: str, lost: int | None) -> list[str]:
+def doubts(effect: JobEffect, lost: int | None) -> list[str]:
     where = {"step": 6, "phase": "forward"}
     data = {"fault": "fault", "text": UCE, **where, **({} if lost is None else {"parameters": lost})}
     one = fault(effect)

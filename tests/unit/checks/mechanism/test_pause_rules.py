@@ -16,6 +16,7 @@ from chaos.history.reader import History
 from chaos.mechanisms.case import Case
 from chaos.mechanisms.tsp import rule as tsp
 from chaos.observe.logs.log_event import LogEvent
+from chaos.plan.job_effect import PAUSE
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.response import Recovery
 from tests.kit.good_run import a_plan
@@ -88,7 +89,7 @@ def judged(
     """Verdict and text of every finding."""
     parameters = {"seconds": seconds, **({"switch": True} if switch else {})}
     trigger = {"step": 5, "phase": "step.begin"}
-    fault = PlannedFault("pause", "pause", tuple(range(RANKS)), trigger, parameters, None, 1, "pause")
+    fault = PlannedFault("pause", "pause", tuple(range(RANKS)), trigger, parameters, None, 1, PAUSE)
     recovery = Recovery("TSP", ("pause",), None, succeeds=succeeds)
     plan = changed(a_plan(), ranks=RANKS, faults=(fault,), recoveries=(recovery,), mechanism="TSP")
     tried, last = ((), recovery) if succeeds else ((recovery,), None)
@@ -168,7 +169,7 @@ def test_from_a_pause_in_which_a_rank_is_lost_nobody_trains_on(again: tuple[int,
 
 
 def proof(history: History, paused: object = 5, landed: float = 2.0) -> list[str]:
-    fault = PlannedFault("pause", "pause", (0,), {}, {"seconds": 2}, None, 1, "pause")
+    fault = PlannedFault("pause", "pause", (0,), {}, {"seconds": 2}, None, 1, PAUSE)
     landing = event("fault.landed", landed, 0, writer="harness")
     injection = event("fault.injecting", 0.5, 0, writer="harness")
     return [doubt for doubt, _ in paused_doubts(history, fault, landing, {"paused": paused}, injection)]

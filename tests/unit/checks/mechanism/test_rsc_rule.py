@@ -21,6 +21,7 @@ from chaos.mechanisms.case import Case
 from chaos.mechanisms.processes import judge_processes
 from chaos.mechanisms.rsc.phases import phase_ends
 from chaos.mechanisms.rsc.rule import judge
+from chaos.plan.job_effect import DEATH
 from chaos.plan.model import Plan
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.response import Recovery
@@ -36,7 +37,7 @@ PLAN = plan_named(
     "rsc",
     ranks=RANKS,
     replica_groups=((0, 1, 2, 3),),
-    faults=(PlannedFault("death", "kill", (KILLED,), {"step": 7}, {}, None, 3, "death"),),
+    faults=(PlannedFault("death", "kill", (KILLED,), {"step": 7}, {}, None, 3, DEATH),),
     mechanism="RSC",
     checkpoint_interval=4,
     protection=("RSC",),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from chaos.plan.job_effect import NONE, PAUSE
 from chaos.plan.parts.equivalence import Comparable
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.response import Recovery
@@ -101,7 +102,7 @@ def test_a_checkpoint_that_nothing_can_be_compared_with_is_unknown(judged: Judge
 
 def test_a_pause_before_another_recovery_is_no_beginning_of_training(judged: Judge) -> None:
     run = uce_run()
-    pause = PlannedFault("pause", "pause", (0, 1, 2, 3), {"step": 3}, {"seconds": 0.01}, None, 13, "pause")
+    pause = PlannedFault("pause", "pause", (0, 1, 2, 3), {"step": 3}, {"seconds": 0.01}, None, 13, PAUSE)
     tsp = Recovery("TSP", ("pause",), None)
     run.replan(faults=(pause, *run.plan.faults), recoveries=(tsp, *run.plan.response.recoveries))
     for rank in range(4):
@@ -113,6 +114,6 @@ def test_a_pause_before_another_recovery_is_no_beginning_of_training(judged: Jud
 
 def test_a_harmless_fault_of_a_rank_does_not_change_how_it_must_end(judged: Judge) -> None:
     run = good_run()
-    harmless = PlannedFault("term", "terminate", (VICTIM,), {"step": 3}, {}, None, 15, "none")
+    harmless = PlannedFault("term", "terminate", (VICTIM,), {"step": 3}, {}, None, 15, NONE)
     run.replan(faults=(*run.plan.faults, replace(harmless)))
     assert not [one for one in judged(run).findings if one.check == "hygiene" and one.verdict == "fail"]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from chaos.checks.recovery.pace import EXPECTED, SAMPLES
+from chaos.plan.job_effect import NONE
 from chaos.plan.parts.fault import PlannedFault
 from tests.kit.good_run import LAST, RANKS, SAVED, GoodRun, good_run, record
 from tests.kit.repaired_run import STRUCK, uce_run
@@ -107,6 +108,6 @@ def test_too_few_steps_are_told(judged: Judge) -> None:
 
 def test_where_a_fault_slows_the_job_itself_its_pace_is_not_judged(judged: Judge) -> None:
     run = good_run()
-    load = PlannedFault("load", "cpu-load", (0,), {"step": 1}, {}, None, 15, "none")
+    load = PlannedFault("load", "cpu-load", (0,), {"step": 1}, {}, None, 15, NONE)
     run.replan(faults=(*run.plan.faults, load))
     assert left_out(run, judged) == ["fault load may make steps slower itself"]

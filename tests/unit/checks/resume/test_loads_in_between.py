@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from chaos.plan.job_effect import PAUSE as PAUSES
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.response import Recovery
 from tests.kit.good_run import GoodRun, good_run, pid_of, record
@@ -12,7 +13,7 @@ from tests.unit.checks.harmless import nothing_happens
 from tests.unit.checks.judging import Judge, said
 
 EXPECTED = "from the first fault on no checkpoint is read but where the plan says so"
-PAUSE = PlannedFault("pause", "pause", (), {"step": 4}, {"seconds": 0.1}, None, 9, "pause")
+PAUSE = PlannedFault("pause", "pause", (), {"step": 4}, {"seconds": 0.1}, None, 9, PAUSES)
 
 
 @pytest.fixture

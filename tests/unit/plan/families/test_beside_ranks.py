@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chaos.plan.io import dumps, loads
+from chaos.plan.job_effect import NONE
 from chaos.plan.render import render
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def killed(role: str = "launcher", kind: str = "kill", **trigger: Any) -> dict[s
 def test_a_killed_launcher_leaves_the_ranks_alone(plan: Planner) -> None:
     found = plan(killed(), job=AGENT, expect={"mechanism": "none"})
     (fault,) = found.faults
-    assert (found.response.mechanism, fault.role, fault.ranks, fault.effect) == (None, "launcher", (), "none")
+    assert (found.response.mechanism, fault.role, fault.ranks, fault.effect) == (None, "launcher", (), NONE)
     assert "so they train on, but nobody would start one again" in " ".join(found.explanation.reasons)
     assert "kill on the launcher" in render(found)
     assert loads(dumps(found)) == found

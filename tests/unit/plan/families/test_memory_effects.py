@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from chaos.plan.job_effect import IN_UPDATE, MEMORY
+
 if TYPE_CHECKING:
     from tests.unit.plan.conftest import Planner
 
@@ -23,14 +25,14 @@ def test_an_ecc_error_outside_the_update_is_repaired_as_any_other(plan: Planner,
     assert found.response.recoveries[0].mechanism == "UCE"
     assert found.response.recoveries[0].copied == (1,)
     assert found.response.recoveries[0].step == usual.response.recoveries[0].step
-    assert found.faults[0].effect == usual.faults[0].effect == "memory error"
+    assert found.faults[0].effect == usual.faults[0].effect == MEMORY
 
 
 @pytest.mark.parametrize("protection", [("UCE",), ("UCE", "HCCE"), ("HCCE", "TTP"), ("TTP",)])
 def test_an_ecc_error_inside_the_update_takes_the_rank(plan: Planner, protection: tuple[str, ...]) -> None:
     found = plan(error("ecc", "optimizer.update"), job={"protection": protection})
     assert found.response.mechanism == "TTP"
-    assert found.faults[0].effect == "memory error in the optimizer's update"
+    assert found.faults[0].effect == IN_UPDATE
     assert found.checkpoint is not None and found.checkpoint.step == 5
     assert 1 not in found.checkpoint.entitled[0]
     assert any(

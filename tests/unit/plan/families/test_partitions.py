@@ -8,6 +8,7 @@ import pytest
 
 from chaos.faults.network import partition
 from chaos.plan.budgets import PROFILES
+from chaos.plan.job_effect import NONE, SUSPENSION
 from chaos.plan.rules.parameters import Parameters
 
 if TYPE_CHECKING:
@@ -26,13 +27,13 @@ def cut(target: dict[str, Any] | None = None, trigger: dict[str, Any] | None = N
 @pytest.mark.parametrize("seconds", [0.1, 1, 2])
 def test_a_short_one_is_answered_by_nobody(plan: Planner, seconds: float, direction: str) -> None:
     found = plan(cut({"rank": 0}, seconds=seconds, direction=direction), cluster=NODES, job={"protection": ("ARF",)})
-    assert (found.response.mechanism, found.response.recoveries, found.faults[0].effect) == (None, (), "none")
+    assert (found.response.mechanism, found.response.recoveries, found.faults[0].effect) == (None, (), NONE)
 
 
 @pytest.mark.parametrize("given", [{}, {"seconds": 18}, {"seconds": 30, "direction": "both"}])
 def test_a_long_one_loses_its_ranks_and_the_side_of_the_controller_saves(plan: Planner, given: dict[str, Any]) -> None:
     found = plan(cut(**given), cluster=NODES)
-    assert (found.response.mechanism, found.faults[0].effect, found.resume.resume_step) == ("TTP", "suspension", 6)
+    assert (found.response.mechanism, found.faults[0].effect, found.resume.resume_step) == ("TTP", SUSPENSION, 6)
     assert found.checkpoint is not None
     assert (found.checkpoint.step, found.checkpoint.savers) == (5, (0, 1))
     assert found.response.budget.phases["detection"] == PROFILES["fast"]["TTP"].silence
@@ -101,7 +102,7 @@ def test_a_pause_beside_it_is_refused(plan: Planner) -> None:
 
 @pytest.mark.parametrize("kind", ["partition", "port-blocked", "network-delay", "network-loss", "network-rate"])
 def test_what_holds_packets_up_beside_it_is_refused(plan: Planner, kind: str) -> None:
-    plan.effects = {**plan.effects, kind: "suspension" if kind == "partition" else "none"}
+    plan.effects = {**plan.effects, kind: SUSPENSION if kind == "partition" else NONE}
     other = {"kind": kind, "target": {"node": 1}, "trigger": {"step": 2}, "parameters": {"seconds": 1}}
     assert "may have held up: which step the others can end" in plan.refused(other, cut(), cluster=NODES)
 

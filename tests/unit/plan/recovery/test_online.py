@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chaos.plan.budgets import AFTER_RESTART, PROFILES
+from chaos.plan.job_effect import COMMUNICATION, DEATH, MEMORY, JobEffect
 from chaos.plan.model import Plan
 from chaos.plan.parts.response import PHASES
 from chaos.plan.recovery.mechanism import DOCUMENT, acts_on_error
@@ -38,17 +39,17 @@ def repaired(plan: Plan) -> tuple[str | None, tuple[int, ...]]:
 @pytest.mark.parametrize(
     ("effect", "on", "mechanism"),
     [
-        ("memory error", ("UCE", "TTP"), "UCE"),
-        ("memory error", ("UCE", "HCCE"), "UCE"),
-        ("memory error", ("HCCE", "TTP", "ARF"), None),
-        ("communication error", ("HCCE",), "HCCE"),
-        ("communication error", ("UCE", "TTP"), "HCCE"),
-        ("communication error", ("TTP", "TSP", "TRE"), None),
-        ("death", ("UCE", "HCCE", "TTP"), None),
+        (MEMORY, ("UCE", "TTP"), "UCE"),
+        (MEMORY, ("UCE", "HCCE"), "UCE"),
+        (MEMORY, ("HCCE", "TTP", "ARF"), None),
+        (COMMUNICATION, ("HCCE",), "HCCE"),
+        (COMMUNICATION, ("UCE", "TTP"), "HCCE"),
+        (COMMUNICATION, ("TTP", "TSP", "TRE"), None),
+        (DEATH, ("UCE", "HCCE", "TTP"), None),
     ],
 )
 def test_the_mechanism_follows_from_the_error_and_what_is_on(
-    effect: str, on: tuple[Any, ...], mechanism: str | None
+    effect: JobEffect, on: tuple[Any, ...], mechanism: str | None
 ) -> None:
     assert acts_on_error(effect, on) == mechanism
 

@@ -19,6 +19,7 @@ from chaos.history.writer import HistoryWriter
 from chaos.machine.job.protocol import Job, PlatformError
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.process import NoSuchProcess, ProcessIdentity, RefusedProcess, WrongProcess
+from chaos.plan.job_effect import NONE
 from chaos.plan.parts.fault import PlannedFault
 from chaos.run.inject.injection import Injection
 from tests.unit.run.fakes import FakeConnection, FakeJob, at_barrier, identity, planned
@@ -340,7 +341,7 @@ class Gentle(FaultKind):
     """A fault that sends no signal and is undone; its evidence comes in two looks."""
 
     name = "gentle"
-    effect = "none"
+    effect = NONE
     undone_by = "resume-process"
 
     def __init__(self) -> None:

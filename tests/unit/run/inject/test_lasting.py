@@ -19,6 +19,7 @@ from chaos.history.reader import History, read_history
 from chaos.history.writer import HistoryWriter
 from chaos.machine.job.protocol import HelperLost, Job, PlatformError
 from chaos.machine.linux.process import ProcessIdentity
+from chaos.plan.job_effect import NONE
 from chaos.run.inject.injection import Injection
 from tests.unit.run.fakes import FakeConnection, FakeJob, at_barrier, identity, planned
 
@@ -29,7 +30,7 @@ class Halt(Lasting):
     """Halts ranks for two seconds; there is evidence only once they were let go."""
 
     name = "halt"
-    effect = "none"
+    effect = NONE
 
     def __init__(self, connections: list[FakeConnection]) -> None:
         self.connections = connections

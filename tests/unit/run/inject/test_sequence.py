@@ -17,6 +17,7 @@ from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.writer import HistoryWriteError
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.process import ProcessIdentity
+from chaos.plan.job_effect import NONE
 from chaos.run.inject.fault_record import FaultRecord, evidence_of
 from chaos.run.inject.put_back import put_back
 from chaos.run.inject.sequence import FaultSequence
@@ -28,7 +29,7 @@ class OneForAll(FaultKind):
     """A fault with one undo step for all ranks, which is shown at the second look."""
 
     name = "one-for-all"
-    effect = "none"
+    effect = NONE
 
     def __init__(self, trace: list[str], shows: bool = True) -> None:
         self.trace = trace
