@@ -154,7 +154,6 @@ def test_every_process_that_came_to_its_end_says_what_the_agent_cost_it(passed: 
         assert all(one.data["hooks_us_median"] > 0 and one.data["digest_us_median"] > 0 for one in costs)
 
 
-@pytest.mark.nightly
 def test_a_second_run_takes_the_baseline_from_the_cache(second: Done, passed: Done) -> None:
     assert second.code == 0, second.errors
     run, reports = second.run, second.run.path.parent
