@@ -21,7 +21,8 @@ from chaos.heal.undo_nodes import NodesByUndoSteps
 from chaos.machine.job.protocol import LaunchSpec
 from chaos.platforms.docker.engine import RUN_LABEL, connect, containers_of, take_away
 from chaos.platforms.docker.platform import DockerNodes, DockerPlatform
-from chaos.platforms.nodes import NodesJob, Site
+from chaos.platforms.nodes import Site
+from chaos.platforms.nodes_job import NodesJob
 from chaos.run.launch.channel import Channel
 from chaos.run.launch.setup import write_secret
 from chaos.scenario.models.docker import Docker

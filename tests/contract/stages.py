@@ -26,7 +26,7 @@ from chaos.machine.linux.mounts import mounts_at
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.platforms.docker.node import DockerNode
 from chaos.platforms.network.holder import own_namespace
-from chaos.platforms.nodes import NodesJob
+from chaos.platforms.nodes_job import NodesJob
 from chaos.store.directory import RunDirectory, create_run
 from tests.contract.stage import RANK, Stage, local, parameters_of
 from tests.contract.standins import Cards, Container, Kubelet, Network, Nodes, RemoteHelper

@@ -13,7 +13,8 @@ from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job, PlatformError
 from chaos.plan.rules.parameters import Parameter
 from chaos.platforms.network.links import NodeNetwork
-from chaos.platforms.nodes import HasNodes, NodesJob
+from chaos.platforms.nodes import HasNodes
+from chaos.platforms.nodes_job import NodesJob
 
 MEND = "mend-network"
 """The undo action (chaos.faults.network.undo)."""

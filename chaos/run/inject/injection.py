@@ -20,7 +20,7 @@ from chaos.machine.ascend.machine import ThisMachine
 from chaos.machine.job.protocol import Job, PlatformError
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.plan.parts.fault import PlannedFault
-from chaos.platforms.nodes import NodesJob
+from chaos.platforms.nodes_job import NodesJob
 from chaos.run.inject.fault_record import FaultRecord, evidence_of
 from chaos.run.inject.lasting import LastingFaults
 from chaos.run.inject.sequence import FaultSequence

@@ -21,7 +21,8 @@ from chaos.machine.job.processes import NODE_VARIABLE
 from chaos.machine.job.protocol import Job, LaunchSpec, Platform
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.traits import JobTraits
-from chaos.platforms.nodes import NodePlatform, Nodes, NodesJob, places
+from chaos.platforms.nodes import NodePlatform, Nodes
+from chaos.platforms.nodes_job import NodesJob, places
 from chaos.run.inject.storage import prepare_faults, storage_of
 from chaos.run.interrupts import uninterrupted
 from chaos.run.launch.attempt import STARTING, Attempt, JobFailed, Watch

@@ -16,7 +16,7 @@ from chaos.machine.job.local import LocalJob, LocalPlatform
 from chaos.machine.job.protocol import LaunchSpec
 from chaos.machine.linux.mounts import mounts_at, unmount
 from chaos.machine.linux.procfs import environment
-from chaos.platforms.nodes import NodesJob
+from chaos.platforms.nodes_job import NodesJob
 from chaos.store.directory import RunDirectory, create_run
 from tests.kit.namespace_hosts import two_hosts
 from tests.kit.spread import daily

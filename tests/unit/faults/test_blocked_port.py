@@ -14,7 +14,7 @@ from chaos.faults.network import partition, port_blocked
 from chaos.faults.network.named_port import port_of
 from chaos.faults.network.on_network import node_network
 from chaos.platforms.network.links import Blocked
-from chaos.platforms.nodes import NodesJob
+from chaos.platforms.nodes_job import NodesJob
 from chaos.store.directory import RunDirectory
 from tests.kit.namespace_hosts import NETWORK
 from tests.unit.faults.two_nodes import (

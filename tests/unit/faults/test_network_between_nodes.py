@@ -11,7 +11,7 @@ from chaos.base.wait import wait_for
 from chaos.doctor import Machine, probe
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.network import network_delay, network_loss, network_rate, partition
-from chaos.platforms.nodes import NodesJob
+from chaos.platforms.nodes_job import NodesJob
 from chaos.store.directory import RunDirectory
 from tests.unit.faults.two_nodes import (
     MISSING,

@@ -19,7 +19,7 @@ from chaos.faults.network.on_network import node_network
 from chaos.machine.linux.net import connections
 from chaos.machine.linux.net.connections import Connection, established, reset
 from chaos.platforms.network.router import Router
-from chaos.platforms.nodes import NodesJob
+from chaos.platforms.nodes_job import NodesJob
 from chaos.store.directory import RunDirectory
 from tests.unit.faults.two_nodes import MISSING, PORT, REASON, goes_on, heals_after_sigkill, undo_all, victim_of
 

@@ -22,7 +22,8 @@ from chaos.machine.job.protocol import LaunchSpec
 from chaos.platforms.local.networks import LocalNetworks, LocalNetworksPlatform
 from chaos.platforms.network.addressing import address_of
 from chaos.platforms.network.router import Router
-from chaos.platforms.nodes import Node, NodesJob, Site, TellsRules
+from chaos.platforms.nodes import Node, Site, TellsRules
+from chaos.platforms.nodes_job import NodesJob
 from chaos.store.directory import RunDirectory, make_private_directory
 from tests.kit.namespace_hosts import HostInNamespace
 

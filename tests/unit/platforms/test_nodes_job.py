@@ -18,8 +18,9 @@ from chaos.machine.job.protocol import HelperLost, PlatformError
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.process import identify
 from chaos.machine.remote.client import HelperClient
-from chaos.platforms import nodes as nodes_module
-from chaos.platforms.nodes import NodesJob, NodeState, ranks_of
+from chaos.platforms import nodes_job as nodes_module
+from chaos.platforms.nodes import NodeState
+from chaos.platforms.nodes_job import NodesJob, ranks_of
 from tests.unit.machine.conftest import Spec, StartHelper
 
 
