@@ -180,7 +180,7 @@ def lacking(scenario: Scenario, reports: Path) -> list[str]:
     names = registered(scenario)
     machine = Machine(reports=reports, settings=names.named.settings_in(scenario))
     found = probe(needs_of_scenario(scenario, names), machine)
-    return [f"{one.need}: {one.seen}; {one.advice}" for one in found if not one.ok]
+    return [f"{candidate.need}: {candidate.seen}; {candidate.advice}" for candidate in found if not candidate.ok]
 
 
 class ScenarioItem(pytest.Item):
@@ -194,7 +194,9 @@ class ScenarioItem(pytest.Item):
         self.results: Sequence[Mapping[str, Any]] = ()
         self.comparisons: Sequence[Mapping[str, Any]] = ()
         # `-k` has no `=`, so that values are selected as `-k victim-2`.
-        self.extra_keyword_matches.update(f"{name}-{value}" for one in cells for name, value in one.values.items())
+        self.extra_keyword_matches.update(
+            f"{name}-{value}" for other_cell in cells for name, value in other_cell.values.items()
+        )
         for tag in cell.scenario.tags:
             # Tags need not be registered in the project's configuration: the scenario file declares them.
             self.config.addinivalue_line("markers", f"{tag}: a tag of chaos scenarios")
@@ -390,9 +392,9 @@ def describe_comparison(name: str, comparison: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _error(one: Mapping[str, Any], directory: str) -> str:
-    who = "" if one["rank"] is None else f"rank {one['rank']}, "
-    return f"{who}{Path(directory) / one['file']}:{one['line']}: {one['text']}"
+def _error(check: Mapping[str, Any], directory: str) -> str:
+    who = "" if check["rank"] is None else f"rank {check['rank']}, "
+    return f"{who}{Path(directory) / check['file']}:{check['line']}: {check['text']}"
 
 
 def _count(checks: int) -> str:

@@ -75,4 +75,4 @@ def _text(error: BaseException) -> str:
 
 def _base(error: BaseException) -> str:
     """The nearest class of Python itself that the exception is of."""
-    return next(str(one.__name__) for one in type(error).__mro__ if getattr(builtins, one.__name__, None) is one)
+    return next(str(cls.__name__) for cls in type(error).__mro__ if getattr(builtins, cls.__name__, None) is cls)

@@ -108,7 +108,9 @@ class WatchedLogs:
 
     def unknown(self) -> dict[str, int]:
         """Return the number of lines that no reader knows, for each log that has any."""
-        return {one.tail.name: one.tail.unknown for one in self._followed.values() if one.tail.unknown}
+        return {
+            followed.tail.name: followed.tail.unknown for followed in self._followed.values() if followed.tail.unknown
+        }
 
     def _teed(self, process: JobProcess) -> list[Output]:
         """What a ``tee`` writes of a process: looked for until it is found, as the shell starts both at once."""

@@ -150,7 +150,7 @@ class Watch:
         return True
 
     def _ended(self, alive: set[ProcessIdentity]) -> Iterator[JobEvent]:
-        for identity in [one for one in self._held if one not in alive]:
+        for identity in [candidate for candidate in self._held if candidate not in alive]:
             if state(identity) in ("alive", "stopped"):
                 continue
             held = self._held[identity]

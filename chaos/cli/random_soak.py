@@ -90,7 +90,7 @@ def summarise(
 
     ``earlier`` are runs of the same names by other code, which are only counted.
     """
-    by_name = {one.loaded.cells[0].scenario.name: one for one in drawn}
+    by_name = {drawn_scenario.loaded.cells[0].scenario.name: drawn_scenario for drawn_scenario in drawn}
     own = [run for run in runs if run.scenario in by_name]
     groups: dict[tuple[str, str], Counter[str]] = {}
     for run in own:
@@ -114,12 +114,12 @@ def summarise(
 
 def print_summary(summary: dict[str, Any]) -> None:
     """The summary for a terminal."""
-    for one in summary["by_mechanism"]:
-        counts = ", ".join(f"{one[name]} {name}" for name in (*VERDICTS, "harness failed") if name in one)
-        click.echo(f"{one['runs']:5}  {one['kind']:<10} {one['acting']:<24} {counts}")
-    for one in summary["not_passed"]:
-        click.echo(f"{one['verdict'] or 'harness failed'}: {one['scenario']} ({one['run']}, load {one['load']})")
-        for reason in one["reasons"]:
+    for row in summary["by_mechanism"]:
+        counts = ", ".join(f"{row[name]} {name}" for name in (*VERDICTS, "harness failed") if name in row)
+        click.echo(f"{row['runs']:5}  {row['kind']:<10} {row['acting']:<24} {counts}")
+    for row in summary["not_passed"]:
+        click.echo(f"{row['verdict'] or 'harness failed'}: {row['scenario']} ({row['run']}, load {row['load']})")
+        for reason in row["reasons"]:
             click.echo(f"    {reason}")
     load = summary["load"]
     told = f"; load average {load['mean']} in the mean, {load['max']} at most" if load else ""
@@ -142,5 +142,5 @@ def _why(run: SoakRun, reports: Path) -> dict[str, Any]:
         except (OSError, ValueError):
             continue
         bad = [check for check in result["checks"] if check["verdict"] != "pass"]
-        reasons = [f"{one['verdict']} {one['name']}: {one['expected']} | {one['seen']}" for one in bad[:4]]
+        reasons = [f"{check['verdict']} {check['name']}: {check['expected']} | {check['seen']}" for check in bad[:4]]
     return {"scenario": run.scenario, "verdict": run.verdict, "run": run.run, "load": run.load, "reasons": reasons}

@@ -68,13 +68,13 @@ def soak_kills(
     tallies = soak.tallies()
     if as_json:
         bad = [{"number": kill.number, "moment": kill.moment, "left": kill.left} for kill in soak.kills() if kill.left]
-        cells = [one.to_json() for one in tallies]
+        cells = [cell_tally.to_json() for cell_tally in tallies]
         echo_json({"times": times, "interrupted": interrupted, "cells": cells, "left": bad})
     else:
         print_tallies(tallies, times, reports)
     if interrupted:
         return codes.INTERRUPTED
-    return codes.HARNESS if any(one.left for one in tallies) else codes.PASS
+    return codes.HARNESS if any(cell_tally.left for cell_tally in tallies) else codes.PASS
 
 
 class KillSoak:
@@ -154,7 +154,7 @@ class KillSoak:
     def _next(self) -> CellName | None:
         """The cell with the fewest kills, counted as if this one were made; None when all have enough."""
         with self._lock:
-            name = min(self._cells, key=lambda one: self._counted[one])
+            name = min(self._cells, key=lambda cell: self._counted[cell])
             if self._counted[name] >= self._times:
                 return None
             self._counted[name] += 1

@@ -109,9 +109,9 @@ def headline(event: JobEvent) -> str | None:
 def finite(value: Any) -> Any:
     """JSON has no infinity and no NaN: such a number becomes its text."""
     if isinstance(value, dict):
-        return {name: finite(one) for name, one in value.items()}
+        return {name: finite(field) for name, field in value.items()}
     if isinstance(value, list):
-        return [finite(one) for one in value]
+        return [finite(part) for part in value]
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -187,7 +187,7 @@ def _lies_apart(offsets: list[int], index: int) -> bool:
     sides = offsets[max(0, index - _AROUND) : index], offsets[index + 1 : index + 1 + _AROUND]
     usual = median_low([*sides[0], *sides[1]])
     return abs(offsets[index] - usual) > _NEAR_NS and all(
-        sum(abs(one - usual) <= _NEAR_NS for one in side) >= _AGREE for side in sides
+        sum(abs(offset - usual) <= _NEAR_NS for offset in side) >= _AGREE for side in sides
     )
 
 

@@ -154,8 +154,8 @@ def _alike(seen: list[_Seen]) -> list[FirstError]:
     """Each error once, with how many other logs have it."""
     kept: dict[str, FirstError] = {}
     logs: dict[str, set[str]] = {}
-    for one in seen:
-        key = _NUMBERS.sub("0", one.error.text)
-        kept.setdefault(key, one.error)
-        logs.setdefault(key, set()).add(one.error.file)
+    for candidate in seen:
+        key = _NUMBERS.sub("0", candidate.error.text)
+        kept.setdefault(key, candidate.error)
+        logs.setdefault(key, set()).add(candidate.error.file)
     return [replace(error, alike=len(logs[key]) - 1) for key, error in kept.items()]

@@ -78,7 +78,7 @@ def processes_of(history: History, attempt: str) -> dict[int, list[Process]]:
         if key in known:
             _read_steps(known[key], events)
     found: dict[int, list[Process]] = defaultdict(list)
-    for process in sorted(known.values(), key=lambda one: one.start.mono):
+    for process in sorted(known.values(), key=lambda known_process: known_process.start.mono):
         found[process.rank].append(process)
     return dict(sorted(found.items()))
 

@@ -201,7 +201,7 @@ def _roots(described: Mapping[str, Any]) -> tuple[Path, ...]:
     """The directories of a job that was running already, as they were written down when its ranks were found."""
     match described.get(ADOPTED):
         case {"directories": list(named)}:
-            return tuple(Path(one) for one in named if isinstance(one, str))
+            return tuple(Path(name) for name in named if isinstance(name, str))
         case _:
             return ()
 

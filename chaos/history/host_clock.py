@@ -80,8 +80,8 @@ class HostClock:
         it is not (a time namespace), and nothing is uncertain.
         """
         self.measured = _in_order(measured)
-        self._times = [one.at + one.offset for one in self.measured]
-        self.same = same_boot and all(abs(one.offset) <= one.error for one in self.measured)
+        self._times = [measurement.at + measurement.offset for measurement in self.measured]
+        self.same = same_boot and all(abs(measurement.offset) <= measurement.error for measurement in self.measured)
 
     @property
     def error(self) -> int:
@@ -89,7 +89,9 @@ class HostClock:
         if self.same:
             return 0
         first, *others = self.measured
-        return max([first.error, *(self.place(one.at + one.offset - 1).error for one in others)])
+        return max(
+            [first.error, *(self.place(measurement.at + measurement.offset - 1).error for measurement in others)]
+        )
 
     def place(self, mono: int) -> Placed:
         """A time of that clock on the harness's.

@@ -94,4 +94,4 @@ class Machine:
 
     def tool(self, name: str) -> str | None:
         """Where a tool of the vendor is: on the PATH, or where its package puts it."""
-        return self.which(name) or next((one for one in PLACES.get(name, ()) if os.access(one, os.X_OK)), None)
+        return self.which(name) or next((place for place in PLACES.get(name, ()) if os.access(place, os.X_OK)), None)

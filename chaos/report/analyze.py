@@ -41,7 +41,7 @@ def analyze(run_dir: Path, *, write: bool = True, bounded: bool = True) -> Resul
 def _result(run_dir: Path, judgement: Judgement) -> Result:
     plan, facts = judgement.plan, _read_facts(run_dir / "run.json")
     broken = broken_in_order(judgement.verdict, judgement.findings, judgement.history)
-    order = {id(one): number for number, one in enumerate(broken)}
+    order = {id(finding): number for number, finding in enumerate(broken)}
     return Result(
         scenario=plan.identity.scenario,
         cell=plan.identity.cell,
@@ -51,8 +51,16 @@ def _result(run_dir: Path, judgement: Judgement) -> Result:
         plan=_plan(plan),
         faults=tuple(_fault(judgement.history, fault) for fault in plan.faults),
         checks=tuple(
-            CheckResult(one.check, one.verdict, one.expected, one.seen, one.where, one.by_log, order.get(id(one)))
-            for one in judgement.findings
+            CheckResult(
+                finding.check,
+                finding.verdict,
+                finding.expected,
+                finding.seen,
+                finding.where,
+                finding.by_log,
+                order.get(id(finding)),
+            )
+            for finding in judgement.findings
         ),
         recovery=_recovery(judgement),
         baseline=_baseline(plan, run_dir),
@@ -63,7 +71,10 @@ def _result(run_dir: Path, judgement: Judgement) -> Result:
         pods=_pods(judgement),
         first_errors=() if judgement.verdict == "pass" else first_errors(run_dir),
         made=read_making(judgement.history, facts),
-        not_checked=tuple({"name": one.check, "what": one.what, "reason": one.reason} for one in judgement.not_checked),
+        not_checked=tuple(
+            {"name": exclusion.check, "what": exclusion.what, "reason": exclusion.reason}
+            for exclusion in judgement.not_checked
+        ),
     )
 
 
@@ -72,7 +83,9 @@ def _agent_cost(history: History) -> dict[str, float | None]:
     costs = history.select("agent.cost")
 
     def worst(key: str) -> float | None:
-        return max((float(one.data[key]) for one in costs if isinstance(one.data.get(key), (int, float))), default=None)
+        return max(
+            (float(event.data[key]) for event in costs if isinstance(event.data.get(key), (int, float))), default=None
+        )
 
     return {"hooks_us": worst("hooks_us_median"), "digests_us": worst("digest_us_median")}
 
@@ -97,15 +110,15 @@ def _pods(judgement: Judgement) -> tuple[PodResult, ...]:
     """What became of the job's pods in each recovery; empty where it ran in none."""
     return tuple(
         PodResult(
-            one.recovery,
-            one.mechanisms,
-            one.node,
-            one.what,
-            readable(one.why),
-            None if one.before is None else asdict(one.before),
-            None if one.after is None else asdict(one.after),
+            fate.recovery,
+            fate.mechanisms,
+            fate.node,
+            fate.what,
+            readable(fate.why),
+            None if fate.before is None else asdict(fate.before),
+            None if fate.after is None else asdict(fate.after),
         )
-        for one in pod_fates(judgement.plan, judgement.history)
+        for fate in pod_fates(judgement.plan, judgement.history)
     )
 
 
@@ -124,8 +137,8 @@ def _versions(facts: dict[str, Any]) -> dict[str, Any]:
 
 def _simulated(facts: dict[str, Any]) -> tuple[dict[str, Any], ...]:
     parts = facts.get("simulated")
-    named = (one for one in parts if isinstance(one, dict)) if isinstance(parts, list) else ()
-    return tuple(one for one in named if isinstance(one.get("part"), str) and isinstance(one.get("layer"), str))
+    named = (part for part in parts if isinstance(part, dict)) if isinstance(parts, list) else ()
+    return tuple(part for part in named if isinstance(part.get("part"), str) and isinstance(part.get("layer"), str))
 
 
 def _plan(plan: Plan) -> dict[str, Any]:
@@ -145,7 +158,7 @@ def _fault(history: History, fault: PlannedFault) -> FaultResult:
         id=fault.id,
         kind=fault.kind,
         ranks=fault.ranks,
-        evidence=tuple(one for one in evidence if isinstance(one, dict)) if isinstance(evidence, list) else (),
+        evidence=tuple(entry for entry in evidence if isinstance(entry, dict)) if isinstance(evidence, list) else (),
         healed=history.first("fault.healed", fault=fault.id) is not None,
     )
 

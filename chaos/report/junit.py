@@ -35,7 +35,7 @@ def junit(result: Result) -> JUnitXml:
     said = {check.name for check in result.checks}
     total = result.made.seconds or 0.0
     share = total / max(1, len(said))
-    for check, group in groupby(result.checks, key=lambda one: one.name):
+    for check, group in groupby(result.checks, key=lambda row: row.name):
         suite.add_testcase(_case(name, check, list(group), share))
     for left_out in result.not_checked:
         if left_out["name"] not in said:

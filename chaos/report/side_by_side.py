@@ -17,7 +17,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     title = Text(f"{comparison.scenario}, compared: ").append(comparison.verdict, STYLE[comparison.verdict])
     console.print(title, soft_wrap=True)
     table = Table(box=box.SIMPLE, pad_edge=False, show_edge=False)
-    mechanism = "/".join(dict.fromkeys(one or "nobody" for one in comparison.mechanisms))
+    mechanism = "/".join(dict.fromkeys(name or "nobody" for name in comparison.mechanisms))
     table.add_column(f"recovery by {mechanism}", no_wrap=True)
     for cell in comparison.cells:
         table.add_column(escape(cell), justify="right", overflow="fold")

@@ -25,7 +25,7 @@ def print_result(result: Result, console: Console) -> None:
     name = f"{result.scenario}[{result.cell}]" if result.cell else result.scenario
     _line(console, "", f"{name}: ", result.verdict, f": {result.reason}" if result.reason else "")
     console.print(_checks(result), soft_wrap=False)
-    for check in sorted((one for one in result.checks if one.verdict != "pass"), key=_when):
+    for check in sorted((candidate for candidate in result.checks if candidate.verdict != "pass"), key=_when):
         _print_finding(check, console)
     _print_first_errors(result, console)
     if result.recovery.phases:

@@ -74,7 +74,7 @@ def pack(run_dir: Path, archive: Path, renamed: Mapping[str, str]) -> None:
     """
     archive.parent.mkdir(exist_ok=True)
     # The longest first: one may be in another.
-    names = [(one.encode(), renamed[one].encode()) for one in sorted(renamed, key=len, reverse=True)]
+    names = [(name.encode(), renamed[name].encode()) for name in sorted(renamed, key=len, reverse=True)]
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
         for path in entries_below(run_dir, raise_unseen):
             within = path.relative_to(run_dir).as_posix()

@@ -175,5 +175,5 @@ def tally(cell: Cell, kills: Iterable[Kill], undo: Collection[str] = ()) -> Kill
     """Add up the kills of a cell; those that came too late do not count. ``undo`` has the kinds of a whole run."""
     own = [kill for kill in kills if kill.of == cell and kill.killed]
     hit = {kind for kill in own for kind in kill.open}
-    healed, left = (sum(bool(one) for one in ones) for ones in ([k.done for k in own], [k.left for k in own]))
+    healed, left = (sum(bool(texts) for texts in ones) for ones in ([k.done for k in own], [k.left for k in own]))
     return KillTally(*cell, len(own), healed, left, sorted(hit), sorted(set(undo) - hit))

@@ -39,7 +39,7 @@ def _of_nodes(step: UndoStep, run_dir: Path, token: str) -> list[str]:
         found.append(f"not searched: the platform {name}: {error}")
     if kind is not None and kind.in_kernel:
         try:
-            found += [f"in this host's own network: {one}" for one in found_here(token)]
+            found += [f"in this host's own network: {leftover}" for leftover in found_here(token)]
         except (PlatformError, OSError) as error:
             found.append(f"not searched: this host's own network: {error}")
     return found

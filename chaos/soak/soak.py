@@ -192,7 +192,7 @@ def tally(cell: Cell, runs: Iterable[SoakRun], expected: Collection[str] = (), *
     own = [run for run in runs if run.of == cell]
     verdicts = Counter(run.verdict for run in own)
     failing = sorted({run.failing for run in own if run.verdict == "fail"})
-    others = [name for one in failing for name in unexpected(one.split(), expected)] if expected else []
+    others = [name for line in failing for name in unexpected(line.split(), expected)] if expected else []
     counts = {name: verdicts[name] for name in VERDICTS}
     wanted = "fail" if expected else "pass"
     told = tuple(failing), tuple(dict.fromkeys(others))

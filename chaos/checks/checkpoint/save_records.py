@@ -74,7 +74,9 @@ def _judge_meta(path: Path, newest: NewestSave | None, artifacts: Artifacts, fou
         found.fail(EXPECTED, f"{where} cannot be read: {error.problem}", where)
         return
     named = path.with_name(last.file)
-    kept = next((one for one in (named, named.with_name(named.name + DIGESTED)) if one.is_file()), None)
+    kept = next(
+        (candidate for candidate in (named, named.with_name(named.name + DIGESTED)) if candidate.is_file()), None
+    )
     if kept is None:
         unfinished = any(file.suffix == ".tmp" for file in path.parent.iterdir())
         say = found.unknown if unfinished else found.fail

@@ -78,7 +78,9 @@ def judge_updates(plan: Plan, history: History, artifacts: Artifacts, found: Col
         return
     expected = f"the optimizer makes an update once in {every} steps" if every > 1 else "every step makes an update"
     sources = ([] if artifacts.baseline is None else [(artifacts.baseline, "baseline/")]) + [(history, "")]
-    observed, place = next(((one, place) for source, place in sources if (one := observe(source))), (None, ""))
+    observed, place = next(
+        ((observation, place) for source, place in sources if (observation := observe(source))), (None, "")
+    )
     if observed is None:
         if every > 1:
             found.unknown(expected, "no rank has recorded how many updates its optimizer had made after which step")

@@ -280,17 +280,17 @@ def _judge_ports(event: Event, expected: str, found: Collector) -> None:
     own = [port for port in ports if not isinstance(port, dict)]
     if own:
         found.fail(expected, f"ports still open: {text_list(own)}", event.source)
-    for one in ports:
-        if isinstance(one, dict):
-            told = one.get("listeners")
+    for entry in ports:
+        if isinstance(entry, dict):
+            told = entry.get("listeners")
             listed = [process for process in told if isinstance(process, dict)] if isinstance(told, list) else []
             by = _processes(listed) if listed else "processes that cannot be seen"
-            seen = f"somebody listens on port {one.get('port')}, and no run is known to be theirs: {by}"
+            seen = f"somebody listens on port {entry.get('port')}, and no run is known to be theirs: {by}"
             found.unknown(expected, seen, event.source)
 
 
 def _processes(listed: list[dict[str, object]]) -> str:
-    commands = ((one.get("pid"), one.get("cmdline")) for one in listed)
+    commands = ((process.get("pid"), process.get("cmdline")) for process in listed)
     return text_list(
         f"{pid} ({' '.join(map(str, command)) if isinstance(command, list) else command})" for pid, command in commands
     )

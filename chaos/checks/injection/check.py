@@ -142,7 +142,9 @@ def _proven_by(case: _Case, landing: Event) -> str:
     """What was looked at of a fault that is proven, in words."""
     proof = "the kernel's exit status" if case.fault.role is not None or case.proof is None else case.proof.words
     told = _evidence_of(landing)
-    held = demands(case.fault.trigger).barriers and told and all(isinstance(one.get("barrier"), dict) for one in told)
+    held = (
+        demands(case.fault.trigger).barriers and told and all(isinstance(entry.get("barrier"), dict) for entry in told)
+    )
     return f"{proof}{', barrier' if held else ''} and process identity"
 
 

@@ -66,9 +66,9 @@ class _Fired:
     def _held_at(self, wanted: tuple[int | None, str]) -> Iterator[Doubt]:
         """Every rank was held there; whether each was, by its own record, is judged with the rank."""
         told = [entry for entry in self.landing.data.get("evidence") or [] if isinstance(entry, dict)]
-        places = [one["barrier"] for one in told if isinstance(one.get("barrier"), dict)]
+        places = [entry["barrier"] for entry in told if isinstance(entry.get("barrier"), dict)]
         if len(places) < max(1, len(told)) or any(
-            barrier(one.get("step"), one.get("phase")) != wanted for one in places
+            barrier(place.get("step"), place.get("phase")) != wanted for place in places
         ):
             yield f"not held at {place_text(wanted)}", (self.landing.source,)
 

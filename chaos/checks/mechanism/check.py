@@ -31,7 +31,7 @@ NAME = "mechanism"
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge which mechanisms acted in the faulted launch, and that none had to act after the resume."""
     found = Collector(NAME)
-    unknown = sorted({one.mechanism for one in plan.response.recoveries} - RULES.keys())
+    unknown = sorted({recovery.mechanism for recovery in plan.response.recoveries} - RULES.keys())
     if unknown:
         for name in unknown:
             found.unknown(f"{name} acts, and no other", f"there is no rule by which to tell {name}")
@@ -70,14 +70,14 @@ def _line(plan: Plan) -> str:
 
 
 def _alone(plan: Plan) -> str:
-    planned = list(dict.fromkeys(one.mechanism for one in plan.response.recoveries))
+    planned = list(dict.fromkeys(recovery.mechanism for recovery in plan.response.recoveries))
     return f"no mechanism but {', '.join(planned)} acts" if planned else "no mechanism acts"
 
 
 def _judge_others(plan: Plan, history: History, acted: Acted, found: Collector) -> None:
     """No sign of a mechanism that the plan does not name, in the whole launch."""
     expected = _alone(plan)
-    signs = [registered()[one.mechanism].signs for one in plan.response.recoveries]
+    signs = [registered()[recovery.mechanism].signs for recovery in plan.response.recoveries]
     allowed = {name for own in signs if own is not None for name in (own.name, *own.also)}
     for mechanism, evidence in acted.evidence.items():
         if mechanism not in allowed:
@@ -85,12 +85,12 @@ def _judge_others(plan: Plan, history: History, acted: Acted, found: Collector) 
             found.fail(expected, f"{mechanism} acted: {what}", _line(plan), *(where for _, where in evidence[:5]))
     if not reaches_the_end(plan):
         return
-    for one in history.select("handler.enter", attempt=TRAIN, name="exit"):
-        found.fail(expected, f"rank {one.rank} was told to exit", _line(plan), one.source)
-    for one in history.select("checkpoint.begin", attempt=TRAIN, kind="end-of-life"):
-        found.fail(expected, f"rank {one.rank} saved an end-of-life checkpoint", _line(plan), one.source)
-    for one in history.select("attempt.start", attempt=RESUME):
-        found.fail(expected, "the job was started again", _line(plan), one.source)
+    for event in history.select("handler.enter", attempt=TRAIN, name="exit"):
+        found.fail(expected, f"rank {event.rank} was told to exit", _line(plan), event.source)
+    for event in history.select("checkpoint.begin", attempt=TRAIN, kind="end-of-life"):
+        found.fail(expected, f"rank {event.rank} saved an end-of-life checkpoint", _line(plan), event.source)
+    for event in history.select("attempt.start", attempt=RESUME):
+        found.fail(expected, "the job was started again", _line(plan), event.source)
 
 
 def _judge_recoveries(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
@@ -109,17 +109,17 @@ def _judge_recoveries(plan: Plan, history: History, artifacts: Artifacts, found:
 def _judge_times(plan: Plan, history: History, planned: list[Window], found: Collector) -> None:
     """A handler is called in the time of a recovery whose mechanism calls it, and never before the first fault."""
     expected = "the SDK calls handlers only in a recovery, and only those of its mechanism"
-    for one in history.select("handler.enter", attempt=TRAIN):
-        name = str(one.data.get("name"))
-        window = next((window for window in reversed(planned) if window.begin <= one.mono), None)
+    for event in history.select("handler.enter", attempt=TRAIN):
+        name = str(event.data.get("name"))
+        window = next((window for window in reversed(planned) if window.begin <= event.mono), None)
         if window is None:
-            found.fail(expected, f"{name} was called on rank {one.rank} before the fault", one.source)
-        elif not window.holds(one):
+            found.fail(expected, f"{name} was called on rank {event.rank} before the fault", event.source)
+        elif not window.holds(event):
             continue  # what comes after the last recovery is that of the fault which nothing answers
         elif name != "exit" and not any(name in RULES[recovery.mechanism].handlers for recovery in window.all):
             listed = ", ".join(recovery.mechanism for recovery in window.all)
-            seen = f"{name} was called on rank {one.rank} in recovery {window.number}, which is for {listed}"
-            found.fail(expected, seen, _line(plan), one.source)
+            seen = f"{name} was called on rank {event.rank} in recovery {window.number}, which is for {listed}"
+            found.fail(expected, seen, _line(plan), event.source)
     found.settle(expected, f"they were, in {len(planned)} of {len(planned)}", _line(plan))
 
 

@@ -63,7 +63,7 @@ class Pace:
 
     def __str__(self) -> str:
         usual = {"before it": self.before, "in the fault-free run": self.baseline}
-        told = ", ".join(f"{_ms(one)} {when}" for when, one in usual.items() if one is not None)
+        told = ", ".join(f"{_ms(duration)} {when}" for when, duration in usual.items() if duration is not None)
         return f"the fastest takes {_ms(self.after)} after it, the slower ones {told}"
 
 
@@ -181,10 +181,10 @@ def _afterwards(plan: Plan, history: History, act: int) -> Iterator[_Step]:
 def _of_job(steps: Iterable[_Step]) -> list[_Step]:
     """Return the slowest rank's time of each step: the others have waited for it, or for each other."""
     longest: dict[int, _Step] = {}
-    for one in steps:
-        step = step_of(one.begin)
-        if step not in longest or longest[step].taken < one.taken:
-            longest[step] = one
+    for taken_step in steps:
+        step = step_of(taken_step.begin)
+        if step not in longest or longest[step].taken < taken_step.taken:
+            longest[step] = taken_step
     return list(longest.values())
 
 

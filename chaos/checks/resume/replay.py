@@ -97,7 +97,7 @@ def _that_count(own: list[list[Event]], planned: list[Window], rank: int) -> lis
     """Without the parts in which a new process only found out that it has to wait for its state."""
     kept: list[list[Event]] = []
     for number, part in enumerate(own):
-        window = next((one for one in planned if one.holds(part[0])), None)
+        window = next((span for span in planned if span.holds(part[0])), None)
         followed = window is not None and number + 1 < len(own) and window.holds(own[number + 1][0])
         if window is None or not followed or rank not in window.restarted or _named(part, "step.end"):
             kept.append(part)
@@ -211,7 +211,7 @@ def _judge_loads(history: History, planned: list[Window], found: Collector) -> N
     expected = "from the first fault on no checkpoint is read but where the plan says so: ranks give the state"
     allowed = 0
     for load in history.select("load.begin", attempt=TRAIN):
-        window = next((one for one in planned if one.holds(load)), None)
+        window = next((span for span in planned if span.holds(load)), None)
         if window is not None and any(recovery.reads_checkpoint for recovery in window.all):
             allowed += 1
         elif window is not None:

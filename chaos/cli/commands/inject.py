@@ -235,9 +235,9 @@ def _value(text: str) -> object:
 def _refuse_what_this_machine_lacks(fault: FaultKind) -> None:
     from chaos.doctor import Machine, probe
 
-    missing = [one for one in probe(fault.needs, Machine()) if not one.ok]
+    missing = [candidate for candidate in probe(fault.needs, Machine()) if not candidate.ok]
     if missing:
-        told = "; ".join(f"{one.need}: {one.seen}. {one.advice}" for one in missing)
+        told = "; ".join(f"{result.need}: {result.seen}. {result.advice}" for result in missing)
         raise click.UsageError(f"{fault.name} cannot be made on this machine: {told}")
 
 

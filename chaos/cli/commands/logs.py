@@ -86,11 +86,18 @@ def command(paths: tuple[Path, ...], unknown: bool, kinds: tuple[str, ...], as_j
 
 def _files(paths: Iterable[Path], unseen: Unseen) -> Iterator[Path]:
     for path in paths:
-        yield from (one for one in entries_below(path, unseen) if not one.is_dir()) if path.is_dir() else (path,)
+        yield from (
+            (candidate for candidate in entries_below(path, unseen) if not candidate.is_dir())
+            if path.is_dir()
+            else (path,)
+        )
 
 
 def _is_wanted(kind: str, kinds: tuple[str, ...]) -> bool:
-    return not kinds or any(kind == one or kind.startswith(f"{one}.") or kind.endswith(f".{one}") for one in kinds)
+    return not kinds or any(
+        kind == wanted_kind or kind.startswith(f"{wanted_kind}.") or kind.endswith(f".{wanted_kind}")
+        for wanted_kind in kinds
+    )
 
 
 def _as_text(event: LogEvent) -> str:

@@ -144,9 +144,9 @@ def _kept_functions(source: Source) -> Iterator[tuple[str, tuple[str | None, str
     """Methods that keep their first argument; their class, and the attribute that it is kept in."""
     for node, inside in in_classes(source.tree):
         if isinstance(node, ast.FunctionDef) and len(node.args.args) > 1:
-            for one in ast.walk(node):
-                if isinstance(one, ast.Assign) and last_name(one.value) == node.args.args[1].arg:
-                    names = filter(None, map(last_name, one.targets))
+            for descendant in ast.walk(node):
+                if isinstance(descendant, ast.Assign) and last_name(descendant.value) == node.args.args[1].arg:
+                    names = filter(None, map(last_name, descendant.targets))
                     yield from ((node.name, (inside, name)) for name in names)
 
 

@@ -31,14 +31,16 @@ def _given_up(history: History, load: Event) -> bool:
     """Whether a load of a file that a fault had damaged did not come to its end; or the save that it is of had a
     damaged file, and the same part of another save was loaded afterwards."""
     path = str(load.data.get("path"))
-    damaged = [str(one.get("file")) for one in _shown(history) if one.get("after") != one.get("before")]
+    damaged = [str(entry.get("file")) for entry in _shown(history) if entry.get("after") != entry.get("before")]
     save = PurePosixPath(path).parent
-    if ITERATION.fullmatch(save.name) and any(ends_with(str(save), str(PurePosixPath(one).parent)) for one in damaged):
+    if ITERATION.fullmatch(save.name) and any(
+        ends_with(str(save), str(PurePosixPath(file).parent)) for file in damaged
+    ):
         for other in history.select("load.begin", attempt=RESUME, rank=load.rank, pid=load.pid):
             instead = PurePosixPath(str(other.data.get("path")))
             if other.mono > load.mono and instead.parent != save and part_of(instead) == part_of(PurePosixPath(path)):
                 return True
-    if not any(ends_with(path, one) for one in damaged):
+    if not any(ends_with(path, file) for file in damaged):
         return False
     ends = history.select("load.end", attempt=RESUME, rank=load.rank, pid=load.pid)
     return not any(end.data.get("path") == load.data.get("path") and end.mono >= load.mono for end in ends)
@@ -50,8 +52,8 @@ def as_saved(history: History, recorded: str) -> str:
     A renamed file has its own name back, so it was put back. Under the name of a stale one lay the content of an older
     file, byte for byte: whoever has loaded it has loaded that file.
     """
-    for one in _shown(history):
-        renamed, older, file = one.get("renamed"), one.get("older"), str(one.get("file"))
+    for entry in _shown(history):
+        renamed, older, file = entry.get("renamed"), entry.get("older"), str(entry.get("file"))
         if isinstance(renamed, str) and ends_with(recorded, renamed):
             return PurePosixPath(recorded).with_name(PurePosixPath(file).name).as_posix()
         if isinstance(older, str) and ends_with(recorded, file):
@@ -62,8 +64,10 @@ def as_saved(history: History, recorded: str) -> str:
 def is_damaged(history: History, recorded: str) -> bool:
     """Whether a path that a process recorded is of a file that a fault had given a content that nobody saved."""
     return any(
-        ends_with(recorded, str(one.get("file"))) and one.get("after") != one.get("before") and not one.get("older")
-        for one in _shown(history)
+        ends_with(recorded, str(entry.get("file")))
+        and entry.get("after") != entry.get("before")
+        and not entry.get("older")
+        for entry in _shown(history)
     )
 
 

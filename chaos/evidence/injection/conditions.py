@@ -180,8 +180,8 @@ def _last_of(history: History, fault: PlannedFault, landing: Event, own: Fields,
 
 def _of_rank(landed: Fields, ending: Event) -> dict[str, Any] | None:
     listed = ending.data.get("evidence")
-    entries = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    return next((one for one in entries if one.get("rank") == landed.get("rank")), None)
+    entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    return next((entry for entry in entries if entry.get("rank") == landed.get("rank")), None)
 
 
 def _vanished(shown: Condition, fault: PlannedFault, landed: Fields, ending: Event) -> str | None:

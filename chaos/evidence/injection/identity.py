@@ -16,7 +16,7 @@ def identity_doubt(identified: Sequence[Event], act: Event) -> str | None:
     hit = _start_time(act)
     if hit is None:
         return "its start time is not recorded with the injection"
-    known = [one for one in map(_start_time, identified) if one is not None]
+    known = [start_time for start_time in map(_start_time, identified) if start_time is not None]
     if not known:
         return "its start time is not recorded with the identification"
     return None if hit in known else "its start time differs"
@@ -28,7 +28,7 @@ def other_process(end: Event, known: Sequence[Event]) -> str | None:
     An exit status without a start time is taken for its PID's: not every platform can tell.
     """
     began = _start_time(end)
-    told = [one for one in map(_start_time, known) if one is not None]
+    told = [start_time for start_time in map(_start_time, known) if start_time is not None]
     return "its start time differs" if began is not None and told and began not in told else None
 
 

@@ -31,7 +31,7 @@ def ended_at(landing: Event) -> int | None:
 
 def _end(landing: Event, evidence: Sequence[Mapping[str, object]]) -> int | None:
     told = [entry.get("node") for entry in evidence]
-    times = [nanoseconds(one.get("finished")) for one in told if isinstance(one, Mapping)]
+    times = [nanoseconds(entry.get("finished")) for entry in told if isinstance(entry, Mapping)]
     known = [moment for moment in times if moment is not None]
     return landing.mono - (landing.wall - max(known)) if known and len(known) == len(told) else None
 
@@ -52,7 +52,7 @@ def early_doubts(
         shown = entry.get("node")
         nodes.setdefault(shown.get("container") if isinstance(shown, Mapping) else None, []).append(entry)
     for of_node in nodes.values():
-        ranks = {one.get("rank") for one in of_node}
+        ranks = {entry.get("rank") for entry in of_node}
         orders = sorted((event for event in injections if event.rank in ranks), key=lambda event: event.mono)
         end = _end(landing, of_node)
         if orders and end is not None and (took := (end - orders[0].mono) / 1e9) < grace - _APART:

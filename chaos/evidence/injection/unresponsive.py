@@ -68,8 +68,10 @@ def may_end(end: Event, own: list[Event], landing: Event, evidence: Mapping[str,
 def _let_go(history: History, fault: PlannedFault, landed: Mapping[str, object], ending: Event) -> str | None:
     """Why what was seen just before it was let go does not show that it was still so; None where it does."""
     listed = ending.data.get("evidence")
-    told: list[dict[str, Any]] = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    own = next((one for one in told if one.get("rank") == landed.get("rank")), None)
+    told: list[dict[str, Any]] = (
+        [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    )
+    own = next((entry for entry in told if entry.get("rank") == landed.get("rank")), None)
     if own is None or own.get("pid") != landed.get("pid"):
         return "its process was not looked at then"
     effect = effect_of(fault.kind)

@@ -71,7 +71,7 @@ def see_chip(step: UndoStep, context: UndoContext) -> str:
     npu, chip, where = _number(step, "npu"), _number(step, "chip"), _where(step)
 
     def health(tools: AscendTools) -> str:
-        return next((one.health for one in tools.table().chips if (one.npu, one.chip) == (npu, chip)), "not listed")
+        return next((row.health for row in tools.table().chips if (row.npu, row.chip) == (npu, chip)), "not listed")
 
     try:
         with _tools(step, context) as tools:

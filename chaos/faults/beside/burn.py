@@ -12,7 +12,7 @@ from chaos.faults.beside.switch import LOOK_SECONDS, Switch
 def main() -> None:
     """Burn on the cores (numbers with commas) with so many processes, until switched off."""
     switch = Switch()
-    os.sched_setaffinity(0, [int(one) for one in switch.arguments[0].split(",")])
+    os.sched_setaffinity(0, [int(core) for core in switch.arguments[0].split(",")])
     children = [_burn(os.getpid()) for _ in range(int(switch.arguments[1]))]
     switch.say(children=children)
     try:

@@ -55,7 +55,7 @@ def data_bit(path: Path) -> tuple[int, int]:
         floats = [name for name, tensor in checkpoint.tensors.items() if tensor.dtype in _MANTISSA_TOP and sizes[name]]
         if not floats:
             raise FaultMissed(f"{path} holds no floating-point values")
-        name = max(floats, key=lambda one: sizes[one])
+        name = max(floats, key=lambda key: sizes[key])
         if name not in checkpoint.places:
             raise FaultMissed(f"tensor {name!r} of {path} is cut into slices, which this fault does not flip")
         index = _largest(checkpoint, name)

@@ -210,7 +210,7 @@ def _check_kept(fault: Scheduled, traits: JobTraits, problems: Problems) -> None
 def _check_moment(fault: Scheduled, faults: Sequence[Scheduled], problems: Problems) -> None:
     """Its ranks must be dead: one that lives may save another file at any moment."""
     trigger = fault.fault.trigger
-    ending = next((one for one in faults if one.fault.id == trigger.get("after")), None)
+    ending = next((candidate for candidate in faults if candidate.fault.id == trigger.get("after")), None)
     if trigger.keys() == {"after"} and ending is not None:
         if ending.effect.ends and set(fault.fault.ranks) <= set(ending.fault.ranks):
             return

@@ -92,7 +92,7 @@ def recorded(draft: Draft, last: Mapping[int, int], interval: int, problems: Pro
     nobody = len(gone) == len(last)
     by_time = traits.rank_directories and bool(gone) and (nobody or traits.all_records)
     if limits and not by_time:
-        rank, step = min(limits.items(), key=lambda one: one[1])
+        rank, step = min(limits.items(), key=lambda limit: limit[1])
         return Recorded(step, f"the record of rank {rank} names step {step}, and MindFormers goes by the records")
     if not gone:
         return Recorded()

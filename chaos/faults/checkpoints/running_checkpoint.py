@@ -167,8 +167,12 @@ def _aim(process: JobProcess, step: int | None, part: str, running: Survey) -> A
     found = sorted(checkpoint for root in roots for checkpoint in _checkpoints(root, process))
     if step is None and not found:
         raise FaultMissed(f"{_none_there(process, roots)}; {_links_and_others(roots)}")
-    steps = sorted({one for one, _, _ in found})
-    chosen = found[-1] if step is None else next((one for one in reversed(found) if one[0] == step), None)
+    steps = sorted({number for number, _, _ in found})
+    chosen = (
+        found[-1]
+        if step is None
+        else next((checkpoint for checkpoint in reversed(found) if checkpoint[0] == step), None)
+    )
     if chosen is None:
         listed = ", ".join(map(str, steps)) or "no step"
         raise FaultMissed(
@@ -195,7 +199,7 @@ def _other_job(path: Path, process: JobProcess, running: Survey) -> RunningJob |
         if job is own:
             continue
         same = own is not None and own.scheduler == job.scheduler and own.size == job.size
-        if same and all(one.rank != process.rank for one in job.ranks):
+        if same and all(other_process.rank != process.rank for other_process in job.ranks):
             continue  # one launch whose ranks log in directories of their own
         if any(path.is_relative_to(directory) for other in job.processes for directory in own_directories(other)):
             return job
@@ -212,7 +216,9 @@ def own_directories(process: JobProcess) -> list[Path]:
 
     A path that means another directory here than to the process itself is left out.
     """
-    named = [Path(one) for one in (process.directories.cwd, process.directories.logs) if one is not None]
+    named = [
+        Path(directory) for directory in (process.directories.cwd, process.directories.logs) if directory is not None
+    ]
     real = sorted({path.resolve() for path in named if key_of(path) in process.directories.keys})
     return [path for path in real if not any(path != other and path.is_relative_to(other) for other in real)]
 
@@ -255,7 +261,7 @@ def _links_and_others(roots: Sequence[Path]) -> str:
     others = [
         str(checkpoint.path) for root in roots for checkpoint in find_checkpoints(root, None) if checkpoint.rank is None
     ]
-    told = [*links[:_SHOWN], *(f"{one} names no rank" for one in others[:_SHOWN])]
+    told = [*links[:_SHOWN], *(f"{name} names no rank" for name in others[:_SHOWN])]
     return "; ".join([*told, "what lies elsewhere, or behind a link, is not touched"])
 
 

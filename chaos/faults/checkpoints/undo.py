@@ -25,8 +25,8 @@ def restore_checkpoint(step: UndoStep, context: UndoContext) -> str:
     inside the run's directory and without links or ``..``. Cut off in between, the rest is done by the next call.
     """
     path, kept, moved, before, after = _read(step)
-    for one in filter(None, (path, kept, moved)):
-        _check_place(one, step, is_in_run(one, context))
+    for file in filter(None, (path, kept, moved)):
+        _check_place(file, step, is_in_run(file, context))
     return _restore(path, kept, moved, before, after)
 
 
@@ -52,8 +52,8 @@ def restore_checkpoint_adopted(step: UndoStep, context: UndoContext) -> str:
         there = path.parent.lstat()
     except FileNotFoundError:
         return f"the job's directory {path.parent} is gone; the original is kept in {kept}"
-    for one in filter(None, (path, moved)):
-        _check_place(one, step, one.is_relative_to(own) and one.parent == path.parent)
+    for file in filter(None, (path, moved)):
+        _check_place(file, step, file.is_relative_to(own) and file.parent == path.parent)
     if (there.st_dev, there.st_ino) != (device, inode):
         return f"{path.parent} is another directory than it was; the original is kept in {kept}"
     return _restore(path, kept, moved, before, after)

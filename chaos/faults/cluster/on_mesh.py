@@ -113,7 +113,9 @@ def name_of(run: str, fault: str, node: int) -> str:
 def other_pods(job: Job, node: PodNode) -> list[str]:
     """The run's pods beside that one. Raises FaultMissed where there is none."""
     nodes = job.nodes if isinstance(job, HasNodes) else ()
-    found = [one.pod.name for one in nodes if isinstance(one, PodNode) and one.number != node.number]
+    found = [
+        candidate.pod.name for candidate in nodes if isinstance(candidate, PodNode) and candidate.number != node.number
+    ]
     if not found:
         raise FaultMissed("the run has no other pod that traffic could go to")
     return found

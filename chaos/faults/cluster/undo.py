@@ -85,7 +85,7 @@ def delete_mesh_object(step: UndoStep, context: UndoContext) -> str:
     Arguments: kubeconfig, settings, kind, name.
     """
     kind, name = _text(step, "kind"), _text(step, "name")
-    resource = next((one for one in (NETWORK_CHAOS, IO_CHAOS, DNS_CHAOS) if one.kind == kind), None)
+    resource = next((candidate for candidate in (NETWORK_CHAOS, IO_CHAOS, DNS_CHAOS) if candidate.kind == kind), None)
     if resource is None:
         raise CannotUndo(f"step {step.id} names a {kind}, which is nothing of Chaos Mesh's")
     try:

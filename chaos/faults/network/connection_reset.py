@@ -86,7 +86,7 @@ class ConnectionReset(FaultKind):
         except (PlatformError, OSError) as error:
             raise missed(error) from error
         assert isinstance(told, list)
-        left = sum(bool(_ends(one) & open_ones) for one in told)
+        left = sum(bool(_ends(connection) & open_ones) for connection in told)
         return {"signal": None, "port": port_of(victim), "reset": told, "left": left} if left == 0 else None
 
     def in_running_job(self) -> FaultKind:
@@ -94,8 +94,8 @@ class ConnectionReset(FaultKind):
         return RunningConnections(self.name, self.effect, self.needs)
 
 
-def _ends(one: Mapping[str, Any]) -> set[tuple[str, int]]:
-    return {(one["source"], one["cookie"]), (one["target"], one["other cookie"])}
+def _ends(connection: Mapping[str, Any]) -> set[tuple[str, int]]:
+    return {(connection["source"], connection["cookie"]), (connection["target"], connection["other cookie"])}
 
 
 def _is_at(connection: Connection, port: int) -> bool:

@@ -48,7 +48,7 @@ class OnNetwork(Condition):
         With the harness the run's network is gone; off a host they go with the remote helper that has laid them, or by
         the next.
         """
-        nodes = sorted({one.identity.node for one in victims if one.identity.node is not None})
+        nodes = sorted({victim.identity.node for victim in victims if victim.identity.node is not None})
         arguments: dict[str, Any] = {
             "run_dir": str(victims[0].record.parent.parent.resolve()),
             "fault": fault,
@@ -70,10 +70,10 @@ def sides(job: Job, victim: Victim) -> tuple[list[int], list[int]]:
     """The nodes of the ranks that the fault hits, and all others. Raises FaultMissed where there is no other."""
     assert isinstance(job, HasNodes)
     wanted = set(victim.ranks)
-    found = [one for one in job.seen() if one.rank in wanted] if isinstance(job, NodesJob) else []
-    if {one.rank for one in found} != wanted:
-        found = [one for one in job.processes() if one.rank in wanted]
-    here = {one.identity.node for one in found if one.identity.node is not None}
+    found = [process for process in job.seen() if process.rank in wanted] if isinstance(job, NodesJob) else []
+    if {process.rank for process in found} != wanted:
+        found = [process for process in job.processes() if process.rank in wanted]
+    here = {process.identity.node for process in found if process.identity.node is not None}
     there = {node.number for node in job.nodes} - here
     if not here or not there:
         raise FaultMissed(f"{named(victim.ranks)} and the others are on one side of any network between nodes")

@@ -110,7 +110,7 @@ def reset_doubts(case: Case) -> Iterator[Doubt]:
     port = evidence.get("port")
     if not isinstance(port, int) or (isinstance(wanted, int) and port != wanted):
         yield f"the evidence for rank {rank} is of port {port}, and {wanted} was meant", (landing.source,)
-    resets = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    resets = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
     if not resets:
         yield f"the connections of the node of rank {rank} that were reset are not in the evidence", (landing.source,)
     for one in resets:

@@ -58,8 +58,8 @@ def _mend_hosts(step: UndoStep, fault: str, context: UndoContext) -> str:
 
     with ThreadPoolExecutor(max(1, len(hosts))) as pool:
         mended = list(pool.map(mend, hosts))
-    lifted = sum(one for one in mended if isinstance(one, int))
-    left = [one for one in mended if isinstance(one, str)]
+    lifted = sum(answer for answer in mended if isinstance(answer, int))
+    left = [answer for answer in mended if isinstance(answer, str)]
     if left:
         told = f"removed {lifted} rules from the other hosts; " if len(left) < len(hosts) else ""
         raise CannotUndo(f"{told}{'; '.join(left)}; when they answer again, run chaos heal")

@@ -85,10 +85,10 @@ def leave_group(step: UndoStep, context: UndoContext) -> str:
 def _raise_below(identity: ProcessIdentity, low: int, soft: int) -> int:
     """Raise the limit of what descends from a process and has exactly its low one; how many these were."""
     raised = 0
-    for one in _descendants(identity):
+    for descendant in _descendants(identity):
         with contextlib.suppress(LookupError, ValueError, OSError):  # ended, or it has lowered its hard limit itself
-            if open_files_limit(one) == low:
-                set_open_files_limit(one, soft)
+            if open_files_limit(descendant) == low:
+                set_open_files_limit(descendant, soft)
                 raised += 1
     return raised
 

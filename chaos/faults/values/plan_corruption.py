@@ -55,9 +55,9 @@ def corruptions(faults: Sequence[Scheduled]) -> Iterator[Change]:
             yield Change(fault, _limit(fault), silent=True, shown_by_state=shown_by_state)
 
 
-def _limit(one: Scheduled) -> Comparable:
+def _limit(scheduled_fault: Scheduled) -> Comparable:
     """How far states and losses can be compared because of one fault of this kind."""
-    fault, step = one.fault, one.moment.earliest.step
+    fault, step = scheduled_fault.fault, scheduled_fault.moment.earliest.step
     what = what_of(fault)
     # The loss of the step itself is computed before its gradients are reduced.
     losses = step if what == "gradient" else step - 1

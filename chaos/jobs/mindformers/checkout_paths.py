@@ -29,11 +29,11 @@ def from_checkout(value: Any, checkout: Path, *, path: bool = False) -> Any:
     """
     if isinstance(value, Mapping):
         return {
-            key: one if _WRITTEN.match(str(key)) else from_checkout(one, checkout, path=path or _names_path(key))
-            for key, one in value.items()
+            key: part if _WRITTEN.match(str(key)) else from_checkout(part, checkout, path=path or _names_path(key))
+            for key, part in value.items()
         }
     if isinstance(value, list):
-        return [from_checkout(one, checkout, path=path) for one in value]
+        return [from_checkout(part, checkout, path=path) for part in value]
     if not isinstance(value, str) or not (path or "/" in value) or not value or value.startswith("/"):
         return value
     whole = str(checkout / value)

@@ -174,4 +174,4 @@ def callbacks(configuration: Configuration) -> Iterator[Value]:
     """The mappings under ``callbacks``, in their order."""
     value = configuration.get("callbacks")
     if value is not None and isinstance(value.data, list):
-        yield from (one for one in value.data if isinstance(one.data, dict))
+        yield from (part for part in value.data if isinstance(part.data, dict))

@@ -71,7 +71,7 @@ class Reading:
         """
         own = self.own or self.mesh.dense
         strides = (self.mesh.model, self.mesh.shards, self.mesh.dense, own)
-        if any(one % other and other % one for one, other in itertools.combinations(strides, 2)):
+        if any(stride % other and other % stride for stride, other in itertools.combinations(strides, 2)):
             return self.mesh.ranks
         return max(own, self.mesh.dense)
 
@@ -173,10 +173,10 @@ def _readings(case: Case, mesh: Mesh) -> tuple[list[Reading], str]:
     """
     whole, cut = _strides(case, mesh, mesh.experts), _strides(case, mesh, mesh.experts * mesh.model)
     spread = mesh.data // mesh.context * mesh.model % mesh.experts == 0
-    whole_ones = [Reading("whole experts (moev3.py)", mesh, one) for one in whole if spread]
+    whole_ones = [Reading("whole experts (moev3.py)", mesh, share) for share in whole if spread]
     cut_ones = [Reading("sliced experts (moe.py)", mesh, one) for one in cut if mesh.data % mesh.experts == 0]
     if not _legacy(case):
-        return [Reading("whole experts", mesh, one) for one in whole if spread], ""
+        return [Reading("whole experts", mesh, share) for share in whole if spread], ""
     number, own = (case.typed.whole(f"moe_config.{name}") for name in ("expert_num", "expert_model_parallel"))
     grouped, shared = case.value("moe_config.use_gmm"), case.typed.whole("moe_config.shared_expert_num")
     if number is None or number < 2:
@@ -210,7 +210,7 @@ def _in_every_stage(case: Case, stages: int) -> bool:
     Dense layers come first, so it is enough that the first stage has more layers than these, and every other one any.
     """
     read = (case.typed.whole(f"{_ARCHITECTURE}.{name}") for name in ("num_layers", "num_hidden_layers", "n_layer"))
-    layers = next((one for one in read if one is not None), None)
+    layers = next((number for number in read if number is not None), None)
     dense = case.typed.whole(f"{_ARCHITECTURE}.first_k_dense_replace")
     if dense is None:
         dense = case.typed.whole("moe_config.first_k_dense_replace")
@@ -232,4 +232,4 @@ def _first_offsets(case: Case, stages: int) -> Iterator[int]:
     if isinstance(written, list) and written and isinstance(written[0], list):
         written = written[0]
     if isinstance(written, list):
-        yield from (one for one in written if isinstance(one, int) and not isinstance(one, bool))
+        yield from (number for number in written if isinstance(number, int) and not isinstance(number, bool))

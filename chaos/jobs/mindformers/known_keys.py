@@ -114,7 +114,7 @@ _PYNATIVE = ("training", "parallelism")
 def _meant(word: str, known: frozenset[str]) -> str | None:
     if word in known or len(word) > 100:
         return None
-    near = [one for one in known if abs(len(one) - len(word)) <= 3 and len(set(one) ^ set(word)) <= 3]
-    alike = {one: SequenceMatcher(None, word, one).ratio() for one in near}
+    near = [key for key in known if abs(len(key) - len(word)) <= 3 and len(set(key) ^ set(word)) <= 3]
+    alike = {key: SequenceMatcher(None, word, key).ratio() for key in near}
     best = max(sorted(alike), key=alike.__getitem__, default=None)
     return best if best is not None and alike[best] >= _ALIKE else None

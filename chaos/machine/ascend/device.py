@@ -49,7 +49,7 @@ def device_of(rank: int, pid: int, environment: Mapping[str, str] | None, tools:
     if not listed:
         raise NoDevice(f"npu-smi info lists process {pid} of rank {rank} on no chip, so no card was touched")
     named = _named(rank, environment or {})
-    chips = [one for one in mapping if (one.npu, one.chip) in listed] if named is None else _with_logic(mapping, named)
+    chips = [row for row in mapping if (row.npu, row.chip) in listed] if named is None else _with_logic(mapping, named)
     if named is None and len(chips) != 1:
         raise NoDevice(
             f"process {pid} of rank {rank} is on {_places(listed)}, and no variable ({', '.join(LOGICAL)}) says which "
@@ -85,13 +85,13 @@ def _with_logic(mapping: tuple[MappedChip, ...], logic: int) -> list[MappedChip]
 
 def _card(chip: MappedChip, mapping: tuple[MappedChip, ...], table: Table) -> int:
     """The number for hccn_tool: the physical one. Where no tool tells it, it is the NPU's, if that has one chip."""
-    listed = next((one.physical for one in table.chips if (one.npu, one.chip) == (chip.npu, chip.chip)), None)
+    listed = next((row.physical for row in table.chips if (row.npu, row.chip) == (chip.npu, chip.chip)), None)
     if chip.physical is not None and listed is not None and chip.physical != listed:
         raise NoDevice(f"NPU {chip.npu} chip {chip.chip} is card {chip.physical} and card {listed}: npu-smi disagrees")
     told = chip.physical if chip.physical is not None else listed
     if told is not None:
         return told
-    if sum(one.npu == chip.npu for one in mapping) > 1:
+    if sum(row.npu == chip.npu for row in mapping) > 1:
         raise NoDevice(f"NPU {chip.npu} has several chips, and npu-smi tells no physical number of chip {chip.chip}")
     return chip.npu
 

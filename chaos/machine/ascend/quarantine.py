@@ -88,7 +88,7 @@ def read_plugin(text: str, node: str) -> tuple[str, ...]:
         raise UnreadableOutput(f"kubectl get configmap {PLUGIN}", f"it has no key {KEY}, which is empty for none", text)
     if not isinstance(listed := data[KEY], str):
         raise UnreadableOutput(KEY, "not a text of names", repr(listed))
-    return _names([one.strip() for one in listed.split(",") if one.strip()])
+    return _names([name.strip() for name in listed.split(",") if name.strip()])
 
 
 def read_manual(text: str, node: str) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ def _data(text: str) -> dict[str, Any]:
 
 
 def _names(listed: list[Any]) -> tuple[str, ...]:
-    for one in listed:
-        if not (isinstance(one, str) and _NAME.fullmatch(one)):
-            raise UnreadableOutput(KEY, "not the name of a card", repr(one))
+    for name in listed:
+        if not (isinstance(name, str) and _NAME.fullmatch(name)):
+            raise UnreadableOutput(KEY, "not the name of a card", repr(name))
     return tuple(listed)

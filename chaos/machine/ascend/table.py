@@ -78,14 +78,14 @@ def _chips(rows: list[list[str]]) -> tuple[ListedChip, ...]:
             raise UnreadableOutput(COMMAND, "not the two lines of a chip", f"{first} {second}")
         physical = number(found[1], COMMAND) if numbers == 2 else None
         chips.append(ListedChip(number(card[0], COMMAND), number(found[0], COMMAND), physical, card[1], first[1]))
-    if not chips or len({(one.npu, one.chip) for one in chips}) < len(chips):
+    if not chips or len({(row.npu, row.chip) for row in chips}) < len(chips):
         raise UnreadableOutput(COMMAND, "no chip, or one that is listed twice", str(rows))
     return tuple(chips)
 
 
 def _processes(rows: list[list[str]], chips: tuple[ListedChip, ...], columns: int) -> tuple[ListedProcess, ...]:
-    known = {(one.npu, one.chip) for one in chips}
-    cards = {one.npu for one in chips}
+    known = {(row.npu, row.chip) for row in chips}
+    cards = {row.npu for row in chips}
     processes = []
     told: set[int] = set()
     for row in rows:

@@ -97,8 +97,10 @@ class RemoteHelper(NetworkRequests, PackageRequests, ToolRequests):
         """The plain files below a directory, with size (bytes) and time of change (ns): all of them, or an error."""
         root = self._inside(path)
         below = entries_below(root, raise_too_deep)
-        found = [(one, one.lstat()) for one in below if one.is_file() and not one.is_symlink()]
-        return [{"path": str(one), "size": of.st_size, "changed": of.st_mtime_ns} for one, of in found]
+        found = [
+            (candidate, candidate.lstat()) for candidate in below if candidate.is_file() and not candidate.is_symlink()
+        ]
+        return [{"path": str(file), "size": of.st_size, "changed": of.st_mtime_ns} for file, of in found]
 
     def read(self, path: str, offset: int, size: int) -> str:
         """A piece of a file in base64, at most 1 MiB; shorter at its end."""
@@ -160,7 +162,7 @@ class RemoteHelper(NetworkRequests, PackageRequests, ToolRequests):
     def exit_statuses(self, attempt: str, identities: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
         """How processes of an attempt ended, in their order; None for one that runs."""
         found = [self._job(attempt).exit_status(_identity(identity)) for identity in identities]
-        return [None if one is None else asdict(one) for one in found]
+        return [None if status is None else asdict(status) for status in found]
 
     def signal(self, attempt: str, identity: dict[str, Any], signum: int) -> None:
         """Send a signal to a process of an attempt."""
@@ -200,7 +202,7 @@ class RemoteHelper(NetworkRequests, PackageRequests, ToolRequests):
     def leftovers(self, directories: list[str]) -> dict[str, list[str]]:
         """What is left of the run here: its processes, and mounts below these directories that have come meanwhile."""
         roots = tuple(f"{path.rstrip('/')}/" for path in directories)
-        mounts = sorted(one for one in _mounts() - self._mounts if f"{one}/".startswith(roots))
+        mounts = sorted(mount for mount in _mounts() - self._mounts if f"{mount}/".startswith(roots))
         processes = [f"{process.pid} ({' '.join(process.cmdline)})" for process in find_run_processes(self._run)]
         return {"processes": processes, "mounts": mounts}
 

@@ -91,7 +91,7 @@ def each(parse: Parser[T]) -> Parser[list[T]]:
     def parsed(value: Any) -> list[T]:
         if not isinstance(value, list):
             raise TypeError(f"{_short(value)} is no list")
-        return [parse(one) for one in value]
+        return [parse(part) for part in value]
 
     return parsed
 
@@ -103,7 +103,7 @@ def optional(parse: Parser[T]) -> Parser[T | None]:
 
 def by_name(parse: Parser[T]) -> Parser[dict[str, T]]:
     """An object, all values of one kind."""
-    return lambda value: {name: parse(one) for name, one in fields(value).items()}
+    return lambda value: {name: parse(field) for name, field in fields(value).items()}
 
 
 def state(value: Any) -> State:
@@ -156,7 +156,7 @@ def found(value: Any, node: int) -> FoundProcess:
 def ended(value: Any, node: int) -> Ended:
     """What was ended on that node, and what is left."""
     left = [(found(process, node), text(why)) for process, why in each(_pair)(fields(value)["remaining"])]
-    return Ended(tuple(each(lambda one: found(one, node))(value["ended"])), tuple(left))
+    return Ended(tuple(each(lambda reply: found(reply, node))(value["ended"])), tuple(left))
 
 
 def left_over(value: Any) -> dict[str, list[str]]:
@@ -202,7 +202,7 @@ def _rule(value: Any) -> Rule:
 
 
 def _pair(value: Any) -> tuple[Any, Any]:
-    first, second = each(lambda one: one)(value)
+    first, second = each(lambda part: part)(value)
     return first, second
 
 

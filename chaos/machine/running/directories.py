@@ -93,7 +93,7 @@ def tees_of(place: Path, proc_root: Path) -> list[Path]:
     if not pipes:
         return []
     stats = (read_stat(pid, proc_root) for pid in all_pids(proc_root))
-    tees = [one.pid for one in stats if one is not None and one.comm == "tee"]
+    tees = [candidate.pid for candidate in stats if candidate is not None and candidate.comm == "tee"]
     return [found for pid in sorted(tees) if _text((found := proc_root / str(pid)) / "fd" / "0") in pipes]
 
 

@@ -93,8 +93,8 @@ def launches_of(
         launch = replace(launch, table=copies.get(launch.table, launch.table))
         launches.setdefault(launch, {})[pid] = seen
     # A scheduler needs no rank table: it is of the one launch that agrees with it otherwise.
-    for launch in [one for one in launches if one.table is None]:
-        same = [one for one in launches if one != launch and replace(one, table=None) == launch]
+    for launch in [candidate for candidate in launches if candidate.table is None]:
+        same = [candidate for candidate in launches if candidate != launch and replace(candidate, table=None) == launch]
         if len(same) == 1 and all(seen.claim[0] == "scheduler" for seen in launches[launch].values()):
             launches[same[0]] |= launches.pop(launch)
     return list(launches.values())

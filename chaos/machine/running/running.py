@@ -193,7 +193,13 @@ def _made(
         variables = environment(pid, proc_root) or {}
         processes.append(_describe(stats[pid], "launcher", None, variables, boot, proc_root))
     order = {"launcher": 0, "scheduler": 1, "rank": 2}
-    processes.sort(key=lambda one: (order[one.role], -1 if one.rank is None else one.rank, one.pid))
+    processes.sort(
+        key=lambda job_process: (
+            order[job_process.role],
+            -1 if job_process.rank is None else job_process.rank,
+            job_process.pid,
+        )
+    )
     any_variables = claimed[owners[0]].variables
     host, port = any_variables.get("MS_SCHED_HOST"), any_variables.get("MS_SCHED_PORT")
     size = size_of(any_variables)
@@ -249,7 +255,7 @@ def _members(roots: set[int], parents: Mapping[int, int]) -> frozenset[int]:
 def _hidden(stat: Stat, proc_root: Path) -> Iterable[Hidden]:
     """A Python program of somebody else's; others are no ranks, and the kernel's own have no command line."""
     cmdline = command_line(stat.pid, proc_root)
-    if not is_python(cmdline) and not any(PurePath(one).name in LAUNCHERS for one in cmdline[:3]):
+    if not is_python(cmdline) and not any(PurePath(argument).name in LAUNCHERS for argument in cmdline[:3]):
         return ()
     try:
         uid = (proc_root / str(stat.pid)).stat().st_uid

@@ -112,7 +112,7 @@ def _check_early(context: Context, incident: Incident, loss: Loss) -> None:
 def _restart(context: Context, incident: Incident, loss: Loss, at: Point, lost: str) -> Answer:
     scenario, cause = context.scenario, incident.first.path
     interval = scenario.job.checkpoint_interval
-    begin = max((one.step for one in context.before if one.step is not None), default=0)
+    begin = max((candidate.step for candidate in context.before if candidate.step is not None), default=0)
     done = at.step if at.phase >= _SAVED else at.step - 1
     step = begin if interval is None else max(begin, done - done % interval)
     if interval is not None:

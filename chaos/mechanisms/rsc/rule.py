@@ -156,7 +156,7 @@ def _judge_read(case: Case, rank: int, step: int, saved: dict[str, int], expecte
         seen = f"rank {rank} read {unknown.data.get('path')}, and no save of it is recorded"
         case.found.unknown(expected, seen, case.line, unknown.source)
     elif step not in steps:
-        read = text_list(sorted(one for one in steps if one is not None))
+        read = text_list(sorted(candidate for candidate in steps if candidate is not None))
         seen = f"rank {rank} read no checkpoint of step {step}, but of step {read}"
         case.found.fail(expected, seen, case.line, *places(begun[:3]))
 

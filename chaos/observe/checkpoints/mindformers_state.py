@@ -79,7 +79,7 @@ def storage_of(directory: Path) -> Storage | None:
 def is_kept(directory: Path, name: str) -> bool:
     """Whether a file of a save is there, or digests are in its place; those of a model stand for its optimizer too."""
     model = model_name(name) or name
-    return any((directory / one).is_file() for one in (name, name + DIGESTED, model + DIGESTED))
+    return any((directory / file).is_file() for file in (name, name + DIGESTED, model + DIGESTED))
 
 
 def part_files(path: Path) -> tuple[Path, ...]:

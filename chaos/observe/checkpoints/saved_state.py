@@ -80,7 +80,7 @@ def keep_digests(paths: Sequence[Path]) -> list[Path]:
     of them is replaced: whether the part of one rank is sound depends on the files of the others.
     """
     digested = [_digest(path) for path in paths]
-    kept = [_write(path.with_name(path.name + DIGESTED), one) for path, one in zip(paths, digested, strict=True)]
+    kept = [_write(path.with_name(path.name + DIGESTED), digest) for path, digest in zip(paths, digested, strict=True)]
     for path in paths:
         for file in part_files(path):
             file.unlink()

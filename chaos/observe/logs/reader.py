@@ -182,7 +182,7 @@ def _read_records(readers: Sequence[LogReader], line: str) -> list[tuple[LogEven
     knowing = [reader for reader in readers if not reader.asked_last]
     found = [_read(knowing, part) for part in (*before, last)]
     for index, part in enumerate(before):
-        if (one := found[index]) is not None and one[0].kind == STEP:
+        if (result := found[index]) is not None and result[0].kind == STEP:
             found[index] = _read(knowing, part + TORN)
     whole = None if any(found) else _read(knowing, line)
     if whole is not None and whole[0].kind not in (STEP, PROGRESS):

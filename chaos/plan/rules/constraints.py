@@ -67,8 +67,8 @@ def never_registered(on: Iterable[Mechanism]) -> Violation | None:
     ``TrainFaultTolerance._only_enable_tre`` and ``_only_enable_tsp``.
     """
     names = set(on)
-    alone = next((one for one in _ONLY_ONE if one in names), None)
-    off = next((one for one in NEEDS["MindIO"] if one in names and one != alone), None)
+    alone = next((mechanism for mechanism in _ONLY_ONE if mechanism in names), None)
+    off = next((mechanism for mechanism in NEEDS["MindIO"] if mechanism in names and mechanism != alone), None)
     if alone is None or off is None or not SAVING.isdisjoint(switched_on(names)):
         return None
     saving = [mechanism for mechanism in mechanisms() if not SAVING.isdisjoint(switched_on((mechanism,)))]

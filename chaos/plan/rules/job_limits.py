@@ -68,7 +68,7 @@ def _not_done(scenario: Scenario, traits: JobTraits, kind: str) -> Iterator[Viol
     """Mechanisms and recovery options that the scenario asks for, and this kind of job does not have."""
     for mechanism in scenario.job.protection:
         if traits.mechanisms is not None and mechanism not in traits.mechanisms:
-            known = ", ".join(one for one in mechanism_names() if one in traits.mechanisms)
+            known = ", ".join(candidate for candidate in mechanism_names() if candidate in traits.mechanisms)
             knows = f"it knows {known}; run the scenario on another job kind, such as rehearsal"
             yield Violation(
                 "job.protection",

@@ -50,7 +50,7 @@ class Parameter:
         if self.text:
             return isinstance(value, str) and bool(value)
         if self.several:
-            each = isinstance(value, list) and all(isinstance(one, int) and self._within(one) for one in value)
+            each = isinstance(value, list) and all(isinstance(part, int) and self._within(part) for part in value)
             return each and bool(value) and len(set(value)) == len(value)
         number = isinstance(value, int) or (isinstance(value, float) and not self.whole)
         return number and self._within(value)

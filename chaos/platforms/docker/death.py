@@ -52,9 +52,9 @@ def _events(container: Container, started: str) -> Any:
         decode=True,
         filters={"container": container.id, "event": ["oom", "die"]},
     )
-    for one in told:
-        yield one
-        if one.get("Action") == "die":
+    for event in told:
+        yield event
+        if event.get("Action") == "die":
             return
 
 

@@ -56,7 +56,7 @@ def oom_events(container: Container, since: str) -> int:
             decode=True,
             filters={"event": "oom", "container": container.id},
         )
-        return sum(1 for one in told if one.get("Action") == "oom")
+        return sum(1 for event in told if event.get("Action") == "oom")
 
 
 def limit_memory(container: Container, limit: int) -> None:

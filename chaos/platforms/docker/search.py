@@ -42,7 +42,7 @@ def _is_own(one: Mapping[str, Any], token: str, name: str) -> bool:
 
 
 def _binds(container: Mapping[str, Any], run_dir: Path) -> bool:
-    sources = [Path(str(one.get("Source") or "")) for one in container.get("Mounts") or []]
+    sources = [Path(str(mount.get("Source") or "")) for mount in container.get("Mounts") or []]
     return any(source.is_relative_to(run_dir) for source in sources)
 
 

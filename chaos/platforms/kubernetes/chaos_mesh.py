@@ -74,7 +74,7 @@ def injected(subject: Mapping[str, Any], namespace: str, pod: str) -> list[str]:
         for record in records
         if isinstance(record, Mapping) and _is_of(str(record.get("id", "")), namespace, pod)
     ]
-    return [str(one["id"]) for one in of_pod if one.get("phase") == _INJECTED]
+    return [str(record["id"]) for record in of_pod if record.get("phase") == _INJECTED]
 
 
 def _is_of(record: str, namespace: str, pod: str) -> bool:

@@ -40,7 +40,7 @@ class Placed:
         if isinstance(self.data, dict):
             return {key: value.plain() for key, value in self.data.items()}
         if isinstance(self.data, list):
-            return [one.plain() for one in self.data]
+            return [part.plain() for part in self.data]
         return self.data
 
     def at(self, *path: str | int) -> Placed | None:
@@ -129,7 +129,7 @@ class _Reader:
         if isinstance(node, yaml.MappingNode):
             return Placed(self._mapping(node, depth), self._source, line, column, text)
         if isinstance(node, yaml.SequenceNode):
-            data = [self.placed(one, depth + 1) for one in node.value]
+            data = [self.placed(part, depth + 1) for part in node.value]
             return Placed(data, self._source, line, column, text)
         if node.tag not in _SCALARS:
             raise ScenarioError([self._source.problem(line, column, f"tag {node.tag} is not read")])
@@ -160,11 +160,13 @@ class _Reader:
             raise ScenarioError([self._problem(node, "too deep, or too many values, to be a manifest")])
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, depth)
-        if not isinstance(node, yaml.SequenceNode) or not all(isinstance(one, yaml.MappingNode) for one in node.value):
+        if not isinstance(node, yaml.SequenceNode) or not all(
+            isinstance(part, yaml.MappingNode) for part in node.value
+        ):
             raise ScenarioError([self._problem(node, "a merge key takes a mapping, or a list of mappings")])
         found: dict[str, Placed] = {}
-        for one in node.value:
-            found = {**self._merged(one, depth + 1), **found}
+        for part in node.value:
+            found = {**self._merged(part, depth + 1), **found}
         return found
 
     def _problem(self, node: yaml.Node, message: str, text: str = "") -> Problem:

@@ -67,7 +67,7 @@ def listed(api: Api, host: str, fault_id: str) -> Mapping[str, Any] | None:
     if not isinstance(by_node, dict):
         raise ApiError(None, f"{path}: {STATISTICS_KEY} is no object")
     of_node = by_node.get(host)
-    return next((one for one in of_node or () if isinstance(one, dict) and fault_id in one.values()), None)
+    return next((entry for entry in of_node or () if isinstance(entry, dict) and fault_id in entry.values()), None)
 
 
 def recover(own: Own, fault: str, host: str, now_ms: int) -> str | None:
@@ -79,7 +79,7 @@ def recover(own: Own, fault: str, host: str, now_ms: int) -> str | None:
     if found is None:
         return None
     sent = PublicFault.model_validate_json(found.object["data"][names.PUBLIC_FAULT_KEY])
-    faults = tuple(one.model_copy(update={"assertion": "recover"}) for one in sent.faults)
+    faults = tuple(sent_fault.model_copy(update={"assertion": "recover"}) for sent_fault in sent.faults)
     identity = f"{sent.id.removesuffix('.occur')}.recover"[-128:]
     message = sent.model_copy(update={"id": identity, "timestamp": now_ms, "faults": faults})
     text = json.dumps(message.model_dump(mode="json"), separators=(",", ":"))

@@ -44,7 +44,7 @@ class Hold:
 
     def of(self, fault: str | None) -> tuple[str, ...]:
         """The faults whose hold ends with that fault; None: with the run."""
-        return tuple(one for one in self.faults if fault is None or one in (fault, UNTOLD))
+        return tuple(candidate for candidate in self.faults if fault is None or candidate in (fault, UNTOLD))
 
     def without(self, fault: str | None, spec: Mapping[str, Any], ready: bool) -> tuple[Manifest, Hold]:
         """What of ``spec`` has to be put back when a fault ends, and what is held then.
@@ -55,12 +55,14 @@ class Hold:
         """
         ends = self.of(fault)
         waits = {end: (STATUS,) for end in ends if STATUS in self.faults[end] and not ready}
-        staying = {one: parts for one, parts in self.faults.items() if one not in ends}
+        staying = {fault_id: parts for fault_id, parts in self.faults.items() if fault_id not in ends}
         held = {part for parts in staying.values() for part in parts}
         back = {
-            key: one["before"] for key, one in self.kept.items() if key not in held and spec.get(key) == one["made"]
+            key: values["before"]
+            for key, values in self.kept.items()
+            if key not in held and spec.get(key) == values["made"]
         }
-        kept = {key: one for key, one in self.kept.items() if key in held}
+        kept = {key: values for key, values in self.kept.items() if key in held}
         return back, replace(self, faults={**staying, **waits}, kept=kept)
 
     def annotations(self) -> dict[str, str | None]:
@@ -85,12 +87,12 @@ def hold_of(run: str, node: Mapping[str, Any]) -> Hold:
         return Hold(run, {}, {})
     marks = _marks(node)
     kept = _mapping(marks, names.BEFORE_ANNOTATION)
-    if not all(isinstance(one, dict) and {"before", "made"} <= one.keys() for one in kept.values()):
+    if not all(isinstance(entry, dict) and {"before", "made"} <= entry.keys() for entry in kept.values()):
         raise _unreadable(names.BEFORE_ANNOTATION)
     faults = _mapping(marks, names.HELD_FOR_ANNOTATION)
     if not faults:
         return Hold(run, {UNTOLD: (*sorted(kept), STATUS)}, kept)
-    if not all(isinstance(parts, list) and all(isinstance(one, str) for one in parts) for parts in faults.values()):
+    if not all(isinstance(parts, list) and all(isinstance(part, str) for part in parts) for parts in faults.values()):
         raise _unreadable(names.HELD_FOR_ANNOTATION)
     return Hold(run, {fault: tuple(parts) for fault, parts in faults.items()}, kept)
 

@@ -180,7 +180,7 @@ def _marked_pods(manifest: Manifest, workload: str, nodes: int, named: Named) ->
         listed = [task["template"] for task in spec["tasks"] if "template" in task]
         numbered = all(task.get("replicas", 1) == 1 for task in spec["tasks"])
     else:  # Ascend Operator numbers the pods
-        listed = [one["template"] for one in spec["replicaSpecs"].values() if "template" in one]
+        listed = [candidate["template"] for candidate in spec["replicaSpecs"].values() if "template" in candidate]
         numbered = False
     for node, template in enumerate(listed):
         metadata = template["metadata"] = dict(template.get("metadata") or {})

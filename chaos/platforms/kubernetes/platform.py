@@ -254,7 +254,9 @@ class PodNodes(NodeSet[PodNode]):
 
         def waits() -> str:
             failed = "; ".join(self.pods.failed)
-            return ", ".join(f"node {one}: {why}" for one, why in waiting.items()) + (f"; {failed}" if failed else "")
+            return ", ".join(f"node {number}: {why}" for number, why in waiting.items()) + (
+                f"; {failed}" if failed else ""
+            )
 
         if not _reached(all_run, START_SECONDS, self._site.clock):
             raise PlatformError(f"deadline 'pods' of {START_SECONDS:g} s: not all pods run: {waits()}")

@@ -48,7 +48,7 @@ def read_rank_table(text: str) -> tuple[Server, ...] | None:
     if not isinstance(listed, list) or not listed:
         version = table.get("version")
         raise UnreadableRankTable(f"{names.RANK_TABLE_KEY} of version {version} has no server_list to find pods by")
-    servers = tuple(_server(one) for one in listed)
+    servers = tuple(_server(server) for server in listed)
     ranks = sorted(rank for server in servers for rank in server.ranks)
     if ranks != list(range(len(ranks))):
         raise UnreadableRankTable(f"{names.RANK_TABLE_KEY}: its ranks are {ranks}, not 0 to {len(ranks) - 1} once each")
@@ -92,8 +92,8 @@ def node_number(pod: Mapping[str, Any]) -> int | None:
     own = _whole((metadata.get("labels") or {}).get(names.NODE_LABEL))
     if own is not None:
         return own
-    container = next((one for one in _containers(pod) if one.get("name") == names.CONTAINER), {})
-    environment = {one.get("name"): one.get("value") for one in container.get("env") or ()}
+    container = next((candidate for candidate in _containers(pod) if candidate.get("name") == names.CONTAINER), {})
+    environment = {variable.get("name"): variable.get("value") for variable in container.get("env") or ()}
     kind = (metadata.get("labels") or {}).get(names.REPLICA_TYPE)
     schedules = kind == names.SCHEDULER or environment.get("MS_ROLE") == names.SCHEDULER_ROLE
     if schedules and not any(map(_has_npus, _containers(pod))):

@@ -43,8 +43,10 @@ def shown_in(namespace: Namespace) -> list[str]:
 
     Raises PlatformError, OSError or ValueError where that cannot be asked.
     """
-    links = [one["ifname"] for one in _listed(namespace, "ip", "-j", "link", "show") if one["ifname"] != "lo"]
-    limits = [one for one in _listed(namespace, "tc", "-j", "qdisc", "show") if one.get("kind") in ("tbf", "netem")]
+    links = [link["ifname"] for link in _listed(namespace, "ip", "-j", "link", "show") if link["ifname"] != "lo"]
+    limits = [
+        limit for limit in _listed(namespace, "tc", "-j", "qdisc", "show") if limit.get("kind") in ("tbf", "netem")
+    ]
     return [
         *(f"link {name}" for name in links),
         *(f"rule: {_rule_in_words(rule)}" for rule in Rules(namespace).listed()),
@@ -57,9 +59,9 @@ def _rule_in_words(rule: Rule) -> str:
 
 
 def _is_of_nodes(rule: Rule) -> bool:
-    return all(ipaddress.IPv4Address(one) in NETWORK for one in (rule.source, rule.target))
+    return all(ipaddress.IPv4Address(address) in NETWORK for address in (rule.source, rule.target))
 
 
 def _listed(namespace: Namespace, *command: str) -> list[dict[str, str]]:
     listed = parse(namespace.do(*command))
-    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    return [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []

@@ -63,9 +63,9 @@ class Relays:
         """How many packets the kernel has given to the relay of a fault and got back; None where there is none."""
         looked = self._router("ip", "-s", "-j", "link", "show", _device(node))
         listed = parse(looked.output) if looked.code == 0 else []
-        for one in listed if isinstance(listed, list) else []:
-            if isinstance(one, dict) and one.get("ifalias") == fault:
-                counted = one["stats64"]
+        for link in listed if isinstance(listed, list) else []:
+            if isinstance(link, dict) and link.get("ifalias") == fault:
+                counted = link["stats64"]
                 return {"into": int(counted["tx"]["packets"]), "passed": int(counted["rx"]["packets"])}
         return None
 

@@ -89,7 +89,7 @@ class Router:
     def begin(self) -> None:
         """Let packets pass from one node to another, also those that come from a relay."""
         settings = ("ip_forward=1", "conf.all.rp_filter=0", "conf.default.rp_filter=0")
-        self._run.do("sysctl", "-q", "-w", *(f"net.ipv4.{one}" for one in settings))
+        self._run.do("sysctl", "-q", "-w", *(f"net.ipv4.{setting}" for setting in settings))
 
     def join(self, node: int, namespace: Namespace) -> str:
         """Connect the namespace of a node, and return its address there."""
@@ -117,7 +117,7 @@ class Router:
     def is_connected(self, node: int) -> bool:
         """Whether its link is up."""
         listed = parse(self._run.do("ip", "-j", "link", "show", link_of(node)))
-        return isinstance(listed, list) and any(isinstance(one, dict) and "UP" in one["flags"] for one in listed)
+        return isinstance(listed, list) and any(isinstance(link, dict) and "UP" in link["flags"] for link in listed)
 
     def disconnect(self, node: int) -> None:
         """Take a node off the network."""
@@ -209,7 +209,7 @@ class Router:
             self.limit(fault, node, *netem(what))
             return
         links = parse(self._run.do("ip", "-j", "link", "show", "type", "veth"))
-        names = [str(one["ifname"]) for one in links if isinstance(one, dict)] if isinstance(links, list) else []
+        names = [str(link["ifname"]) for link in links if isinstance(link, dict)] if isinstance(links, list) else []
         sources = [name for name in names if name != link_of(node)]
         self.relays.start(fault, node, address_of(node), sources, what)
 
@@ -222,7 +222,7 @@ class Router:
 
     def parted(self, fault: str, directions: Sequence[Direction], here: Sequence[int], there: Sequence[int]) -> Parted:
         """The connections of the nodes' namespaces, what the kernel does with a packet each way, and the echoes."""
-        addresses = {address_of(one) for one in there}
+        addresses = {address_of(node) for node in there}
         found = sum(connections(self.namespace(node).holder.pid, addresses) for node in here)
         own = self.cuts(fault)
         lost = [direction for direction in directions if direction in own and self.is_cut(*direction)]
@@ -245,11 +245,11 @@ class Router:
     def blocked(self, fault: str, port: int, meant: Sequence[tuple[Direction, Ports]], node: int) -> Blocked:
         """The connections of the node's namespace, what the kernel does with packets, and who gets an answer."""
         others = sorted({one for direction, _ in meant for one in direction} - {node})
-        found = connections(self.namespace(node).holder.pid, {address_of(one) for one in others}, port)
+        found = connections(self.namespace(node).holder.pid, {address_of(peer) for peer in others}, port)
         lost = self.lost(fault, meant)
         passing = [direction for direction, _ in meant if not self.is_cut(*direction)]
         heard = [
-            sum(len(answered(self.namespace(one), [(address_of(node), at)], wait=seconds)) for one in others)
+            sum(len(answered(self.namespace(peer), [(address_of(node), at)], wait=seconds)) for peer in others)
             for at, seconds in ((port, SILENCE_SECONDS), (another_port(port), ANSWER_SECONDS))
         ]
         return Blocked(found, lost, passing, (len(others), heard[0]), (len(others), heard[1]))
@@ -269,7 +269,9 @@ class Router:
 
     def echo(self, node: int, others: Sequence[int], *, count: int, interval: float = 0.0, wait: float) -> Echoes:
         """What comes of echo requests from a node to each of the others."""
-        return ask(self.namespace(node), [address_of(one) for one in others], count=count, interval=interval, wait=wait)
+        return ask(
+            self.namespace(node), [address_of(peer) for peer in others], count=count, interval=interval, wait=wait
+        )
 
     def namespace(self, node: int) -> Namespace:
         """That of a node."""
@@ -290,9 +292,9 @@ class Router:
 
     def _discipline(self, node: int) -> dict[str, object] | None:
         shown = parse(self._run.do("tc", "-s", "-j", "qdisc", "show", "dev", link_of(node)))
-        for one in shown if isinstance(shown, list) else []:
-            if isinstance(one, dict) and one.get("root") and one.get("kind") in ("tbf", "netem"):
-                return one
+        for row in shown if isinstance(shown, list) else []:
+            if isinstance(row, dict) and row.get("root") and row.get("kind") in ("tbf", "netem"):
+                return row
         return None
 
 

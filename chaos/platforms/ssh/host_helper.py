@@ -241,7 +241,7 @@ class HostHelper(HelperClient):
 
     def _ship(self, spec: LaunchSpec) -> None:
         """Bring there what the launch needs, by one command."""
-        made = ["code", *(f"{self._run}/{one}" for one in ("history", f"logs/{spec.attempt}", "job")), self._meeting]
+        made = ["code", *(f"{self._run}/{name}" for name in ("history", f"logs/{spec.attempt}", "job")), self._meeting]
         parts: list[Iterator[File]] = []
         texts = (*spec.argv, *spec.environment.values(), *spec.before.values())
         if not self._shipped:

@@ -169,7 +169,7 @@ class HostNetwork:
         return left_on(self._hosts[node].helper)
 
     def _lay_on(self, fault: str, node: int, rule: Callable[..., Rule]) -> None:
-        others = [one for one in self._hosts if one != node]
+        others = [candidate for candidate in self._hosts if candidate != node]
         self._hosts[node].helper.lay(fault, [rule(self.address(peer), self.address(node)) for peer in others])
 
     def _laid(self, fault: str) -> list[tuple[Direction, Counted]]:

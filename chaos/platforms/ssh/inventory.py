@@ -236,7 +236,7 @@ def _last(path: tuple[str | int, ...]) -> str:
 def _host(entry: HostEntry, file: InventoryFile, beside: Path, user: str, python: str) -> Host:
     def of(name: str, otherwise: Any) -> Any:
         own = getattr(entry, name)
-        return next((one for one in (own, getattr(file.defaults, name)) if one is not None), otherwise)
+        return next((value for value in (own, getattr(file.defaults, name)) if value is not None), otherwise)
 
     def path(text: str) -> str:
         # Where there is no home directory the path stays as it is, and is told as one that cannot be read.

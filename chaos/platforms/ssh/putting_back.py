@@ -105,7 +105,7 @@ def clean(host: Host, token: str, node: int) -> str:
     with contextlib.closing(helper):
         ended = helper.end_run()
         left = [f"{process.identity}: {why}" for process, why in ended.remaining]
-        left += [f"{one}: it is not known to be the run's; if it is, end it" for one in helper.standing(place)]
+        left += [f"{process}: it is not known to be the run's; if it is, end it" for process in helper.standing(place)]
         if left:
             raise PlatformError(f"{host}: processes of the run are left: {'; '.join(left)}")
         helper.remove(place)

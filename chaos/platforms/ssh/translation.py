@@ -38,7 +38,7 @@ class Translation:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):
-            return [self._json(one) for one in value]
+            return [self._json(part) for part in value]
         if isinstance(value, dict):
-            return {key: self._json(one) for key, one in value.items()}
+            return {key: self._json(part) for key, part in value.items()}
         return value

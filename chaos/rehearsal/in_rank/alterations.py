@@ -30,10 +30,10 @@ class Alterations:
 
     def weight(self, order: dict[str, Any], phase: str) -> None:
         """Flip a bit of a weight; the agent calls it where it holds the rank."""
-        parameters = [(name, one) for name, one in self._barriers.parameters if _floats(one)]
+        parameters = [(name, value) for name, value in self._barriers.parameters if _floats(value)]
         wanted, seed = order.get("parameter"), int(order.get("seed", 0))
-        named = [(name, one) for name, one in parameters if name == wanted]
-        drawn = [(name, one) for name, one in parameters if name.endswith(_WEIGHTS) and not name.startswith(_STATE)]
+        named = [(name, value) for name, value in parameters if name == wanted]
+        drawn = [(name, value) for name, value in parameters if name.endswith(_WEIGHTS) and not name.startswith(_STATE)]
         if not (named or (wanted is None and drawn)):
             known = ", ".join(name for name, _ in parameters)
             self._record.write("fault.refused", fault=order["fault"], reason=f"no parameter {wanted!r}: {known}")

@@ -56,7 +56,11 @@ class Workers:
     def look(self) -> list[Worker]:
         """All ranks' processes, by rank."""
         seen: Mapping[int, Mapping[str, Any]] = self._functions["MONITOR"]([_ALL])
-        return [Worker(rank, one["pid"], one["status"]) for rank, one in sorted(seen.items()) if one["pid"] is not None]
+        return [
+            Worker(rank, state["pid"], state["status"])
+            for rank, state in sorted(seen.items())
+            if state["pid"] is not None
+        ]
 
     def start_all(self) -> None:
         """Start every rank. Raises WorkerError when one has ended at once."""

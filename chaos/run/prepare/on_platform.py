@@ -107,5 +107,5 @@ def _not_carried(platform: PlatformKind, fault: str, means: str) -> tuple[str, s
     message += MEANS.get(means, means)
     if told is not None:
         return f"{message}: {told.reason}", told.instead
-    carried = ", ".join(MEANS.get(one, one) for one in sorted(platform.carries))
+    carried = ", ".join(MEANS.get(effect, effect) for effect in sorted(platform.carries))
     return message, f"it carries faults that act on {carried}"

@@ -90,11 +90,11 @@ class WaitingTimes:
         self._find()
         everybody = {os.getpid(): self._own, **self._of_run}
         gained = {pid: self._gained(pid, process, self._last - since) for pid, process in everybody.items()}
-        pid = max(gained, key=lambda one: gained[one].waited)
+        pid = max(gained, key=lambda number: gained[number].waited)
         busy = sum(
             self._busy[core] - before.get(core, 0) for core in allowed_cores(pid, self._proc) if core in self._busy
         )
-        strange = max(0, busy - sum(one.ran for one in gained.values()))
+        strange = max(0, busy - sum(gain.ran for gain in gained.values()))
         longest = min(gained[pid].waited, self._last - since)  # more has one that was found late
         seconds = round(longest * strange / busy / 1e9, 3) if busy else 0.0
         if seconds * 1e9 <= _LEAST * (self._last - since):
@@ -126,8 +126,8 @@ class WaitingTimes:
         before, process.threads = process.threads, run_times(pid, self._proc)
         nothing = RunTimes(0, 0, 0)
         gained = [_since(now, before.get(thread, nothing)) for thread, now in process.threads.items()]
-        waits = (one.waited for one in gained if not _spins(one, between))
-        return _Gained(sum(one.ran for one in gained), max(waits, default=0))
+        waits = (times.waited for times in gained if not _spins(times, between))
+        return _Gained(sum(times.ran for times in gained), max(waits, default=0))
 
     def _words(self, pid: int) -> str:
         """Whose process it is; asked for late, since a process has its parent's environment until it executes."""

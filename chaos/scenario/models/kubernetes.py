@@ -22,7 +22,7 @@ class Volume(Model):
 
     @model_validator(mode="after")
     def _one_source(self) -> Volume:
-        if sum(one is not None for one in (self.claim, self.host_path, self.nfs)) != 1:
+        if sum(source is not None for source in (self.claim, self.host_path, self.nfs)) != 1:
             raise ValueError("give exactly one of claim, host_path and nfs")
         return self
 

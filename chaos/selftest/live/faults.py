@@ -102,9 +102,9 @@ def spike_again(agent: Agent) -> None:
     @replaces(agent, "chaos.agent.barriers", "Barriers.take_alterations")
     def take(original: Any, self: Any) -> Any:
         taken = original(self)
-        for one in taken:
-            acted(agent, f"{one['fault']} is to be made once more")
-        return [{**one, "repeat": 1} for one in taken]
+        for record in taken:
+            acted(agent, f"{record['fault']} is to be made once more")
+        return [{**record, "repeat": 1} for record in taken]
 
 
 def memory_not_lost(agent: Agent) -> None:

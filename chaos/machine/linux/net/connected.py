@@ -19,7 +19,7 @@ def connections(pid: int | str, addresses: Collection[str], port: int | None = N
         fields = line.split()
         if len(fields) < 4:
             continue
-        (here, at), (there, _) = (_end(one) for one in fields[1:3])
+        (here, at), (there, _) = (_end(address) for address in fields[1:3])
         meant = port in (None, at) and own in (None, here)
         found += fields[3] == _ESTABLISHED and there in addresses and meant
     return found
@@ -27,4 +27,4 @@ def connections(pid: int | str, addresses: Collection[str], port: int | None = N
 
 def _end(shown: str) -> tuple[str, int]:
     address, port = shown.split(":")
-    return ".".join(str(one) for one in reversed(bytes.fromhex(address))), int(port, 16)
+    return ".".join(str(byte) for byte in reversed(bytes.fromhex(address))), int(port, 16)

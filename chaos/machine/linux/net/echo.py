@@ -31,9 +31,9 @@ class Echoes:
 def added(echoes: Iterable[Echoes]) -> Echoes:
     """What came of all of them together."""
     whole = Echoes()
-    for one in echoes:
-        whole.sent += one.sent
-        whole.milliseconds += one.milliseconds
+    for reply in echoes:
+        whole.sent += reply.sent
+        whole.milliseconds += reply.milliseconds
     return whole
 
 

@@ -135,7 +135,7 @@ def device_of(address: str) -> str | None:
 
 def too_old(running: str) -> str | None:
     """Why the packet filter of a kernel of this release cannot turn packets over to a device; None where it can."""
-    parts = [int(one) for one in running.split("-")[0].split(".")[:2] if one.isdigit()]
+    parts = [int(number) for number in running.split("-")[0].split(".")[:2] if number.isdigit()]
     if tuple(parts) >= _OLDEST:
         return None
     return f"its kernel is {running}: packets can be turned over to a device from Linux {_OLDEST[0]}.{_OLDEST[1]} on"
@@ -143,7 +143,7 @@ def too_old(running: str) -> str | None:
 
 def _options(delay: float, jitter: float) -> bytes:
     """Times are told twice: older kernels know the shorter form alone."""
-    wait, around = (round(one * 1e6) for one in (delay, jitter))
+    wait, around = (round(milliseconds * 1e6) for milliseconds in (delay, jitter))
     short = _NETEM.pack(wait // _TICK_NS, MOST, 0, 0, 0, around // _TICK_NS)
     return attribute(2, short + attribute(10, struct.pack("=q", wait)) + attribute(11, struct.pack("=q", around)))
 

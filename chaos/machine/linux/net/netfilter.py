@@ -114,7 +114,7 @@ def tables(beginning: str, family: int = IPV4) -> list[str]:
 def listed(table: str, family: int = IPV4) -> list[Counted]:
     """The rules of a table; none where there is no such table. Raises OSError."""
     found = (attributes(body) for body in _listed(_GET_RULE, text(1, table), family))
-    return [_counted(one[4]) for one in found if string(one[1]) == table]
+    return [_counted(message[4]) for message in found if string(message[1]) == table]
 
 
 # What a rule is made of.
@@ -199,8 +199,8 @@ def _counted(expressions: bytes) -> Counted:
             counters.append((int.from_bytes(parts[2], "big"), int.from_bytes(parts[1], "big")))
         elif name == "limit":
             rate = int.from_bytes(parts[1], "big")
-    source, target = (socket.inet_ntoa(wanted[one]) for one in (_SOURCE, _TARGET))
-    ports = Ports(*(int.from_bytes(wanted.get(one, b""), "big") for one in (_FROM_PORT, _TO_PORT)))
+    source, target = (socket.inet_ntoa(wanted[key]) for key in (_SOURCE, _TARGET))
+    ports = Ports(*(int.from_bytes(wanted.get(key, b""), "big") for key in (_FROM_PORT, _TO_PORT)))
     chance = wanted.get(_CHANCE, b"")
     loss = round(int.from_bytes(chance, "big") * 100 / _OF, 3) if len(chance) == 4 else None
     return Counted(Rule(source, target, loss, rate, ports), counters[0], counters[-1])

@@ -242,7 +242,7 @@ class _Found:
         loss = None if parts.loss is None else text[slice(*parts.loss)]
         value, places = (np.nan, -1) if loss is None else (float(loss), decimals(loss))
         wall = self._wall_of(text, parts.time, else_wall)
-        line, steps, walls = (np.array([one], np.int64) for one in (self.lines + index + 1, step, wall))
+        line, steps, walls = (np.array([number], np.int64) for number in (self.lines + index + 1, step, wall))
         self._rows.append(_Rows(line, steps, np.array([value]), places, loss is not None, walls))
         return True
 

@@ -60,38 +60,38 @@ def check_file(path: Path, wanted: Wanted | None = None) -> Checked:
     """
     documents = read_manifests(path)
     _refuse_scenario(documents)
-    jobs = [(one, kind) for one in documents if (kind := workload_of(_head(one))) is not None]
+    jobs = [(document, kind) for document in documents if (kind := workload_of(_head(document))) is not None]
     if len(jobs) != 1:
-        seen = ", ".join(str(one.at("kind").data) for one in documents if one.at("kind")) or "nothing"  # type: ignore[union-attr]
+        seen = ", ".join(str(document.at("kind").data) for document in documents if document.at("kind")) or "nothing"  # type: ignore[union-attr]
         message = f"the file has {len(jobs)} jobs, and a run submits one; it holds {seen}"
         hint = "a job is an AscendJob (mindxdl.gitee.com/v1), a Job of batch.volcano.sh/v1alpha1 or one of batch/v1"
-        if any(_head(one).get("kind") == "Deployment" for one in documents):
+        if any(_head(document).get("kind") == "Deployment" for document in documents):
             hint += "; MindCluster also trains in a Deployment, which this harness neither checks nor submits"
         place = jobs[1][0] if jobs else documents[0] if documents else None
         if place is None:
             raise ScenarioError([Problem(str(path), 0, 0, "the file holds no manifest", hint=hint)])
         raise ScenarioError([place.problem(message, hint)])
     job, workload = jobs[0]
-    found = [problem for one in documents for problem in _metadata(one, wanted or Wanted())]
+    found = [problem for document in documents for problem in _metadata(document, wanted or Wanted())]
     found += _job_problems(job, workload, wanted or Wanted())
     return Checked(job, workload, tuple(_said_once(found)))
 
 
 def _said_once(problems: Iterable[Problem]) -> Iterator[Problem]:
     """The problems in the order of their lines; what several pods have in common is one problem, with all its lines."""
-    ordered = sorted(dict.fromkeys(problems), key=lambda one: (one.line, one.column))
+    ordered = sorted(dict.fromkeys(problems), key=lambda problem: (problem.line, problem.column))
     alike: dict[tuple[str, str], list[Problem]] = {}
-    for one in ordered:
-        alike.setdefault((one.message, one.hint), []).append(one)
+    for problem in ordered:
+        alike.setdefault((problem.message, problem.hint), []).append(problem)
     for first, *others in alike.values():
-        lines = ", ".join(dict.fromkeys(str(one.line) for one in others))
+        lines = ", ".join(dict.fromkeys(str(problem.line) for problem in others))
         yield replace(first, message=f"{first.message} (as in line {lines})") if others else first
 
 
 def _refuse_scenario(documents: Sequence[Placed]) -> None:
-    for one in documents:
-        version = one.at("chaos")
-        if version is not None and one.at("kind") is None:
+    for document in documents:
+        version = document.at("chaos")
+        if version is not None and document.at("kind") is None:
             hint = (
                 "check the job's own manifest with it: chaos kubernetes check job.yaml --scenario scenario.yaml. Where "
                 "the harness makes the job, chaos kubernetes manifest scenario.yaml prints what it makes; the scenario "
@@ -146,7 +146,7 @@ def _job_problems(job: Placed, workload: str, wanted: Wanted) -> Iterator[Proble
             yield value.problem("recover-strategy means nothing on a Job of batch/v1", "submit an AscendJob")
     else:
         yield from _process_level(job, workload, strategies, labels)
-    if wanted.strategies is not None and set(wanted.strategies) != {one.strip() for one in strategies}:
+    if wanted.strategies is not None and set(wanted.strategies) != {strategy.strip() for strategy in strategies}:
         yield annotations.nearest(names.RECOVER_STRATEGY).problem(
             f"recover-strategy allows {', '.join(strategies) or 'nothing'}; the scenario reckons with "
             f"{', '.join(wanted.strategies) or 'nothing'} (job.strategies)",
@@ -159,7 +159,7 @@ def _job_problems(job: Placed, workload: str, wanted: Wanted) -> Iterator[Proble
         yield from vcjob_problems(job, pods)
     yield from type_problems(pods)
     yield from pod_problems(job, pods)
-    yield from environment_problems(pods, [one.strip() for one in strategies])
+    yield from environment_problems(pods, [strategy.strip() for strategy in strategies])
     yield from command_problems(pods)
     yield from _size(job, pods, wanted)
 
@@ -179,7 +179,7 @@ def _misplaced(job: Placed) -> Iterator[Problem]:
     known = {*_VALUES, names.FAULT_RETRY_TIMES}
     labels = job.at("metadata", "labels")
     for key, value in labels.items() if labels is not None else ():
-        meant = next((one for one in known if one != key and _same(one, key)), None)
+        meant = next((known_key for known_key in known if known_key != key and _same(known_key, key)), None)
         if meant is not None:
             yield value.problem(f"label {key} is read by nobody", f"did you mean '{meant}'?")
 
@@ -215,18 +215,19 @@ def _strategies(job: Placed, strategies: Sequence[str]) -> Iterator[Problem]:
     value = job.at("metadata", "annotations", names.RECOVER_STRATEGY)
     if value is None:
         return
-    for one in strategies:
-        if one in names.STRATEGIES:
+    for strategy in strategies:
+        if strategy in names.STRATEGIES:
             continue
-        if one.strip() in names.STRATEGIES:
+        if strategy.strip() in names.STRATEGIES:
             yield value.problem(
-                f"strategy {one!r} has a blank: Ascend Operator splits at commas, strips nothing and passes it over",
+                f"strategy {strategy!r} has a blank: Ascend Operator splits at commas, strips nothing and passes it"
+                " over",
                 f'write recover-strategy: "{",".join(part.strip() for part in strategies)}"',
             )
         else:
             yield value.problem(
-                f"recover-strategy has {one!r}, which Ascend Operator passes over",
-                suggest(one, names.STRATEGIES, "strategies"),
+                f"recover-strategy has {strategy!r}, which Ascend Operator passes over",
+                suggest(strategy, names.STRATEGIES, "strategies"),
             )
     framework = job.at("metadata", "labels", names.FRAMEWORK)
     if "elastic-training" in strategies and framework is not None and framework.data == names.MINDSPORE:
@@ -234,8 +235,8 @@ def _strategies(job: Placed, strategies: Sequence[str]) -> Iterator[Problem]:
 
 
 def _process_level(job: Placed, workload: str, strategies: Sequence[str], labels: Placed) -> Iterator[Problem]:
-    used = [one.strip() for one in strategies]
-    process_level = [one for one in used if one in names.PROCESS_LEVEL]
+    used = [name.strip() for name in strategies]
+    process_level = [name for name in used if name in names.PROCESS_LEVEL]
     switch = job.at("metadata", "labels", names.PROCESS_RECOVER)
     strategy = job.nearest("metadata", "annotations", names.RECOVER_STRATEGY)
     if used and switch is not None and switch.data in ("off", "pause"):
@@ -266,10 +267,10 @@ def _process_level(job: Placed, workload: str, strategies: Sequence[str], labels
 
 
 def _size(job: Placed, pods: Sequence[Template], wanted: Wanted) -> Iterator[Problem]:
-    workers = [one for one in pods if one.trains]
-    count = sum(one.replicas for one in workers)
+    workers = [template for template in pods if template.trains]
+    count = sum(template.replicas for template in workers)
     if wanted.nodes is not None and workers and count != wanted.nodes:
         yield workers[0].place.problem(f"{count} pods train, and the scenario has {wanted.nodes} nodes (cluster.nodes)")
-    npus = sum(one.replicas * one.npus for one in workers)
+    npus = sum(template.replicas * template.npus for template in workers)
     if wanted.ranks is not None and npus and npus != wanted.ranks:
         yield workers[0].place.problem(f"the pods have {npus} NPUs, and the scenario {wanted.ranks} ranks")

@@ -29,7 +29,7 @@ def refuse_programs(path: Path) -> None:
 
 def own_kubeconfigs() -> list[Path]:
     """The files that the caller's environment names, as kubectl takes them."""
-    named = [Path(one) for one in os.environ.get("KUBECONFIG", "").split(os.pathsep) if one]
+    named = [Path(path) for path in os.environ.get("KUBECONFIG", "").split(os.pathsep) if path]
     return named or [Path("~/.kube/config").expanduser()]
 
 
@@ -43,9 +43,9 @@ def _programs_in(path: Path) -> list[tuple[str, str]]:
         raise PlatformError(f"kubeconfig {path} cannot be read: {type(error).__name__}") from error
     users: Any = content.get("users") if isinstance(content, Mapping) else None
     found = []
-    for one in users if isinstance(users, list) else ():
-        user = one.get("user") if isinstance(one, Mapping) else None
-        found += [(str(one.get("name")), key) for key in _PROGRAMS if isinstance(user, Mapping) and key in user]
+    for entry in users if isinstance(users, list) else ():
+        user = entry.get("user") if isinstance(entry, Mapping) else None
+        found += [(str(entry.get("name")), key) for key in _PROGRAMS if isinstance(user, Mapping) and key in user]
     return found
 
 

@@ -61,7 +61,7 @@ class ExecTransport:
         with contextlib.suppress(Exception):
             said = self._take(_ERROR).decode("utf-8", "replace").strip()
             words = self._words.decode("utf-8", "replace").strip()
-            return "the exec stream has ended" + "".join(f": {one}" for one in (said, words) if one)
+            return "the exec stream has ended" + "".join(f": {text}" for text in (said, words) if text)
         return "the exec stream has ended"
 
     def _take(self, channel: int) -> bytes:

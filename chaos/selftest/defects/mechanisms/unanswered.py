@@ -43,7 +43,7 @@ def _again(records: Records) -> None:
     for rank in (0, 1):
         own = [record for step in (6, 7) for record in records.all(attempt="train", rank=rank, step=step)]
         after = records.digest(rank, LAST)
-        for record in (one for one in own if one["event"] in _STEP):
+        for record in (candidate for candidate in own if candidate["event"] in _STEP):
             after = records.insert(
                 after, **{key: value for key, value in record.items() if key not in ("mono", "wall")}
             )
