@@ -112,7 +112,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _write_history(path: Path, records: Iterator[Record]) -> None:
-    ordered = sorted(records, key=lambda one: int(one["mono"]))
+    ordered = sorted(records, key=lambda record: int(record["mono"]))
     _write(path, "".join(json.dumps({"seq": seq, **one}) + "\n" for seq, one in enumerate(ordered)).encode())
 
 

@@ -79,7 +79,7 @@ def analyze(big: BigRun) -> tuple[Took, dict[str, Any]]:
 
 def failures(result: dict[str, Any]) -> list[str]:
     """What the checks found to be wrong."""
-    return [f"{one['name']}: {one['seen']}" for one in result["checks"] if one["verdict"] == "fail"]
+    return [f"{check['name']}: {check['seen']}" for check in result["checks"] if check["verdict"] == "fail"]
 
 
 def measure(big: BigRun, repeats: int) -> tuple[float, float, list[str]]:

@@ -52,8 +52,8 @@ class Cluster:
         own = self.settled(scenario)
         printed, said = self.start("kubernetes", "rbac", str(own)).communicate(timeout=WAIT_SECONDS)
         assert printed, said
-        for one in yaml.safe_load_all(printed):
-            apply(self.api, one)
+        for document in yaml.safe_load_all(printed):
+            apply(self.api, document)
         return self.start("run", str(own), "--reports", str(self.volume / "reports"), *arguments)
 
     def settled(self, scenario: Path) -> Path:
@@ -79,7 +79,7 @@ class Cluster:
         for resource in (POD, JOB, CONFIGMAP, NETWORK_CHAOS, IO_CHAOS, DNS_CHAOS):
             query = {"labelSelector": "chaos-ascend.io/run"}
             items = self.api.request("get", resource.path(self.namespace), query=query)["items"]
-            found += [f"{resource.kind} {one['metadata']['name']}" for one in items]
+            found += [f"{resource.kind} {manifest['metadata']['name']}" for manifest in items]
         for node in self.api.request("get", NODE.path())["items"]:
             held = (node["metadata"].get("annotations") or {}).get(HELD_ANNOTATION)
             state = {"held": held, "cordoned": node["spec"].get("unschedulable")}

@@ -160,23 +160,23 @@ _SINGULAR = {NETWORK_CHAOS: "networkchaos", IO_CHAOS: "iochaos", DNS_CHAOS: "dns
 def define(api: Api, *resources: Resource) -> None:
     """Add kinds to a cluster that it does not have yet, and wait until they are served."""
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    for one in resources:
+    for resource in resources:
         try:
-            api.request("post", path, _definition(one))
+            api.request("post", path, _definition(resource))
         except ApiError as error:
             if error.status != 409:
                 raise
-    for one in resources:
-        wait_for("served", functools.partial(_served, api, one), seconds=30, clock=SYSTEM_CLOCK)
+    for resource in resources:
+        wait_for("served", functools.partial(_served, api, resource), seconds=30, clock=SYSTEM_CLOCK)
 
 
-def _served(api: Api, one: Resource) -> bool:
-    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{one.plural}.{one.group}"
+def _served(api: Api, resource: Resource) -> bool:
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{resource.plural}.{resource.group}"
     conditions = (api.request("get", path).get("status") or {}).get("conditions") or ()
     if not any(seen["type"] == "Established" and seen["status"] == "True" for seen in conditions):
         return False
     try:
-        api.request("get", one.path("default"))
+        api.request("get", resource.path("default"))
     except ApiError as error:
         if error.status == 404:  # established, and not served by this server yet
             return False
@@ -184,23 +184,23 @@ def _served(api: Api, one: Resource) -> bool:
     return True
 
 
-def _definition(one: Resource) -> dict[str, Any]:
-    schema = _object(("spec",), spec=_SPECS[one], status=_ANY)
-    version: dict[str, Any] = {"name": one.version, "served": True, "storage": True}
+def _definition(resource: Resource) -> dict[str, Any]:
+    schema = _object(("spec",), spec=_SPECS[resource], status=_ANY)
+    version: dict[str, Any] = {"name": resource.version, "served": True, "storage": True}
     version |= {"schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}}}
-    if one.group == NETWORK_CHAOS.group:
+    if resource.group == NETWORK_CHAOS.group:
         del version["subresources"]  # Chaos Mesh writes the status with the object
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{one.plural}.{one.group}"},
+        "metadata": {"name": f"{resource.plural}.{resource.group}"},
         "spec": {
-            "group": one.group,
+            "group": resource.group,
             "scope": "Namespaced",
             "names": {
-                "plural": one.plural,
-                "kind": one.kind,
-                "singular": _SINGULAR.get(one, one.plural.removesuffix("s")),
+                "plural": resource.plural,
+                "kind": resource.kind,
+                "singular": _SINGULAR.get(resource, resource.plural.removesuffix("s")),
             },
             "versions": [version],
         },

@@ -72,9 +72,9 @@ class Made:
         steps = self.run.ledger.open_steps()
         nodes = NodesByUndoSteps(self.run.token, steps, self.nodes.all())
         context = UndoContext(self.run.token, SYSTEM_CLOCK, nodes=nodes)
-        done = [undo_step(self.run.ledger, one, UNDO_ACTIONS, context) for one in steps if one.fault is not None]
-        assert all(one.ok for one in done), done
-        return [one.how for one in done]
+        done = [undo_step(self.run.ledger, step, UNDO_ACTIONS, context) for step in steps if step.fault is not None]
+        assert all(outcome.ok for outcome in done), done
+        return [outcome.how for outcome in done]
 
     def answer(self, message: dict[str, Any]) -> None:
         """The rank does what its agent would: it takes memory."""
@@ -84,8 +84,8 @@ class Made:
     def left(self) -> list[str]:
         with closing(connect(self.engine)) as client:
             networks = client.networks.list(filters={"label": f"{RUN_LABEL}={self.run.token}"})
-            return [str(one.name) for one in containers_of(client, self.run.token)] + [
-                str(one.name) for one in networks
+            return [str(container.name) for container in containers_of(client, self.run.token)] + [
+                str(network.name) for network in networks
             ]
 
 
@@ -159,5 +159,5 @@ def left_of(run: Run, engine: str) -> list[str]:
     """What is left of a run, also in the engine."""
     with closing(connect(engine)) as client:
         networks = client.networks.list(filters={"label": f"{RUN_LABEL}={run.token}"})
-        made = [str(one.name) for one in containers_of(client, run.token)]
-        return [*run.left(), *made, *(str(one.name) for one in networks)]
+        made = [str(container.name) for container in containers_of(client, run.token)]
+        return [*run.left(), *made, *(str(network.name) for network in networks)]

@@ -29,8 +29,8 @@ class Clusterd:
 
     def look(self) -> None:
         query = {"labelSelector": f"{PUBLIC_FAULT_LABEL}=true"}
-        for one in self._api.request("get", CONFIGMAP.path(self._namespace), query=query)["items"]:
-            for fault in json.loads(one["data"][PUBLIC_FAULT_KEY])["faults"]:
+        for manifest in self._api.request("get", CONFIGMAP.path(self._namespace), query=query)["items"]:
+            for fault in json.loads(manifest["data"][PUBLIC_FAULT_KEY])["faults"]:
                 for node in fault["influence"]:
                     held = self._held.setdefault(node["nodeName"], {})
                     if fault["assertion"] == "occur":

@@ -145,7 +145,9 @@ class Kubelet:
             if name in taken:
                 continue
             node = self._api.request("get", f"/api/v1/nodes/{name}")
-            taints = [one for one in node["spec"].get("taints") or () if one["effect"] in ("NoSchedule", "NoExecute")]
+            taints = [
+                taint for taint in node["spec"].get("taints") or () if taint["effect"] in ("NoSchedule", "NoExecute")
+            ]
             if not node["spec"].get("unschedulable") and not taints:
                 free.append((sum(one["spec"]["nodeName"] == name for one in placed), name))
         if not free:

@@ -28,8 +28,8 @@ class Mesh:
     def look(self) -> None:
         """Bring the status of the objects to what they say."""
         for resource in (NETWORK_CHAOS, IO_CHAOS, DNS_CHAOS):
-            for one in self._api.request("get", resource.path(self._namespace))["items"]:
-                self._act(resource, one)
+            for manifest in self._api.request("get", resource.path(self._namespace))["items"]:
+                self._act(resource, manifest)
 
     def _act(self, resource: Resource, subject: dict[str, Any]) -> None:
         metadata = subject["metadata"]

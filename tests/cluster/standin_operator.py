@@ -54,8 +54,8 @@ class Operator:
         wanted = list(_wanted(resource, job))
         query = {"labelSelector": f"{_JOB_LABEL}={name}"}
         there = {
-            one["metadata"]["name"]: one
-            for one in self._api.request("get", POD.path(self._namespace), query=query)["items"]
+            manifest["metadata"]["name"]: manifest
+            for manifest in self._api.request("get", POD.path(self._namespace), query=query)["items"]
         }
         for pod, template in wanted:
             if pod in there:
@@ -94,8 +94,8 @@ class Operator:
 
     def annotate(self, **annotations: str) -> None:
         """Write annotations on all PodGroups, as ClusterD does while it steers a recovery."""
-        for one in self._api.request("get", PODGROUP.path(self._namespace))["items"]:
-            path = PODGROUP.path(self._namespace, one["metadata"]["name"])
+        for manifest in self._api.request("get", PODGROUP.path(self._namespace))["items"]:
+            path = PODGROUP.path(self._namespace, manifest["metadata"]["name"])
             self._api.request("patch", path, {"metadata": {"annotations": annotations}}, content_type=MERGE)
 
     def _make(self, resource: Resource, manifest: dict[str, Any]) -> None:

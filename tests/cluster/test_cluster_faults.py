@@ -79,7 +79,7 @@ class Trial:
     def undone(self, steps: list[UndoStep]) -> list[str]:
         """Undo as heal does it: with nothing but the steps, and a connection of its own."""
         context = UndoContext(self.own.run, SYSTEM_CLOCK)
-        return [UNDO_ACTIONS[one.action](UndoStep(**json.loads(json.dumps(vars(one)))), context) for one in steps]
+        return [UNDO_ACTIONS[step.action](UndoStep(**json.loads(json.dumps(vars(step)))), context) for step in steps]
 
 
 @pytest.fixture
@@ -87,8 +87,8 @@ def trial(plane: ControlPlane, api: Api, workers: Kubelet, namespace: str, tmp_p
     settings = Kubernetes.model_validate({"namespace": namespace, "image": "none", "nodes": list(NODES)})
     own = Own(api, namespace, f"run-{namespace}", NODES)
     pods = Pods(own, tmp_path, "job", SYSTEM_CLOCK)
-    for one in manifests(settings, Job(steps=1), 1, Named(own.run, "trial")):
-        own.create(one)
+    for manifest in manifests(settings, Job(steps=1), 1, Named(own.run, "trial")):
+        own.create(manifest)
 
     def runs() -> bool:
         pod = pods.of_node(0)

@@ -20,7 +20,7 @@ from tests.cluster.docker_run import Made, StartOn, landed, left_of
 from tests.kit.shipped import shipped
 from tests.rehearsal.kit import Chaos
 
-MISSING = [one.seen for one in probe(("network-namespaces",), Machine()) if not one.ok]
+MISSING = [result.seen for result in probe(("network-namespaces",), Machine()) if not result.ok]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"{MISSING}")
 
 
@@ -59,7 +59,7 @@ def test_no_name_is_resolved_there_and_addresses_are_reached_until_it_is_undone(
     assert made.nodes.all()[1].names()["found"] == [made.nodes.all()[0].address]
     assert routes(made, 1) == before
     assert Path("/etc/resolv.conf").read_bytes() == own
-    assert [made.job.state(one) for one in made.job.launchers] == ["alive", "alive"]
+    assert [made.job.state(launcher) for launcher in made.job.launchers] == ["alive", "alive"]
     assert made.nodes.all()[1].restore("names") == "node 1 reaches its resolvers"
 
 

@@ -12,7 +12,7 @@ from tests.cluster.docker_run import StartOn, left_of
 from tests.kit.shipped import shipped
 from tests.rehearsal.kit import Chaos, Run
 
-LACKING = [one for one in probe(("network-namespaces", "tbf", "impairment"), Machine()) if not one.ok]
+LACKING = [result for result in probe(("network-namespaces", "tbf", "impairment"), Machine()) if not result.ok]
 pytestmark = pytest.mark.skipif(bool(LACKING), reason=f"{LACKING and LACKING[0].seen}")
 
 

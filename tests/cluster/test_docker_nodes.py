@@ -62,9 +62,9 @@ def test_a_fault_of_a_node_lands_on_it_alone_and_is_put_back(made: Made, name: s
         assert made.job.state(made.job.launchers[1]) == "alive"
         assert made.job.exit_status(made.job.launchers[1]) is None
     again = made.nodes.ready()
-    assert [one.state() for one in again] == ["running", "running"]
-    assert all(one.shown()["connected"] for one in again)
-    assert len({one.address for one in again}) == 2
+    assert [node.state() for node in again] == ["running", "running"]
+    assert all(node.shown()["connected"] for node in again)
+    assert len({node.address for node in again}) == 2
 
 
 def test_a_node_that_is_off_the_network_already_is_not_disconnected(made: Made) -> None:
@@ -149,7 +149,7 @@ def test_the_search_after_a_kill_goes_through_the_whole_engine(made: Made) -> No
             made.run.lock.release()
             assert heal_run(made.run.path).ok
             assert left_on_platform(made.run.path.resolve(), token, steps) == beside
-            assert [one for one in leftovers(made.run.path.parent) if "container bound" in one]
+            assert [leftover for leftover in leftovers(made.run.path.parent) if "container bound" in leftover]
         finally:
             bound.remove()
             volume.remove()
@@ -181,18 +181,20 @@ def test_a_run_takes_the_first_free_subnet_and_is_refused_when_there_is_none(eng
                 made.append(make_network(client, f"chaos-{token}", token, listed))
             with pytest.raises(PlatformError, match=r"have all of 10\.199\.1\.0/29, 10\.199\.2\.0/29"):
                 make_network(client, "chaos-three", "three", listed)
-            taken = [one.attrs["IPAM"]["Config"][0]["Subnet"] for one in made]
+            taken = [network.attrs["IPAM"]["Config"][0]["Subnet"] for network in made]
             assert tuple(taken) == listed
-            assert [one.name for one in client.networks.list(filters={"label": f"{RUN_LABEL}=two"})] == ["chaos-two"]
+            assert [network.name for network in client.networks.list(filters={"label": f"{RUN_LABEL}=two"})] == [
+                "chaos-two"
+            ]
             with pytest.raises(PlatformError, match="cannot be made"):
                 make_network(client, "chaos-none", "none", ("10.199.3.0/99",))
         finally:
-            for one in made:
-                one.remove()
+            for network in made:
+                network.remove()
 
 
 def test_another_engine_at_the_same_address_is_not_touched(made: Made) -> None:
-    (step,) = [one for one in made.run.ledger.open_steps() if one.action == "end-nodes"]
+    (step,) = [undo_step for undo_step in made.run.ledger.open_steps() if undo_step.action == "end-nodes"]
     other = {**step.arguments, "identity": "another"}
     for act in (
         lambda: DockerPlatform().put_back(other, made.run.token, SYSTEM_CLOCK),
@@ -224,7 +226,7 @@ def test_a_run_on_two_containers_passes_and_leaves_nothing(run_on: RunOn, engine
     done = run_on(SCENARIOS / "plain-two-nodes.yaml", "--baseline", "none")
     assert done.code == 0, done.errors + done.output
     run = done.run
-    assert {one.data["host"] for one in run.history.select("clock")} == {"node-0", "node-1"}
+    assert {event.data["host"] for event in run.history.select("clock")} == {"node-0", "node-1"}
     assert run.left() == []
     with closing(connect(engine)) as client:
         assert containers_of(client, run.token) == []

@@ -48,7 +48,7 @@ def test_it_is_taken_from_that_node_alone_and_given_back_with_all_that_was_on_it
     assert written(made, 1, "after") == "done\n"
     assert sorted(path.name for path in made.storage.iterdir()) == ["after", "before", "kept"]
     assert kind().evidence(made.job, made.victim(1)) is None
-    assert [made.job.state(one) for one in made.job.launchers] == ["alive", "alive"]
+    assert [made.job.state(launcher) for launcher in made.job.launchers] == ["alive", "alive"]
     assert made.nodes.all()[1].restore("directories") == "nothing is taken from node 1"
 
 

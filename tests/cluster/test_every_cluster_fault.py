@@ -29,7 +29,7 @@ def test_it_lands_and_heals(kind: str, cluster: Cluster, request: pytest.Fixture
     result = json.loads((cluster.path() / "result.json").read_bytes())
     assert (code, result["verdict"]) == (0, "pass"), said
     landed = cluster.history().select("fault.landed", kind=kind)
-    assert landed and all(one.data["evidence"] for one in landed)
+    assert landed and all(event.data["evidence"] for event in landed)
     assert cluster.history().select("fault.healed")
     assert (cluster.left(), Ledger(cluster.path() / "undo.jsonl").open_steps()) == ([], [])
 

@@ -83,8 +83,8 @@ def pair(plane: ControlPlane, api: Api, own: Own, tmp_path: Path) -> Iterator[Pa
     crds.define(api, *crds.CHAOS_MESH)
     made = Pair(plane, own, tmp_path)
     yield made
-    for one in own.list(POD):
-        own.delete(one, grace_seconds=0)
+    for pod in own.list(POD):
+        own.delete(pod, grace_seconds=0)
 
 
 class Looks:

@@ -108,11 +108,11 @@ def test_a_run_in_the_pods_of_such_a_job_passes_and_its_recovery_is_followed(
     assert code == 0, said
     assert json.loads((cluster.path() / "result.json").read_bytes())["verdict"] == "pass"
     history = cluster.history()
-    changes = [(one.data["key"], one.data["value"]) for one in history.select("podgroup.changed")]
+    changes = [(event.data["key"], event.data["value"]) for event in history.select("podgroup.changed")]
     assert ("ProcessRecoverStatus", "recover-success") in changes
     assert history.select("kubernetes.unfollowed") == []
     placed = history.select("ranks.placed")
-    assert {one.data["by"] for one in placed} == ({"rank table"} if workload == "ascendjob" else {"pods"})
+    assert {event.data["by"] for event in placed} == ({"rank table"} if workload == "ascendjob" else {"pods"})
     before, after = placed[0].data["pods"], placed[-1].data["pods"]
     assert sorted(before) == sorted(after) == ["0", "1", "2", "3"]
     assert before["0"] == before["1"] != before["2"] == before["3"]
@@ -151,8 +151,8 @@ def test_a_run_in_the_pods_of_a_manifest_of_the_user_s_own(api: Api, cluster: Cl
     code, said = ended(cluster.run(path))
     assert code == 0, said
     history = cluster.history()
-    assert {one.data["pod"].rpartition("-")[0] for one in history.select("pod.state")} >= {"mine-worker"}
-    assert {one.data["by"] for one in history.select("ranks.placed")} == {"rank table"}
+    assert {event.data["pod"].rpartition("-")[0] for event in history.select("pod.state")} >= {"mine-worker"}
+    assert {event.data["by"] for event in history.select("ranks.placed")} == {"rank table"}
     assert cluster.left() == []
 
 

@@ -31,7 +31,7 @@ def test_what_a_run_makes_carries_its_label_and_is_taken_away_alone(api: Api, ow
     own.create(configmap("mine"))
     own.create(pod("mine"))
     assert own.take_away("job") == ("Pod mine", "ConfigMap mine")
-    left = {one["metadata"]["name"] for one in api.request("get", path)["items"]}
+    left = {manifest["metadata"]["name"] for manifest in api.request("get", path)["items"]}
     assert left >= {"others", "another-runs"} and "mine" not in left
     assert own.take_away("job") == ()
 

@@ -44,8 +44,8 @@ def rules(settings: Kubernetes) -> tuple[rbac.Rule, ...]:
 def harness(plane: ControlPlane, api: Api, settings: Kubernetes) -> Api:
     """The API as the account that the manifest makes."""
     Clusterd(api, settings.namespace)  # makes its namespace
-    for one in rbac.manifests(settings, [rule for kind in KINDS for rule in kind.rights]):
-        apply(api, one)
+    for manifest in rbac.manifests(settings, [rule for kind in KINDS for rule in kind.rights]):
+        apply(api, manifest)
     return connect(None, account(plane, api, settings.namespace))
 
 
@@ -72,8 +72,8 @@ def _may(api: Api, verb: str, resource: Resource, namespace: str | None, name: s
 def _do_everything(api: Api, harness: Api, settings: Kubernetes, worker: str) -> None:
     """What runs with these faults do, by the account."""
     own = Own(harness, settings.namespace, "run-1", settings.nodes)
-    for one in manifests(settings, Job.model_validate({"steps": 1}), 2, Named("run-1", "run-1-train")):
-        own.create(one)
+    for manifest in manifests(settings, Job.model_validate({"steps": 1}), 2, Named("run-1", "run-1-train")):
+        own.create(manifest)
     # Of a job's pods none is made by the harness itself: this one stands for those that a controller makes.
     spec: dict[str, Any] = {"containers": [{"name": names.CONTAINER, "image": "none"}]}
     spec["automountServiceAccountToken"] = False
@@ -109,7 +109,7 @@ def test_everything_that_a_run_does_is_allowed_and_every_right_is_used(
 ) -> None:
     _do_everything(api, harness, settings, worker)
     places = {rbac.OWN: settings.namespace, rbac.NODES: ""}
-    granted = {(verb, one.plural, places.get(one.place, one.place)) for one in rules for verb in one.verbs}
+    granted = {(verb, rule.plural, places.get(rule.place, rule.place)) for rule in rules for verb in rule.verbs}
     used = plane.done_by(settings.namespace, rbac.ACCOUNT)
     assert {(verb, what) for verb, what, _ in granted - used} == ASKED_BY_NEWER_SERVERS
     assert used - granted == set()

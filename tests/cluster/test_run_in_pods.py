@@ -19,16 +19,18 @@ def test_a_deleted_pod_is_replaced_and_the_run_passes(cluster: Cluster) -> None:
     code, said = ended(cluster.run(SCENARIO))
     assert code == 0, said
     history = cluster.history()
-    before = {one.data["node"]: one.data["uid"] for one in history.select("pod.state") if not one.data["deleting"]}
+    before = {
+        event.data["node"]: event.data["uid"] for event in history.select("pod.state") if not event.data["deleting"]
+    }
     (rescheduled,) = history.select("pod.rescheduled")
     assert rescheduled.data["node"] == 1
     assert rescheduled.data["before"]["uid"] != rescheduled.data["uid"] == before[1]
     (landed,) = history.select("fault.landed")
-    assert {one["pod"]["uid"] for one in landed.data["evidence"]} == {rescheduled.data["before"]["uid"]}
+    assert {entry["pod"]["uid"] for entry in landed.data["evidence"]} == {rescheduled.data["before"]["uid"]}
     assert history.select("pod.restarted") == []
     result: dict[str, Any] = json.loads((cluster.path() / "result.json").read_bytes())
     assert result["verdict"] == "pass"
-    assert [(one["node"], one["what"]) for one in result["pods"]] == [(0, "untouched"), (1, "replaced")]
+    assert [(pod["node"], pod["what"]) for pod in result["pods"]] == [(0, "untouched"), (1, "replaced")]
     assert result["pods"][1]["after"]["uid"] == before[1]
     assert cluster.left() == []
 

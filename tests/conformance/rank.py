@@ -174,7 +174,7 @@ class Rank:
 
     def act(self, when: str, where: str | int) -> None:
         """Do what the job says for this place, once."""
-        for act in [one for one in self.acts if one["when"] == when and one["at"] == where]:
+        for act in [candidate for candidate in self.acts if candidate["when"] == when and candidate["at"] == where]:
             self.acts.remove(act)
             if "delay" in act:
                 threading.Timer(act["delay"], os.kill, (os.getpid(), signal.Signals[act["what"]])).start()

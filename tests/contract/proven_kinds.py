@@ -230,14 +230,14 @@ def findings(
     plan = changed(a_plan(), faults=(fault,), recoveries=(), mechanism=None, checkpoint=None, restore=restore)
     evidence = {"rank": RANK, "pid": PID, **copy.deepcopy(sample.evidence), "barrier": dict(fault.trigger)}
     spoil(evidence)
-    events = tuple(sorted(_recorded(fault, sample, evidence), key=lambda one: one.mono))
+    events = tuple(sorted(_recorded(fault, sample, evidence), key=lambda fact: fact.mono))
     baseline = History(tuple(event(name, at, writer="agent", **data) for name, at, data in sample.baseline))
     return check(plan, History(events), cast(Artifacts, SimpleNamespace(baseline=baseline)))
 
 
 def not_passed(found: list[Finding]) -> list[Finding]:
     """The findings that are no pass."""
-    return [one for one in found if one.verdict != "pass"]
+    return [finding for finding in found if finding.verdict != "pass"]
 
 
 def _recorded(fault: PlannedFault, sample: Sample, evidence: dict[str, Any]) -> Iterator[Event]:

@@ -31,7 +31,7 @@ RANK = 1
 
 def parameters_of(kind: FaultKind) -> dict[str, Any]:
     """Those of the kind's example."""
-    (fault,) = [one for one in example(kind, RANK, 2)["faults"] if one["kind"] == kind.name]
+    (fault,) = [candidate for candidate in example(kind, RANK, 2)["faults"] if candidate["kind"] == kind.name]
     return dict(fault.get("parameters", {}))
 
 
@@ -55,7 +55,7 @@ class Stage:
         if isinstance(self.kind, Preparing) and self.victim.storage is not None:
             before = self.kind.prepare_steps(self.kind.name, self.victim.storage)
         steps = healable([*before, *self.kind.undo_steps(self.kind.name, [self.victim])])
-        self.steps = [self.run.ledger.record(one) for one in steps]
+        self.steps = [self.run.ledger.record(step) for step in steps]
         return self.steps
 
     def make(self) -> None:
@@ -66,7 +66,7 @@ class Stage:
 
     def undo(self, steps: list[UndoStep]) -> list[Undone]:
         """Undo them, the last first."""
-        return [undo_step(self.run.ledger, one, UNDO_ACTIONS, self.context) for one in in_order(reversed(steps))]
+        return [undo_step(self.run.ledger, step, UNDO_ACTIONS, self.context) for step in in_order(reversed(steps))]
 
 
 @contextmanager
@@ -96,10 +96,10 @@ def local(kind: FaultKind, run: RunDirectory, command: tuple[str, ...] = ("sleep
     )
 
     def seen() -> dict[str, Any]:
-        beside = [str(one) for one in sorted((root / DIRECTORY).rglob("*")) if one.is_file() and is_held(one)]
+        beside = [str(path) for path in sorted((root / DIRECTORY).rglob("*")) if path.is_file() and is_held(path)]
         return {"mounts": mounts_at(storage), "beside": beside, **_saved(storage), **_process(job)}
 
-    lacking = [f"{one.need}: {one.seen}" for one in probe(kind.needs, Machine()) if not one.ok]
+    lacking = [f"{result.need}: {result.seen}" for result in probe(kind.needs, Machine()) if not result.ok]
     context = UndoContext(run.token, SYSTEM_CLOCK)
     stage = Stage(kind, run, victim, job, context, seen, lambda: job.stop(0), ", ".join(lacking))
     try:
@@ -114,9 +114,9 @@ def local(kind: FaultKind, run: RunDirectory, command: tuple[str, ...] = ("sleep
 
 
 def _saved(storage: Path) -> dict[str, Any]:
-    files = [one for one in sorted(storage.rglob("*")) if one.is_file()]
-    closed = [str(one) for one in directories_in(storage) if _is_closed(one)]
-    saved = {str(one): (one.stat().st_mode, one.read_bytes()) for one in files}
+    files = [path for path in sorted(storage.rglob("*")) if path.is_file()]
+    closed = [str(path) for path in directories_in(storage) if _is_closed(path)]
+    saved = {str(path): (path.stat().st_mode, path.read_bytes()) for path in files}
     return {"files": saved, "closed": closed, "mode": storage.stat().st_mode}
 
 

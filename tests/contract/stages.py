@@ -128,9 +128,9 @@ def in_a_cluster(kind: FaultKind, run: RunDirectory, cluster: Cluster) -> Iterat
     """A rank in the second of two pods."""
     Clusterd(cluster)
     pods = TwoPods(cluster, run.token)
-    for one in pods.nodes:
-        one.pods = cast(Any, SimpleNamespace(state=lambda uid: None))
-        one.cluster = {"kubeconfig": None, "settings": {**SETTINGS, "volume": {"path": "/data", "host_path": "/data"}}}
+    for node in pods.nodes:
+        node.pods = cast(Any, SimpleNamespace(state=lambda uid: None))
+        node.cluster = {"kubeconfig": None, "settings": {**SETTINGS, "volume": {"path": "/data", "host_path": "/data"}}}
     victim = Victim(
         RANK,
         ProcessIdentity(7, 1, "boot", 1),

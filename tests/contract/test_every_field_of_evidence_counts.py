@@ -93,7 +93,7 @@ def without_doubt(kind: str, field: str) -> set[str]:
 
 def crashed(kind: str, field: str) -> list[str]:
     """What the proof says where it fails at the spoilt field instead of doubting it."""
-    return [one.seen for said in doubts(kind, field).values() for one in said if "crashed" in one.seen]
+    return [finding.seen for said in doubts(kind, field).values() for finding in said if "crashed" in finding.seen]
 
 
 def of_kind(kind: str, named: dict[str, set[tuple[str, str]]]) -> set[str]:
@@ -132,7 +132,7 @@ CONTEXT = {
 
 def records(sample: Sample) -> set[str]:
     """The events by which a sample's fault is proven, beside its landing."""
-    own = {name for name, _, _ in sample.records} | {one.event for one in sample.others}
+    own = {name for name, _, _ in sample.records} | {event.event for event in sample.others}
     kept = {"rank.exit"} if sample.ended is not None else set()
     return own | kept | ({"fault.ending"} if sample.lasts else set())
 
@@ -141,8 +141,8 @@ def without(sample: Sample, event: str) -> Sample:
     """The sample as if nobody had recorded that event."""
     return replace(
         sample,
-        records=[one for one in sample.records if one[0] != event],
-        others=[one for one in sample.others if one.event != event],
+        records=[record for record in sample.records if record[0] != event],
+        others=[fact for fact in sample.others if fact.event != event],
         ended=None if event == "rank.exit" else sample.ended,
         lasts=sample.lasts and event != "fault.ending",
     )

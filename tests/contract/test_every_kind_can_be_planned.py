@@ -56,5 +56,5 @@ def test_its_example_has_the_rank_whatever_the_size_of_the_job(kind: str, beside
     loaded = fault_kind(kind)
     for rank, size in SIZES:
         for plan in plans_of(written(example(loaded, rank, size)), beside):
-            (fault,) = [one for one in plan.faults if one.kind == kind]
+            (fault,) = [planned_fault for planned_fault in plan.faults if planned_fault.kind == kind]
             assert (rank in fault.ranks) is (kind not in ELSEWHERE or rank == 0)

@@ -84,7 +84,7 @@ def unlike(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 def told(stage: Stage) -> None:
     """Its page says of a kind without undo steps that there are none, and of another one what they do."""
     own = stage.kind.undo_steps(stage.kind.name, [stage.victim])
-    assert all(one.fault == stage.kind.name and one.note for one in own)
+    assert all(step.fault == stage.kind.name and step.note for step in own)
     if stage.kind.name in sections():
         assert rows(stage.kind.name)["undone by"].startswith("None") is not bool(own)
 
@@ -94,8 +94,8 @@ def undone_twice(stage: Stage, steps: list[UndoStep]) -> None:
     first = stage.undo(steps)
     once = stage.seen()
     second = stage.undo(steps)
-    assert [one.how for one in (*first, *second) if not one.ok] == []
-    assert all(one.how for one in second)
+    assert [outcome.how for outcome in (*first, *second) if not outcome.ok] == []
+    assert all(outcome.how for outcome in second)
     assert unlike(once, stage.seen()) == {}
 
 
@@ -124,7 +124,7 @@ def test_its_undo_is_told_and_may_run_twice_whether_it_was_made_or_not(kind: str
     if not steps:
         return
     make(stage, before)
-    if any(after_processes(one.action) for one in steps):
+    if any(after_processes(step.action) for step in steps):
         stage.end_job()
     undone_twice(stage, steps)
     left = unlike(before, stage.seen())
@@ -135,7 +135,7 @@ def test_its_undo_is_told_and_may_run_twice_whether_it_was_made_or_not(kind: str
 def test_in_a_job_that_was_running_its_undo_may_run_twice_too(kind: str, stage: Stage) -> None:
     """The rank carries nothing of the run there: actions of their own look for it by PID, start time and number."""
     stage.context = replace(stage.context, adopted=True)
-    steps = [attached_form(one, RANK) for one in stage.noted()]
+    steps = [attached_form(step, RANK) for step in stage.noted()]
     before = stage.seen()
     undone_twice(stage, steps)
     make(stage, before)

@@ -19,7 +19,7 @@ def test_its_sample_is_proven_and_told_by_its_own_words(kind: str) -> None:
     assert kind in SAMPLES, f"{kind} has no sample: say in {SAMPLES.__module__} what a landed fault of it leaves"
     found = findings(kind)
     assert not_passed(found) == []
-    assert any(f"proven by {proof_of(kind).words}, barrier and process identity" in one.seen for one in found)
+    assert any(f"proven by {proof_of(kind).words}, barrier and process identity" in finding.seen for finding in found)
 
 
 @pytest.mark.parametrize("kind", kinds())
@@ -28,8 +28,8 @@ def test_without_a_proof_it_is_unknown(kind: str, monkeypatch: pytest.MonkeyPatc
     monkeypatch.delitem(proofs.own, kind)
     monkeypatch.delitem(proofs.points, kind)
     found = not_passed(findings(kind))
-    assert {one.verdict for one in found} == {"unknown"}
-    assert any(f"no proof of the fault kind {kind} is registered" in one.seen for one in found)
+    assert {finding.verdict for finding in found} == {"unknown"}
+    assert any(f"no proof of the fault kind {kind} is registered" in finding.seen for finding in found)
 
 
 @pytest.mark.parametrize("kind", kinds())
@@ -39,15 +39,15 @@ def test_evidence_that_says_nothing_proves_nothing(kind: str) -> None:
             del evidence[name]
 
     found = not_passed(findings(kind, emptied))
-    assert {one.verdict for one in found} == {"unknown"}
-    assert any("says nothing of what was done to it" in one.seen for one in found)
+    assert {finding.verdict for finding in found} == {"unknown"}
+    assert any("says nothing of what was done to it" in finding.seen for finding in found)
     assert not_passed(findings(kind, lambda evidence: evidence.clear()))
 
 
 @pytest.mark.parametrize("kind", kinds())
 def test_without_a_field_that_its_proof_names_it_is_unknown(kind: str) -> None:
     said = {field: not_passed(findings(kind, missing(field))) for field in proof_of(kind).fields}
-    assert {field for field, doubts in said.items() if {one.verdict for one in doubts} != {"unknown"}} == set()
+    assert {field for field, doubts in said.items() if {finding.verdict for finding in doubts} != {"unknown"}} == set()
 
 
 def test_nothing_is_proven_that_is_no_registered_kind() -> None:

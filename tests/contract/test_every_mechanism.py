@@ -45,16 +45,19 @@ def test_its_needs_are_in_the_vendors_table(name: str) -> None:
 
 
 def test_no_two_mechanisms_share_a_place() -> None:
-    for places in (Counter(one.order for one in in_order()), Counter(one.listed for one in in_order())):
+    for places in (
+        Counter(mechanism.order for mechanism in in_order()),
+        Counter(mechanism.listed for mechanism in in_order()),
+    ):
         assert max(places.values()) == 1
 
 
 def test_the_last_mechanism_that_is_asked_ends_the_launch() -> None:
-    assert [one.name for one in in_order() if one.ends_launch] == [in_order()[-1].name]
+    assert [mechanism.name for mechanism in in_order() if mechanism.ends_launch] == [in_order()[-1].name]
 
 
 def test_what_a_mechanism_names_is_registered() -> None:
-    named = {*IMPLIES.values(), *(other for one in in_order() for other in one.repairs_with)}
+    named = {*IMPLIES.values(), *(other for mechanism in in_order() for other in mechanism.repairs_with)}
     assert named <= set(NAMES) and named
 
 
@@ -66,7 +69,7 @@ def test_its_rule_can_be_loaded_and_calls_the_handlers_that_are_signs_of_it(name
 
 
 def test_mechanisms_that_share_the_name_of_their_signs_share_the_signs() -> None:
-    own = [one.signs for one in in_order() if one.signs is not None]
+    own = [mechanism.signs for mechanism in in_order() if mechanism.signs is not None]
     assert {signs.name for signs in own} < set(NAMES) | {"online repair"}
     assert all(signs in all_signs() for signs in own)
 

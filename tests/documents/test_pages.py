@@ -43,7 +43,7 @@ def test_the_commands_of_a_page_do_what_it_says(page: Path, perform: Perform) ->
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("page", [page for page in RUN if any(one.nightly for one in blocks_of(page))], ids=ids)
+@pytest.mark.parametrize("page", [page for page in RUN if any(block.nightly for block in blocks_of(page))], ids=ids)
 def test_the_long_commands_of_a_page_do_what_it_says(page: Path, perform: Perform) -> None:
     follow(page, perform, nightly=True)
 
@@ -164,7 +164,7 @@ def nightly_scripts() -> dict[str, tuple[bool, list[str]]]:
     assert checkout["uses"].startswith("actions/checkout@")
     gitlab = files[".gitlab-ci.yml"]["nightly"]
     return {
-        "github": (checkout.get("with", {}).get("clean", True), [one["run"] for one in steps if "run" in one]),
+        "github": (checkout.get("with", {}).get("clean", True), [step["run"] for step in steps if "run" in step]),
         "gitlab": ("GIT_CLEAN_FLAGS" not in gitlab.get("variables", {}), gitlab["script"] + gitlab["after_script"]),
     }
 

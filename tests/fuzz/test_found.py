@@ -339,7 +339,7 @@ def test_a_line_with_two_losses_is_read_alike_both_ways(tmp_path: Path) -> None:
     )
     (tmp_path / "worker_0.log").write_text(f"{begin}per_step: 1ms }}\n{begin}loss:  7.100000, per_step: 1ms }}\n")
     slow = read_log(tmp_path / "worker_0.log", built_in_readers(timezone.utc))
-    assert [one.fields["loss"] for one in slow] == LossScanner().scan(tmp_path / "worker_0.log").loss.tolist()
+    assert [event.fields["loss"] for event in slow] == LossScanner().scan(tmp_path / "worker_0.log").loss.tolist()
 
 
 def test_a_step_whose_path_is_a_list_stays_open_and_heal_says_so(tmp_path: Path) -> None:

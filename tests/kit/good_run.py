@@ -111,7 +111,9 @@ def _content(path: str, entries: State) -> bytes:
     if not path.endswith(".safetensors"):
         return b"".join(_value(name, array) for name, array in entries.items())
     kinds = {"float32": "F32", "int32": "I32", "int64": "I64"}
-    return safetensors_of((name, kinds[str(one.dtype)], one.shape, one.tobytes()) for name, one in entries.items())
+    return safetensors_of(
+        (name, kinds[str(array.dtype)], array.shape, array.tobytes()) for name, array in entries.items()
+    )
 
 
 def _varint(number: int) -> bytes:
@@ -198,7 +200,7 @@ class GoodRun:
     def events(self, event: str, **match: object) -> Iterator[Record]:
         """Events of the run (not of the baseline) with these fields."""
         for records in self.files.values():
-            yield from (one for one in records if _matches(one, event, match))
+            yield from (entry for entry in records if _matches(entry, event, match))
 
     def one(self, event: str, **match: object) -> Record:
         (found,) = self.events(event, **match)
@@ -208,7 +210,7 @@ class GoodRun:
         """Remove events, as if they had never been recorded. At least one must be there."""
         before = sum(map(len, self.files.values()))
         for name, records in self.files.items():
-            self.files[name] = [one for one in records if not _matches(one, event, match)]
+            self.files[name] = [entry for entry in records if not _matches(entry, event, match)]
         dropped = before - sum(map(len, self.files.values()))
         assert dropped, f"no {event} with {match}"
         return dropped
@@ -222,7 +224,7 @@ class GoodRun:
         """Insert an event into a file, by its time."""
         (name,) = [name for name in self.files if name.startswith(file_prefix)]
         self.files[name].append(record)
-        self.files[name].sort(key=lambda one: int(one["mono"]))
+        self.files[name].sort(key=lambda event: int(event["mono"]))
 
     def replan(self, **changes: Any) -> None:
         """Change the plan."""
@@ -233,7 +235,7 @@ class GoodRun:
         self.replan(resumes=False, resume_step=None)
         self.files = {name: records for name, records in self.files.items() if not name.startswith("resume")}
         for name, records in self.files.items():
-            self.files[name] = [one for one in records if one.get("attempt") != "resume"]
+            self.files[name] = [event for event in records if event.get("attempt") != "resume"]
 
     def write(self, directory: Path) -> Path:
         """Write the run's directory."""
@@ -252,7 +254,7 @@ class GoodRun:
         }
         _write(directory / "run.json", json.dumps(facts).encode())
         for name, records in self.files.items():
-            _write(directory / "history" / name, written([self._with_plan(one) for one in records]))
+            _write(directory / "history" / name, written([self._with_plan(event) for event in records]))
         for name, content in self.raw.items():
             _write(directory / "history" / name, content)
         if self.baseline is not None:
@@ -268,12 +270,12 @@ class GoodRun:
             _write(directory / name, content)
         return directory
 
-    def _with_plan(self, one: Record) -> Record:
-        return {**one, "plan": fingerprint(dumps(self.plan).encode())} if one.get("plan") == OWN_PLAN else one
+    def _with_plan(self, event: Record) -> Record:
+        return {**event, "plan": fingerprint(dumps(self.plan).encode())} if event.get("plan") == OWN_PLAN else event
 
 
-def _matches(one: Record, event: str, match: dict[str, object]) -> bool:
-    return one["event"] == event and all(one.get(key) == value for key, value in match.items())
+def _matches(entry: Record, event: str, match: dict[str, object]) -> bool:
+    return entry["event"] == event and all(entry.get(key) == value for key, value in match.items())
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -284,8 +286,8 @@ def _write(path: Path, content: bytes) -> None:
 def written(records: list[Record]) -> bytes:
     """The file of these events."""
     lines = []
-    for number, one in enumerate(records):
-        ordered = {"seq": one.get("seq", number), **{key: value for key, value in one.items() if key != "seq"}}
+    for number, event in enumerate(records):
+        ordered = {"seq": event.get("seq", number), **{key: value for key, value in event.items() if key != "seq"}}
         lines.append(json.dumps(ordered) + "\n")
     return "".join(lines).encode()
 
@@ -333,7 +335,7 @@ UNDONE: Record = {"record": "close", "id": "job", "outcome": "done"}
 
 def ledger(*records: Record) -> bytes:
     """An undo ledger."""
-    return "".join(json.dumps(one) + "\n" for one in records).encode()
+    return "".join(json.dumps(event) + "\n" for event in records).encode()
 
 
 def start_of(writer: str, at: float, run: str = "r1", **place: Any) -> Record:
@@ -412,8 +414,8 @@ def _resume(rank: int) -> list[Record]:
         own = list(step_of(at, rank, step, **place))
         if step == SAVED + 1:
             own = [
-                {**one, "mono": one["mono"] + late, "wall": one["wall"] + late}
-                for one, late in zip(own, (0, 360_000_000, 360_000_000), strict=True)
+                {**event, "mono": event["mono"] + late, "wall": event["wall"] + late}
+                for event, late in zip(own, (0, 360_000_000, 360_000_000), strict=True)
             ]
         records.extend(own)
     records += [

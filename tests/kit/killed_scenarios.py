@@ -38,7 +38,7 @@ class Killed:
 
     def load(self) -> Cell:
         """The cell."""
-        (found,) = [one for one in load_scenario(self.path, names=known_names()).cells if one.name == self.cell]
+        (found,) = [cell for cell in load_scenario(self.path, names=known_names()).cells if cell.name == self.cell]
         return found
 
 

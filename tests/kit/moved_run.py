@@ -34,9 +34,9 @@ def moved_run(place: Place, *, again: bool = False) -> GoodRun:
     for saved in run.saved.values():
         saved.path = there(saved.path)
     for records in run.files.values():
-        for one in records:
-            if isinstance(one.get("path"), str):
-                one["path"] = there(one["path"])
+        for record in records:
+            if isinstance(record.get("path"), str):
+                record["path"] = there(record["path"])
     if not shared:
         shown = evidence(run)
         shown["file"] = there(f"checkpoints/{shown['file']}")

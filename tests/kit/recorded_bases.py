@@ -15,10 +15,12 @@ from chaos.selftest.recorded import archive_of, unpack
 
 def hold_against(base: str, run: Path, place: Path) -> None:
     """Fail unless the base's defects are caught in ``run``, too, and its events have the fields of recorded ones."""
-    rows = [judge_spoilt(one, run, place / "spoilt", time.monotonic) for one in catalogue() if one.base == base]
+    rows = [
+        judge_spoilt(defect, run, place / "spoilt", time.monotonic) for defect in catalogue() if defect.base == base
+    ]
     assert rows and [(row.defect.name, row.seen) for row in rows if not row.caught] == []
     unpack(archive_of(base), place / "recorded")
-    recorded, made = (_fields(one) for one in (place / "recorded", run))
+    recorded, made = (_fields(path) for path in (place / "recorded", run))
     other = {event: recorded[event] ^ made[event] for event in set(recorded) & set(made)}
     wrong = {event: sorted(fields) for event, fields in other.items() if fields}
     assert wrong == {}, f"base {base} is to be recorded anew, as docs/selftest.md says"
@@ -26,6 +28,6 @@ def hold_against(base: str, run: Path, place: Path) -> None:
 
 def _fields(run: Path) -> dict[str, set[str]]:
     found: dict[str, set[str]] = defaultdict(set)
-    for one in read_history(run / "history").events:
-        found[one.event].update(one.data)
+    for event in read_history(run / "history").events:
+        found[event.event].update(event.data)
     return found

@@ -86,23 +86,30 @@ def begin_of(strikes: tuple[Strike, ...], number: int) -> float:
 def repaired_plan(strikes: tuple[Strike, ...]) -> Plan:
     faults = tuple(
         PlannedFault(
-            one.fault, one.kind, one.ranks, {"step": one.step, "phase": "forward"}, {}, None, 14, EFFECTS[one.kind]
+            strike.fault,
+            strike.kind,
+            strike.ranks,
+            {"step": strike.step, "phase": "forward"},
+            {},
+            None,
+            14,
+            EFFECTS[strike.kind],
         )
-        for one in strikes
+        for strike in strikes
     )
     return changed(
         a_plan(),
         scenario="repaired",
         faults=faults,
-        mechanism="UCE" if any(one.kind == "uce" for one in strikes) else "HCCE",
+        mechanism="UCE" if any(strike.kind == "uce" for strike in strikes) else "HCCE",
         checkpoint=None,
         resumes=False,
         resume_step=None,
         recoveries=tuple(
-            Recovery("UCE", (one.fault,), one.held, copied=one.ranks)
-            if one.kind == "uce"
-            else Recovery("HCCE", (one.fault,), one.held)
-            for one in strikes
+            Recovery("UCE", (strike.fault,), strike.held, copied=strike.ranks)
+            if strike.kind == "uce"
+            else Recovery("HCCE", (strike.fault,), strike.held)
+            for strike in strikes
         ),
         protection=("UCE", "HCCE"),
         budget=Budget(5.0, dict.fromkeys(PHASES_S, 1.0)),
@@ -139,7 +146,7 @@ def _rank(rank: int, strikes: tuple[Strike, ...]) -> list[Record]:
         *began(9.0, rank, 0, **place_of(rank)),
     ]
     late = 0.0
-    struck = {one.step: one for one in strikes}
+    struck = {strike.step: strike for strike in strikes}
     for step in range(1, LAST + 1):
         at = 10 + 0.1 * (step - 1) + late
         if step in struck:
@@ -164,37 +171,37 @@ def _harness(strikes: tuple[Strike, ...]) -> list[Record]:
         record(1.2, "launcher.found", attempt="train", pid=901, role="scheduler", start_time=91),
     ]
     records += [record(2.5, "rank.found", start_time=100 + rank, **place_of(rank)) for rank in range(RANKS)]
-    for number, one in enumerate(strikes):
+    for number, strike in enumerate(strikes):
         at = begin_of(strikes, number)
-        barrier = {"step": one.step, "phase": "forward"}
+        barrier = {"step": strike.step, "phase": "forward"}
         acts = [
             record(
                 at + 0.1,
                 "fault.injecting",
-                fault=one.fault,
-                kind=one.kind,
+                fault=strike.fault,
+                kind=strike.kind,
                 signal=None,
                 target_rank=rank,
                 start_time=100 + rank,
                 **place_of(rank),
             )
-            for rank in one.ranks
+            for rank in strike.ranks
         ]
         evidence = [
             {
                 "rank": rank,
                 "pid": pid_of("train", rank),
                 "signal": None,
-                "raised": TEXTS[one.kind],
+                "raised": TEXTS[strike.kind],
                 "barrier": dict(barrier),
             }
-            for rank in one.ranks
+            for rank in strike.ranks
         ]
-        landed: Record = {"fault": one.fault, "kind": one.kind, "ranks": list(one.ranks), **barrier}
+        landed: Record = {"fault": strike.fault, "kind": strike.kind, "ranks": list(strike.ranks), **barrier}
         records += [*acts, record(at + 0.13, "fault.landed", attempt="train", evidence=evidence, **landed)]
     end = 12.0 + REPAIR_S * len(strikes)
     records += [record(end, "rank.exit", signal=None, code=0, **place_of(rank)) for rank in range(RANKS)]
-    records += [record(end + 0.1, "fault.healed", fault=one.fault, how="nothing to put back") for one in strikes]
+    records += [record(end + 0.1, "fault.healed", fault=strike.fault, how="nothing to put back") for strike in strikes]
     records += [
         record(end + 0.2, "launcher.exit", attempt="train", pid=900, role="launcher", signal=None, code=0),
         record(end + 0.3, "attempt.end", attempt="train"),
@@ -206,7 +213,7 @@ def _harness(strikes: tuple[Strike, ...]) -> list[Record]:
 
 def _log(strikes: tuple[Strike, ...]) -> Iterator[tuple[float, str]]:
     yield 2.2, "nextState: STATE_OP_NORMAL"
-    for number, one in enumerate(strikes):
+    for number, strike in enumerate(strikes):
         at = begin_of(strikes, number) + 0.1
         yield at + 0.15, "nextState: STATE_OP_ABNORMAL"
         yield at + 0.16, "nextState: STATE_OP_ENV_CLEAR"
@@ -214,7 +221,7 @@ def _log(strikes: tuple[Strike, ...]) -> Iterator[tuple[float, str]]:
         yield at + 0.22, "start notify all device clean..."
         yield at + 0.34, "notify all device stop & clean ok!"
         yield at + 0.35, "nextState: STATE_OP_REPAIR"
-        if one.kind == "uce":
+        if strike.kind == "uce":
             yield at + 0.36, "Start do retry repair"
         yield at + 0.55, "start rollback"
         yield at + 0.56, "Controller:0 rollback success"

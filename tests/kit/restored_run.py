@@ -88,17 +88,17 @@ def restored_run() -> GoodRun:
         members = next(group for group in GROUPS if rank in group)
         run.others[f"job/checkpoints/rank_{rank}/group_info.pb"] = group_info(*members)
         for event in ("load.begin", "load.end"):
-            for one in run.events(event, rank=rank):
-                one["path"] = slices_of(HOLDERS[rank][0])
+            for entry in run.events(event, rank=rank):
+                entry["path"] = slices_of(HOLDERS[rank][0])
     place: dict[str, Any] = {"attempt": "train", "rank": VICTIM, "pid": pid_of("train", VICTIM)}
     evidence = {**place, "signal": None, "removed": [f"sliced-1_{SAVED}.ckpt"], "directory": f"rank_{VICTIM}"}
     evidence["barrier"] = None
     told: dict[str, Any] = {"fault": LOSS, "kind": "lose-checkpoint"}
-    for one in (
+    for entry in (
         record(9.6, "fault.armed", ranks=[VICTIM], **told),
         record(10.6, "fault.injecting", signal=None, target_rank=VICTIM, start_time=102, **told, **place),
         record(10.7, "fault.landed", ranks=[VICTIM], step=None, phase=None, evidence=[evidence], **told),
         record(12.2, "fault.healed", fault=LOSS, how="kept in lost/rank_2"),
     ):
-        run.add("harness", one)
+        run.add("harness", entry)
     return run

@@ -110,7 +110,7 @@ def find_sshd() -> tuple[str, str]:
         pytest.skip(f"there is no sshd on this machine, and Debian's package cannot be had: {got.stderr.strip()}")
     for package in packages.glob("*.deb"):
         subprocess.run(["dpkg", "-x", str(package), str(root)], check=True)
-    libraries = ":".join(sorted({str(one.parent) for one in root.rglob("libwrap.so*")}))
+    libraries = ":".join(sorted({str(path.parent) for path in root.rglob("libwrap.so*")}))
     return str(root / "usr/sbin/sshd"), libraries
 
 

@@ -30,7 +30,7 @@ def on_hosts(run: GoodRun, *hosts: Host) -> GoodRun:
     for host in hosts:
         for name, records in run.files.items():
             if any(f"rank_{rank}-" in name for rank in host.ranks):
-                run.files[name] = [_moved(one, host) for one in records]
+                run.files[name] = [_moved(event, host) for event in records]
         for at, drifted in ((0.2, 0), (25.9, host.drift)):
             run.add("harness", _clock(host, at, drifted))
     return run
@@ -41,6 +41,6 @@ def _clock(host: Host, at: float, drifted: int) -> Record:
     return {**own, "at": own["mono"], "offset": host.ahead + drifted}
 
 
-def _moved(one: Record, host: Host) -> Record:
-    place: dict[str, Any] = {"host": host.name, "boot": f"boot-{host.name}"} if "boot" in one else {}
-    return {**one, **place, "mono": one["mono"] + host.ahead, "wall": one["wall"] + host.wall_ahead}
+def _moved(event: Record, host: Host) -> Record:
+    place: dict[str, Any] = {"host": host.name, "boot": f"boot-{host.name}"} if "boot" in event else {}
+    return {**event, **place, "mono": event["mono"] + host.ahead, "wall": event["wall"] + host.wall_ahead}

@@ -24,7 +24,9 @@ _HERE = Path(__file__).parent
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test here, and skip all where the machine lacks what the job needs."""
     own = [item for item in items if _HERE in item.path.parents]
-    lacking = [f"{one.need}: {one.seen}; {one.advice}" for one in probe(needs_of(KIND), Machine()) if not one.ok]
+    lacking = [
+        f"{result.need}: {result.seen}; {result.advice}" for result in probe(needs_of(KIND), Machine()) if not result.ok
+    ]
     for item in own:
         item.add_marker("rehearsal")
         if lacking:

@@ -74,7 +74,7 @@ class Run:
 
     def left(self) -> list[str]:
         """What is left of it outside its directory, and what its ledger still has open."""
-        found = [f"process {one.pid}: {' '.join(one.cmdline)}" for one in find_run_processes(self.token)]
+        found = [f"process {process.pid}: {' '.join(process.cmdline)}" for process in find_run_processes(self.token)]
         # Looked for in another way too: by the run's directory in any environment or command line. Its name would not
         # do: tests that run beside this one may have a copy of the same baseline.
         directory = str(self.path.resolve())
@@ -241,7 +241,9 @@ def checks_of(result: dict[str, Any], verdict: str) -> list[dict[str, Any]]:
 
 def said(checks: Sequence[dict[str, Any]]) -> str:
     """The texts of checks, for comparisons and for the messages of failed tests."""
-    return "\n".join(f"{one['name']}: {one['expected']} | {one['seen']} | {' '.join(one['where'])}" for one in checks)
+    return "\n".join(
+        f"{check['name']}: {check['expected']} | {check['seen']} | {' '.join(check['where'])}" for check in checks
+    )
 
 
 def _newest(reports: Path, name: str) -> Path | None:

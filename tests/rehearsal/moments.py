@@ -40,7 +40,9 @@ class Moment:
 def draw(source: random.Random, history: History, begin: Event, end: Event) -> Moment:
     """A moment between two events, uniform in time. An event that comes at once with others is taken as well."""
     at = source.randint(begin.mono, end.mono)
-    seen = [one for one in history.events if one.mono <= at]
+    seen = [event for event in history.events if event.mono <= at]
     last = seen[-1]
-    like = [one for one in seen if (one.event, one.attempt, one.rank) == (last.event, last.attempt, last.rank)]
+    like = [
+        event for event in seen if (event.event, event.attempt, event.rank) == (last.event, last.attempt, last.rank)
+    ]
     return Moment(last.event, last.attempt, last.rank, len(like) - 1, (at - last.mono) / 1e9)

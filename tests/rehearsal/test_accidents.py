@@ -97,12 +97,12 @@ def test_a_resumed_job_is_not_blamed_for_a_minute_in_which_the_harness_was_stopp
     blames_nobody(done)
     nothing_is_left(fresh, harness)
     stops = run.history.select(STOPPED, attempt="resume")
-    longest = max(stops, key=lambda one: float(one.data["seconds"]))  # a starved machine adds short ones
+    longest = max(stops, key=lambda event: float(event.data["seconds"]))  # a starved machine adds short ones
     assert longest.data["seconds"] >= MINUTE
-    for one in stops:
-        told = f"stopped for {one.data['seconds']} s (SIGSTOP, or the machine was frozen)"
+    for event in stops:
+        told = f"stopped for {event.data['seconds']} s (SIGSTOP, or the machine was frozen)"
         assert told in said(checks_of(done.run.result, "unknown"))
-    trained = [one.mono for one in run.history.select("step.end", attempt="resume")]
+    trained = [event.mono for event in run.history.select("step.end", attempt="resume")]
     assert any(at > longest.data["until"] for at in trained) == (becomes != "ends")
 
 
@@ -123,7 +123,7 @@ def test_two_harnesses_at_once_do_not_touch_each_other_and_neither_does_heal(fre
     both = [fresh.start_run(PLAIN), fresh.start_run(PLAIN)]
     both[0].event(both[0].run("plain-kill-rank"), "fault.armed")
     during = fresh.heal()
-    assert during.code == 0 and {one["outcome"] for one in during.json["runs"]} == {"live"}
+    assert during.code == 0 and {run["outcome"] for run in during.json["runs"]} == {"live"}
     for done in [harness.end() for harness in both]:
         assert done.code == 0, done.errors + said(checks_of(done.run.result, "unknown"))
     for harness in both:
@@ -173,7 +173,9 @@ def test_reports_that_become_read_only_blame_nobody(small_disk: Chaos, moment: s
     mount_read_only(small_disk.reports)
     done = harness.end()
     assert done.code == 3 and "The file system is read-only" in done.errors
-    assert [one for one in leftovers(small_disk.reports, harness.process.pid) if "open undo step" not in one] == []
+    assert [
+        leftover for leftover in leftovers(small_disk.reports, harness.process.pid) if "open undo step" not in leftover
+    ] == []
     unmount(small_disk.reports)
     assert small_disk.heal().code == 0
     nothing_is_left(small_disk, harness)
@@ -216,13 +218,13 @@ def test_a_terminal_that_is_closed_ends_the_run_in_order(fresh: Chaos, moment: s
             assert terminal.stdin is not None and terminal.poll() is None
             terminal.stdin.write(b"r")
             terminal.stdin.flush()
-            return [one for run in fresh.runs() for one in run.history.select(name, **match)]
+            return [event for run in fresh.runs() for event in run.history.select(name, **match)]
 
         wait_for(moment, reached, seconds=300)
         terminal.stdin.close()
         assert terminal.wait(300) == 130
     (run,) = fresh.runs()
-    assert [one.data for one in run.history.select("run.end")] == [{"interrupted": True, "error": None}]
+    assert [event.data for event in run.history.select("run.end")] == [{"interrupted": True, "error": None}]
     assert leftovers(fresh.reports, terminal.pid) == []
 
 
@@ -236,7 +238,7 @@ def test_the_runs_of_a_soak_end_with_it(fresh: Chaos) -> None:
     wait_for("the end of its runs", lambda: leftovers(fresh.reports, soak.process.pid) == [], seconds=60)
     print(f"its runs had ended after {time.monotonic() - since:.1f} s")
     nothing_is_left(fresh, soak)
-    ends = [one.data["interrupted"] for run in training for one in run.history.select("run.end")]
+    ends = [event.data["interrupted"] for run in training for event in run.history.select("run.end")]
     assert ends == [True] * len(training)
 
 

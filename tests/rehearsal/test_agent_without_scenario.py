@@ -98,8 +98,8 @@ def test_the_job_runs_the_script_itself_and_the_script_knows_nothing_of_chaos(pa
     script = Path(jobs.__path__[0]) / "mnist.py"
     starts = passed.run.history.select("attempt.start")
     assert [str(script) in start.data["argv"] for start in starts] == [True, True]
-    for one in passed.run.history.select("agent.start"):
-        assert str(script) in one.data["argv"]
+    for event in passed.run.history.select("agent.start"):
+        assert str(script) in event.data["argv"]
     (begun,) = passed.run.history.select("run.start")
     assert script.stat().st_mtime_ns < begun.wall, "the script was written to since the run began"
     imported = {

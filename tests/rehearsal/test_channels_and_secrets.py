@@ -38,9 +38,9 @@ def watch(run: Run, harness: int, seen: Seen) -> None:
         with contextlib.suppress(psutil.Error, OSError):
             process = psutil.Process(pid)
             seen.listening |= {
-                (one.laddr.ip, one.laddr.port)
-                for one in process.net_connections("inet")
-                if one.status == psutil.CONN_LISTEN or one.type == socket.SOCK_DGRAM
+                (connection.laddr.ip, connection.laddr.port)
+                for connection in process.net_connections("inet")
+                if connection.status == psutil.CONN_LISTEN or connection.type == socket.SOCK_DGRAM
             }
             seen.told += [" ".join(process.cmdline()), *process.environ().values()]
 
@@ -97,7 +97,7 @@ def test_a_run_listens_for_its_own_only_and_keeps_its_secret(chaos: Chaos) -> No
 
     assert done.code == 0, done.errors + done.output
     assert seen.listening
-    assert [one for one in seen.listening if not one[0].startswith(LOOPBACK)] == []
+    assert [listener for listener in seen.listening if not listener[0].startswith(LOOPBACK)] == []
     assert open_to_others == []
 
     # The refusals are in the record, and in the report.
@@ -105,7 +105,7 @@ def test_a_run_listens_for_its_own_only_and_keeps_its_secret(chaos: Chaos) -> No
     assert ("agents", "a connection did not show this run's secret; ignored") in told
     assert ("agents", "a connection is of another run; ignored") in told
     (refused,) = [
-        one for one in checks_of(run.result, "pass") if one["expected"].startswith("who is not of this run is")
+        check for check in checks_of(run.result, "pass") if check["expected"].startswith("who is not of this run is")
     ]
     assert "did not show this run's secret" in refused["seen"]
     assert "controller: a registration was ignored: it did not prove that it knows this run's secret" in refused["seen"]

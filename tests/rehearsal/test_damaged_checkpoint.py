@@ -14,7 +14,7 @@ def test_a_job_that_goes_on_from_a_flipped_bit_is_a_failure(chaos: Chaos) -> Non
     done = chaos.run(SCENARIOS / "unchecked-flip.yaml")
     assert done.code == 1, done.errors + done.output
     failed = checks_of(done.run.result, "fail")
-    assert {one["name"] for one in failed} == {"resume", "loss"}
+    assert {check["name"] for check in failed} == {"resume", "loss"}
     assert "rank 0 loaded rank 0's file, the plan shows that of rank 2" in said(failed)
     assert "weights and optimizer state equal the fault-free run's" in said(failed)
     assert done.run.left() == []

@@ -38,7 +38,9 @@ def assert_clean(chaos: Chaos) -> None:
     for run in chaos.runs():
         assert run.left() == []
         looks = run.history.select("hygiene")
-        assert [one for one in looks if one.data["orphans"] or one.data["ports"] or one.data["private_left"]] == []
+        assert [
+            event for event in looks if event.data["orphans"] or event.data["ports"] or event.data["private_left"]
+        ] == []
         assert len(looks) == len(run.history.select("attempt.start", attempt="train"))
     looked_at = len(chaos.runs())
     assert chaos.heal().json == {"schema_version": 1, "healed": True, "looked_at": looked_at, "runs": []}
@@ -137,7 +139,7 @@ def test_the_deadline_of_one_wait_ends_the_run_and_helpers_of_ranks_too(chaos: C
     done = chaos.run(BROKEN, "--set", "script=hangs_before_training.py", "--set", "start=12s", "--baseline", "none")
     assert_unknown(done, "run", "deadline start (12 s) is kept", "ranks 0-3 joined but have not begun their first step")
     # They did not listen to SIGTERM.
-    signals = {one.rank: one.data["signal"] for one in done.run.history.select("rank.exit")}
+    signals = {event.rank: event.data["signal"] for event in done.run.history.select("rank.exit")}
     assert signals == dict.fromkeys(range(4), signal.SIGKILL)
     assert_clean(chaos)
 
@@ -179,7 +181,7 @@ def test_a_port_that_is_taken_ends_the_run_with_the_rank_that_needed_it(fresh: C
 def assert_unknown(done: Done, check: str, *texts: str) -> Run:
     assert done.code == 2, done.errors + done.output
     unknown = checks_of(done.run.result, "unknown")
-    told = said([one for one in unknown if one["name"] == check])
+    told = said([candidate for candidate in unknown if candidate["name"] == check])
     for text in texts:
         assert text in told, said(unknown)
     return done.run

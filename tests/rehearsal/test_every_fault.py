@@ -29,7 +29,11 @@ pytestmark = pytest.mark.nightly
 @pytest.mark.parametrize("promise", PROMISES)
 def test_every_fault_keeps_its_promises(promise: str, kind: str, once: Once, chaos: Chaos) -> None:
     shown = shown_by()[kind]
-    lacking = [f"{one.need}: {one.seen}" for one in probe(needs_of_scenario(shown.scenario), Machine()) if not one.ok]
+    lacking = [
+        f"{candidate.need}: {candidate.seen}"
+        for candidate in probe(needs_of_scenario(shown.scenario), Machine())
+        if not candidate.ok
+    ]
     if lacking:
         pytest.skip(f"this machine lacks {', '.join(lacking)}")
     cell = ("--cell", shown.cell) if shown.cell else ()
@@ -40,14 +44,16 @@ def test_every_fault_keeps_its_promises(promise: str, kind: str, once: Once, cha
     result = done.run.result
     if promise == PROMISES[0]:
         landed = done.run.history.select("fault.landed", kind=kind)
-        assert landed and all(one.data["evidence"] for one in landed), said(result["checks"])
+        assert landed and all(event.data["evidence"] for event in landed), said(result["checks"])
         assert checks_of(result, "pass"), done.errors
-        assert [one for one in result["checks"] if one["name"] == "injection" and one["verdict"] != "pass"] == []
+        assert [
+            check for check in result["checks"] if check["name"] == "injection" and check["verdict"] != "pass"
+        ] == []
     else:
         # Of a kind that only a known defect of the system under test is shown with, the run is to fail by that.
         known = holding(shown.scenario, [sdk_of(result)])
         code = 0 if known is None else 1
-        assert done.code == code, said([one for one in result["checks"] if one["verdict"] != "pass"])
+        assert done.code == code, said([check for check in result["checks"] if check["verdict"] != "pass"])
         assert set(failing_checks([result])) <= set(() if known is None else shown.scenario.failing)
         assert done.run.history.select("fault.healed")
         assert done.run.left() == []

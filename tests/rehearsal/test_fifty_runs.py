@@ -87,7 +87,9 @@ class Witness:
             process = psutil.Process(pid)
             if not Path(process.cwd()).is_relative_to(self.jobs):
                 return None
-            ports = {one.laddr.port for one in process.net_connections("tcp") if one.status == "LISTEN"}
+            ports = {
+                connection.laddr.port for connection in process.net_connections("tcp") if connection.status == "LISTEN"
+            }
             return Seen(run, pid, start, frozenset(process.cpu_affinity()), frozenset(ports))
         except psutil.Error:
             return None
@@ -120,15 +122,15 @@ def foreign(reports: Path) -> Iterator[None]:
         before = _files(run), _files(private)
         try:
             yield
-            assert [one.poll() for one in others] == [None, None]
-            assert {psutil.Process(one.pid).status() for one in others} == {psutil.STATUS_SLEEPING}
+            assert [process.poll() for process in others] == [None, None]
+            assert {psutil.Process(process.pid).status() for process in others} == {psutil.STATUS_SLEEPING}
             with pytest.raises(BlockingIOError):
                 listening.accept()  # nobody has called
             assert (_files(run), _files(private)) == before
         finally:
-            for one in others:
-                one.kill()
-                one.wait()
+            for process in others:
+                process.kill()
+                process.wait()
             for path in private.iterdir():
                 path.unlink()
             private.rmdir()
@@ -150,24 +152,24 @@ def test_fifty_runs_at_once_wait_for_each_other_and_touch_nothing_of_anybody(fre
         harnesses = [fresh.start_run(PATIENT) for _ in range(RUNS)]
         for harness in harnesses:
             harness.process.wait(max(1.0, began + SECONDS - time.monotonic()))
-    done = [Done(one.process.wait(), one.output, one.errors) for one in harnesses]
-    assert [one.errors for one in done if one.code != 0] == []
+    done = [Done(harness.process.wait(), harness.output, harness.errors) for harness in harnesses]
+    assert [result.errors for result in done if result.code != 0] == []
     seconds = time.monotonic() - began
-    runs = [one.run for one in done]
+    runs = [result.run for result in done]
     assert {run.result["verdict"] for run in runs} == {"pass"}, said(runs[0].result["checks"])
     assert len({run.token for run in runs}) == RUNS
     assert {run.token for run in runs} <= witness.runs
     assert witness.clashes == []
     assert 0 < witness.most <= len(os.sched_getaffinity(0))
-    hit = {(one.pid, one.data["start_time"]) for run in runs for one in run.history.select("fault.injecting")}
+    hit = {(event.pid, event.data["start_time"]) for run in runs for event in run.history.select("fault.injecting")}
     assert len(hit) == RUNS
-    ranks = [{(one.pid, one.data["start_time"]) for one in run.history.select("rank.found")} for run in runs]
+    ranks = [{(event.pid, event.data["start_time"]) for event in run.history.select("rank.found")} for run in runs]
     assert sum(map(len, ranks)) == len(set.union(*ranks)) == RUNS * 4
     for run, own in zip(runs, ranks, strict=True):
-        assert {(one.pid, one.data["start_time"]) for one in run.history.select("fault.injecting")} <= own
+        assert {(event.pid, event.data["start_time"]) for event in run.history.select("fault.injecting")} <= own
         assert run.history.select("caller.refused") == []
         assert run.left() == []
     baselines = [run for run in fresh.runs() if run.path.name.startswith("baseline-")]
     assert len(baselines) == 1, "the runs share the fault-free run of their key"
-    waited = sum("leased to another job" in one.errors for one in done)
+    waited = sum("leased to another job" in result.errors for result in done)
     print(f"{RUNS} runs in {seconds:.0f} s, {waited} of them waited, {witness.most} went on at once at most")

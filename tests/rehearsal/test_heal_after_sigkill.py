@@ -64,7 +64,7 @@ def kill_and_heal(chaos: Chaos, moment: Moment, name: str) -> None:
 def assert_healed(chaos: Chaos) -> None:
     for run in chaos.runs():
         assert run.left() == []
-        assert [one for one in run.history.problems if one.kind != "torn-last-line"] == []
+        assert [problem for problem in run.history.problems if problem.kind != "torn-last-line"] == []
     assert list(chaos.reports.rglob(".*.new")) == []
     again = chaos.heal()
     assert (again.code, again.json["runs"]) == (0, [])
@@ -143,4 +143,4 @@ def test_a_run_that_goes_on_is_not_touched(chaos: Chaos) -> None:
         [(run.path.name, "live")],
     )
     done = harness.end()
-    assert done.code == 0, said([one for one in done.run.result["checks"] if one["verdict"] != "pass"])
+    assert done.code == 0, said([check for check in done.run.result["checks"] if check["verdict"] != "pass"])

@@ -93,7 +93,7 @@ def test_the_evidence_is_the_death_of_that_very_process_at_that_very_point(passe
     assert (exited.pid, exited.data["signal"], exited.data["code"]) == (started.pid, 9, None)
     own = run.history.select(attempt=TRAIN, rank=2, writer="agent")
     assert own[-1].event == "barrier.reached" and own[-1].data == {"fault": "kill", **barrier}
-    launchers = {one.pid for one in run.history.select("launcher.found")}
+    launchers = {event.pid for event in run.history.select("launcher.found")}
     assert launchers and started.pid not in launchers
 
 
@@ -105,9 +105,9 @@ def test_the_survivors_saved_the_step_and_all_ranks_went_on_from_it(passed: Done
     )
     assert file.parent.parent.name == "ttp_saved_checkpoints-step_5"
     for rank in RANKS:
-        steps = [one.data["step"] for one in run.history.select("step.begin", attempt="resume", rank=rank)]
+        steps = [event.data["step"] for event in run.history.select("step.begin", attempt="resume", rank=rank)]
         assert steps == list(range(6, 13))
-    exits = {one.rank: one.data["code"] for one in run.history.select("rank.exit", attempt=TRAIN)}
+    exits = {event.rank: event.data["code"] for event in run.history.select("rank.exit", attempt=TRAIN)}
     assert exits == {0: 1, 1: 1, 2: None, 3: 1}
 
 
@@ -150,8 +150,8 @@ def test_the_history_is_whole_and_every_kept_file_is_in_the_run(passed: Done) ->
 def test_every_process_that_came_to_its_end_says_what_the_agent_cost_it(passed: Done) -> None:
     for history, attempt, steps in ((passed.run.history, "resume", 7), (passed.run.baseline, "train", 12)):
         costs = history.select("agent.cost", attempt=attempt, steps=steps)
-        assert sorted(one.rank or 0 for one in costs) == list(RANKS)
-        assert all(one.data["hooks_us_median"] > 0 and one.data["digest_us_median"] > 0 for one in costs)
+        assert sorted(event.rank or 0 for event in costs) == list(RANKS)
+        assert all(event.data["hooks_us_median"] > 0 and event.data["digest_us_median"] > 0 for event in costs)
 
 
 def test_a_second_run_takes_the_baseline_from_the_cache(second: Done, passed: Done) -> None:
@@ -173,7 +173,7 @@ def test_a_run_can_be_compared_with_a_run_that_is_named(chaos: Chaos) -> None:
     done = chaos.run("kill-rank.yaml", "--baseline", baseline.path.name)
     assert done.code == 0, done.errors
     assert done.run.result["baseline"] == {"wanted": baseline.path.name, "run": baseline.path.name}
-    assert [one["name"] for one in done.run.result["not_checked"]] == ["hygiene"]
+    assert [exclusion["name"] for exclusion in done.run.result["not_checked"]] == ["hygiene"]
 
 
 @pytest.mark.nightly
@@ -182,7 +182,7 @@ def test_without_a_baseline_what_is_not_checked_is_said(fresh: Chaos) -> None:
     assert done.code == 0, done.errors
     assert [run.path for run in fresh.runs()] == [done.run.path]
     assert done.run.result["baseline"] == {"wanted": "none", "run": None}
-    left = [(one["name"], one["reason"]) for one in done.run.result["not_checked"]]
+    left = [(exclusion["name"], exclusion["reason"]) for exclusion in done.run.result["not_checked"]]
     assert left[:3] == [(name, "baseline: none") for name in ("checkpoint", "resume", "loss")]
     assert [name for name, _ in left[3:]] == ["hygiene"]
 

@@ -19,7 +19,7 @@ _PART = 4
 def test_nothing_is_left_after_kills_and_each_kind_of_undo_was_open_at_one(fresh: Chaos, killed: Killed) -> None:
     """Which moments are drawn is chance: what none of them has hit is killed on for, at most as often again."""
     needs = needs_of_scenario(killed.load().scenario)
-    lacking = [f"{one.need}: {one.seen}" for one in probe(needs, Machine()) if not one.ok]
+    lacking = [f"{result.need}: {result.seen}" for result in probe(needs, Machine()) if not result.ok]
     if lacking:
         pytest.skip(f"this machine lacks {', '.join(lacking)}")
     chosen = (killed.path, *(("--cell", killed.cell) if killed.cell else ()))

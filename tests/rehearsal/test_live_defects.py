@@ -16,7 +16,7 @@ from chaos.selftest.defect import FILES
 from chaos.selftest.live_run import write_defective
 from tests.rehearsal.kit import Chaos, Done, checks_of, said
 
-LIVE = {one.name: one for one in catalogue() if one.layer != FILES}
+LIVE = {defect.name: defect for defect in catalogue() if defect.layer != FILES}
 FEW = ("copy-broken-off", "random-draws-repeated", "repaired-once-more")
 """One of each layer; two of them on ranks in plain Python, which take seconds."""
 
@@ -42,10 +42,10 @@ def test_a_defect_whose_code_is_not_reached_has_not_acted(chaos: Chaos, tmp_path
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("base", sorted({one.base for one in LIVE.values()}))
+@pytest.mark.parametrize("base", sorted({defect.base for defect in LIVE.values()}))
 def test_every_defect_of_a_base_is_caught(chaos: Chaos, tmp_path: Path, base: str) -> None:
     told = selftest(chaos, tmp_path, base)
-    wanted = {one.name for one in LIVE.values() if one.base == base}
+    wanted = {defect.name for defect in LIVE.values() if defect.base == base}
     assert {row["name"]: row["outcome"] for row in told["rows"]} == dict.fromkeys(wanted, "caught")
 
 
@@ -65,7 +65,7 @@ def test_a_run_with_a_defect_says_so(with_orphan: Done) -> None:
 
 @pytest.mark.nightly
 def test_what_it_leaves_is_named_and_gone(with_orphan: Done) -> None:
-    told = said([one for one in checks_of(with_orphan.run.result, "fail") if one["name"] == "hygiene"])
+    told = said([check for check in checks_of(with_orphan.run.result, "fail") if check["name"] == "hygiene"])
     assert "outlived the ranks of attempt train" in told and "sleep 3601" in told
     assert with_orphan.run.left() == []
     (left,) = with_orphan.run.history.select("job.leftovers", attempt="train")

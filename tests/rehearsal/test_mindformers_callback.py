@@ -14,7 +14,7 @@ from chaos.doctor import Machine, needs_of, probe
 from chaos.rehearsal.mindformers.job import KIND
 from tests.rehearsal.kit import Chaos, Done, Once, Run, checks_of, said
 
-LACKING = [one.seen for one in probe(needs_of(KIND), Machine()) if not one.ok]
+LACKING = [result.seen for result in probe(needs_of(KIND), Machine()) if not result.ok]
 pytestmark = [pytest.mark.nightly, pytest.mark.skipif(bool(LACKING), reason=", ".join(LACKING))]
 
 NAME = "mindformers-callback-trainer"
@@ -59,13 +59,13 @@ def changed(good: Done, tmp_path: Path, file: str, change: Change) -> Run:
 
 def test_it_passes_with_kernels_alone_in_the_place_of_others(good: Done) -> None:
     assert good.code == 0, good.errors + good.output
-    assert [one["layer"] for one in good.run.result["simulated"]] == ["kernels"]
+    assert [stand_in["layer"] for stand_in in good.run.result["simulated"]] == ["kernels"]
     loads = [event.data["path"] for event in good.run.history.events if event.event == "load.end"]
     assert loads and all("checkpoint/rank_0" in str(path) for path in loads)
 
 
 def test_that_gradients_are_not_judged_is_said_beside_the_pass(good: Done) -> None:
-    left = {(one["name"], one["what"]) for one in good.run.result["not_checked"]}
+    left = {(exclusion["name"], exclusion["what"]) for exclusion in good.run.result["not_checked"]}
     assert ("loss", "gradients") in left
 
 
@@ -79,8 +79,8 @@ def test_a_weight_that_is_another_after_the_resume_is_a_failure(fresh: Chaos, go
     done = fresh.analyze(changed(good, tmp_path, "resume-rank_0-*.jsonl", change))
     assert done.code == 1, done.output
     failed = checks_of(done.json, "fail")
-    assert {one["name"] for one in failed} == {"checkpoint", "loss"}
-    assert all(WEIGHT in said([one]) for one in failed)
+    assert {check["name"] for check in failed} == {"checkpoint", "loss"}
+    assert all(WEIGHT in said([check]) for check in failed)
 
 
 def test_a_load_that_the_agent_has_not_seen_is_unknown(fresh: Chaos, good: Done, tmp_path: Path) -> None:

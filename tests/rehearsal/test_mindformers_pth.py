@@ -15,7 +15,7 @@ from chaos.doctor import Machine, needs_of, probe
 from chaos.rehearsal.mindformers.job import KIND
 from tests.rehearsal.kit import Chaos, Done, checks_of, said
 
-LACKING = [one.seen for one in probe(needs_of(KIND), Machine()) if not one.ok]
+LACKING = [result.seen for result in probe(needs_of(KIND), Machine()) if not result.ok]
 pytestmark = [pytest.mark.nightly, pytest.mark.skipif(bool(LACKING), reason=", ".join(LACKING))]
 
 ROOT = Path(__file__).parents[2]

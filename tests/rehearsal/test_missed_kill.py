@@ -33,13 +33,13 @@ def test_a_rank_that_is_not_hit_is_let_go_and_the_job_ends_by_itself(chaos: Chao
     done = chaos.run(DEADLINES, "--set", "land=2s", patch=PATCH.format(act=act))
     run, unknown = done.run, checks_of(done.run.result, "unknown")
     assert (done.code, run.result["verdict"]) == (2, "unknown")
-    told = said([one for one in unknown if one["name"] == "injection"])
+    told = said([check for check in unknown if check["name"] == "injection"])
     assert "the fault missed: deadline 'evidence of fault hit' of 2 s has expired" in told
     assert run.result["faults"][0]["evidence"] == []
     (reached,), (released,) = (run.history.select(f"barrier.{what}", rank=2) for what in ("reached", "released"))
     assert released.mono - reached.mono >= 2_000_000_000
     for rank in RANKS:
-        assert [one.data["step"] for one in run.history.select("step.end", rank=rank)] == list(range(1, 13))
+        assert [event.data["step"] for event in run.history.select("step.end", rank=rank)] == list(range(1, 13))
         (exited,) = run.history.select("rank.exit", rank=rank)
         assert exited.data["code"] == 0
     assert run.left() == []
@@ -57,7 +57,7 @@ def test_a_recovery_from_another_fault_is_not_taken_for_the_planned_one(chaos: C
     done = chaos.run(DEADLINES, "--set", "land=2s", patch=PATCH.format(act=act))
     run = done.run
     assert (done.code, run.result["verdict"]) == (2, "unknown"), said(checks_of(run.result, "fail"))
-    told = said([one for one in checks_of(run.result, "unknown") if one["name"] == "injection"])
+    told = said([check for check in checks_of(run.result, "unknown") if check["name"] == "injection"])
     assert reason in told
     assert run.result["faults"][0]["evidence"] == []
     # The job did recover: without the evidence that would have been a pass.
@@ -70,7 +70,7 @@ def test_a_trigger_that_never_holds_is_missed_at_its_deadline(chaos: Chaos) -> N
     unknown = checks_of(done.run.result, "unknown")
     assert (done.code, done.run.result["verdict"]) == (2, "unknown")
     waited = "step 5 step.begin of rank 2, a log line with 'no rank ever logs this'"
-    assert f"fault kill waits for {waited}" in said([one for one in unknown if one["name"] == "run"])
-    assert f"the fault still waited for {waited}" in said([one for one in unknown if one["name"] == "injection"])
+    assert f"fault kill waits for {waited}" in said([check for check in unknown if check["name"] == "run"])
+    assert f"the fault still waited for {waited}" in said([check for check in unknown if check["name"] == "injection"])
     assert done.run.history.select("fault.injecting") == []
     assert done.run.left() == []

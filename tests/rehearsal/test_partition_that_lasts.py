@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not NAMESPACES.ok, reason=f"{NAMESPACES.seen}: {
 
 
 def exits(run: Run) -> dict[int | None, Event]:
-    return {one.rank: one for one in run.history.select("rank.exit", attempt="train")}
+    return {event.rank: event for event in run.history.select("rank.exit", attempt="train")}
 
 
 def test_until_the_launch_has_ended(fresh: Chaos) -> None:
@@ -24,7 +24,7 @@ def test_until_the_launch_has_ended(fresh: Chaos) -> None:
     assert done.code == 0, said(done.json["checks"])
     (ending,) = done.run.history.select("fault.ending")
     ended = exits(done.run)
-    assert {rank for rank, one in ended.items() if one.surely_before(ending)} == {0, 1}
+    assert {rank for rank, event in ended.items() if event.surely_before(ending)} == {0, 1}
     assert len(ending.data["evidence"]) == 2
     assert done.run.left() == []
 
@@ -35,11 +35,11 @@ def test_ranks_that_come_back_find_no_controller_and_end_by_themselves(fresh: Ch
     assert done.code == 0, said(done.json["checks"])
     (ending,) = done.run.history.select("fault.ending")
     ended = exits(done.run)
-    assert {rank for rank, one in ended.items() if one.surely_before(ending)} == {0, 1}
+    assert {rank for rank, event in ended.items() if event.surely_before(ending)} == {0, 1}
     assert [(ended[rank].data["signal"], ended[rank].data["code"]) for rank in (2, 3)] == [(None, 1)] * 2
     again = done.run.history.first("attempt.start", attempt="resume")
     assert again is not None
-    assert all(one.surely_before(again) for one in ended.values())
+    assert all(event.surely_before(again) for event in ended.values())
     assert done.run.left() == []
 
 

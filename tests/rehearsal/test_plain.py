@@ -27,18 +27,18 @@ def plain(once: Once) -> Done:
 
 
 def statements(result: dict[str, Any]) -> set[tuple[str, str, str]]:
-    return {(one["name"], one["expected"], one["verdict"]) for one in result["checks"]}
+    return {(check["name"], check["expected"], check["verdict"]) for check in result["checks"]}
 
 
 def test_every_statement_about_a_mindspore_job_is_made_about_plain_ranks(plain: Done, passed: Done) -> None:
     assert statements(plain.run.result) | OF_MINDSPORE == statements(passed.run.result)
     assert plain.run.result["not_checked"] == passed.run.result["not_checked"]
-    assert [one["name"] for one in plain.run.result["not_checked"]] == ["hygiene"]
+    assert [exclusion["name"] for exclusion in plain.run.result["not_checked"]] == ["hygiene"]
     assert plain.run.left() == []
 
 
 def test_the_result_says_that_there_is_no_framework(plain: Done) -> None:
-    simulated = {one["layer"]: one["part"] for one in plain.run.result["simulated"]}
+    simulated = {stand_in["layer"]: stand_in["part"] for stand_in in plain.run.result["simulated"]}
     assert "no framework" in simulated["job"]
 
 
@@ -56,5 +56,5 @@ def test_a_value_that_is_not_the_saved_one_is_a_failure(plain: Done, chaos: Chao
     done = chaos.analyze(run)
     assert done.code == 1, said(done.json["checks"])
     failed = checks_of(done.json, "fail")
-    assert {"checkpoint", "resume"} <= {one["name"] for one in failed}
+    assert {"checkpoint", "resume"} <= {check["name"] for check in failed}
     assert name in said(failed)

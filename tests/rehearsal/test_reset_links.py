@@ -10,7 +10,7 @@ from chaos.doctor import Machine, probe
 from tests.kit.shipped import shipped
 from tests.rehearsal.kit import Chaos, checks_of
 
-LACKING = [one for one in probe(("network-namespaces", "connection-reset"), Machine()) if not one.ok]
+LACKING = [result for result in probe(("network-namespaces", "connection-reset"), Machine()) if not result.ok]
 pytestmark = [pytest.mark.nightly, pytest.mark.skipif(bool(LACKING), reason=f"{LACKING and LACKING[0].seen}")]
 
 DEAF = """
@@ -37,6 +37,6 @@ def test_ranks_that_never_register_again_are_not_passed_over(fresh: Chaos, tmp_p
     )
     result = done.run.result
     assert (done.code, result["verdict"]) == (1, "fail"), done.errors
-    assert any(one["name"] == "mechanism" and "TTP acted" in one["seen"] for one in checks_of(result, "fail"))
+    assert any(check["name"] == "mechanism" and "TTP acted" in check["seen"] for check in checks_of(result, "fail"))
     assert done.run.history.select("fault.landed", kind="connection-reset")
     assert done.run.left() == []

@@ -104,7 +104,12 @@ def msrun(tmp_path: Path) -> Iterator[Msrun]:
                 started.trains_on(rank)
             yield started
         finally:
-            left = {one.identity for job in survey().jobs for one in job.processes if one.directories.cwd == str(work)}
+            left = {
+                process.identity
+                for job in survey().jobs
+                for process in job.processes
+                if process.directories.cwd == str(work)
+            }
             for identity in left | set(ranks.values()):
                 if state(identity) in ("alive", "stopped"):
                     send_signal(identity, signal.SIGKILL)
@@ -155,7 +160,7 @@ def test_named_ranks_are_hit_and_undone_and_nothing_else_is(fresh: Chaos, msrun:
         for rank in (0, 2):
             assert end_of(msrun.ranks[rank]) == ExitStatus(code=0), msrun.lines(rank)[-5:]
         seen = [json.loads(line) for line in watch.end().output.splitlines()]
-        ends = [(one["rank"], one["signal"]) for one in seen if one["event"] == "rank.exit"]
+        ends = [(record["rank"], record["signal"]) for record in seen if record["event"] == "rank.exit"]
         assert ends[0] == (1, 9)
         losses = [one["fields"]["loss"] for one in seen if one.get("kind") == "train.loss"]
         assert losses and all(isinstance(loss, float) for loss in losses)
@@ -174,7 +179,9 @@ def test_a_checkpoint_is_damaged_while_the_job_trains_and_put_back_also_by_heal(
 
     before = fresh.runs()
     harness = fresh.start(*call)
-    run = harness.until("its run", lambda: next((one for one in fresh.runs() if one not in before), None))
+    run = harness.until(
+        "its run", lambda: next((candidate for candidate in fresh.runs() if candidate not in before), None)
+    )
     harness.event(run, "fault.landed")
     harness.signal(signal.SIGKILL)
     harness.process.wait()
@@ -203,7 +210,7 @@ def restored(msrun: Msrun, run: Run) -> bool:
 def stopped_in(output: str) -> set[int]:
     """The ranks that a watch has seen stopped, by its whole lines so far."""
     lines = [json.loads(line) for line in output.splitlines(keepends=True) if line.endswith("\n")]
-    return {one["rank"] for one in lines if one["event"] == "rank.stopped"}
+    return {record["rank"] for record in lines if record["event"] == "rank.stopped"}
 
 
 def at(chaos: Chaos) -> tuple[str | Path, ...]:

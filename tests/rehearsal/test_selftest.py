@@ -19,7 +19,7 @@ def test_every_defect_of_a_few_bases_is_caught_and_their_runs_are_kept(fresh: Ch
     told = done.json
     assert [row for row in told["rows"] if row["outcome"] != "caught"] == []
     assert done.code == 0, done.errors
-    wanted = [one for one in catalogue() if one.layer == FILES and one.base in EVERYDAY]
+    wanted = [defect for defect in catalogue() if defect.layer == FILES and defect.base in EVERYDAY]
     assert told["caught"] == told["total"] == len(wanted) >= 150
     # The runs are kept: the second time none is made.
     again = fresh("selftest", "--only", next(one.name for one in wanted if one.base == "ttp"), "--json", env=cache)
@@ -36,7 +36,7 @@ def test_every_defect_in_the_files_of_finished_runs_is_caught(fresh: Chaos) -> N
     assert told["passed_without"] == []
     assert told["stale_excuses"] == []
     assert done.code == 0, done.errors
-    assert told["caught"] == told["total"] == len([one for one in catalogue() if one.layer == FILES]) >= 190
+    assert told["caught"] == told["total"] == len([defect for defect in catalogue() if defect.layer == FILES]) >= 190
     assert told["evidence"]["held"] == told["evidence"]["total"] >= 400
 
 

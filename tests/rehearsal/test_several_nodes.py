@@ -23,7 +23,7 @@ def two_nodes(once: Once) -> Done:
 
 def helpers(harness: Harness) -> list[psutil.Process]:
     children = psutil.Process(harness.process.pid).children()
-    return [one for one in children if any(word.endswith("remote_helper.pyz") for word in one.cmdline())]
+    return [child for child in children if any(word.endswith("remote_helper.pyz") for word in child.cmdline())]
 
 
 def in_training(chaos: Chaos) -> tuple[Harness, Run]:
@@ -37,10 +37,10 @@ def in_training(chaos: Chaos) -> tuple[Harness, Run]:
 
 def test_a_run_of_two_nodes_passes_with_the_clock_of_each_measured(two_nodes: Done) -> None:
     run = two_nodes.run
-    clocks = [(one.attempt, one.data["node"]) for one in run.history.select("clock")]
+    clocks = [(event.attempt, event.data["node"]) for event in run.history.select("clock")]
     assert set(clocks) == {("train", 0), ("train", 1), ("resume", 0), ("resume", 1)}
-    assert all(abs(one.data["offset"]) <= one.data["error"] for one in run.history.select("clock"))
-    found = {one.rank: one.data["node"] for one in run.history.select("rank.found", attempt="train")}
+    assert all(abs(event.data["offset"]) <= event.data["error"] for event in run.history.select("clock"))
+    found = {event.rank: event.data["node"] for event in run.history.select("rank.found", attempt="train")}
     assert found == {0: 0, 1: 0, 2: 1, 3: 1}
     assert len(run.history.select("launcher.exit", attempt="train")) == 2
     assert run.left() == []
@@ -66,5 +66,5 @@ def test_after_a_killed_harness_nothing_is_left_on_any_node(fresh: Chaos) -> Non
     healed = fresh.heal()
     assert (healed.code, healed.json["healed"]) == (0, True), healed.output
     psutil.wait_procs(working, timeout=60)
-    assert not any(one.is_running() for one in working)
+    assert not any(process.is_running() for process in working)
     assert run.left() == []

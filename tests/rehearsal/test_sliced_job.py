@@ -40,7 +40,7 @@ def test_slices_train_what_whole_weights_train(fresh: Chaos, tmp_path: Path) -> 
         path = tmp_path / f"{name}.yaml"
         path.write_text(SCENARIO.format(name=name, ranks=ranks, parallel=parallel, steps=STEPS, more=more))
         done = fresh.run(path)
-        assert done.code == 0, said([one for one in done.run.result["checks"] if one["verdict"] != "pass"])
+        assert done.code == 0, said([check for check in done.run.result["checks"] if check["verdict"] != "pass"])
         curves[name] = {
             (rank // (ranks // 2), step): loss_of(event)
             for rank, by_step in digests(done.run.history, "train").items()

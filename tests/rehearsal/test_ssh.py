@@ -65,10 +65,12 @@ def left_on(hosts: TestHosts) -> list[str]:
 def test_an_unchanged_scenario_passes_on_two_hosts_with_clocks_of_their_own(on_hosts: Chaos, hosts: TestHosts) -> None:
     done = on_hosts.run(PLAIN, *arguments(hosts))
     assert done.code == 0, done.errors + done.output
-    clocks = {one["host"]: one for one in done.run.result["clocks"]}
+    clocks = {clock["host"]: clock for clock in done.run.result["clocks"]}
     assert [round(clocks[name]["offset"]) for name in ("first", "second")] == [AHEAD_SECONDS, 2 * AHEAD_SECONDS]
-    assert all(0 < one["error"] < 0.5 and one["measurements"] >= 4 and not one["same"] for one in clocks.values())
-    found = {one.rank: one.data["node"] for one in done.run.history.select("rank.found", attempt="train")}
+    assert all(
+        0 < clock["error"] < 0.5 and clock["measurements"] >= 4 and not clock["same"] for clock in clocks.values()
+    )
+    found = {event.rank: event.data["node"] for event in done.run.history.select("rank.found", attempt="train")}
     assert found == {0: 0, 1: 0, 2: 1, 3: 1}
     assert [host["name"] for host in done.run.result["made"]["hosts"]] == ["first", "second"]
     assert left_on(hosts) == []
@@ -304,7 +306,7 @@ def test_a_host_that_vanishes_is_a_fact_and_the_run_is_judged(on_hosts: Chaos, h
     assert done.code in (1, 2), done.errors
     (gone,) = run.history.select("host.vanished")
     assert (gone.data["node"], gone.data["host"], gone.data["seconds"]) == (1, "second", 3.0)
-    ended = {one.rank: (one.data["signal"], one.data["code"]) for one in run.history.select("rank.exit")}
+    ended = {event.rank: (event.data["signal"], event.data["code"]) for event in run.history.select("rank.exit")}
     assert ended[2] == ended[3] == (None, None)
     assert run.result["verdict"] in ("fail", "unknown")
     assert left_on(hosts) == [str(hosts.hosts[1].work / path.name) for path in hosts.hosts[1].work.iterdir()]
@@ -321,7 +323,7 @@ def test_a_host_whose_sshd_is_restarted_is_lost_from_sight_and_cleaned_afterward
     hosts.hosts[1].signal(signal.SIGUSR2)
     done = harness.end()
     assert done.code == 2, done.errors
-    assert [one.data["node"] for one in run.history.select("host.lost")] == [1]
+    assert [event.data["node"] for event in run.history.select("host.lost")] == [1]
     assert left_on(hosts) == []
     assert run.left() == []
 
@@ -331,9 +333,9 @@ def test_a_rebooted_host_is_told_by_its_boot(on_hosts: Chaos, hosts: TestHosts) 
     done = on_hosts.run(REBOOT, *arguments(hosts))
     run = done.run
     (landed,) = run.history.select("fault.landed")
-    assert {one["rank"] for one in landed.data["evidence"]} == {2, 3}
-    boots = [one["boot"] for one in landed.data["evidence"]]
-    assert all(one["before"] != one["after"] for one in boots)
+    assert {entry["rank"] for entry in landed.data["evidence"]} == {2, 3}
+    boots = [entry["boot"] for entry in landed.data["evidence"]]
+    assert all(boot["before"] != boot["after"] for boot in boots)
     assert run.history.first("host.reboot", node=1) is not None
     assert done.code == 0, done.errors + done.output
     assert left_on(hosts) == []

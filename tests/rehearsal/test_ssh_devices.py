@@ -71,8 +71,8 @@ def test_the_link_of_a_ranks_card_goes_down_on_its_host_alone_and_comes_up_again
     (healed,) = history.select("fault.healed")
     assert healed.data["how"] == "recovered the network of card 1 on the host of node 1: net health Success"
     assert [is_down(host) for host in hosts.hosts] == [False, False]
-    assert [one.data["node"] for one in history.select("quarantine")] == ["first", "second"]
-    found = {(one["name"], one["verdict"]) for one in done.run.result["checks"] if one["verdict"] != "pass"}
+    assert [event.data["node"] for event in history.select("quarantine")] == ["first", "second"]
+    found = {(check["name"], check["verdict"]) for check in done.run.result["checks"] if check["verdict"] != "pass"}
     # Ranks on a CPU do not feel the link and end as if nothing had been; of quarantined cards nobody can be asked.
     assert found == {("hygiene", "fail"), ("hygiene", "unknown")}
 

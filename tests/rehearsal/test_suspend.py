@@ -16,7 +16,7 @@ SILENCE_SECONDS = 5.0
 @pytest.mark.nightly
 def test_a_suspended_rank_is_lost_by_its_silence_and_continued_afterwards(chaos: Chaos) -> None:
     done = chaos.run("suspend-rank.yaml")
-    assert done.code == 0, said([one for one in done.run.result["checks"] if one["verdict"] != "pass"])
+    assert done.code == 0, said([check for check in done.run.result["checks"] if check["verdict"] != "pass"])
     run, history = done.run, done.run.history
     (fault,) = run.result["faults"]
     assert fault["healed"] and fault["evidence"][0]["signal"] == signal.SIGSTOP

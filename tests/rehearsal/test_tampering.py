@@ -127,11 +127,11 @@ def without(event: str, **match: Any) -> Callable[[Event], Event | None]:
 def with_parameter(step: int, name: str) -> Callable[[Event], Event]:
     """Replace the digest of one parameter after one step."""
 
-    def change(one: Event) -> Event:
-        if (one["event"], one.get("step")) != ("digest", step):
-            return one
-        assert name in one["parameters"]
-        return {**one, "parameters": {**one["parameters"], name: ANOTHER_DIGEST}}
+    def change(event: Event) -> Event:
+        if (event["event"], event.get("step")) != ("digest", step):
+            return event
+        assert name in event["parameters"]
+        return {**event, "parameters": {**event["parameters"], name: ANOTHER_DIGEST}}
 
     return change
 
@@ -256,14 +256,16 @@ FAILURES: dict[str, tuple[Tamper, str, tuple[str, ...]]] = {
         ("training goes on at step 6", "rank 0 began with step 7", below("resume:")),
     ),
     "an exit code of the resumed job": (
-        edit_history("history/harness.jsonl", lambda one: {**one, "code": 1} if _resumed_exit(one, 3) else one),
+        edit_history("history/harness.jsonl", lambda event: {**event, "code": 1} if _resumed_exit(event, 3) else event),
         "hygiene",
         ("rank 3 of attempt resume ends with exit code 0", "exit code 1"),
     ),
     "an orphan": (
         edit_history(
             "history/harness.jsonl",
-            lambda one: {**one, "orphans": [{"pid": 77, "cmdline": ["sleep"]}]} if one["event"] == "hygiene" else one,
+            lambda event: (
+                {**event, "orphans": [{"pid": 77, "cmdline": ["sleep"]}]} if event["event"] == "hygiene" else event
+            ),
         ),
         "hygiene",
         ("processes left: 77 (sleep)",),
@@ -271,8 +273,8 @@ FAILURES: dict[str, tuple[Tamper, str, tuple[str, ...]]] = {
 }
 
 
-def _resumed_exit(one: Event, rank: int) -> bool:
-    return (one["event"], one["attempt"], one["rank"]) == ("rank.exit", "resume", rank)
+def _resumed_exit(event: Event, rank: int) -> bool:
+    return (event["event"], event["attempt"], event["rank"]) == ("rank.exit", "resume", rank)
 
 
 EVIDENCE: dict[str, tuple[Tamper, str, tuple[str, ...]]] = {
@@ -354,7 +356,7 @@ def test_what_is_changed_by_hand_fails(copy_of_run: Run, analyzed: Analyzed, wha
     done = analyzed(copy_of_run)
     failed = checks_of(done.json, "fail")
     assert (done.code, done.json["verdict"]) == (1, "fail"), said(checks_of(done.json, "unknown"))
-    told = said([one for one in failed if one["name"] == check])
+    told = said([candidate for candidate in failed if candidate["name"] == check])
     for text in texts:
         assert text in told, said(failed)
 
@@ -366,7 +368,7 @@ def test_without_evidence_it_is_unknown_and_never_a_pass(copy_of_run: Run, analy
     done = analyzed(copy_of_run)
     unknown = checks_of(done.json, "unknown")
     assert (done.code, done.json["verdict"]) == (2, "unknown"), said(checks_of(done.json, "fail"))
-    told = said([one for one in unknown if one["name"] == check])
+    told = said([candidate for candidate in unknown if candidate["name"] == check])
     for text in texts:
         assert text in told, said(unknown)
 

@@ -146,7 +146,7 @@ def kinds(source: str) -> set[str]:
     found: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Compare) and _is_kind(node.left):
-            found |= {text for one in node.comparators for text in literals(ast.unparse(one))}
+            found |= {text for comparator in node.comparators for text in literals(ast.unparse(comparator))}
         elif isinstance(node, ast.Dict):
             given = zip(node.keys, node.values, strict=True)
             values = [value for key, value in given if isinstance(key, ast.Constant) and key.value == "kind"]

@@ -56,9 +56,9 @@ def imported(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
             # `from chaos import agent` names its room behind the word import only.
-            yield from (f"chaos.{one.name}" for one in node.names) if node.module == "chaos" else (node.module,)
+            yield from (f"chaos.{alias.name}" for alias in node.names) if node.module == "chaos" else (node.module,)
         elif isinstance(node, ast.Import):
-            yield from (one.name for one in node.names)
+            yield from (alias.name for alias in node.names)
 
 
 @cache

@@ -107,7 +107,7 @@ def short_waits(nodes: list[ast.AST], known: dict[str, float]) -> Iterator[int]:
     }
     for node in nodes:
         if isinstance(node, ast.Call) and called(node) == "wait_for" and id(node) not in hoping:
-            given = {one.arg: one.value for one in node.keywords}
+            given = {keyword.arg: keyword.value for keyword in node.keywords}
             value = number(given["seconds"], known) if "seconds" in given else None
             if "clock" not in given and value is not None and value < LEAST:
                 yield node.lineno

@@ -52,7 +52,7 @@ def check(content: bytes, folder: Path) -> None:
     undone = undo_open_steps(ledger, UNDO_ACTIONS, UndoContext(_TOKEN, _Clock()))
     assert len(undone) == len(read.open)
     left = ledger.read()
-    assert {step.id for step in left.open} == {one.step.id for one in undone if not one.ok}
+    assert {step.id for step in left.open} == {outcome.step.id for outcome in undone if not outcome.ok}
     assert (outside / "empty").is_dir() and (outside / "file").read_text() == "kept"
 
 

@@ -18,8 +18,8 @@ def check(content: bytes, folder: Path) -> None:
     except UnreadableOutput as error:
         assert "npu-smi info -m" in str(error) and len(str(error)) < 2000
         return
-    assert chips and len({one.logic for one in chips}) == len(chips)
-    assert all(one.name != "Mcu" and one.npu >= 0 for one in chips)
+    assert chips and len({chip.logic for chip in chips}) == len(chips)
+    assert all(chip.name != "Mcu" and chip.npu >= 0 for chip in chips)
 
 
 TARGET = Target("npu_smi_mapping", mutate_lines, check)

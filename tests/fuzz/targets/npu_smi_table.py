@@ -18,9 +18,9 @@ def check(content: bytes, folder: Path) -> None:
     except UnreadableOutput as error:
         assert "npu-smi info" in str(error) and len(str(error)) < 2000
         return
-    places = {(one.npu, one.chip) for one in table.chips}
+    places = {(row.npu, row.chip) for row in table.chips}
     assert len(places) == len(table.chips) > 0
-    assert all((one.npu, one.chip) in places for one in table.processes)
+    assert all((process.npu, process.chip) in places for process in table.processes)
 
 
 TARGET = Target("npu_smi_table", mutate_lines, check)

@@ -77,7 +77,7 @@ def _an_edit(random: Random, run: str) -> dict[str, Any]:
     how = random.choice(("format", "format", "format", "format", "format", "bytes", "cut", "remove", "swap", *_PLACES))
     path = random.choice(paths if random.random() < 0.8 else folders)
     if how == "format" and random.random() < 0.5:
-        path = random.choice([one for one in paths if "history" not in one])
+        path = random.choice([candidate for candidate in paths if "history" not in candidate])
     return {"path": path, "how": how, "seed": random.randrange(1 << 32)}
 
 
@@ -86,7 +86,7 @@ def check(content: bytes, folder: Path) -> None:
     try:
         script = json.loads(content)
         run, edits, command = script["run"], script["edits"], list(script["command"])
-        edits = [(str(one["path"]), str(one["how"]), int(one["seed"])) for one in edits]
+        edits = [(str(edit["path"]), str(edit["how"]), int(edit["seed"])) for edit in edits]
     except (ValueError, KeyError, TypeError):
         return  # not a script: only an engine that changes bytes makes such
     if run not in RUNS or command[0] not in ALLOWED or any(".." in path for path, _, _ in edits):
@@ -139,7 +139,7 @@ def _edit(run_dir: Path, path: Path, how: str, random: Random) -> None:
     elif how == "cut":
         os.truncate(path, random.randrange(path.stat().st_size + 1))
     elif how == "swap":
-        files = sorted(one for one in run_dir.rglob("*") if one.is_file() and not one.is_symlink())
+        files = sorted(file for file in run_dir.rglob("*") if file.is_file() and not file.is_symlink())
         shutil.copyfile(random.choice(files), path)
     else:
         path.write_bytes(_mutated(path, how, random))
@@ -223,8 +223,8 @@ def _made(run: str) -> _Made:
             step = {"record": "step", "id": "lose-1", "fault": "lose-1", "action": "note-kept", "note": "kept in lost"}
             ledger.write(json.dumps({**step, "arguments": {"path": str(path / "lost")}}) + "\n")
         return {
-            one.relative_to(path).as_posix(): (one.stat().st_mode, None if one.is_dir() else one.read_bytes())
-            for one in sorted(path.rglob("*"))
+            file.relative_to(path).as_posix(): (file.stat().st_mode, None if file.is_dir() else file.read_bytes())
+            for file in sorted(path.rglob("*"))
         }
 
 

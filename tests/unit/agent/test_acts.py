@@ -86,8 +86,8 @@ def test_an_exception_is_recorded_and_raised(record: Record, events: Events, nam
     with pytest.raises((RuntimeError, OSError), match="some text") as raised:
         perform({"act": "exception", "type": name, "text": "some text"}, record, **WHERE)
     assert raised.type.__name__ == name
-    (one,) = events("fault.raised")
-    assert (one.data["text"], one.data["type"], one.data["phase"]) == ("some text", name, "forward")
+    (event,) = events("fault.raised")
+    assert (event.data["text"], event.data["type"], event.data["phase"]) == ("some text", name, "forward")
 
 
 @pytest.mark.parametrize("act", ["hang", "data-stall", "hold-gil"])
@@ -103,8 +103,8 @@ def test_nothing_of_python_runs_while_the_lock_is_held(record: Record, events: E
     perform({"act": "hold-gil", "seconds": 0.4}, record, **WHERE)
     (began,) = events("fault.acting")
     ticks = events("fault.witness")
-    assert len([one for one in ticks if one.mono < began.mono]) >= 3
-    assert [one for one in ticks if began.mono < one.mono < began.mono + 0.4e9] == []
+    assert len([event for event in ticks if event.mono < began.mono]) >= 3
+    assert [event for event in ticks if began.mono < event.mono < began.mono + 0.4e9] == []
     assert sys.getswitchinterval() == before
 
 
@@ -124,11 +124,11 @@ def test_a_thread_that_waits_leaves_the_others_running(record: Record, events: E
     done.set()
     other.join()
     (began,), (over,) = events("fault.acting"), events("fault.ended")
-    assert [one for one in events("another.thread") if began.mono < one.mono < over.mono]
+    assert [event for event in events("another.thread") if began.mono < event.mono < over.mono]
 
 
 def test_a_slow_rank_waits_in_proportion_and_for_as_many_steps(record: Record, events: Events) -> None:
     slow = Slowness({"factor": 3, "steps": 2}, record, **WHERE)
     assert [slow.drag(step, 0.01) for step in (5, 6)] == [False, True]
-    waited = [(one.data["step"], one.data["own"], one.data["waited"] >= 0.02) for one in events("fault.slowed")]
+    waited = [(event.data["step"], event.data["own"], event.data["waited"] >= 0.02) for event in events("fault.slowed")]
     assert waited == [(5, 0.01, True), (6, 0.01, True)]

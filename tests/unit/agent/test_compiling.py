@@ -39,8 +39,8 @@ def test_a_graph_is_recorded_when_it_is_compiled_and_not_when_it_is_run_again(re
         "other",
     ]
     compiled = events("graph.compiled")
-    assert [one.data["function"] for one in compiled] == ["step", "step"]
-    assert all(one.data["seconds"] >= 0 for one in compiled)
+    assert [event.data["function"] for event in compiled] == ["step", "step"]
+    assert all(event.data["seconds"] >= 0 for event in compiled)
 
 
 @pytest.mark.parametrize("writes", [True, False])

@@ -99,4 +99,4 @@ def test_an_exception_that_ends_the_process_is_recorded_and_told_as_before(
     error = caught(in_handler)
     sys.excepthook(type(error), error, None)
     assert told == [error]
-    assert [one.data for one in events("error.uncaught")] == [error_fields(error)]
+    assert [event.data for event in events("error.uncaught")] == [error_fields(error)]

@@ -172,13 +172,13 @@ def test_digests_are_of_the_state_after_each_update(start: Start, events: Events
     start().Model().train(1, batches(3))
     initial = events("initial")[0].data["parameters"]
     digests = [event.data for event in events("digest")]
-    assert [one["step"] for one in digests] == [1, 2, 3]
-    weights = [initial["weight"], *(one["parameters"]["weight"] for one in digests)]
+    assert [digest["step"] for digest in digests] == [1, 2, 3]
+    weights = [initial["weight"], *(digest["parameters"]["weight"] for digest in digests)]
     assert len(set(weights)) == 4
-    assert {initial["bias"], *(one["parameters"]["bias"] for one in digests)} == {initial["bias"]}
-    assert len({one["batch"] for one in digests}) == 3
-    assert [float.fromhex(one["loss"]) for one in digests] == [3.0, 4.0, 5.0]
-    assert all(one["cost_us"] > 0 and one["gradients"] is None for one in digests)
+    assert {initial["bias"], *(digest["parameters"]["bias"] for digest in digests)} == {initial["bias"]}
+    assert len({digest["batch"] for digest in digests}) == 3
+    assert [float.fromhex(digest["loss"]) for digest in digests] == [3.0, 4.0, 5.0]
+    assert all(digest["cost_us"] > 0 and digest["gradients"] is None for digest in digests)
 
 
 def test_digests_can_be_thinned_out(start: Start, events: Events) -> None:
@@ -231,13 +231,13 @@ def test_checkpoints_are_recorded_where_they_are_saved(start: Start, events: Eve
     serialization.save_checkpoint(model.network, str(path), False, False, appended)  # as MindFormers does
     begin, end = events("checkpoint.begin"), events("checkpoint.end")
     assert [event.data for event in begin] == [event.data for event in end]
-    assert [(one.data["kind"], one.data["step"], one.data["path"]) for one in begin] == [
+    assert [(event.data["kind"], event.data["step"], event.data["path"]) for event in begin] == [
         ("periodic", 2, str(path)),
         ("end-of-life", 7, str(path)),
         ("end-of-life", 7, str(path)),
     ]
     names = ["__exception_save__", "step_num"]
-    assert [one.data.get("appended") for one in begin] == [None, names, names]
+    assert [event.data.get("appended") for event in begin] == [None, names, names]
     assert serialization.load_checkpoint(str(path))["bias"] == [0.5]
     assert [event.data for event in events("load.begin")] == [{"path": str(path)}]
     assert [event.data for event in events("load.end")] == [{"path": str(path), "parameters": 4}]
@@ -256,13 +256,13 @@ def test_a_save_is_held_in_the_middle_of_its_file(start: Start, events: Events, 
         in_step=lambda step: serialization.save_checkpoint(model.network, str(tmp_path / f"mnist-1_{step}.ckpt"))
     )
     model.train(1, batches(3))
-    assert [(one.data["fault"], one.data["step"]) for one in events("barrier.reached")] == [("periodic", 2)]
+    assert [(event.data["fault"], event.data["step"]) for event in events("barrier.reached")] == [("periodic", 2)]
     appended = {"__exception_save__": True, "step_num": 3}
     serialization.save_checkpoint(model.network, str(tmp_path / "ttp_rank_0-1_3.ckpt"), append_dict=appended)
     told = [
-        one.data.get("fault") or one.event
-        for one in events()
-        if one.event == "barrier.reached" or one.data.get("kind") == "end-of-life"
+        event.data.get("fault") or event.event
+        for event in events()
+        if event.event == "barrier.reached" or event.data.get("kind") == "end-of-life"
     ]
     assert told == ["periodic", "checkpoint.begin", "begin", "write", "checkpoint.end", "end"]
     serialization.save_checkpoint(model.network, str(tmp_path / "mnist-1_4.ckpt"))
@@ -312,7 +312,7 @@ def test_what_protects_a_rank_is_recorded_in_its_order(sdk: Any, events: Events)
     with pytest.raises(KeyError):
         sdk.tft_destroy_processor()
     known = ("sdk.connected", "sdk.registered", "update.reported", "sdk.disconnected")
-    assert [(one.event, one.data) for one in events() if one.event in known] == [
+    assert [(event.event, event.data) for event in events() if event.event in known] == [
         ("sdk.connected", {}),
         ("sdk.registered", {"name": "save_ckpt", "function": f"{__name__}.{save.__qualname__}"}),
         ("sdk.registered", {"name": "exit", "function": "partial"}),
@@ -407,4 +407,4 @@ def test_what_a_rank_reports_of_itself_is_recorded_before_the_sdk_may_block(
         sdk.tft_report_error(8)
     said = {"state": 8, "name": "RS_UNKNOWN"}
     error = {"error": "ValueError: shapes differ", "base": "ValueError"}
-    assert [one.data for one in events("error.reported")] == [said, {**said, **error}]
+    assert [event.data for event in events("error.reported")] == [said, {**said, **error}]

@@ -31,15 +31,15 @@ def test_steps_of_plain_arrays_are_recorded_as_those_of_a_framework(training: Tr
         weight += step  # in place: what is recorded is what the arrays hold at the end of each step
         training.step_end(numpy.float32(0.5), batch)
     training.end()
-    names = [one.event for one in events() if one.event != "writer.start"]
+    names = [event.event for event in events() if event.event != "writer.start"]
     first = ["step.begin", "barrier.reached", "barrier.released", "step.end", "digest"]
     second = ["step.begin", "step.end", "digest"]
     assert names == ["train.begin", "initial", *first, *second, "train.end", "agent.cost"]
     assert events("train.begin")[0].data == {"initial_step": 5}
-    assert [one.data["parameters"]["weight"] for one in events("digest")] == [
+    assert [event.data["parameters"]["weight"] for event in events("digest")] == [
         array_digest(numpy.full(3, total, "float32")) for total in (6, 13)
     ]
-    assert [one.data["loss"] for one in events("digest")] == [(0.5).hex()] * 2
+    assert [event.data["loss"] for event in events("digest")] == [(0.5).hex()] * 2
     assert events("digest")[0].data["batch"] == events("digest")[1].data["batch"] is not None
 
 
@@ -104,7 +104,7 @@ def test_that_another_thread_writes_is_recorded(training: Training, events: Even
     writer = threading.Thread(target=write)
     writer.start()
     writer.join()
-    assert [one.data["background"] for one in events("checkpoint.written")] == [True]
+    assert [event.data["background"] for event in events("checkpoint.written")] == [True]
 
 
 def test_a_save_that_training_waits_for_needs_no_other_end(training: Training, events: Events, tmp_path: Path) -> None:

@@ -132,8 +132,12 @@ def test_a_rank_that_has_only_the_launch_in_common_with_the_directory_is_refused
 
     def both() -> RunningJob | None:
         logs = {str(tmp_path / name) for name in ("a", "b")}
-        of_both = (one for one in survey().jobs if {rank.directories.logs for rank in one.ranks} == logs)
-        return next((one for one in of_both if not any(rank.doubt for rank in one.ranks)), None)
+        of_both = (
+            running_job
+            for running_job in survey().jobs
+            if {rank.directories.logs for rank in running_job.ranks} == logs
+        )
+        return next((running_job for running_job in of_both if not any(rank.doubt for rank in running_job.ranks)), None)
 
     try:
         ranks = {process.rank: process.pid for process in wait_for("both", both, seconds=120).ranks}

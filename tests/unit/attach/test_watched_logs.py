@@ -50,7 +50,7 @@ def start(job: OwnJob) -> Start:
     def start(rank: int, redirect: str, files: int) -> JobProcess:
         process = job.start(rank, "sh", "-c", f"exec {redirect}; exec sleep 1000")
         wait_for("its files", lambda: len(outputs_of(process.pid)) == files, seconds=120)
-        return next(one for own in survey().jobs for one in own.ranks if one.pid == process.pid)
+        return next(candidate for own in survey().jobs for candidate in own.ranks if candidate.pid == process.pid)
 
     return start
 

@@ -47,7 +47,7 @@ def watching_job(job: OwnJob, clock: Clock) -> Iterator[Watch]:
 
 
 def told(happened: list[JobEvent], event: str) -> list[tuple[int | None, int | None]]:
-    return [(one.rank, one.pid) for one in happened if one.event == event]
+    return [(job_event.rank, job_event.pid) for job_event in happened if job_event.event == event]
 
 
 def log(job: OwnJob, rank: int, text: str) -> None:
@@ -73,7 +73,7 @@ def test_a_worker_without_a_number_is_shown_once_its_log_says_its_rank(tmp_path:
 def test_a_death_is_told_with_the_kernels_word(job: OwnJob, watching_job: Watch) -> None:
     job.ranks[1].kill()
     wait_for("its end", lambda: state(watching_job.ranks[1].process.identity) == "zombie", seconds=120)
-    (exited,) = [one for one in watching_job.look() if one.event == "rank.exit"]
+    (exited,) = [event for event in watching_job.look() if event.event == "rank.exit"]
     assert (exited.rank, exited.pid, exited.data["signal"]) == (1, job.ranks[1].pid, 9)
     assert watching_job.ranks[1].state == "ended, signal 9"
     assert not watching_job.ended
@@ -100,7 +100,7 @@ def test_a_new_process_of_a_rank_is_a_restart(job: OwnJob, watching_job: Watch) 
     before.kill()
     before.wait()
     job.start(1)
-    (again,) = [one for one in watching_job.look() if one.event == "rank.restarted"]
+    (again,) = [event for event in watching_job.look() if event.event == "rank.restarted"]
     assert (again.rank, again.pid, again.data["instead_of"]) == (1, job.ranks[1].pid, before.pid)
     assert (watching_job.ranks[1].state, watching_job.ranks[1].starts) == ("running", 2)
 
@@ -121,7 +121,7 @@ def test_steps_losses_and_recoveries_are_read_from_the_logs_that_the_ranks_have_
 ) -> None:
     log(job, 0, "epoch: 1 step: 7, loss is 0.25\n")
     log(job, 1, "Enter _tft_stop_callback device_id: 1\n")
-    seen = [(one.rank, one.data["kind"]) for one in watching_job.look() if one.event == "log"]
+    seen = [(event.rank, event.data["kind"]) for event in watching_job.look() if event.event == "log"]
     assert seen == [(0, "train.loss"), (1, "tft.handler_begin")]
     assert (watching_job.ranks[0].step, watching_job.ranks[0].loss) == ("1:7", "0.25")
 
@@ -133,8 +133,8 @@ def test_the_log_of_the_sdk_is_followed_because_a_rank_writes_it(job: OwnJob, tm
     job.start(3, "sh", "-c", f'exec 7>>"{elsewhere}"; printf "%s" "$LINE" >&7; exec sleep 1000', LINE=line)
     watch = Watch(str(job.logs), here=Path("/"), readers=built_in_readers(), clock=clock)
     try:
-        happened = wait_for("the line", lambda: [one for one in watch.look() if one.event == "log"], seconds=120)
-        assert [(one.rank, one.data["kind"]) for one in happened] == [(3, "ttp.state")]
+        happened = wait_for("the line", lambda: [event for event in watch.look() if event.event == "log"], seconds=120)
+        assert [(event.rank, event.data["kind"]) for event in happened] == [(3, "ttp.state")]
     finally:
         watch.close()
 
@@ -149,7 +149,7 @@ def test_a_checkpoint_that_appears_is_told_once_and_those_from_before_are_not(
     assert told(watching_job.look(), "checkpoint") == []
     (place / "mlp-1_5.tmp").rename(place / "mlp-1_5.ckpt")
     clock.sleep(6)
-    (saved,) = [one for one in watching_job.look() if one.event == "checkpoint"]
+    (saved,) = [event for event in watching_job.look() if event.event == "checkpoint"]
     assert (saved.rank, saved.data["epoch"], saved.data["step_in_epoch"], saved.data["step"]) == (1, 1, 5, None)
     clock.sleep(6)
     assert told(watching_job.look(), "checkpoint") == []
@@ -163,7 +163,11 @@ def test_what_is_saved_beside_the_named_directory_and_in_it_is_told_once_each(
         (place / "rank_0").mkdir(parents=True)
         (place / "rank_0" / f"mlp-1_{step}.ckpt").touch()
     clock.sleep(6)
-    seen = [(one.data["path"], one.data["step_in_epoch"]) for one in watching_job.look() if one.event == "checkpoint"]
+    seen = [
+        (event.data["path"], event.data["step_in_epoch"])
+        for event in watching_job.look()
+        if event.event == "checkpoint"
+    ]
     assert seen == [(f"{job.work}/checkpoint/rank_0/mlp-1_5.ckpt", 5), (f"{job.logs}/rank_0/mlp-1_6.ckpt", 6)]
 
 
@@ -174,7 +178,7 @@ def test_checkpoints_that_lie_in_no_directory_of_a_rank_are_told_with_the_rank_i
         (job.work / name).parent.mkdir(parents=True, exist_ok=True)
         (job.work / name).touch()
     clock.sleep(6)
-    seen = [(one.rank, one.data["step_in_epoch"]) for one in watching_job.look() if one.event == "checkpoint"]
+    seen = [(event.rank, event.data["step_in_epoch"]) for event in watching_job.look() if event.event == "checkpoint"]
     assert seen == [(None, 5), (3, 1)]
 
 
@@ -194,7 +198,7 @@ def test_checkpoints_are_told_in_the_order_of_their_steps_and_by_which_step_it_i
         (job.work / name).touch()
     clock.sleep(6)
     names = ("epoch", "step_in_epoch", "step")
-    seen = [tuple(one.data[name] for name in names) for one in watching_job.look() if one.event == "checkpoint"]
+    seen = [tuple(event.data[name] for name in names) for event in watching_job.look() if event.event == "checkpoint"]
     assert seen == [
         (1, 200, None),
         (None, None, 300),
@@ -212,7 +216,7 @@ def test_where_a_directory_for_checkpoints_is_given_no_other_is_searched(job: Ow
         (place / "rank_0").mkdir()
         (place / "rank_0" / "mlp-1_5.ckpt").touch()
     clock.sleep(6)
-    seen = [one.data["path"] for one in watch.look() if one.event == "checkpoint"]
+    seen = [event.data["path"] for event in watch.look() if event.event == "checkpoint"]
     assert seen == [f"{job.logs}/rank_0/mlp-1_5.ckpt"]
     watch.close()
 
@@ -221,7 +225,11 @@ def test_a_container_that_is_started_again_shows_none_of_its_old_checkpoints_as_
     """It is reached through one of its processes, and by another one when that has ended."""
 
     def contained() -> list[JobProcess]:
-        (own,) = [one for one in survey().jobs if one.ranks and one.ranks[0].directories.logs == str(job.logs)]
+        (own,) = [
+            running_job
+            for running_job in survey().jobs
+            if running_job.ranks and running_job.ranks[0].directories.logs == str(job.logs)
+        ]
         return [replace(process, container=Container("c1", 7)) for process in own.ranks]
 
     search = WatchedCheckpoints(None, clock)
@@ -232,7 +240,7 @@ def test_a_container_that_is_started_again_shows_none_of_its_old_checkpoints_as_
     for step in (5, 6):
         (place / f"mlp-1_{step}.ckpt").touch()
         clock.sleep(6)
-        assert [one.data["path"] for one in search.look()] == [f"{place}/mlp-1_{step}.ckpt"]
+        assert [event.data["path"] for event in search.look()] == [f"{place}/mlp-1_{step}.ckpt"]
         end(job)
         job.start(0)
         search.search_working_directories(contained())
@@ -244,7 +252,7 @@ def test_a_directory_with_too_many_files_is_not_searched_again_and_again(
     monkeypatch.setattr(watched_checkpoints, "MAX_FILES", 2)
     (job.work / "data").touch()
     clock.sleep(6)
-    (given_up,) = [one.data for one in watching_job.look() if one.event == "checkpoints.not_searched"]
+    (given_up,) = [event.data for event in watching_job.look() if event.event == "checkpoints.not_searched"]
     assert given_up["directory"] == str(job.work)
     clock.sleep(6)
     assert told(watching_job.look(), "checkpoints.not_searched") == []
@@ -283,7 +291,7 @@ def test_a_job_whose_ranks_are_all_started_again_within_the_grace_time_goes_on(
     job: OwnJob, watching_job: Watch, clock: Clock
 ) -> None:
     end(job)
-    (gone,) = [one for one in watching_job.look() if one.event == "ranks.gone"]
+    (gone,) = [event for event in watching_job.look() if event.event == "ranks.gone"]
     assert gone.data == {"launcher": None, "grace": GRACE_SECONDS}
     clock.sleep(GRACE_SECONDS - 1)
     assert watching_job.look() == [] and not watching_job.ended
@@ -317,7 +325,11 @@ def test_the_next_launch_is_told_although_the_last_one_has_left_a_process(tmp_pa
             assert told(watch.look(), "rank.found") == [(0, job.ranks[0].pid)]
             end(job)
             assert told(watch.look(), "ranks.gone") == [(None, None)]
-            (left,) = [one for one in survey().jobs if one.ranks and one.ranks[0].directories.logs == str(job.logs)]
+            (left,) = [
+                running_job
+                for running_job in survey().jobs
+                if running_job.ranks and running_job.ranks[0].directories.logs == str(job.logs)
+            ]
             assert left.left_over and left.ranks[0].pid == helper
             job.port = 9001
             job.start(0)
@@ -335,7 +347,7 @@ def test_a_job_does_not_end_while_its_launcher_lives(tmp_path: Path, clock: Cloc
             os.kill(view.process.pid, signal.SIGKILL)
         wait_for(
             "their ends",
-            lambda: all(state(one.process.identity) == "zombie" for one in watch.ranks.values()),
+            lambda: all(state(view.process.identity) == "zombie" for view in watch.ranks.values()),
             seconds=120,
         )
 
@@ -345,7 +357,7 @@ def test_a_job_does_not_end_while_its_launcher_lives(tmp_path: Path, clock: Cloc
         try:
             assert len(told(watch.look(), "rank.found")) == 2
             kill_both()
-            (gone,) = [one for one in watch.look() if one.event == "ranks.gone"]
+            (gone,) = [event for event in watch.look() if event.event == "ranks.gone"]
             assert gone.data["launcher"] == job.launcher.pid
             clock.sleep(10 * GRACE_SECONDS)
             assert watch.look() == [] and not watch.ended
@@ -362,7 +374,7 @@ def test_a_job_does_not_end_while_its_launcher_lives(tmp_path: Path, clock: Cloc
 
 
 def ranks_of(logs: Path) -> list[int | None]:
-    return [one.rank for job in survey().jobs for one in job.ranks if one.directories.logs == str(logs)]
+    return [process.rank for job in survey().jobs for process in job.ranks if process.directories.logs == str(logs)]
 
 
 def test_a_job_that_only_a_pid_names_ends_with_its_last_process(job: OwnJob, clock: Clock) -> None:
@@ -397,10 +409,13 @@ def test_directories_too_deep_to_be_searched_are_told_once_and_the_rest_is_searc
 ) -> None:
     make_deep(tmp_path / "work" / "deep")
     search = WatchedCheckpoints(tmp_path / "work", clock)
-    (one,) = search.look()
-    assert (one.event, one.data) == ("checkpoints.not_searched", {"directory": str(tmp_path / "work"), "levels": 256})
-    assert str(headline(one)).startswith(f"{tmp_path / 'work'} has too deep directories")
+    (event,) = search.look()
+    assert (event.event, event.data) == (
+        "checkpoints.not_searched",
+        {"directory": str(tmp_path / "work"), "levels": 256},
+    )
+    assert str(headline(event)).startswith(f"{tmp_path / 'work'} has too deep directories")
     (tmp_path / "work" / "rank_0").mkdir()
     (tmp_path / "work" / "rank_0" / "mlp-1_5.ckpt").touch()
     clock.sleep(6)
-    assert [one.event for one in search.look()] == ["checkpoint"]
+    assert [job_event.event for job_event in search.look()] == ["checkpoint"]

@@ -136,7 +136,9 @@ def test_a_directory_that_cannot_be_read_is_told_by_its_path_and_the_others_are_
     monkeypatch.setattr(os, "scandir", refuse)
     errors: list[OSError] = []
     assert len(list(of(tmp_path, errors.append))) == 3
-    assert [(tmp_path / one.filename, one.strerror) for one in errors] == [(tmp_path / "a/b", "Permission denied")]
+    assert [(tmp_path / error.filename, error.strerror) for error in errors] == [
+        (tmp_path / "a/b", "Permission denied")
+    ]
     assert len(list(of(tmp_path, raise_too_deep))) == len(list(of(tmp_path))) == 3
     with pytest.raises(PermissionError):
         list(of(tmp_path, raise_unseen))
@@ -181,7 +183,7 @@ def test_a_path_too_long_for_the_kernel_is_told_before_anybody_is_given_one(
     for path, directories, others in walk(tmp_path / "top", errors.append):
         for name in directories + others:
             Path(path, name).lstat()
-    assert [str(one) for one in errors] == [f"{tmp_path / 'top'}: has directories below whose paths are too long"]
+    assert [str(error) for error in errors] == [f"{tmp_path / 'top'}: has directories below whose paths are too long"]
     with pytest.raises(TooDeep):
         entries_below(tmp_path / "top", raise_too_deep)
     assert len(list(by_descriptors(tmp_path / "top", raise_unseen))) == 21

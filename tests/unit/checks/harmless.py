@@ -172,7 +172,7 @@ def nothing_happens(run: GoodRun) -> None:
     run.replan(mechanism=None, recoveries=(), checkpoint=None, faults=(), resumes=False, resume_step=None)
     run.saved.clear()
     run.log = run.log[:1]
-    started = [one for one in run.files["harness.jsonl"] if one["event"] in ("run.start", "run.end", "hygiene")]
+    started = [event for event in run.files["harness.jsonl"] if event["event"] in ("run.start", "run.end", "hygiene")]
     found = list(run.events("rank.found", attempt="train"))
     run.files = copy.deepcopy(run.baseline)
     run.files["harness.jsonl"] = [*run.files["harness.jsonl"][:3], *found]
@@ -185,4 +185,4 @@ def nothing_happens(run: GoodRun) -> None:
         run.files["harness.jsonl"].append(code)
     ended = record(20.1, "launcher.exit", "train", pid=900, role="launcher", signal=None, code=0)
     run.files["harness.jsonl"].append(ended)
-    run.files["harness.jsonl"].extend(one for one in started if one["event"] != "run.start")
+    run.files["harness.jsonl"].extend(event for event in started if event["event"] != "run.start")

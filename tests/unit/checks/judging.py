@@ -17,20 +17,24 @@ Judge = Callable[[GoodRun], Judgement]
 def said(judgement: Judgement, check: str, verdict: str, text: str) -> list[Finding]:
     """Findings of a check with that verdict, in whose words ``text`` occurs."""
     return [
-        one
-        for one in judgement.findings
-        if one.check == check and one.verdict == verdict and text in f"{one.expected} | {one.seen}"
+        finding
+        for finding in judgement.findings
+        if finding.check == check and finding.verdict == verdict and text in f"{finding.expected} | {finding.seen}"
     ]
 
 
 def verdicts(judgement: Judgement, check: str) -> set[str]:
     """What a check says: the verdicts of all its findings."""
-    return {one.verdict for one in judgement.findings if one.check == check}
+    return {finding.verdict for finding in judgement.findings if finding.check == check}
 
 
 def not_passed(judgement: Judgement) -> list[tuple[str, str, str, str]]:
     """Verdict, check, what was expected and what was seen, of each finding that is no pass; for messages of tests."""
-    return [(one.verdict, one.check, one.expected, one.seen) for one in judgement.findings if one.verdict != "pass"]
+    return [
+        (finding.verdict, finding.check, finding.expected, finding.seen)
+        for finding in judgement.findings
+        if finding.verdict != "pass"
+    ]
 
 
 def cases_of(spoilt: Mapping[str, Sequence[tuple[Spoil, str]]]) -> list[Any]:

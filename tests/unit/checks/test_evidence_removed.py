@@ -99,8 +99,8 @@ def without(key: str, event: str, **match: object) -> Spoil:
     """Takes one field away from the events of that name."""
 
     def spoil(run: GoodRun) -> None:
-        for one in run.events(event, **match):
-            del one[key]
+        for entry in run.events(event, **match):
+            del entry[key]
 
     return spoil
 
@@ -164,8 +164,8 @@ def file_of(run: GoodRun, prefix: str) -> list[Record]:
 
 def seq_gap(run: GoodRun) -> None:
     records = file_of(run, "train-rank_1")
-    for number, one in enumerate(records):
-        one["seq"] = number
+    for number, event in enumerate(records):
+        event["seq"] = number
     del records[7]
 
 
@@ -197,8 +197,8 @@ def other_boot(run: GoodRun) -> None:
 def baseline_gap(run: GoodRun) -> None:
     assert run.baseline is not None
     records = run.baseline["train-rank_0-500.jsonl"]
-    for number, one in enumerate(records):
-        one["seq"] = number
+    for number, event in enumerate(records):
+        event["seq"] = number
     del records[-2]
 
 
@@ -314,7 +314,7 @@ RUN: list[tuple[Spoil, str]] = [
 def no_digest_at_the_saved_step(run: GoodRun) -> None:
     assert run.baseline is not None
     for name, records in run.baseline.items():
-        run.baseline[name] = [one for one in records if not (one["event"] == "digest" and one["step"] == SAVED)]
+        run.baseline[name] = [event for event in records if not (event["event"] == "digest" and event["step"] == SAVED)]
 
 
 def nothing_to_compare_with(run: GoodRun) -> None:
@@ -365,13 +365,13 @@ def files_disagree(run: GoodRun) -> None:
 
 
 def load_of_a_lost_file(run: GoodRun) -> None:
-    for one in run.events("load.begin", rank=2):
-        one["path"] = "/gone/somewhere/else.ckpt"
+    for event in run.events("load.begin", rank=2):
+        event["path"] = "/gone/somewhere/else.ckpt"
 
 
 def loaded_in_a_run_without_a_name(run: GoodRun) -> None:
-    for one in run.events("load.begin"):
-        one["path"] = f"/where/job/is/reports/r1/job/{one['path']}"
+    for event in run.events("load.begin"):
+        event["path"] = f"/where/job/is/reports/r1/job/{event['path']}"
     without("run", "run.start")(run)
 
 
@@ -380,8 +380,8 @@ def state_before_the_load(run: GoodRun) -> None:
 
 
 def no_batches(run: GoodRun) -> None:
-    for one in run.events("digest", attempt="resume", rank=1):
-        one["batch"] = None
+    for event in run.events("digest", attempt="resume", rank=1):
+        event["batch"] = None
 
 
 def resume_skipped(run: GoodRun) -> None:
@@ -415,7 +415,7 @@ RESUME: list[tuple[Spoil, str]] = [
 
 def baseline_events(run: GoodRun, event: str) -> list[Record]:
     assert run.baseline is not None
-    return [one for records in run.baseline.values() for one in records if one["event"] == event]
+    return [entry for records in run.baseline.values() for entry in records if entry["event"] == event]
 
 
 def baseline_with_a_fault(run: GoodRun) -> None:
@@ -424,8 +424,8 @@ def baseline_with_a_fault(run: GoodRun) -> None:
 
 
 def baseline_of_this_run(run: GoodRun) -> None:
-    for one in baseline_events(run, "writer.start"):
-        one["run"] = "r1"
+    for event in baseline_events(run, "writer.start"):
+        event["run"] = "r1"
 
 
 def baseline_that_died(run: GoodRun) -> None:
@@ -437,24 +437,24 @@ def baseline_that_died(run: GoodRun) -> None:
 def baseline_too_short(run: GoodRun) -> None:
     assert run.baseline is not None
     for name, records in run.baseline.items():
-        run.baseline[name] = [one for one in records if one.get("step", 0) <= 9]
+        run.baseline[name] = [event for event in records if event.get("step", 0) <= 9]
 
 
 def baseline_without_an_exit(run: GoodRun) -> None:
     assert run.baseline is not None
     own = run.baseline["harness.jsonl"]
-    own.remove(next(one for one in own if (one["event"], one.get("rank")) == ("rank.exit", 2)))
+    own.remove(next(event for event in own if (event["event"], event.get("rank")) == ("rank.exit", 2)))
 
 
 def baseline_of_more_ranks(run: GoodRun) -> None:
     assert run.baseline is not None
     records = copy.deepcopy(run.baseline["train-rank_3-503.jsonl"])
-    run.baseline["train-rank_4-504.jsonl"] = [{**one, "rank": 4, "pid": 504} for one in records]
+    run.baseline["train-rank_4-504.jsonl"] = [{**event, "rank": 4, "pid": 504} for event in records]
 
 
 def baseline_of_another_seed(run: GoodRun) -> None:
-    for one in baseline_events(run, "initial"):
-        one["parameters"]["layer1.weight"] = hex_of("another seed")
+    for event in baseline_events(run, "initial"):
+        event["parameters"]["layer1.weight"] = hex_of("another seed")
 
 
 def differs_before_the_fault(run: GoodRun) -> None:
@@ -466,8 +466,8 @@ def other_data_before_the_fault(run: GoodRun) -> None:
 
 
 def baseline_without_losses(run: GoodRun) -> None:
-    for one in baseline_events(run, "digest"):
-        one["loss"] = None
+    for event in baseline_events(run, "digest"):
+        event["loss"] = None
 
 
 def neither_has_losses(run: GoodRun) -> None:
@@ -476,30 +476,30 @@ def neither_has_losses(run: GoodRun) -> None:
 
 
 def baseline_without_a_loss(run: GoodRun) -> None:
-    (one,) = (one for one in baseline_events(run, "digest") if (one["rank"], one["step"]) == (3, 9))
+    (one,) = (event for event in baseline_events(run, "digest") if (event["rank"], event["step"]) == (3, 9))
     one["loss"] = None
 
 
 def baseline_without_parameters(run: GoodRun) -> None:
-    for one in baseline_events(run, "digest"):
-        one["parameters"] = {}
+    for event in baseline_events(run, "digest"):
+        event["parameters"] = {}
 
 
 def no_gradients(run: GoodRun) -> None:
-    for one in run.events("digest", attempt="resume"):
-        one["gradients"] = None
+    for event in run.events("digest", attempt="resume"):
+        event["gradients"] = None
 
 
 def one_state(run: GoodRun) -> None:
     run.drop("initial", attempt="resume", rank=0)
-    for one in run.events("digest", attempt="resume", rank=0):
-        if one["step"] != 12:
-            one["parameters"] = {}
+    for event in run.events("digest", attempt="resume", rank=0):
+        if event["step"] != 12:
+            event["parameters"] = {}
 
 
 def no_losses(run: GoodRun) -> None:
-    for one in run.events("digest"):
-        one["loss"] = None
+    for event in run.events("digest"):
+        event["loss"] = None
 
 
 def tolerance_of_weights(run: GoodRun) -> None:
@@ -584,9 +584,9 @@ MECHANISM: list[tuple[Spoil, str]] = [
 
 def wall_jump(run: GoodRun) -> None:
     for records in run.files.values():
-        for one in records:
-            if one["mono"] > run.one("fault.landed")["mono"]:
-                one["wall"] -= 3600 * 10**9
+        for event in records:
+            if event["mono"] > run.one("fault.landed")["mono"]:
+                event["wall"] -= 3600 * 10**9
 
 
 def log_runs_back(run: GoodRun) -> None:
@@ -705,7 +705,7 @@ _TOLD_BY_OTHERS = {"checkpoint.begin", "checkpoint.end"}
 
 
 def _event_names() -> list[str]:
-    names = {str(one["event"]) for records in good_run().files.values() for one in records}
+    names = {str(event["event"]) for records in good_run().files.values() for event in records}
     return sorted(names)
 
 

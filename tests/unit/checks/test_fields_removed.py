@@ -121,15 +121,15 @@ def _parts(event: Record) -> Iterator[tuple[str, Record]]:
     """The event itself, and each proof in its evidence, with what stands before their fields."""
     yield "", event
     proofs = event.get("evidence")
-    for one in proofs if isinstance(proofs, list) else []:
-        yield "evidence.", one
+    for proof in proofs if isinstance(proofs, list) else []:
+        yield "evidence.", proof
 
 
 def _without(run: GoodRun, name: str) -> GoodRun:
     event, _, field = name.partition(" ")
     for records in run.files.values():
-        for one in records:
-            for before, part in _parts(one) if one["event"] == event else ():
+        for record in records:
+            for before, part in _parts(record) if record["event"] == event else ():
                 if field.startswith(before):
                     part.pop(field.removeprefix(before), None)
     return run
@@ -143,10 +143,10 @@ def test_no_field_is_missed_without_a_doubt_but_those_that_are_named(base: str, 
     make = MAKES[base]
     assert judged(make()).verdict == "pass"
     every = {
-        f"{one['event']} {before}{field}"
+        f"{record['event']} {before}{field}"
         for records in make().files.values()
-        for one in records
-        for before, part in _parts(one)
+        for record in records
+        for before, part in _parts(record)
         for field, value in part.items()
         if value is not None and not (before == "" and field in FRAME)
     }

@@ -21,10 +21,12 @@ from tests.unit.checks.judging import Judge, said
 def test_a_good_rollback_passes_every_check(judged: Judge, repeat: int) -> None:
     judgement = judged(rolled_back_run(repeat))
     assert [
-        (one.verdict, one.check, one.expected, one.seen) for one in judgement.findings if one.verdict != "pass"
+        (finding.verdict, finding.check, finding.expected, finding.seen)
+        for finding in judgement.findings
+        if finding.verdict != "pass"
     ] == []
-    assert {one.check for one in judgement.findings} == set(BUILT_IN)
-    assert any(one.check == "loss" for one in judgement.not_checked) == bool(repeat)
+    assert {finding.check for finding in judgement.findings} == set(BUILT_IN)
+    assert any(exclusion.check == "loss" for exclusion in judgement.not_checked) == bool(repeat)
 
 
 def _second_time(run: GoodRun) -> int:
@@ -41,7 +43,7 @@ def test_its_phases_add_up(judged: Judge) -> None:
 
 def test_what_is_not_compared_after_a_repeated_spike_is_listed(judged: Judge) -> None:
     left = judged(rolled_back_run(1)).not_checked
-    assert [one.what for one in left if one.check == "loss"] == [
+    assert [exclusion.what for exclusion in left if exclusion.check == "loss"] == [
         f"losses after step {SPIKE} against the fault-free run",
         f"weights and optimizer state after step {SPIKE - 1} against the fault-free run",
     ]
@@ -49,8 +51,8 @@ def test_what_is_not_compared_after_a_repeated_spike_is_listed(judged: Judge) ->
 
 def another_checkpoint(run: GoodRun) -> None:
     for event in ("load.begin", "load.end"):
-        for one in run.events(event, rank=2):
-            one["path"] = one["path"].replace("1_6", "1_3")
+        for entry in run.events(event, rank=2):
+            entry["path"] = entry["path"].replace("1_6", "1_3")
 
 
 def one_rank_does_not_load(run: GoodRun) -> None:
@@ -60,8 +62,8 @@ def one_rank_does_not_load(run: GoodRun) -> None:
 
 def loads_twice(run: GoodRun) -> None:
     for event in ("load.begin", "load.end"):
-        one = run.one(event, rank=0)
-        run.add("train-rank_0", {**one, "mono": one["mono"] + 1})
+        entry = run.one(event, rank=0)
+        run.add("train-rank_0", {**entry, "mono": entry["mono"] + 1})
 
 
 def a_handler_is_called(run: GoodRun) -> None:
@@ -105,13 +107,13 @@ def loads_a_part(run: GoodRun) -> None:
 
 
 def another_state(run: GoodRun) -> None:
-    run.one("initial", rank=3, mono=next(one["mono"] for one in run.events("initial", rank=3) if _late(one)))[
+    run.one("initial", rank=3, mono=next(event["mono"] for event in run.events("initial", rank=3) if _late(event)))[
         "parameters"
     ] = digests_of(state_after(3, HELD - 1))
 
 
-def _late(one: dict[str, object]) -> bool:
-    return int(str(one["mono"])) > int(record(AT, "x")["mono"])
+def _late(event: dict[str, object]) -> bool:
+    return int(str(event["mono"])) > int(record(AT, "x")["mono"])
 
 
 @pytest.mark.parametrize(
@@ -145,15 +147,15 @@ def in_iterations(run: GoodRun, other: str | None = None) -> None:
     ``other`` is what the last of them is in the place of the optimizer's state.
     """
     model, optimizer = "iteration_00000006/x-model-0000000-0000004", "iteration_00000006/x-opt-0000000-0000004"
-    save = next(one for one in run.events("checkpoint.end", rank=0) if one["step"] == HELD)
+    save = next(event for event in run.events("checkpoint.end", rank=0) if event["step"] == HELD)
     save["path"] = f"checkpoints/{model}"
     run.add("train-rank_0", {**save, "path": f"checkpoints/{optimizer}"})
     begin, end = run.one("load.begin", rank=0), run.one("load.end", rank=0)
     begin["path"] = end["path"] = f"checkpoints/{model}.safetensors"
     for count, name in enumerate((optimizer, model, other or optimizer), 1):
-        for one in (begin, end):
+        for event in (begin, end):
             path = f"checkpoints/{name}.safetensors"
-            run.add("train-rank_0", {**one, "path": path, "mono": one["mono"] + count})
+            run.add("train-rank_0", {**event, "path": path, "mono": event["mono"] + count})
 
 
 def test_files_of_one_save_that_are_read_one_by_one_are_one_load(judged: Judge) -> None:
@@ -162,12 +164,12 @@ def test_files_of_one_save_that_are_read_one_by_one_are_one_load(judged: Judge) 
     assert not said(judged(run), "mechanism", "fail", "rank 0 loaded")
     run = rolled_back_run()
     in_iterations(run)
-    for one in [*run.events("load.begin", rank=0), *run.events("load.end", rank=0)]:
-        run.add("train-rank_0", {**one, "mono": one["mono"] + 10})
+    for event in [*run.events("load.begin", rank=0), *run.events("load.end", rank=0)]:
+        run.add("train-rank_0", {**event, "mono": event["mono"] + 10})
     assert said(judged(run), "mechanism", "fail", "rank 0 loaded 2 times")
     run = rolled_back_run()
     in_iterations(run)
-    last = max(run.events("load.end", rank=0), key=lambda one: int(str(one["mono"])))
+    last = max(run.events("load.end", rank=0), key=lambda event: int(str(event["mono"])))
     assert run.drop("load.end", rank=0, mono=last["mono"]) == 1
     assert said(judged(run), "mechanism", "unknown", "rank 0 began to load and no end of it was recorded")
     run = rolled_back_run()
@@ -192,12 +194,12 @@ IN_TIME_NS, LATE_NS = 1_000_000, 3_000_000_000
 
 def in_background(run: GoodRun, late_ns: int = IN_TIME_NS, *, ok: bool = True, but: int | None = None) -> None:
     """Checkpoints are written in the background, ``late_ns`` after the call has returned; none of rank ``but``."""
-    for one in [*run.events("checkpoint.begin"), *run.events("checkpoint.end")]:
-        one["asynchronous"] = True
-    for one in list(run.events("checkpoint.end")):
-        if one["rank"] != but:
-            times = {"mono": one["mono"] + late_ns, "wall": one["wall"] + late_ns}
-            run.add(f"train-rank_{one['rank']}", {**one, **times, "event": "checkpoint.written", "ok": ok})
+    for event in [*run.events("checkpoint.begin"), *run.events("checkpoint.end")]:
+        event["asynchronous"] = True
+    for event in list(run.events("checkpoint.end")):
+        if event["rank"] != but:
+            times = {"mono": event["mono"] + late_ns, "wall": event["wall"] + late_ns}
+            run.add(f"train-rank_{event['rank']}", {**event, **times, "event": "checkpoint.written", "ok": ok})
     run.replan(
         aids=RecoveryOptions(asynchronous_saving=True), comparable=Comparable(HELD - 1, HELD, "asynchronous saving")
     )
@@ -207,7 +209,7 @@ def test_a_checkpoint_that_was_written_in_the_background_is_taken_when_its_file_
     run = rolled_back_run()
     in_background(run)
     judgement = judged(run)
-    assert judgement.verdict == "pass", [one for one in judgement.findings if one.verdict != "pass"]
+    assert judgement.verdict == "pass", [finding for finding in judgement.findings if finding.verdict != "pass"]
 
 
 @pytest.mark.parametrize(
@@ -269,20 +271,20 @@ def test_an_infinite_norm_is_not_near_the_recorded_one(judged: Judge) -> None:
 
 def test_a_norm_that_rank_0_did_not_record_as_well_is_unknown(judged: Judge) -> None:
     run = rolled_back_run()
-    for one in run.events("digest", rank=0, step=SPIKE):
-        one["gradients"] = None
+    for event in run.events("digest", rank=0, step=SPIKE):
+        event["gradients"] = None
     text = "step 8 is in it 1 times, rank 0 recorded 0 norms of its gradients there"
     assert said(judged(run), "mechanism", "unknown", text)
 
 
 def below_the_threshold(run: GoodRun) -> None:
-    for one in run.events("digest", rank=SPIKER, step=SPIKE):
-        one["gradients"]["norm"] = (4.0).hex()
+    for event in run.events("digest", rank=SPIKER, step=SPIKE):
+        event["gradients"]["norm"] = (4.0).hex()
 
 
 def no_number(run: GoodRun) -> None:
-    for one in run.events("digest", rank=SPIKER, step=SPIKE):
-        one["gradients"]["norm"] = "nan"
+    for event in run.events("digest", rank=SPIKER, step=SPIKE):
+        event["gradients"]["norm"] = "nan"
 
 
 def never_scaled(run: GoodRun) -> None:
@@ -303,8 +305,8 @@ def in_another_step(run: GoodRun) -> None:
 
 
 def not_recorded(run: GoodRun) -> None:
-    for one in run.events("digest", rank=SPIKER, step=SPIKE):
-        one["gradients"] = None
+    for event in run.events("digest", rank=SPIKER, step=SPIKE):
+        event["gradients"] = None
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,11 @@ GOOD: dict[str, Callable[[], GoodRun]] = {
 
 
 def worse(judgement: Judgement) -> list[tuple[str, str, str, str]]:
-    return [(one.verdict, one.check, one.expected, one.seen) for one in judgement.findings if one.verdict != "pass"]
+    return [
+        (finding.verdict, finding.check, finding.expected, finding.seen)
+        for finding in judgement.findings
+        if finding.verdict != "pass"
+    ]
 
 
 @pytest.mark.parametrize("name", GOOD)
@@ -33,7 +37,7 @@ def test_a_good_repair_passes_every_check(judged: Judge, name: str) -> None:
     judgement = judged(GOOD[name]())
     assert worse(judgement) == []
     assert judgement.verdict == "pass"
-    assert {one.check for one in judgement.findings} == set(BUILT_IN)
+    assert {finding.check for finding in judgement.findings} == set(BUILT_IN)
 
 
 @pytest.mark.parametrize(("run", "mechanism"), [(uce_run(), "UCE"), (hcce_run(), "HCCE")])
@@ -79,5 +83,5 @@ def test_a_rank_hit_after_its_update_needs_no_end_of_the_common_step(judged: Jud
     run.drop("step.end", rank=1, step=STRUCK - 1)
     run.drop("digest", rank=1, step=STRUCK - 1)
     file = run.files["train-rank_1-1001.jsonl"]
-    file.remove(next(one for one in file if one["event"] == "step.begin" and one["step"] == STRUCK))
+    file.remove(next(record for record in file if record["event"] == "step.begin" and record["step"] == STRUCK))
     assert worse(judged(run)) == []

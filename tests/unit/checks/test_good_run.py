@@ -12,9 +12,9 @@ from tests.unit.checks.judging import Judge
 
 def test_a_good_recovery_passes_every_check(run: GoodRun, judged: Judge) -> None:
     judgement = judged(run)
-    assert [one for one in judgement.findings if one.verdict != "pass"] == []
+    assert [finding for finding in judgement.findings if finding.verdict != "pass"] == []
     assert judgement.verdict == "pass"
-    assert {one.check for one in judgement.findings} == set(BUILT_IN)
+    assert {finding.check for finding in judgement.findings} == set(BUILT_IN)
 
 
 def test_the_names_are_known_without_the_checks() -> None:

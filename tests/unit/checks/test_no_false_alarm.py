@@ -27,7 +27,7 @@ def another_entitled_rank_saved(run: GoodRun) -> None:
     path = saved.path.replace("rank_1", "rank_3")
     run.saved[3] = Saved(path, state_after(3, SAVED), {**saved.appended, "cur_rank": 3})
     for event in ("checkpoint.begin", "checkpoint.end", "handler.enter", "handler.exit"):
-        moved = [one for one in run.events(event, rank=1) if one.get("name") != "exit"]
+        moved = [entry for entry in run.events(event, rank=1) if entry.get("name") != "exit"]
         for one in moved:
             run.files["train-rank_1-1001.jsonl"].remove(one)
             changed = {**one, "rank": 3, "pid": pid_of("train", 3)}
@@ -41,8 +41,8 @@ def older_directory_name(run: GoodRun) -> None:
     assert run.plan.checkpoint is not None
     for saved in run.saved.values():
         saved.path = saved.path.replace("ttp_saved", "tft_saved")
-    for one in [*run.events("load.begin"), *run.events("load.end")]:
-        one["path"] = one["path"].replace("ttp_saved", "tft_saved")
+    for event in [*run.events("load.begin"), *run.events("load.end")]:
+        event["path"] = event["path"].replace("ttp_saved", "tft_saved")
     run.replan(checkpoint=replace(run.plan.checkpoint, files={}, directory=None))
 
 
@@ -52,8 +52,8 @@ def every_step_an_epoch(run: GoodRun) -> None:
     for saved in run.saved.values():
         saved.path = saved.path.replace("-1_5", "-5_1")
         saved.appended.update(epoch_num=SAVED, batch_num=1)
-    for one in [*run.events("load.begin"), *run.events("load.end")]:
-        one["path"] = one["path"].replace("-1_5", "-5_1")
+    for event in [*run.events("load.begin"), *run.events("load.end")]:
+        event["path"] = event["path"].replace("-1_5", "-5_1")
     run.replan(checkpoint=replace(run.plan.checkpoint, files={}), steps_per_epoch=1)
 
 
@@ -88,8 +88,8 @@ def without_a_baseline(run: GoodRun) -> None:
 
 def within_the_tolerance(run: GoodRun) -> None:
     run.replan(loss_tolerance=1e-3)
-    for one in run.events("digest", attempt="resume", rank=1):
-        one["loss"] = (loss_after(1, one["step"]) * (1 + 1e-5)).hex()
+    for event in run.events("digest", attempt="resume", rank=1):
+        event["loss"] = (loss_after(1, event["step"]) * (1 + 1e-5)).hex()
 
 
 def thinned_out(run: GoodRun) -> None:
@@ -97,24 +97,24 @@ def thinned_out(run: GoodRun) -> None:
     assert run.baseline is not None
     for files in (run.files, run.baseline):
         for name, records in files.items():
-            files[name] = [one for one in records if one["event"] != "digest" or one["step"] in (5, 10, 12)]
+            files[name] = [event for event in records if event["event"] != "digest" or event["step"] in (5, 10, 12)]
 
 
 def loss_on_the_last_stage_only(run: GoodRun) -> None:
     assert run.baseline is not None
     for files in (run.files, run.baseline):
-        for one in (one for records in files.values() for one in records):
-            if one["event"] == "digest" and one["rank"] in (0, 2):
-                one["loss"] = None
+        for event in (entry for records in files.values() for entry in records):
+            if event["event"] == "digest" and event["rank"] in (0, 2):
+                event["loss"] = None
 
 
 def running_statistics(run: GoodRun) -> None:
     """Each rank's own data moves them, so replicas differ in them."""
     assert run.baseline is not None
     for files in (run.files, run.baseline):
-        for one in (one for records in files.values() for one in records):
-            if one["event"] in ("initial", "digest") and one.get("step", 0) == SAVED + 2:
-                one["parameters"]["bn.moving_mean"] = f"{one['rank']:032x}"
+        for event in (entry for records in files.values() for entry in records):
+            if event["event"] in ("initial", "digest") and event.get("step", 0) == SAVED + 2:
+                event["parameters"]["bn.moving_mean"] = f"{event['rank']:032x}"
 
 
 def consistency_flag(run: GoodRun) -> None:
@@ -138,8 +138,8 @@ def also_periodic_checkpoints(run: GoodRun) -> None:
 
 
 def loaded_by_the_whole_path(run: GoodRun) -> None:
-    for one in (*run.events("load.begin"), *run.events("load.end")):
-        one["path"] = f"/where/job/is/reports/r1/job/{one['path']}"
+    for event in (*run.events("load.begin"), *run.events("load.end")):
+        event["path"] = f"/where/job/is/reports/r1/job/{event['path']}"
 
 
 def suspended(run: GoodRun) -> None:
@@ -231,7 +231,7 @@ GOOD: list[Spoil] = [
 def test_good_recovery_passes(run: GoodRun, judged: Judge, shape: Spoil) -> None:
     shape(run)
     judgement = judged(run)
-    assert [one for one in judgement.findings if one.verdict != "pass"] == []
+    assert [finding for finding in judgement.findings if finding.verdict != "pass"] == []
     assert judgement.verdict == "pass"
 
 
@@ -241,13 +241,13 @@ def test_run_without_a_recovery_passes_and_says_that_none_was_measured(
 ) -> None:
     shape(run)
     judgement = judged(run)
-    assert [one for one in judgement.findings if one.verdict != "pass"] == []
-    assert "recovery" in {one.check for one in judgement.not_checked}
+    assert [finding for finding in judgement.findings if finding.verdict != "pass"] == []
+    assert "recovery" in {exclusion.check for exclusion in judgement.not_checked}
 
 
 def test_without_a_baseline_what_was_not_compared_is_listed(run: GoodRun, judged: Judge) -> None:
     without_a_baseline(run)
-    left = [(one.check, one.reason) for one in judged(run).not_checked]
+    left = [(exclusion.check, exclusion.reason) for exclusion in judged(run).not_checked]
     assert left[:3] == [("checkpoint", "baseline: none"), ("resume", "baseline: none"), ("loss", "baseline: none")]
     # What is left out of every recovery; and its agents are those of an earlier version.
     assert [check for check, _ in left[3:]] == ["hygiene", "mechanism"]
@@ -284,9 +284,9 @@ def test_a_process_may_take_long_until_it_logs(run: GoodRun, judged: Judge, zone
     """What a job imports and loads takes minutes on a slow machine, before the SDK has anything to say."""
     run.log_zone_s = int(zone_hours * 3600)
     for event in ("run.start", "attempt.start", "agent.start", "writer.start"):
-        for one in run.events(event):
-            if one["attempt"] != "resume":
-                one.update({key: one[key] - minutes * 60_000_000_000 for key in ("mono", "wall")})
+        for entry in run.events(event):
+            if entry["attempt"] != "resume":
+                entry.update({key: entry[key] - minutes * 60_000_000_000 for key in ("mono", "wall")})
     assert judged(run).recovery.phases[0].nanoseconds == 600_000_000
 
 
@@ -297,7 +297,7 @@ def test_a_zone_that_changes_in_a_launch_is_nobodys_delay(run: GoodRun, judged: 
     judgement = judged(run)
     assert judgement.verdict == "unknown"
     assert "its log's zone has changed" in judgement.recovery.phases[0].reason
-    assert not [one for one in judgement.findings if one.verdict == "fail"]
+    assert not [finding for finding in judgement.findings if finding.verdict == "fail"]
 
 
 def test_lines_of_several_threads_may_change_places(run: GoodRun, judged: Judge) -> None:
@@ -318,6 +318,6 @@ def test_every_flipped_bit_of_a_checkpoint_is_noticed(run: GoodRun, tmp_path: Pa
         spoilt[place] ^= 1 << place % 8
         path.write_bytes(bytes(spoilt))
         findings = checkpoint.check(run.plan, history, Artifacts(directory, baseline))
-        if worst([one.verdict for one in findings]) == "pass":
+        if worst([finding.verdict for finding in findings]) == "pass":
             missed.append(place)
     assert missed == []

@@ -32,7 +32,7 @@ def second(run: GoodRun, event: str, rank: int) -> Record:
 def drop_second(run: GoodRun, event: str, rank: int) -> None:
     gone = second(run, event, rank)
     for name, records in run.files.items():
-        run.files[name] = [one for one in records if one is not gone]
+        run.files[name] = [entry for entry in records if entry is not gone]
 
 
 def without_log(run: GoodRun, *texts: str) -> None:
@@ -68,9 +68,9 @@ def began_otherwise(run: GoodRun) -> None:
 
 def other_baseline(run: GoodRun) -> None:
     assert run.baseline is not None
-    for one in run.baseline["train-rank_2-502.jsonl"]:
-        if one.get("step") == 3 and one["event"] == "digest":
-            one["batch"] = "0" * 32
+    for event in run.baseline["train-rank_2-502.jsonl"]:
+        if event.get("step") == 3 and event["event"] == "digest":
+            event["batch"] = "0" * 32
 
 
 UNKNOWN: list[tuple[str, Spoil, str]] = [
@@ -159,7 +159,11 @@ def test_missing_evidence_is_unknown_and_says_why(judged: Judge, check: str, spo
     run = uce_run()
     spoil(run)
     judgement = judged(run)
-    shown = [(one.verdict, one.check, one.expected, one.seen) for one in judgement.findings if one.verdict != "pass"]
+    shown = [
+        (finding.verdict, finding.check, finding.expected, finding.seen)
+        for finding in judgement.findings
+        if finding.verdict != "pass"
+    ]
     assert said(judgement, check, "unknown", reason), shown
     assert judgement.verdict == "unknown", shown
 
@@ -184,7 +188,7 @@ _FOR_READERS = {"agent.cost", "attempt.end", "fault.armed", "launcher.found", "t
 
 
 def _events(run: GoodRun) -> list[str]:
-    return sorted({str(one["event"]) for records in run.files.values() for one in records} - _FOR_READERS)
+    return sorted({str(event["event"]) for records in run.files.values() for event in records} - _FOR_READERS)
 
 
 @pytest.mark.parametrize(
@@ -216,8 +220,8 @@ def test_every_single_lost_line_is_noticed_and_nobody_is_blamed(
                 continue
             run = copy.deepcopy(whole)
             lost = run.files[name].pop(line)
-            for later, one in enumerate(run.files[name][line:], line + 1):
-                one["seq"] = later
+            for later, file in enumerate(run.files[name][line:], line + 1):
+                file["seq"] = later
             verdict = judge(run.write(tmp_path / str(number))).verdict
             if verdict != "unknown":
                 wrong.append((name, line, lost["event"], verdict))

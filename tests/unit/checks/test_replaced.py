@@ -17,9 +17,11 @@ NEW = f"train-rank_{VICTIM}-{NEW_PID}"
 
 def test_a_good_rescheduling_passes_every_check_and_is_measured(judged: Judge) -> None:
     judgement = judged(replaced_run())
-    assert [(one.check, one.expected, one.seen) for one in judgement.findings if one.verdict != "pass"] == []
+    assert [
+        (finding.check, finding.expected, finding.seen) for finding in judgement.findings if finding.verdict != "pass"
+    ] == []
     assert judgement.verdict == "pass"
-    assert {one.check for one in judgement.findings} == set(BUILT_IN)
+    assert {finding.check for finding in judgement.findings} == set(BUILT_IN)
     seconds = {phase.name: phase.seconds for phase in judgement.recovery.phases}
     assert seconds == pytest.approx(PHASES_S)
 

@@ -25,7 +25,7 @@ def planned(step: int, phase: str, mechanism: str = "none") -> Plan:
 def test_a_fault_before_the_first_all_reduce_lets_nobody_train(phase: str) -> None:
     plan = planned(1, phase)
     assert trains_nothing(plan)
-    assert {"loss", "consistency"} <= {one.check for one in not_checked(plan)}
+    assert {"loss", "consistency"} <= {exclusion.check for exclusion in not_checked(plan)}
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_a_fault_before_the_first_all_reduce_lets_nobody_train(phase: str) -> No
 )
 def test_any_other_fault_leaves_losses_to_compare(plan: Plan) -> None:
     assert not trains_nothing(plan)
-    assert "loss" not in {one.check for one in not_checked(plan)}
+    assert "loss" not in {exclusion.check for exclusion in not_checked(plan)}
 
 
 @pytest.mark.parametrize("effect", [NONE, STORAGE_FULL, SILENT], ids=str)
@@ -50,8 +50,8 @@ def test_a_trigger_that_also_waits_for_time_may_fire_late() -> None:
 
 
 def test_where_no_gradients_are_seen_they_are_not_judged_and_that_is_said() -> None:
-    assert "gradients" not in {one.what for one in not_checked(a_plan())}
-    assert "gradients" in {one.what for one in not_checked(changed(a_plan(), gradients=False))}
+    assert "gradients" not in {exclusion.what for exclusion in not_checked(a_plan())}
+    assert "gradients" in {exclusion.what for exclusion in not_checked(changed(a_plan(), gradients=False))}
 
 
 def test_what_could_not_be_told_of_a_run_is_told_with_the_error(
@@ -62,8 +62,8 @@ def test_what_could_not_be_told_of_a_run_is_told_with_the_error(
 
     left = judged(run).not_checked
     monkeypatch.setattr(judging, "pace_left_out", breaks)
-    (one,) = set(judged(run).not_checked) - set(left)
-    assert one.check == "recovery" and one.reason.startswith("KeyError: 'step")
-    assert len(one.reason) <= 500 and one.reason.isprintable()
-    others = {one for one in left if one.check == "mechanism"}
+    (exclusion,) = set(judged(run).not_checked) - set(left)
+    assert exclusion.check == "recovery" and exclusion.reason.startswith("KeyError: 'step")
+    assert len(exclusion.reason) <= 500 and exclusion.reason.isprintable()
+    others = {candidate for candidate in left if candidate.check == "mechanism"}
     assert others and others <= set(judged(run).not_checked), "one error keeps the others from being told"

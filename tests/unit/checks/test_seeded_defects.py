@@ -225,8 +225,11 @@ CHECKPOINT: list[tuple[Spoil, str]] = [
 
 
 def one_step_back(run: GoodRun) -> None:
-    for one in [*run.events("step.begin", attempt="resume", rank=1), *run.events("step.end", attempt="resume", rank=1)]:
-        one["step"] -= 1
+    for event in [
+        *run.events("step.begin", attempt="resume", rank=1),
+        *run.events("step.end", attempt="resume", rank=1),
+    ]:
+        event["step"] -= 1
 
 
 def one_step_forward(run: GoodRun) -> None:
@@ -235,18 +238,18 @@ def one_step_forward(run: GoodRun) -> None:
 
 
 def batch_skipped(run: GoodRun) -> None:
-    for one in resumed(run, 2):
-        one["batch"] = hex_of("batch", 2, one["step"] + 1)
+    for event in resumed(run, 2):
+        event["batch"] = hex_of("batch", 2, event["step"] + 1)
 
 
 def batch_twice(run: GoodRun) -> None:
-    for one in resumed(run, 2):
-        one["batch"] = hex_of("batch", 2, one["step"] - 1)
+    for event in resumed(run, 2):
+        event["batch"] = hex_of("batch", 2, event["step"] - 1)
 
 
 def other_data(run: GoodRun) -> None:
-    for one in resumed(run, 0):
-        one["batch"] = hex_of("shuffled again", one["step"])
+    for event in resumed(run, 0):
+        event["batch"] = hex_of("shuffled again", event["step"])
 
 
 def step_twice(run: GoodRun) -> None:
@@ -267,13 +270,13 @@ def step_twice_before(run: GoodRun) -> None:
 def periodic_chosen(run: GoodRun) -> None:
     path = "checkpoints/rank_3/net-1_4.ckpt"
     run.saved[9] = Saved(f"job/{path}", state_after(3, 4), {})
-    for one in [*run.events("load.begin", rank=3), *run.events("load.end", rank=3)]:
-        one["path"] = path
+    for event in [*run.events("load.begin", rank=3), *run.events("load.end", rank=3)]:
+        event["path"] = path
 
 
 def other_group_loaded(run: GoodRun) -> None:
-    for one in [*run.events("load.begin", rank=3), *run.events("load.end", rank=3)]:
-        one["path"] = one["path"].replace("rank_1", "rank_0")
+    for event in [*run.events("load.begin", rank=3), *run.events("load.end", rank=3)]:
+        event["path"] = event["path"].replace("rank_1", "rank_0")
 
 
 def stops_early(run: GoodRun) -> None:
@@ -323,8 +326,8 @@ def batch_twice_in_a_step(run: GoodRun) -> None:
 
 
 def file_of_another_run(run: GoodRun) -> None:
-    for one in (*run.events("load.begin", rank=3), *run.events("load.end", rank=3)):
-        one["path"] = f"/elsewhere/r0/job/{one['path']}"
+    for event in (*run.events("load.begin", rank=3), *run.events("load.end", rank=3)):
+        event["path"] = f"/elsewhere/r0/job/{event['path']}"
 
 
 RESUME: list[tuple[Spoil, str]] = [
@@ -357,9 +360,9 @@ RESUME: list[tuple[Spoil, str]] = [
 
 
 def drift(run: GoodRun, rank: int) -> None:
-    for one in resumed(run, rank):
-        if after(one, 8):
-            one["loss"] = float(np.float32(loss_after(rank, one["step"]) * (1 + 1e-6))).hex()
+    for event in resumed(run, rank):
+        if after(event, 8):
+            event["loss"] = float(np.float32(loss_after(rank, event["step"]) * (1 + 1e-6))).hex()
 
 
 def right_on_rank_0_only(run: GoodRun) -> None:
@@ -385,8 +388,10 @@ def infinite_gradient(run: GoodRun) -> None:
 
 
 def weights_stand_still(run: GoodRun) -> None:
-    for one in resumed(run, 1):
-        one["parameters"].update({name: value for name, value in initial(run, 1).items() if name.startswith("layer1")})
+    for event in resumed(run, 1):
+        event["parameters"].update(
+            {name: value for name, value in initial(run, 1).items() if name.startswith("layer1")}
+        )
 
 
 def other_end(run: GoodRun) -> None:
@@ -395,8 +400,8 @@ def other_end(run: GoodRun) -> None:
 
 def schedule_not_restored(run: GoodRun) -> None:
     for rank in range(4):
-        for one in resumed(run, rank):
-            one["parameters"]["learning_rate"] = hex_of("warm up again", one["step"])
+        for event in resumed(run, rank):
+            event["parameters"]["learning_rate"] = hex_of("warm up again", event["step"])
 
 
 LOSS: list[tuple[Spoil, str]] = [
@@ -616,8 +621,8 @@ def test_a_failure_names_the_line_of_the_scenario(run: GoodRun, judged: Judge) -
 
 
 def test_many_defects_of_a_kind_are_counted_not_listed(run: GoodRun, judged: Judge) -> None:
-    for one in run.events("digest", attempt="resume"):
-        one["gradients"]["norm"] = (0.0).hex()
+    for event in run.events("digest", attempt="resume"):
+        event["gradients"]["norm"] = (0.0).hex()
     findings = said(judged(run), "loss", "fail", "the norm is")
     assert len(findings) == 6
     assert "23 more of the same kind" in findings[-1].seen

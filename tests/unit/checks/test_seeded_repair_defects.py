@@ -39,12 +39,12 @@ def file_of(run: GoodRun, rank: int) -> list[Record]:
 def replayed(run: GoodRun, rank: int) -> list[Record]:
     """What a rank recorded from its last beginning of training on."""
     records = file_of(run, rank)
-    start = max(number for number, one in enumerate(records) if one["event"] == "train.begin")
+    start = max(number for number, event in enumerate(records) if event["event"] == "train.begin")
     return records[start:]
 
 
 def restored(run: GoodRun, rank: int) -> Record:
-    return next(one for one in replayed(run, rank) if one["event"] == "initial")
+    return next(event for event in replayed(run, rank) if event["event"] == "initial")
 
 
 def hold(run: GoodRun, rank: int, *, of: int, step: int, prefix: str = "") -> None:
@@ -101,11 +101,11 @@ def repaired_from_the_other_group(run: GoodRun) -> None:
 
 def repaired_twice_then_not_at_all(run: GoodRun) -> None:
     """The second repair does not happen: the first one is made again in its place."""
-    for one in run.events("handler.enter"):
-        if one["mono"] > run.one("fault.injecting", rank=0)["mono"]:
-            one["mono"] -= 2 * 10**8 + int(0.9e9)
+    for event in run.events("handler.enter"):
+        if event["mono"] > run.one("fault.injecting", rank=0)["mono"]:
+            event["mono"] -= 2 * 10**8 + int(0.9e9)
     for records in run.files.values():
-        records.sort(key=lambda one: int(one["mono"]))
+        records.sort(key=lambda event: int(event["mono"]))
 
 
 def saved_instead(run: GoodRun) -> None:
@@ -121,7 +121,7 @@ def started_again(run: GoodRun) -> None:
     run.files["train-rank_1-4001.jsonl"] = [
         record(AT + 0.4, "writer.start", writer="agent", run="r1", host="h1", boot="b1", **again),
         record(AT + 0.41, "agent.start", python="3.11", argv=["train.py"], **again),
-        *({**one, "pid": 4001} for one in records[start:]),
+        *({**event, "pid": 4001} for event in records[start:]),
     ]
     del records[start:]
     run.one("rank.exit", rank=1)["pid"] = 4001
@@ -140,14 +140,14 @@ def repaired_too_early(run: GoodRun) -> None:
         mono=run.one("handler.exit", rank=0, name="clean")["mono"] - 1
     )
     for records in run.files.values():
-        records.sort(key=lambda one: int(one["mono"]))
+        records.sort(key=lambda event: int(event["mono"]))
 
 
 def cleaned_before_stopped(run: GoodRun) -> None:
     for event in ("handler.enter", "handler.exit"):
         stop, clean = run.one(event, rank=2, name="stop"), run.one(event, rank=2, name="clean")
         stop["mono"], clean["mono"] = clean["mono"], stop["mono"]
-    file_of(run, 2).sort(key=lambda one: int(one["mono"]))
+    file_of(run, 2).sort(key=lambda event: int(event["mono"]))
 
 
 MECHANISM: list[tuple[Callable[[], GoodRun], Spoil, str]] = [
@@ -191,34 +191,36 @@ MECHANISM: list[tuple[Callable[[], GoodRun], Spoil, str]] = [
 
 def one_step_too_far_back(run: GoodRun, rank: int = 2) -> None:
     """A rank trains the step before the struck one a second time."""
-    for one in replayed(run, rank):
-        if one["event"] == "train.begin":
-            one["initial_step"] = HELD - 1
+    for event in replayed(run, rank):
+        if event["event"] == "train.begin":
+            event["initial_step"] = HELD - 1
     again = [
-        one for one in file_of(run, rank) if one.get("step") == HELD and one["event"] in ("step.begin", "step.end")
+        event
+        for event in file_of(run, rank)
+        if event.get("step") == HELD and event["event"] in ("step.begin", "step.end")
     ]
-    for number, one in enumerate(again):
-        run.add(f"train-rank_{rank}", {**one, "mono": int(replayed(run, rank)[0]["mono"]) + 10**8 + number})
+    for number, event in enumerate(again):
+        run.add(f"train-rank_{rank}", {**event, "mono": int(replayed(run, rank)[0]["mono"]) + 10**8 + number})
 
 
 def replay_skipped(run: GoodRun) -> None:
     """A rank goes on with the step after the struck one."""
     records = replayed(run, 2)
-    gone = [id(one) for one in records if one.get("step") == STRUCK]
-    run.files["train-rank_2-1002.jsonl"] = [one for one in file_of(run, 2) if id(one) not in gone]
+    gone = [id(event) for event in records if event.get("step") == STRUCK]
+    run.files["train-rank_2-1002.jsonl"] = [event for event in file_of(run, 2) if id(event) not in gone]
 
 
 def later_step_skipped(run: GoodRun) -> None:
-    run.files["train-rank_2-1002.jsonl"] = [one for one in file_of(run, 2) if one.get("step") != 9]
+    run.files["train-rank_2-1002.jsonl"] = [event for event in file_of(run, 2) if event.get("step") != 9]
 
 
 def step_trained_twice(run: GoodRun) -> None:
-    for one in [one for one in replayed(run, 0) if one.get("step") == 8]:
-        run.add("train-rank_0", {**one, "mono": one["mono"] + 60_000_000})
+    for event in [entry for entry in replayed(run, 0) if entry.get("step") == 8]:
+        run.add("train-rank_0", {**event, "mono": event["mono"] + 60_000_000})
 
 
 def stopped_early(run: GoodRun) -> None:
-    run.files["train-rank_3-1003.jsonl"] = [one for one in file_of(run, 3) if one.get("step") != LAST]
+    run.files["train-rank_3-1003.jsonl"] = [event for event in file_of(run, 3) if event.get("step") != LAST]
 
 
 def began_again_unplanned(run: GoodRun) -> None:
@@ -232,14 +234,14 @@ def wrong_counter(run: GoodRun) -> None:
 def state_ahead_of_training(run: GoodRun) -> None:
     """Rank 2 had not trained the common step when it was repaired, and never does."""
     records = file_of(run, 2)
-    kept = [one for one in records if one.get("step") != HELD and one not in [records[-1]]]
+    kept = [event for event in records if event.get("step") != HELD and event not in [records[-1]]]
     run.files["train-rank_2-1002.jsonl"] = kept
 
 
 def batch_of(run: GoodRun, rank: int, step: int, taken_from: int) -> None:
-    for one in replayed(run, rank):
-        if one["event"] == "digest" and one["step"] == step:
-            one["batch"] = hex_of("batch", rank, taken_from)
+    for event in replayed(run, rank):
+        if event["event"] == "digest" and event["step"] == step:
+            event["batch"] = hex_of("batch", rank, taken_from)
 
 
 def read_a_checkpoint(run: GoodRun) -> None:
@@ -284,12 +286,12 @@ RESUME: list[tuple[Callable[[], GoodRun], Spoil, str]] = [
 
 
 def loss_off(run: GoodRun) -> None:
-    one = next(one for one in replayed(run, 1) if one["event"] == "digest" and one["step"] == STRUCK)
+    one = next(event for event in replayed(run, 1) if event["event"] == "digest" and event["step"] == STRUCK)
     one["loss"] = float_hex_next(loss_after(1, STRUCK).hex())
 
 
 def weight_off(run: GoodRun, rank: int = 1, step: int = STRUCK) -> None:
-    one = next(one for one in replayed(run, rank) if one["event"] == "digest" and one["step"] == step)
+    one = next(event for event in replayed(run, rank) if event["event"] == "digest" and event["step"] == step)
     one["parameters"]["layer1.weight"] = hex_of("another")
 
 
@@ -354,7 +356,11 @@ def test_defect_is_caught_for_its_reason(
     run = good()
     spoil(run)
     judgement = judged(run)
-    shown = [(one.verdict, one.check, one.expected, one.seen) for one in judgement.findings if one.verdict != "pass"]
+    shown = [
+        (finding.verdict, finding.check, finding.expected, finding.seen)
+        for finding in judgement.findings
+        if finding.verdict != "pass"
+    ]
     assert said(judgement, check, "fail", reason), shown
     assert judgement.verdict == "fail"
 

@@ -30,17 +30,17 @@ def run() -> GoodRun:
 def forget(run: GoodRun, first: int, last: int, *ranks: int, events: tuple[str, ...] = STEPS) -> None:
     for name, records in run.files.items():
         run.files[name] = [
-            one
-            for one in records
-            if one["event"] not in events or one["rank"] not in ranks or not first <= one["step"] <= last
+            record
+            for record in records
+            if record["event"] not in events or record["rank"] not in ranks or not first <= record["step"] <= last
         ]
 
 
 def trained_again(run: GoodRun, *steps: int) -> None:
     for records in run.files.values():
-        again = [one for one in records if one["event"] in STEPS and one["step"] in steps]
-        records.extend({**one, "mono": one["mono"] + 10**9, "wall": one["wall"] + 10**9} for one in again)
-        records.sort(key=lambda one: int(one["mono"]))
+        again = [record for record in records if record["event"] in STEPS and record["step"] in steps]
+        records.extend({**record, "mono": record["mono"] + 10**9, "wall": record["wall"] + 10**9} for record in again)
+        records.sort(key=lambda record: int(record["mono"]))
 
 
 def one_step_more(run: GoodRun) -> None:
@@ -49,9 +49,9 @@ def one_step_more(run: GoodRun) -> None:
 
 
 def other_batches(run: GoodRun) -> None:
-    for one in run.events("digest"):
-        if one["step"] > 5:
-            one["batch"] = hex_of("another", one["rank"], one["step"])
+    for record in run.events("digest"):
+        if record["step"] > 5:
+            record["batch"] = hex_of("another", record["rank"], record["step"])
 
 
 SPOILT: dict[str, list[tuple[Spoil, str]]] = {
@@ -99,9 +99,9 @@ WITHOUT: dict[str, list[tuple[Spoil, str]]] = {
 
 def without(run: GoodRun, field: str, first: int, *ranks: int) -> None:
     """From a step on the ranks (rank 1) have not recorded this."""
-    for one in run.events("digest"):
-        if one["rank"] in (ranks or (1,)) and one["step"] >= first:
-            one[field] = None
+    for record in run.events("digest"):
+        if record["rank"] in (ranks or (1,)) and record["step"] >= first:
+            record[field] = None
 
 
 def test_the_good_run_passes(run: GoodRun, judged: Judge) -> None:
@@ -143,7 +143,7 @@ def test_a_sink_of_several_steps_is_one(run: GoodRun, judged: Judge) -> None:
     assert run.baseline is not None
     for files in (run.files, run.baseline):
         for name, records in files.items():
-            files[name] = [one for one in records if one["event"] not in STEPS or one["step"] % 2 == 0]
+            files[name] = [record for record in records if record["event"] not in STEPS or record["step"] % 2 == 0]
     assert said(judged(run), "resume", "fail", "rank 0 skipped step 3 in attempt train (step 4 after step 2)")
     run.replan(sink_size=2)
     assert not_passed(judged(run)) == []
@@ -152,7 +152,9 @@ def test_a_sink_of_several_steps_is_one(run: GoodRun, judged: Judge) -> None:
 def test_where_single_steps_are_recorded_none_may_be_left_out(run: GoodRun, judged: Judge) -> None:
     run.replan(sink_size=2)
     for name, records in run.files.items():
-        run.files[name] = [one for one in records if one["event"] not in STEPS or (one["rank"], one["step"]) != (0, 2)]
+        run.files[name] = [
+            record for record in records if record["event"] not in STEPS or (record["rank"], record["step"]) != (0, 2)
+        ]
     assert said(judged(run), "resume", "fail", "rank 0 skipped step 2 in attempt train (step 3 after step 1)")
 
 
@@ -200,8 +202,8 @@ def test_a_hole_in_the_last_digest_is_no_comparison(judged: Judge) -> None:
     """Two digests without parameters are not compared, and are not counted."""
     run = good_run()
     before = said(judged(run), "consistency", "pass", "comparisons, all equal")
-    for one in run.events("digest", attempt="resume", step=8):
-        one["parameters"] = None
+    for record in run.events("digest", attempt="resume", step=8):
+        record["parameters"] = None
     after = said(judged(run), "consistency", "pass", "comparisons, all equal")
-    counts = [int(one.seen.split()[0]) for one in (*before, *after)]
+    counts = [int(finding.seen.split()[0]) for finding in (*before, *after)]
     assert counts[0] - counts[1] == 2

@@ -38,8 +38,8 @@ def test_every_key_of_a_result_is_documented(chaos: Call, tmp_path: Path) -> Non
     result = json.loads(chaos("analyze", str(good_run().write(tmp_path / "run")), "--json").out)
     keys = {f"{part}.{key}" for part in ("recovery", "made") for key in result[part]} | set(result)
     keys |= {f"{part}[].{key}" for part in ("faults", "checks") for entry in result[part] for key in entry}
-    keys |= {f"pods[].{one.name}" for one in fields(PodResult)}  # a run of this host has none
-    keys |= {f"first_errors[].{one.name}" for one in fields(FirstError)}  # one that passes has none
+    keys |= {f"pods[].{field.name}" for field in fields(PodResult)}  # a run of this host has none
+    keys |= {f"first_errors[].{field.name}" for field in fields(FirstError)}  # one that passes has none
     section = DOCUMENT.read_text().split("## result.json")[1].split("## summary.json")[0]
     rows = re.findall(r"^\| (`[^|]+`) \|", section, re.MULTILINE)
     assert {name for row in rows for name in re.findall("`([^`]+)`", row)} == keys

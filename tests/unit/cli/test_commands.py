@@ -60,7 +60,7 @@ def test_validate_prints_every_problem_of_every_file(chaos: Call, place: Path) -
     assert ended.code == 64
     found = json.loads(ended.out)
     assert found["files"] == 3
-    assert [(Path(one["file"]).name, one["line"]) for one in found["problems"]] == [
+    assert [(Path(problem["file"]).name, problem["line"]) for problem in found["problems"]] == [
         ("one.yaml", 7),
         ("two.yaml", 9),
         ("two.yaml", 12),

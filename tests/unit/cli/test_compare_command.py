@@ -70,7 +70,7 @@ def test_a_pair_of_cells_is_compared_once_both_were_run(
     monkeypatch.setattr("chaos.run.driver.run_cell", run_cell)
     ended = chaos("run", "kill-rank", "--json")
     answer = json.loads(ended.out)
-    assert [one["verdict"] for one in answer["cells"]] == ["pass", "pass"]
+    assert [cell["verdict"] for cell in answer["cells"]] == ["pass", "pass"]
     (comparison,) = answer["comparisons"]
     assert comparison["cells"] == ["victim=1", "victim=2"]
     assert (ended.code, answer["verdict"], comparison["verdict"]) == (1, "fail", "fail")

@@ -40,7 +40,7 @@ def call(request: pytest.FixtureRequest) -> Call:
     def call(command: Callable[[], int | None]) -> tuple[int | None, bytes, bytes]:
         output, errors = io.BytesIO(), io.BytesIO()
         with pytest.MonkeyPatch.context() as patch:
-            streams = [io.TextIOWrapper(one, encoding=request.param, errors="strict") for one in (output, errors)]
+            streams = [io.TextIOWrapper(stream, encoding=request.param, errors="strict") for stream in (output, errors)]
             patch.setattr("sys.stdout", streams[0])
             patch.setattr("sys.stderr", streams[1])
             code = command()

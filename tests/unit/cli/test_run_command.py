@@ -72,7 +72,7 @@ def test_reports_elsewhere_are_named_in_full(chaos: Call, place: Path, driver: D
     (place / "link").symlink_to("scenarios")
     chaos("run", "kill-rank", "--reports", "link/../elsewhere")
     # Hosts have their own paths in the place of the run's, so that it may have one name only.
-    assert [one.reports for one in driver.options] == [place / "elsewhere"]
+    assert [options.reports for options in driver.options] == [place / "elsewhere"]
 
 
 def test_progress_stays_out_of_the_json(chaos: Call, place: Path, driver: Driver) -> None:

@@ -54,7 +54,12 @@ def test_connections_are_shown_and_reset(tmp_path: Path) -> None:
                 end.setblocking(False)
                 with pytest.raises(BlockingIOError):
                     end.recv(1)
-                program = [sys.executable, "-m", "chaos", *(one.replace("8118", str(job.port)) for one in arguments)]
+                program = [
+                    sys.executable,
+                    "-m",
+                    "chaos",
+                    *(argument.replace("8118", str(job.port)) for argument in arguments),
+                ]
                 subprocess.run(program, cwd=tmp_path, check=True)
             with pytest.raises(ConnectionResetError):
                 end.recv(1)

@@ -21,13 +21,13 @@ from chaos.selftest.evidence import Removal
 from chaos.selftest.session import Result
 from chaos.selftest.table import print_selftest
 
-DEFECT = next(one for one in catalogue() if one.name == "moments-zeroed")
+DEFECT = next(defect for defect in catalogue() if defect.name == "moments-zeroed")
 HELD = Removal("ttp", "run.end", ())
 PASSED = Removal("ttp", "the baseline", ("loss",))
 
 
 def result(*outcomes: Outcome, removals: tuple[Removal, ...] = (HELD,)) -> Result:
-    return Result(tuple(Row(DEFECT, one, 0.5, f"seen {one}") for one in outcomes), removals, 12.5)
+    return Result(tuple(Row(DEFECT, outcome, 0.5, f"seen {outcome}") for outcome in outcomes), removals, 12.5)
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     told: dict[str, object] = {"result": result("caught")}
 
     def run(defects: list[Defect], **options: object) -> object:
-        told.update(options, names=[one.name for one in defects])
+        told.update(options, names=[defect.name for defect in defects])
         return told["result"]
 
     monkeypatch.setattr(session, "run_selftest", run)
@@ -50,7 +50,7 @@ def test_the_layers_are_those_of_the_defects() -> None:
 def test_the_list_has_every_defect(capsys: pytest.CaptureFixture[str]) -> None:
     assert entry(["selftest", "--list", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert [one["name"] for one in listed] == [one.name for one in catalogue()]
+    assert [one["name"] for one in listed] == [defect.name for defect in catalogue()]
     assert entry(["selftest", "--list", "--layer", "files", "--only", "tre"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("norm-record-stale") for line in lines)

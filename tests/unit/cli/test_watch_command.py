@@ -97,7 +97,9 @@ def test_json_and_the_history_tell_the_same(job: OwnJob, tmp_path: Path) -> None
     printed = [json.loads(line) for line in lines]
     history = read_history(tmp_path / "seen" / "history")
     assert history.problems == ()
-    assert [one["event"] for one in printed] == [one.event for one in history.events if one.event != "writer.start"]
+    assert [record["event"] for record in printed] == [
+        event.event for event in history.events if event.event != "writer.start"
+    ]
     (exited,) = history.select("rank.exit", rank=1)
     assert exited.data["code"] == 3
     (loss,) = history.select("log", rank=1)

@@ -241,7 +241,7 @@ def test_mindspores_calls_fit_the_stand_in() -> None:
     wanted = wanted_by(mindspore)
     names = {use.name for use in wanted.uses}
     assert names >= {"tft_init_processor", "tft_end_updating_os", "tft_wait_next_action", "ReportState", "RepairType"}
-    assert {one.name for one in wanted.handed} >= {"tft_register_save_ckpt_handler", "report_fault_ranks"}
+    assert {function.name for function in wanted.handed} >= {"tft_register_save_ckpt_handler", "report_fault_ranks"}
     standin = Path(chaos.__file__).parent / "rehearsal" / "sdk" / "mindio_ttp"
     assert disagreements(wanted, offered_by(standin)) == []
 

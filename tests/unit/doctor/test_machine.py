@@ -48,20 +48,20 @@ def test_msrun_of_another_environment_does_not_count(tmp_path: Path) -> None:
 
 def test_everything_missing_has_advice(tmp_path: Path) -> None:
     found = probe(all_probes(), machine(tmp_path, cores=lambda: 1, memory=lambda: 1, python=(3, 9, 1)))
-    assert [one.need for one in found] == list(all_probes())
-    assert all(one.ok is not bool(one.advice) for one in found)
-    missing = {one.need for one in found if not one.ok}
+    assert [result.need for result in found] == list(all_probes())
+    assert all(result.ok is not bool(result.advice) for result in found)
+    missing = {result.need for result in found if not result.ok}
     assert missing >= {"python", "cores", "memory", "mindspore", "numpy", "msrun", "mindio_ttp", "docker"}
 
 
 def test_this_machine_can_do_what_every_run_needs(tmp_path: Path) -> None:
-    assert [one.need for one in probe(BASE, Machine(reports=tmp_path / "new" / "reports")) if not one.ok] == []
+    assert [result.need for result in probe(BASE, Machine(reports=tmp_path / "new" / "reports")) if not result.ok] == []
     assert not (tmp_path / "new").exists()
 
 
 def test_a_machine_that_does_not_tell_its_boot_can_run_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("chaos.base.clock.Path", lambda path: Path("/none", path.removeprefix("/")))
-    found = {one.need: one for one in probe(BASE, Machine())}
+    found = {result.need: result for result in probe(BASE, Machine())}
     assert not found["pidfd"].ok and "boot_id cannot be read" in found["pidfd"].seen
     assert found["subreaper"].ok and found["pidfd"].advice
 
@@ -99,5 +99,5 @@ def test_a_job_kind_brings_a_probe_of_its_own_but_replaces_none(
     own = SimpleNamespace(probes={name: lambda machine: Probe("oven", True, "hot") for name in ("oven", "python")})
     monkeypatch.setattr("chaos.doctor.probes.job_kinds", lambda: [own])
     found = probe(("oven", "python"), machine(tmp_path))
-    assert [one.need for one in found] == ["python", "oven"]
+    assert [result.need for result in found] == ["python", "oven"]
     assert list(all_probes())[-1] == "oven"

@@ -30,7 +30,7 @@ def test_errors_are_told_by_their_time_with_rank_file_and_line(tmp_path: Path) -
     write(tmp_path, "worker_0.log", "epoch: 1 step: 1, loss is 0.5", ME.format(9) + "late")
     write(tmp_path, "worker_2.log", ME.format(3) + "first")
     write(tmp_path, "ttp/ttp_log.log.4711", TTP.format(5) + "rank:1 do prelock timeout")
-    assert [(one.rank, one.file, one.line) for one in first_errors(tmp_path)] == [
+    assert [(error.rank, error.file, error.line) for error in first_errors(tmp_path)] == [
         (2, "logs/train/worker_2.log", 1),
         (1, "logs/train/ttp/ttp_log.log.4711", 1),
         (0, "logs/train/worker_0.log", 2),
@@ -63,8 +63,8 @@ def test_they_are_few_and_those_of_the_first_launch_come_first(tmp_path: Path) -
         write(tmp_path, f"worker_{rank}.log", *[f"RuntimeError: {name} {word}" for word in words])
     errors = first_errors(tmp_path)
     assert len(errors) == MOST
-    assert {one.attempt for one in errors} == {"train"}
-    assert [one.text for one in errors if one.rank == 0] == [f"RuntimeError: a {word}" for word in words[:3]]
+    assert {error.attempt for error in errors} == {"train"}
+    assert [error.text for error in errors if error.rank == 0] == [f"RuntimeError: a {word}" for word in words[:3]]
 
 
 def test_only_the_beginning_of_a_log_is_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +72,7 @@ def test_only_the_beginning_of_a_log_is_searched(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(module, "MOST_BYTES", 1000)
     write(tmp_path, "worker_0.log", *["x" * 50] * 100, "RuntimeError: too late")
     write(tmp_path, "worker_1.log", "RuntimeError: in time")
-    assert [one.rank for one in first_errors(tmp_path)] == [1]
+    assert [error.rank for error in first_errors(tmp_path)] == [1]
     monkeypatch.setattr(module, "MOST_BYTES_IN_ALL", 500)
     assert first_errors(tmp_path) == ()
 
@@ -83,9 +83,9 @@ def test_no_more_logs_and_lines_are_looked_at_than_fit(
 ) -> None:
     write(tmp_path, "worker_0.log", "RuntimeError: alpha", *["no Error"] * 10)
     write(tmp_path, "worker_1.log", "RuntimeError: beta")
-    assert [one.rank for one in first_errors(tmp_path)] == [0, 1]
+    assert [error.rank for error in first_errors(tmp_path)] == [0, 1]
     monkeypatch.setattr(module, limit, {"MOST_LOGS": 1, "MOST_LINES": 5}[limit])
-    assert [one.rank for one in first_errors(tmp_path)] == ranks
+    assert [error.rank for error in first_errors(tmp_path)] == ranks
 
 
 def test_links_pipes_and_what_cannot_be_read_are_passed_over(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_links_pipes_and_what_cannot_be_read_are_passed_over(tmp_path: Path) -> 
     (tmp_path / "logs" / "train" / "worker_1.log").symlink_to("worker_0.log")
     os.mkfifo(tmp_path / "logs" / "train" / "worker_2.log")
     (tmp_path / "logs" / "linked").symlink_to("train")
-    assert [one.file for one in first_errors(tmp_path)] == ["logs/train/worker_0.log"]
+    assert [error.file for error in first_errors(tmp_path)] == ["logs/train/worker_0.log"]
 
 
 def test_a_run_that_fails_shows_them_and_one_that_passes_does_not(tmp_path: Path) -> None:
@@ -112,6 +112,6 @@ def test_a_run_that_fails_shows_them_and_one_that_passes_does_not(tmp_path: Path
         assert read_result(run_dir).verdict == verdict
     assert "first errors" not in shown["pass"]
     assert "first errors in the logs:" in shown["fail"]
-    (line,) = [one for one in shown["fail"].splitlines() if "the moon" in one]
+    (line,) = [text for text in shown["fail"].splitlines() if "the moon" in text]
     assert line.startswith("  rank 3, logs/train/worker_3.log:")
     assert line.endswith(": RuntimeError: [bold]the moon")

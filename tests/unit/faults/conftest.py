@@ -71,7 +71,7 @@ def network_job(run: RunDirectory) -> Iterator[NodesJob]:
     job.stop(0)
     nodes.close()
     undone = undo_open_steps(run.ledger, UNDO_ACTIONS, UndoContext(run.token, SYSTEM_CLOCK))
-    assert [one.how for one in undone if not one.ok] == []
+    assert [outcome.how for outcome in undone if not outcome.ok] == []
 
 
 @pytest.fixture(params=daily(["router", "hosts"], "router"))

@@ -81,7 +81,7 @@ def test_a_blocked_port_stops_who_needs_it_until_it_is_undone(
     assert port_blocked.KIND.ended(between_job, victim)
     assert port_blocked.KIND.still(between_job, victim)["lost"] == []
     goes_on(run)
-    assert all(between_job.state(one.identity) == "alive" for one in between_job.processes())
+    assert all(between_job.state(process.identity) == "alive" for process in between_job.processes())
 
 
 def test_a_port_that_nobody_is_connected_with_is_none_to_block_and_disturbs_nobody(

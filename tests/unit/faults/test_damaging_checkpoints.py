@@ -161,7 +161,7 @@ def test_a_flipped_bit_changes_one_value_and_the_file_still_loads(owned: RunDire
     weights = values(before, "layer.weight")
     stage.make()
     after = read_checkpoint(stage.own / NEWEST)
-    assert [name for name, one in before.tensors.items() if one.digest != after.tensors[name].digest] == [
+    assert [name for name, tensor in before.tensors.items() if tensor.digest != after.tensors[name].digest] == [
         "layer.weight"
     ]
     differs = weights != values(after, "layer.weight")
@@ -173,7 +173,7 @@ def test_a_flipped_bit_in_the_header_makes_the_file_unreadable(owned: RunDirecto
     stage = Stage(owned, "flip-checkpoint", where="header")
     stage.make()
     pairs = zip(stage.before[f"rank_2/{NEWEST}"], stage.files()[f"rank_2/{NEWEST}"], strict=True)
-    assert sum((one ^ other).bit_count() for one, other in pairs) == 1
+    assert sum((pair ^ other).bit_count() for pair, other in pairs) == 1
     with pytest.raises(CheckpointError):
         read_checkpoint(stage.own / NEWEST)
 

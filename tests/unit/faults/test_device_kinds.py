@@ -82,7 +82,7 @@ class Driven:
 
     def undone(self, commands: Recorded | None = None) -> list[tuple[bool, str]]:
         context = UndoContext("token", self.clock, commands=commands or self.commands)
-        return [(one.ok, one.how) for one in undo_open_steps(self.ledger, UNDO_ACTIONS, context)]
+        return [(outcome.ok, outcome.how) for outcome in undo_open_steps(self.ledger, UNDO_ACTIONS, context)]
 
 
 @pytest.mark.parametrize("kind", [npu_link_down.KIND, device_reset.KIND, node_reboot.KIND], ids=lambda kind: kind.name)
@@ -306,7 +306,7 @@ def test_a_rank_is_let_go_after_the_reset_since_it_ends_at_the_next_use_of_its_d
         injection.hold(at_barrier(connection, 1, "down"))
         injection.inject_due(job, {1: identity(1)})
     assert connection.answers == [{"message": "go"}]
-    (landed,) = [one for one in read_history(tmp_path).events if one.event == "fault.landed"]
+    (landed,) = [event for event in read_history(tmp_path).events if event.event == "fault.landed"]
     assert landed.data["evidence"][0]["barrier"] == {"step": 5, "phase": "step.end"}
 
 

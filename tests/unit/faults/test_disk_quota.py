@@ -19,7 +19,7 @@ from tests.unit.faults.conftest import Undo
 
 SAMPLE = Sample({"signal": None, "mount": "/dev/loop0 ext4 (rw)", "refused": "ENOSPC"})
 
-LACKING = [f"{one.need}: {one.seen}" for one in probe(KIND.needs, Machine()) if not one.ok]
+LACKING = [f"{result.need}: {result.seen}" for result in probe(KIND.needs, Machine()) if not result.ok]
 needs_a_disk = pytest.mark.skipif(bool(LACKING), reason=", ".join(LACKING))
 
 

@@ -134,6 +134,6 @@ def test_what_a_rank_records_while_it_ends_counts(
 
 
 def test_nothing_of_it_has_to_be_put_back() -> None:
-    kinds = [one for one in map(registry("faults").load, registry("faults").names()) if isinstance(one, InRank)]
-    assert {kind.name for kind, *_ in TOLD} < {one.name for one in kinds}
-    assert [one.name for one in kinds if one is not oom.KIND and one.undo_steps("this", []) != []] == []
+    kinds = [kind for kind in map(registry("faults").load, registry("faults").names()) if isinstance(kind, InRank)]
+    assert {kind.name for kind, *_ in TOLD} < {kind.name for kind in kinds}
+    assert [kind.name for kind in kinds if kind is not oom.KIND and kind.undo_steps("this", []) != []] == []

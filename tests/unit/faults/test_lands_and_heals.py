@@ -55,7 +55,7 @@ BUSY = ("sh", "-c", "while :; do :; done")
 def kind_of(name: str) -> FaultKind:
     """The kind, if this machine can make it."""
     kind: FaultKind = registry("faults").load(name)
-    missing = [one for one in probe(kind.needs, Machine()) if not one.ok]
+    missing = [result for result in probe(kind.needs, Machine()) if not result.ok]
     if missing:
         pytest.skip(f"{name} needs {missing[0].need}: {missing[0].seen}")
     return kind

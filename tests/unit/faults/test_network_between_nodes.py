@@ -52,7 +52,7 @@ def test_a_partition_stops_the_ranks_until_it_is_undone(
     assert shown == {"signal": None, "lost": lost, "ways": len(lost), "connections": 1, "echoes": echoes}
     assert not partition.KIND.ended(between_job, victim)
     assert len(rules_left(between_job)) == len(lost)
-    assert all("a rule that cuts" in one for one in rules_left(between_job))
+    assert all("a rule that cuts" in leftover for leftover in rules_left(between_job))
     before = steps(run)
     SYSTEM_CLOCK.sleep(0.5)  # time in which it must not go on, by as much as what was on its way
     assert steps(run) <= before + 1
@@ -61,7 +61,7 @@ def test_a_partition_stops_the_ranks_until_it_is_undone(
     assert rules_left(between_job) == []
     assert partition.KIND.ended(between_job, victim)
     goes_on(run)
-    assert all(between_job.state(one.identity) == "alive" for one in between_job.processes())
+    assert all(between_job.state(process.identity) == "alive" for process in between_job.processes())
 
 
 def test_a_rate_is_shown_by_what_was_sent_at_it(run: RunDirectory, between_job: NodesJob) -> None:
@@ -132,7 +132,9 @@ def test_without_a_connection_there_is_nothing_to_cut(run: RunDirectory, between
     everyone = Victim(1, victim.identity, victim.record, fault="first", ranks=(0, 1), parameters=victim.parameters)
     with pytest.raises(FaultMissed, match="are on one side of any network"):
         partition.KIND.inject(between_job, everyone)
-    between_job.signal(next(one.identity for one in between_job.processes() if one.rank == 0), signal.SIGKILL)
+    between_job.signal(
+        next(process.identity for process in between_job.processes() if process.rank == 0), signal.SIGKILL
+    )
     between_job.signal(victim.identity, signal.SIGKILL)
     wait_for("end", lambda: between_job.state(victim.identity) in ("gone", "zombie"), seconds=60, clock=SYSTEM_CLOCK)
     with pytest.raises(FaultMissed, match="rank 1 has ended"):

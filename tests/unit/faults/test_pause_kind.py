@@ -125,7 +125,7 @@ def test_a_memory_error_carries_its_strategy_and_an_ecc_error_its_time() -> None
     uce.KIND.inject(FakeJob(), Victim(3, who, Path("record"), answers.append))
     uce.KIND.inject(FakeJob(), Victim(3, who, Path("record"), answers.append, parameters={"strategy": "low level"}))
     ecc.KIND.inject(FakeJob(), Victim(3, who, Path("record"), answers.append))
-    assert [one["strategy"] for one in answers] == ["RS_UCE_HIGHLEVEL", "RS_UCE_LOWLEVEL", "RS_UCE_HIGHLEVEL"]
+    assert [answer["strategy"] for answer in answers] == ["RS_UCE_HIGHLEVEL", "RS_UCE_LOWLEVEL", "RS_UCE_HIGHLEVEL"]
     text = answers[2]["text"]
     assert text.startswith(
         "UCEError error occurs when execute, error_code=507054. HBM MULTI BIT ECC, Uncorrectable ECC"

@@ -23,7 +23,7 @@ from chaos.platforms.nodes_job import NodesJob
 from chaos.store.directory import RunDirectory
 from tests.unit.faults.two_nodes import MISSING, PORT, REASON, goes_on, heals_after_sigkill, undo_all, victim_of
 
-LACKING = [*MISSING, *(one for one in probe(("connection-reset",), Machine()) if not one.ok)]
+LACKING = [*MISSING, *(result for result in probe(("connection-reset",), Machine()) if not result.ok)]
 pytestmark = pytest.mark.skipif(bool(LACKING), reason=f"{REASON} {LACKING and LACKING[0].seen}")
 
 
@@ -123,10 +123,10 @@ def test_a_connection_that_is_gone_is_not_confirmed(run: RunDirectory, network_j
     router = network_job.node(1).node_network
     assert isinstance(router, Router)
     namespace = router.namespace(1)
-    (one,) = established(namespace)
-    assert not reset(namespace, replace(one, source_port=1))
-    assert established(namespace) == [one]
-    assert (reset(namespace, one), reset(namespace, one)) == (True, False)
+    (connection,) = established(namespace)
+    assert not reset(namespace, replace(connection, source_port=1))
+    assert established(namespace) == [connection]
+    assert (reset(namespace, connection), reset(namespace, connection)) == (True, False)
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from chaos.platforms.nodes_job import NodesJob
 from chaos.store.directory import RunDirectory, make_private_directory
 from tests.kit.namespace_hosts import HostInNamespace
 
-MISSING = [one for one in probe(("network-namespaces", "tbf"), Machine()) if not one.ok]
+MISSING = [result for result in probe(("network-namespaces", "tbf"), Machine()) if not result.ok]
 REASON = f"{MISSING and MISSING[0].seen}"
 
 PORT = 4444
@@ -104,7 +104,10 @@ def goes_on(run: RunDirectory) -> None:
 
 def victim_of(run: RunDirectory, job: NodesJob, *, rank: int = 1, **parameters: Any) -> Victim:
     ranks = wait_for(
-        "ranks", lambda: [one for one in job.processes() if one.rank == rank] or None, seconds=60, clock=SYSTEM_CLOCK
+        "ranks",
+        lambda: [process for process in job.processes() if process.rank == rank] or None,
+        seconds=60,
+        clock=SYSTEM_CLOCK,
     )
     record = run.path / "history" / f"train-rank_{rank}-1.jsonl"
     place = job.place(ranks[0].identity)
@@ -113,7 +116,7 @@ def victim_of(run: RunDirectory, job: NodesJob, *, rank: int = 1, **parameters: 
 
 def rules_left(job: NodesJob) -> list[str]:
     """What each node tells afterwards of faults that are still there."""
-    return [one for node in job.nodes if isinstance(node, TellsRules) for one in node.rules_left()]
+    return [leftover for node in job.nodes if isinstance(node, TellsRules) for leftover in node.rules_left()]
 
 
 def undo_all(run: RunDirectory, job: NodesJob | None = None) -> list[str]:
@@ -121,8 +124,8 @@ def undo_all(run: RunDirectory, job: NodesJob | None = None) -> list[str]:
     context = UndoContext(run.token, SYSTEM_CLOCK, nodes=nodes)
     own = [step for step in run.ledger.open_steps() if step.fault is not None]
     done = [undo_step(run.ledger, step, UNDO_ACTIONS, context) for step in own]
-    assert all(one.ok for one in done), done
-    return [one.how for one in done]
+    assert all(outcome.ok for outcome in done), done
+    return [outcome.how for outcome in done]
 
 
 HARNESS = """

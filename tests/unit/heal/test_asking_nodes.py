@@ -87,7 +87,7 @@ def test_each_node_says_or_it_is_said_why_not(tmp_path: Path, clock: Clock) -> N
     nodes = [node(0, RemoteHelper(processes=["7 (sleep)"], mounts=["/run/dir/x"])), node(1, lost), node(2, lost)]
     with writing(tmp_path / "history", clock) as history:
         record_on_nodes(history, "r", [NODES], nodes, ["/run/dir"])
-    found = [one.data for one in read_history(tmp_path / "history").select("hygiene.node")]
+    found = [event.data for event in read_history(tmp_path / "history").select("hygiene.node")]
     assert found == [
         {"node": 0, "orphans": ["7 (sleep)"], "mounts": ["/run/dir/x"]},
         {"node": 1, "unasked": "host h1 does not answer"},

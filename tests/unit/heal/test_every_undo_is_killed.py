@@ -64,11 +64,11 @@ def test_a_scenario_needs_the_undo_that_it_is_killed_for(
 
 
 def test_every_undo_action_is_killed_or_it_is_told_where() -> None:
-    killed = ALWAYS.union(*(one.undo for one in (*KILLED, *IN_CONTAINERS)))
+    killed = ALWAYS.union(*(cell.undo for cell in (*KILLED, *IN_CONTAINERS)))
     assert killed | set(ELSEWHERE) == set(UNDO_ACTIONS)
     assert killed & set(ELSEWHERE) == set()
 
 
 def test_there_are_200_kills_where_there_is_no_engine_and_all_come_in_whole_parts() -> None:
-    assert sum(one.times for one in KILLED) == 200
-    assert all(one.times % 4 == 0 for one in (*KILLED, *IN_CONTAINERS))
+    assert sum(cell.times for cell in KILLED) == 200
+    assert all(cell.times % 4 == 0 for cell in (*KILLED, *IN_CONTAINERS))

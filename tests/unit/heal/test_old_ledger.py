@@ -36,7 +36,7 @@ MOVED = {
 def noted(run: RunDirectory, action: str, **arguments: Any) -> None:
     """Write a step as earlier versions have written it."""
     run.ledger.record(UndoStep(f"{action}-1", "f-1", action, arguments, "a note"))
-    (line,) = [one for one in (run.path / "undo.jsonl").read_text().splitlines() if f'"{action}"' in one]
+    (line,) = [text for text in (run.path / "undo.jsonl").read_text().splitlines() if f'"{action}"' in text]
     assert json.loads(line)["action"] == action
 
 

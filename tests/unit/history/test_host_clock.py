@@ -140,13 +140,13 @@ def test_one_history_is_made_of_several_hosts(
         files[f"h{host}"] += [{"event": "x", "mono": shown(host, true), "true": base + true} for true in own]
     with TemporaryDirectory() as directory:
         for name, records in files.items():
-            lines = [json.dumps({"seq": seq, "wall": 0, **one}) for seq, one in enumerate(records)]
+            lines = [json.dumps({"seq": seq, "wall": 0, **record}) for seq, record in enumerate(records)]
             Path(directory, f"{name}.jsonl").write_text("".join(f"{line}\n" for line in lines))
         history = read_history(Path(directory))
     events = history.select("x")
     assert len(events) == len(happened)
-    for one in events:
-        assert abs(one.mono - one.data["true"]) <= one.error + 2
+    for event in events:
+        assert abs(event.mono - event.data["true"]) <= event.error + 2
     for before, after in pairwise(events):
         assert before.mono <= after.mono
         assert not (before.surely_before(after) and before.data["true"] > after.data["true"] + 2)

@@ -36,16 +36,16 @@ def ledger(path: Path) -> Ledger:
 
 def test_what_was_written_with_the_key_is_proved_by_it(ledger: Ledger, path: Path) -> None:
     read = ledger.read()
-    assert ([one.id for one in read.open], read.closed) == (["c", "a"], {"b": "removed"})
+    assert ([undo_step.id for undo_step in read.open], read.closed) == (["c", "a"], {"b": "removed"})
     assert (read.unproven, read.doubts, read.problems) == ((), (), ())
-    assert [one.id for one in Ledger(path).read().open] == ["c", "a"], "who judges it needs no key"
+    assert [undo_step.id for undo_step in Ledger(path).read().open] == ["c", "a"], "who judges it needs no key"
 
 
 @pytest.mark.parametrize("other", [Seal(bytes(32), "run-a"), Seal(KEY, "run-b")], ids=["other key", "other run"])
 def test_another_key_and_another_run_prove_nothing_of_it(ledger: Ledger, path: Path, other: Seal) -> None:
     read = Ledger(path, other).read()
     assert read.open == [] and read.closed == {}
-    assert [one.id for one in read.unproven] == ["c", "a"]
+    assert [undo_step.id for undo_step in read.unproven] == ["c", "a"]
     assert len(read.doubts) == 4
 
 
@@ -99,18 +99,18 @@ def test_no_line_counts_that_was_changed_added_moved_or_has_lost_the_one_before(
 ) -> None:
     path.write_bytes(b"".join(change(path.read_bytes().splitlines(keepends=True))))
     read = ledger.read()
-    assert [one.id for one in read.open] == believed
-    assert sorted(one.id for one in read.unproven) == sorted(refused)
+    assert [undo_step.id for undo_step in read.open] == believed
+    assert sorted(undo_step.id for undo_step in read.unproven) == sorted(refused)
     assert read.doubts
 
 
 @pytest.mark.parametrize("cut", [1, 20, 90])
 def test_a_torn_last_line_breaks_no_chain(ledger: Ledger, path: Path, cut: int) -> None:
     path.write_bytes(path.read_bytes()[:-cut])
-    assert [one.id for one in ledger.read().open] == ["c", "b", "a"]
+    assert [undo_step.id for undo_step in ledger.read().open] == ["c", "b", "a"]
     ledger.record(step("d"))
     read = ledger.read()
-    assert [one.id for one in read.open] == ["d", "c", "b", "a"]
+    assert [undo_step.id for undo_step in read.open] == ["d", "c", "b", "a"]
     assert (read.unproven, read.doubts, read.problems) == ((), (), ())
 
 
@@ -118,7 +118,7 @@ def test_what_is_written_behind_damage_is_proved_in_its_place(ledger: Ledger, pa
     path.write_bytes(path.read_bytes() + b"garbage\n")
     ledger.record(step("d"))
     read = ledger.read()
-    assert [one.id for one in read.open] == ["d", "c", "a"] and len(read.problems) == 1 and not read.doubts
+    assert [undo_step.id for undo_step in read.open] == ["d", "c", "a"] and len(read.problems) == 1 and not read.doubts
 
 
 def test_two_writers_at_once_make_one_chain(path: Path) -> None:

@@ -186,8 +186,8 @@ def test_tre_alone_gets_no_sdk_and_a_watch(make: Make, tmp_path: Path) -> None:
     assert not {"MINDIO_FOR_MINDSPORE", "MS_TFT_IP", "MS_TFT_PORT"} & command.environment.keys()
     assert command.path == ()
     simulated = KIND.simulated(launch.scenario, "standin")
-    assert not any("mindio_ttp" in one.part for one in simulated)
-    assert any("global norm" in one.part and one.layer == "job" for one in simulated)
+    assert not any("mindio_ttp" in stand_in.part for stand_in in simulated)
+    assert any("global norm" in stand_in.part and stand_in.layer == "job" for stand_in in simulated)
 
 
 def test_with_a_mechanism_of_the_sdk_beside_it_tre_is_one_more_switch(make: Make) -> None:

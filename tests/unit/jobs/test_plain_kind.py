@@ -86,7 +86,7 @@ def test_the_launcher_starts_each_rank_in_a_session_of_its_own_and_ends(tmp_path
                 "argv": ["--steps=4"],
             }
         found = find_run_processes(variables["CHAOS_RUN"])
-        assert sorted((one.role, one.rank) for one in found) == [("rank", 0), ("rank", 1)]
+        assert sorted((process.role, process.rank) for process in found) == [("rank", 0), ("rank", 1)]
     finally:
         (tmp_path / "go").touch()
 

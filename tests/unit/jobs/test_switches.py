@@ -172,9 +172,11 @@ def test_a_variable_and_a_list_that_agree_are_one(scenario: Scenario) -> None:
 )
 def test_what_is_said_over_the_harness_of_the_controller_is_told(scenario: Scenario, name: str, follows: str) -> None:
     written = f'environment: {{{name}: "7"}}'
-    (told,) = [one for one in scenario.plan(f"protection: [TTP]\n  {written}").explanation.reasons if name in one]
+    (told,) = [
+        reason for reason in scenario.plan(f"protection: [TTP]\n  {written}").explanation.reasons if name in reason
+    ]
     assert told.startswith(f"job.environment sets {name} to '7' (line {scenario.line(name)}): {follows}")
-    assert not [one for one in scenario.plan(written).explanation.reasons if name in one], (
+    assert not [reason for reason in scenario.plan(written).explanation.reasons if name in reason], (
         "without the SDK there is none"
     )
 

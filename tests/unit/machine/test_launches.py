@@ -103,7 +103,7 @@ def test_a_launcher_whose_processes_contradict_each_other_names_no_job(proc: Fak
     found_now = look(proc)
     with pytest.raises(JobError, match=r"(?s)contradict each other.*--job 110 names.*--job 111 names"):
         named_job(found_now, "100", here=Path("/"), proc_root=proc.root)
-    assert [one.pid for one in named_job(found_now, "111", here=Path("/"), proc_root=proc.root).ranks] == [111]
+    assert [process.pid for process in named_job(found_now, "111", here=Path("/"), proc_root=proc.root).ranks] == [111]
 
 
 POD = {name: value for name, value in variables(0).items() if name not in ("MS_NODE_ID", "RANK_ID")}

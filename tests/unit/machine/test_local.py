@@ -286,19 +286,19 @@ def test_what_a_process_leaves_without_a_trace_of_the_run_is_the_jobs_and_ends_w
     job = LocalPlatform().start(spec("env -i setsid sleep 1000 & exit 0"))
     exit_of(job, job.launcher)
     # Before that it is the launcher's shell, which has all signs of the run.
-    sleeping = lambda: next((one for one in job.processes() if one.cmdline[:1] == ("sleep",)), None)  # noqa: E731
+    sleeping = lambda: next((process for process in job.processes() if process.cmdline[:1] == ("sleep",)), None)  # noqa: E731
     orphan = wait_for("the orphan", sleeping, seconds=60)
     assert (orphan.attempt, orphan.ppid, orphan.cmdline) == (None, os.getpid(), ("sleep", "1000"))
     assert find_run_processes(job._spec.run) == []
     ended = job.stop(5)
-    assert [one.identity for one in ended.ended] == [orphan.identity] and state(orphan.identity) == "gone"
+    assert [process.identity for process in ended.ended] == [orphan.identity] and state(orphan.identity) == "gone"
 
 
 def test_a_child_of_this_process_in_its_own_session_is_no_orphan_of_a_job(spec: Spec) -> None:
     job = LocalPlatform().start(spec("exec sleep 1000"))
     with subprocess.Popen(["sleep", "1000"], env={}) as child:
         try:
-            assert [one.identity for one in seen(job, 1)] == [job.launcher]
+            assert [process.identity for process in seen(job, 1)] == [job.launcher]
             job.stop(5)
             assert child.poll() is None
         finally:

@@ -265,8 +265,8 @@ def test_what_is_masked_already_stays_as_it_is(first: list[str], second: list[st
 def test_what_is_masked_already_stays_as_it_is_in_every_known_case(arguments: list[str]) -> None:
     shown = masked(arguments)
     assert masked(shown) == shown
-    for one in arguments:
-        shown = masked(["sh", "-c", one])
+    for argument in arguments:
+        shown = masked(["sh", "-c", argument])
         assert masked(shown) == shown
 
 

@@ -216,7 +216,7 @@ def test_an_agent_is_heard_as_what_it_can_be(more: list[Any]) -> None:
 @pytest.mark.parametrize("fails", ["visit", "hear", "end"])
 def test_a_visitor_that_fails_is_told_and_nobody_waits(fails: str) -> None:
     events = [OPEN, {"event": "agent.line", "caller": 1, "line": "x"}, {"event": "agent.end", "caller": 1}]
-    said = [line(one) for one in events]
+    said = [line(event) for event in events]
     assert f"{fails} fails" in lost(said, Guests(fails))
 
 
@@ -312,7 +312,7 @@ def test_every_call_is_looked_at() -> None:
 def test_an_error_of_a_helper_is_one_that_its_call_names(name: str) -> None:
     for error in ERRORS:
         helper = failing(error, "no")
-        named = {one.__name__: one for one in NAMED.get(name, ())}
+        named = {error_type.__name__: error_type for error_type in NAMED.get(name, ())}
         with pytest.raises((PlatformError, *named.values())) as found:
             (CALLS | ORDERS)[name](helper)
         assert type(found.value) is (named.get(error, PlatformError) if isinstance(error, str) else PlatformError)

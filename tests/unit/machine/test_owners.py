@@ -47,7 +47,7 @@ def test_what_dead_ranks_have_left_is_no_rank_and_is_named_in_the_refusal(proc: 
     helper = "from multiprocessing.resource_tracker import main;main(29)"
     proc.add(112, 1, "python", "-c", helper, session=110, variables=variables(0), cwd=work)
     survey = look(proc)
-    assert (survey.jobs, [one.pid for one in survey.left]) == ((), [111, 112])
+    assert (survey.jobs, [process.pid for process in survey.left]) == ((), [111, 112])
     for name in (str(work), "111"):
         with pytest.raises(JobError, match=r"(?s)no rank runs there any more.*tail -f .*PID 111"):
             named_job(survey, name, here=Path("/"), proc_root=proc.root)
@@ -65,7 +65,7 @@ def test_what_was_forked_is_no_rank_even_where_it_leads_a_session(proc: FakeProc
     proc.add(111, 1, "python", "train.py", session=110, variables=variables(0), cwd=work, forked=True)
     proc.add(121, 1, "python", "train.py", variables=variables(1), cwd=work, forked=True)
     survey = look(proc)
-    assert (survey.jobs, [one.pid for one in survey.left]) == ((), [111, 121])
+    assert (survey.jobs, [process.pid for process in survey.left]) == ((), [111, 121])
     with pytest.raises(JobError, match="no rank runs there any more"):
         named_job(survey, str(work), here=Path("/"), proc_root=proc.root)
 

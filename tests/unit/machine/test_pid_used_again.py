@@ -71,7 +71,7 @@ class Groups:
 
     def _leave(self, pid: int) -> None:
         for file in self.mount.rglob("cgroup.procs"):
-            self._list(file.parent, [one for one in members(file.parent) if one != pid])
+            self._list(file.parent, [member for member in members(file.parent) if member != pid])
 
     @staticmethod
     def _list(group: Path, pids: list[int]) -> None:
@@ -116,8 +116,8 @@ def test_one_that_was_seen_elsewhere_goes_back_there(groups: Groups, monkeypatch
     identity = groups.add(7, "job")
     really = state
 
-    def then_replaced(one: ProcessIdentity, proc_root: Path) -> State:
-        found = really(one, proc_root)
+    def then_replaced(process: ProcessIdentity, proc_root: Path) -> State:
+        found = really(process, proc_root)
         if found not in ("gone", "zombie"):
             groups.replace(7, "service", 9)
         return found

@@ -63,7 +63,7 @@ def test_the_bundle_needs_nothing_but_the_standard_library_of_python_3_9() -> No
                 own = node.module in shipped
                 assert own or node.module.partition(".")[0] in sys.stdlib_module_names, f"{name}: {node.module}"
             elif isinstance(node, ast.Import):
-                assert all(one.name.partition(".")[0] in sys.stdlib_module_names for one in node.names), name
+                assert all(alias.name.partition(".")[0] in sys.stdlib_module_names for alias in node.names), name
     assert bundle() == bundle()
 
 
@@ -116,8 +116,8 @@ def test_it_tells_what_is_left_of_its_run(start_helper: StartHelper, spec: Spec,
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 def test_it_tells_mounts_that_have_come_below_its_runs_directories(start_helper: StartHelper, tmp_path: Path) -> None:
     before, after = (tmp_path / name for name in ("be fore", "af ter"))
-    for one in (before, after):
-        one.mkdir()
+    for path in (before, after):
+        path.mkdir()
     try:
         subprocess.run(["mount", "-t", "tmpfs", "tmpfs", before], check=True)
         helper = start_helper()
@@ -125,8 +125,8 @@ def test_it_tells_mounts_that_have_come_below_its_runs_directories(start_helper:
         assert helper.leftovers([str(tmp_path)])["mounts"] == [str(after)]
         assert helper.leftovers([str(tmp_path / "af")])["mounts"] == []
     finally:
-        for one in (before, after):
-            subprocess.run(["umount", one], check=False)
+        for path in (before, after):
+            subprocess.run(["umount", path], check=False)
 
 
 def test_nobody_looks_for_a_nodes_process_among_those_of_this_host(start_helper: StartHelper, spec: Spec) -> None:

@@ -79,7 +79,7 @@ def test_of_a_rank_only_what_names_its_device_is_told(start_helper: StartHelper,
     helper = start_helper()
     helper.start(spec("DEVICE_ID=3 PASSWORD=x sleep 1000 & wait"))
     found(2)
-    (rank,) = [one.identity for one in helper.processes("train") if one.cmdline[0] == "sleep"]
+    (rank,) = [process.identity for process in helper.processes("train") if process.cmdline[0] == "sleep"]
     assert NodeMachine(helper).variables(rank) == {"DEVICE_ID": "3"}
     helper.stop("train", 0.0)
     assert NodeMachine(helper).variables(rank) is None
@@ -95,8 +95,8 @@ def undone(tmp_path: Path, clock: Clock, nodes: object, action: str = "recover-l
     ledger = Ledger(tmp_path / "undo.jsonl")
     ledger.record(UndoStep("x", "down", action, {"card": 1, "npu": 1, "chip": 0, "node": 3}))
     context = UndoContext("token", clock, nodes=cast(Any, nodes))
-    ((one),) = undo_open_steps(ledger, UNDO_ACTIONS, context)
-    return one.ok, one.how
+    ((outcome),) = undo_open_steps(ledger, UNDO_ACTIONS, context)
+    return outcome.ok, outcome.how
 
 
 def test_a_link_is_recovered_on_the_node_that_the_ledger_names(

@@ -46,7 +46,7 @@ def test_an_online_repair_goes_back_to_the_last_update(
 
 def test_a_lost_rank_is_replaced_after_the_last_update(plan: Planner) -> None:
     job = {**TWO, "protection": ("ARF",), "agent": True}
-    assert [one.step for one in plan(at("kill", 8, "forward"), job=job).response.recoveries] == [6]
+    assert [recovery.step for recovery in plan(at("kill", 8, "forward"), job=job).response.recoveries] == [6]
 
 
 @pytest.mark.parametrize(

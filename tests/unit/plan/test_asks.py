@@ -56,12 +56,14 @@ def test_an_error_that_nothing_repairs_takes_its_rank(real: Planner, kind: str) 
     assert (found.response.mechanism, found.resume.resume_step, found.faults[0].effect) == ("TTP", 5, UNKNOWN)
     assert "reports any other to the SDK as unknown" in " ".join(found.explanation.reasons)
     again = real(fault(kind), job={"protection": ("TTP", "UCE", "HCCE", "ARF"), "agent": True})
-    assert [(one.mechanism, one.restarted) for one in again.response.recoveries] == [("ARF", (1,))]
+    assert [(recovery.mechanism, recovery.restarted) for recovery in again.response.recoveries] == [("ARF", (1,))]
 
 
 def test_a_suspect_remote_is_repaired_like_a_failed_communication(real: Planner) -> None:
     found = real(fault("suspect-remote"), job={"protection": ("TTP", "HCCE")})
-    assert [(one.mechanism, one.step, one.copied) for one in found.response.recoveries] == [("HCCE", 4, ())]
+    assert [(recovery.mechanism, recovery.step, recovery.copied) for recovery in found.response.recoveries] == [
+        ("HCCE", 4, ())
+    ]
     assert "is error 507057" in " ".join(found.explanation.reasons)
     late = fault("suspect-remote", {"step": 5, "phase": "step.end"})
     assert "while the gradients are exchanged" in real.refused(late, job={"protection": ("HCCE",)})
@@ -71,7 +73,7 @@ def test_a_suspect_remote_is_repaired_like_a_failed_communication(real: Planner)
 def test_a_rank_that_hangs_is_found_by_the_collectives_timeout_alone(real: Planner, kind: str) -> None:
     restarted = {"protection": ("RSC",), "agent": True, "checkpoint_interval": 2, "hccl": {}}
     found = real(fault(kind), job=restarted)
-    assert [(one.mechanism, one.step) for one in found.response.recoveries] == [("RSC", 4)]
+    assert [(recovery.mechanism, recovery.step) for recovery in found.response.recoveries] == [("RSC", 4)]
     assert real(fault(kind), job={"protection": (), "hccl": {}}).response.mechanism == "none"
     assert "without job.hccl nothing says when" in real.refused(fault(kind), job={"protection": ()})
     assert "depends on the order in which the others" in real.refused(fault(kind), job={"hccl": {}})

@@ -37,22 +37,25 @@ def test_a_fault_during_a_recovery(real: Planner) -> None:
     first = fault("first", "segfault", 1, step=5)
     second = fault("second", "abort", 2, handler="clean", after="first")
     found = real(first, second, job={**ARF, "steps": 12})
-    assert [(one.mechanism, one.succeeds) for one in found.response.recoveries] == [("ARF", False), ("TTP", True)]
+    assert [(recovery.mechanism, recovery.succeeds) for recovery in found.response.recoveries] == [
+        ("ARF", False),
+        ("TTP", True),
+    ]
 
 
 def test_several_at_once_are_one_loss(real: Planner) -> None:
     both = (fault("a", "segfault", 1, step=5), fault("b", "exit", 2, step=5))
     found = real(*both)
-    assert [(one.mechanism, one.faults) for one in found.response.recoveries] == [("TTP", ("a", "b"))]
+    assert [(recovery.mechanism, recovery.faults) for recovery in found.response.recoveries] == [("TTP", ("a", "b"))]
 
 
 def test_of_several_at_once_the_order_can_be_fixed(real: Planner) -> None:
     """Both ranks are held at their barriers; the second fault is made when the first has landed, in every run."""
     first, second = fault("a", "segfault", 1, step=5), fault("b", "exit", 2, step=5, after="a")
-    planned = {one.id: one for one in real(first, second).faults}
+    planned = {planned_fault.id: planned_fault for planned_fault in real(first, second).faults}
     held: dict[str, dict[Point, set[int]]] = {"a": {(5, "step.begin"): {1}}, "b": {(5, "step.begin"): {2}}}
     known = Known(held=held)
-    assert [name for name, one in planned.items() if fires(one, known)] == ["a"]
+    assert [name for name, planned_fault in planned.items() if fires(planned_fault, known)] == ["a"]
     known.landed.add("a")
     assert fires(planned["b"], known)
 
@@ -61,7 +64,7 @@ def test_one_after_another_has_been_repaired_and_again_on_the_same_rank(real: Pl
     """A later step is reached only behind the recovery."""
     again = (fault("a", "segfault", 1, step=4), fault("b", "link-error", 1, step=7), fault("c", "abort", 1, step=9))
     found = real(*again, job={**ARF, "steps": 14})
-    assert [(one.mechanism, one.faults, one.restarted) for one in found.response.recoveries] == [
+    assert [(recovery.mechanism, recovery.faults, recovery.restarted) for recovery in found.response.recoveries] == [
         ("ARF", ("a",), (1,)),
         ("ARF", ("b",), (1,)),
         ("ARF", ("c",), (1,)),

@@ -51,7 +51,7 @@ def limits(plan: Plan) -> tuple[int, int] | None:
 def test_a_step_that_is_trained_again_is_compared_again(real: Planner, kind: str) -> None:
     back = real(fault(kind, 6), fault("kill", 7), job=RSC)
     assert back.equivalence.comparable is None
-    assert [one.taken_back for one in back.faults] == [True, False]
+    assert [planned_fault.taken_back for planned_fault in back.faults] == [True, False]
     assert back.response.recoveries[0].as_fault_free
     assert "everything must be as without it then" in " ".join(back.explanation.reasons)
     assert loads(dumps(back)) == back
@@ -60,7 +60,7 @@ def test_a_step_that_is_trained_again_is_compared_again(real: Planner, kind: str
 def test_a_checkpoint_of_after_the_corruption_keeps_it(real: Planner) -> None:
     kept = real(fault("flip-bit", 3), fault("kill", 7), job=RSC)
     assert limits(kept) == (2, 3)
-    assert [one.taken_back for one in kept.faults] == [False, False]
+    assert [planned_fault.taken_back for planned_fault in kept.faults] == [False, False]
     assert not kept.response.recoveries[0].as_fault_free
 
 
@@ -73,7 +73,7 @@ def test_a_corruption_behind_the_restart_is_not_taken_back(real: Planner) -> Non
 def test_the_second_restart_may_take_it_back_and_the_first_not(real: Planner) -> None:
     found = real(fault("kill", 5), fault("flip-bit", 9), fault("kill", 11, rank=2), job=RSC)
     assert limits(found) is None
-    assert [one.step for one in found.response.recoveries] == [4, 8]
+    assert [recovery.step for recovery in found.response.recoveries] == [4, 8]
 
 
 def test_a_resume_from_before_the_corruption_takes_it_back(real: Planner) -> None:
@@ -129,7 +129,7 @@ def test_a_flipped_bit_behind_another_change_cannot_be_told(real: Planner) -> No
 
 def test_a_flipped_bit_behind_one_that_was_taken_back_can(real: Planner) -> None:
     found = real(fault("flip-bit", 5), fault("kill", 6), fault("flip-bit", 10, rank=2), job=RSC)
-    assert [one.taken_back for one in found.faults] == [True, False, False]
+    assert [planned_fault.taken_back for planned_fault in found.faults] == [True, False, False]
     assert limits(found) == (9, 10)
 
 

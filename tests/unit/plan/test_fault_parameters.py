@@ -80,4 +80,4 @@ def test_what_is_not_is_refused(given: dict[str, Any], message: str) -> None:
 def test_every_condition_says_what_it_has(kind: str) -> None:
     parameters = registry("faults").load(kind).parameters
     assert parameters["seconds"].takes(1) and not parameters["seconds"].takes(0)
-    assert all(one.about for one in parameters.values())
+    assert all(parameter.about for parameter in parameters.values())

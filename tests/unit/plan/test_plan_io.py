@@ -106,10 +106,10 @@ def test_the_keys_are_those_of_earlier_versions() -> None:
 
 def test_every_field_of_a_part_is_a_key_and_no_two_share_a_name() -> None:
     bare = plan_with()
-    parts = [(one.name, getattr(bare, one.name)) for one in fields(Plan)]
+    parts = [(field.name, getattr(bare, field.name)) for field in fields(Plan)]
     whole = [name for name, part in parts if not is_dataclass(part)]
     assert whole == ["faults", "checkpoint", "comparison"]
-    inner = [one.name for _, part in parts if is_dataclass(part) for one in fields(part)]
+    inner = [field.name for _, part in parts if is_dataclass(part) for field in fields(part)]
     assert Counter([*whole, *inner]) == Counter(KEYS)
     assert not {name for name, _ in parts}.intersection(inner)
 
@@ -137,8 +137,8 @@ def test_a_plan_of_an_online_repair_comes_back_equal(plan: Planner) -> None:
     fault = {"kind": "uce", "target": {"rank": 1}, "trigger": {"step": 5}}
     built = plan(fault, job={"protection": ("UCE",)})
     assert loads(dumps(built)) == built
-    assert [one["step"] for one in json.loads(dumps(built))["recoveries"]] == [4]
-    assert [one.step for one in loads(dumps(built)).response.recoveries] == [4]
+    assert [recovery["step"] for recovery in json.loads(dumps(built))["recoveries"]] == [4]
+    assert [recovery.step for recovery in loads(dumps(built)).response.recoveries] == [4]
 
 
 def changed(plan: Planner, **changes: Any) -> str:

@@ -68,7 +68,7 @@ def kill_helper(node: FakeNode) -> None:
 
 
 def test_it_has_a_launcher_on_each_node_and_knows_which_process_is_where(job: NodesJob) -> None:
-    assert [one.node for one in job.launchers] == [0, 1]
+    assert [launcher.node for launcher in job.launchers] == [0, 1]
     assert {process.identity for process in job.processes()} == set(job.launchers)
     job.signal(job.launchers[1], signal.SIGKILL)
     assert wait_for("exit", lambda: job.exit_status(job.launchers[1]), seconds=60) == ExitStatus(signal=9)

@@ -28,7 +28,7 @@ from chaos.platforms.network.impairment import Impairment
 from chaos.platforms.network.router import HOLDS_FOR, RECORD, Router
 from chaos.store.directory import RunDirectory, create_run
 
-LACKING = [one for one in probe(("network-namespaces", "tbf", "impairment"), Machine()) if not one.ok]
+LACKING = [result for result in probe(("network-namespaces", "tbf", "impairment"), Machine()) if not result.ok]
 pytestmark = pytest.mark.skipif(bool(LACKING), reason=f"{LACKING and LACKING[0].seen}")
 
 CONNECT = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=float(sys.argv[3]))"
@@ -43,10 +43,10 @@ def holders(count: int, run_dir: Path) -> list[subprocess.Popen[bytes]]:
     argv = ("unshare", "--net", "--", "cat")
     made = [subprocess.Popen(argv, stdin=subprocess.PIPE, env=environment) for _ in range(count)]
     own = Path("/proc/self/ns/net").readlink()
-    for one in made:
+    for process in made:
         wait_for(
             "namespace",
-            lambda one=one: Path(f"/proc/{one.pid}/ns/net").readlink() != own,  # type: ignore[misc]
+            lambda one=process: Path(f"/proc/{one.pid}/ns/net").readlink() != own,  # type: ignore[misc]
             seconds=30,
             clock=SYSTEM_CLOCK,
         )
@@ -58,11 +58,11 @@ def held(run: RunDirectory) -> Iterator[list[Namespace]]:
     """A router's namespace and those of two nodes."""
     made = holders(3, run.path)
     try:
-        yield [Namespace(identify(one.pid)) for one in made]
+        yield [Namespace(identify(process.pid)) for process in made]
     finally:
-        for one in made:
-            one.kill()
-            one.communicate()
+        for process in made:
+            process.kill()
+            process.communicate()
 
 
 @pytest.fixture

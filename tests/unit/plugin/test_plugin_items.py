@@ -280,7 +280,7 @@ def test_junit_holds_the_phases_and_tells_failures_from_errors(project: Project)
         ["error"],
     ]
     for case, verdict in zip(cases, ["pass", "fail", "unknown"], strict=True):
-        found = {one.get("name"): one.get("value") for one in case.findall("properties/property")}
+        found = {element.get("name"): element.get("value") for element in case.findall("properties/property")}
         assert found == {
             "run": "run-1",
             "verdict": verdict,
@@ -339,7 +339,7 @@ def test_two_cells_that_are_compared_are_one_item(project: Project) -> None:
     project.scenario(head=PAIR, victim=AXIS)
     project.answer("pass", 0, cells=2, more=compared("pass"))
     project.run("--junitxml=junit.xml").assert_outcomes(passed=1)
-    names = {one.get("name") for one in ET.parse(project.pytester.path / "junit.xml").iter("property")}
+    names = {element.get("name") for element in ET.parse(project.pytester.path / "junit.xml").iter("property")}
     assert {"recovery.detection[victim=1]", "recovery.detection[victim=2]"} <= names
     (call,) = project.calls()
     assert [call[index + 1] for index, word in enumerate(call) if word == "--cell"] == ["victim=1", "victim=2"]

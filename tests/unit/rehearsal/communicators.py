@@ -36,12 +36,14 @@ class Group:
 
     def join(self, ranks: int = 4) -> list[Communicator]:
         made = [self.rank(rank, ranks) for rank in range(ranks)]
-        for joined in [self.pool.submit(one.join) for one in made]:
+        for joined in [self.pool.submit(communicator.join) for communicator in made]:
             joined.result(SECONDS)
         return made
 
     def reduce(self, ranks: list[Communicator], arrays: list[Any]) -> list[Any]:
-        futures = [self.pool.submit(one.all_reduce, array) for one, array in zip(ranks, arrays, strict=True)]
+        futures = [
+            self.pool.submit(communicator.all_reduce, array) for communicator, array in zip(ranks, arrays, strict=True)
+        ]
         return [future.result(SECONDS) for future in futures]
 
 
@@ -65,6 +67,6 @@ def unprotected(group: Group, ranks: int) -> list[Communicator]:
         )
         for rank in range(ranks)
     ]
-    for joined in [group.pool.submit(one.join) for one in made]:
+    for joined in [group.pool.submit(communicator.join) for communicator in made]:
         joined.result(SECONDS)
     return made

@@ -28,7 +28,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Result]:
         run = good_run()
         run.replan(cell=cell, comparison=SAYS)
         result = analyze(run.write(place / cell))
-        assert result.verdict == "pass", [one for one in result.checks if one.verdict != "pass"]
+        assert result.verdict == "pass", [check for check in result.checks if check.verdict != "pass"]
         found.append(with_figures(result, load=load))
     return found[0], found[1]
 
@@ -50,8 +50,8 @@ def test_a_phase_that_shrank_passes_and_both_figures_are_shown(results: tuple[Re
 
 def test_runs_with_other_values_of_a_variable_are_not_compared(results: tuple[Result, Result]) -> None:
     first, second = (
-        replace(one, made=Making(variables={"memory": axis, "batch": batch}))
-        for one, axis, batch in zip(results, (False, True), ("small", "enormous"), strict=True)
+        replace(result, made=Making(variables={"memory": axis, "batch": batch}))
+        for result, axis, batch in zip(results, (False, True), ("small", "enormous"), strict=True)
     )
     (statement,) = compare(first, second).statements
     assert (statement.verdict, statement.seen) == ("unknown", "the runs differ in the variable batch")
@@ -76,8 +76,8 @@ def test_a_difference_within_the_error_of_the_clocks_is_unknown(
     """The second may be half of 6.5 s; both were measured between clocks of several hosts."""
     first, second = results[0], with_figures(results[1], load=load)
     first, second = (
-        replace(one, recovery=replace(one.recovery, errors={"load": error}))
-        for one, error in zip((first, second), errors, strict=True)
+        replace(result, recovery=replace(result.recovery, errors={"load": error}))
+        for result, error in zip((first, second), errors, strict=True)
     )
     assert from_json(json.loads(json.dumps(first.to_json()))) == from_json(first.to_json())
     assert compare(first, second).verdict == verdict
@@ -85,7 +85,7 @@ def test_a_difference_within_the_error_of_the_clocks_is_unknown(
 
 @pytest.mark.parametrize("which", [0, 1])
 def test_a_missing_phase_is_unknown(results: tuple[Result, Result], which: int) -> None:
-    spoilt = [with_figures(one, load=None) if place == which else one for place, one in enumerate(results)]
+    spoilt = [with_figures(result, load=None) if place == which else result for place, result in enumerate(results)]
     comparison = compare(spoilt[0], spoilt[1])
     assert comparison.verdict == "unknown"
     assert "not known of" in comparison.statements[0].seen
@@ -94,7 +94,7 @@ def test_a_missing_phase_is_unknown(results: tuple[Result, Result], which: int) 
 @pytest.mark.parametrize("verdict", ["fail", "unknown"])
 @pytest.mark.parametrize("which", [0, 1])
 def test_a_run_that_did_not_pass_says_nothing(results: tuple[Result, Result], which: int, verdict: Verdict) -> None:
-    spoilt = [replace(one, verdict=verdict) if place == which else one for place, one in enumerate(results)]
+    spoilt = [replace(result, verdict=verdict) if place == which else result for place, result in enumerate(results)]
     comparison = compare(spoilt[0], spoilt[1])
     assert comparison.verdict == "unknown"
     assert verdict in comparison.statements[0].seen
@@ -117,13 +117,13 @@ def test_runs_of_other_jobs_are_not_compared(results: tuple[Result, Result]) -> 
 
 
 def test_what_was_never_there_cannot_shrink(results: tuple[Result, Result]) -> None:
-    first, second = (with_figures(one, rollback=0.0) for one in results)
+    first, second = (with_figures(result, rollback=0.0) for result in results)
     assert compare(first, second, {"rollback": 0.5}).verdict == "unknown"
     assert compare(first, second, {"rollback": 1.0}).verdict == "pass"
 
 
 def test_without_a_rule_there_is_no_verdict(results: tuple[Result, Result]) -> None:
-    first, second = (replace(one, plan={**one.plan, "comparison": None}) for one in results)
+    first, second = (replace(result, plan={**result.plan, "comparison": None}) for result in results)
     assert compare(first, second).verdict == "unknown"
     assert compare(first, second, {"load": 0.5}).verdict == "pass"
 

@@ -72,7 +72,7 @@ def test_a_run_without_a_begin_has_no_time(run: GoodRun, tmp_path: Path) -> None
 
 def test_phases_are_properties(run: GoodRun, tmp_path: Path) -> None:
     analyze(run.write(tmp_path))
-    found = {one.get("name"): one.get("value") for one in suite_of(tmp_path).iter("property")}
+    found = {element.get("name"): element.get("value") for element in suite_of(tmp_path).iter("property")}
     assert found["verdict"] == "pass"
     assert found["recovery.mechanism"] == "TTP"
     assert found["recovery.detection"] == "0.600000"

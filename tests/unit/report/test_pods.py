@@ -21,7 +21,7 @@ def test_the_report_says_which_pod_was_replaced_by_which_and_which_was_not(tmp_p
     result = analyze(run.write(tmp_path))
     assert result.verdict == "pass"
     data = json.loads((tmp_path / "result.json").read_text("utf-8"))
-    assert [(one["recovery"], one["mechanisms"], one["node"], one["what"]) for one in data["pods"]] == [
+    assert [(pod["recovery"], pod["mechanisms"], pod["node"], pod["what"]) for pod in data["pods"]] == [
         (1, ["TTP"], 0, "untouched"),
         (1, ["TTP"], 1, "replaced"),
     ]
@@ -39,7 +39,7 @@ def test_a_container_that_was_started_again_is_told_apart_from_another_pod(tmp_p
     run = in_pods(good_run())
     restarted(run, 1, 11.0)
     result = analyze(run.write(tmp_path))
-    assert [(one.what, one.before == one.after) for one in result.pods] == [("untouched", True), ("restarted", True)]
+    assert [(pod.what, pod.before == pod.after) for pod in result.pods] == [("untouched", True), ("restarted", True)]
     out = io.StringIO()
     print_result(result, Console(file=out, width=200))
     assert "the pod of node 1: started again in place: pod-1 (uid-1) on worker-1: 0 → 1 restarts\n" in out.getvalue()

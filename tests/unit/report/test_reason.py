@@ -46,7 +46,7 @@ def test_what_is_not_known_follows_from_a_run_that_came_to_no_good_end() -> None
 def test_a_pass_needs_no_reason(tmp_path: Path) -> None:
     result = analyze(good_run().write(tmp_path))
     assert (result.verdict, result.reason) == ("pass", "")
-    assert {one.order for one in result.checks} == {None}
+    assert {check.order for check in result.checks} == {None}
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ def looked(run: GoodRun, path: Path) -> tuple[bool, list[Event]]:
     written = run.write(path)
     with HistoryWriter(path / "looked.jsonl", writer="harness", run="r", clock=SYSTEM_CLOCK) as history:
         said = look_at_saves(written, "periodic", history)
-    return said, [one for one in read_history(path).events if one.event == REMEMBERED]
+    return said, [event for event in read_history(path).events if event.event == REMEMBERED]
 
 
 def job(place: Place) -> GoodRun:
@@ -45,8 +45,10 @@ def test_what_may_be_saved_anew_under_the_same_name_is_remembered(tmp_path: Path
     run = job(latest)
     run.saved[1].keep = 60
     said, recorded = looked(run, tmp_path)
-    assert said and sorted(one.data["path"] for one in recorded) == sorted(saved.path for saved in run.saved.values())
-    of_rank = {one.data["path"]: one.data for one in recorded}
+    assert said and sorted(event.data["path"] for event in recorded) == sorted(
+        saved.path for saved in run.saved.values()
+    )
+    of_rank = {event.data["path"]: event.data for event in recorded}
     assert of_rank[run.saved[0].path]["state"]["numbers"] == {"global_step": SAVED}
     assert "state" not in of_rank[run.saved[1].path] and of_rank[run.saved[1].path]["problem"]
 

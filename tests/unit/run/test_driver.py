@@ -186,7 +186,7 @@ def test_suspended_ranks_are_continued_and_ended(drive: Run) -> None:
     outcome = drive(SUSPEND)
     history = history_of(outcome)
     (landed,) = history.select("fault.landed")
-    assert [(one["rank"], one["signal"]) for one in landed.data["evidence"]] == [(1, 19), (3, 19)]
+    assert [(entry["rank"], entry["signal"]) for entry in landed.data["evidence"]] == [(1, 19), (3, 19)]
     order = [e.event for e in history.events if e.event in ("fault.landed", "fault.healed", "attempt.end", "hygiene")]
     assert order == ["fault.landed", "fault.healed", "fault.healed", "attempt.end", "hygiene"]
     # The latest step is undone first.
@@ -304,7 +304,7 @@ def test_a_wall_clock_that_jumps_decides_nothing(drive: Run) -> None:
     history = history_of(outcome)
     assert [p for p in history.problems if p.kind != "torn-last-line"] == []
     assert history.select("deadline.expired") == [] and history.select("harness.stopped") == []
-    order = [one.event for one in history.select(writer="harness") if one.event.startswith(("run.", "fault."))]
+    order = [event.event for event in history.select(writer="harness") if event.event.startswith(("run.", "fault."))]
     assert order == ["run.start", "fault.armed", "fault.injecting", "fault.landed", "fault.healed", "run.end"]
     nothing_is_left(outcome.run_dir)
 
@@ -314,7 +314,7 @@ def test_a_job_that_cannot_start_says_which_rank_and_which_log(drive: Run) -> No
     error = history_of(outcome).select("run.end")[0].data["error"]
     (given_up,) = history_of(outcome).select("job.failed", attempt="train")
     exits = history_of(outcome).select("rank.exit", attempt="train")
-    assert given_up.data == {"reason": error} and any(one.mono <= given_up.mono for one in exits)
+    assert given_up.data == {"reason": error} and any(event.mono <= given_up.mono for event in exits)
     assert " s, before every rank had begun its first step" in error
     assert "train.py: error: unrecognized arguments: --no-such-option; see" in error
     place = Path(error.split("; see ")[1])
@@ -336,9 +336,9 @@ def test_a_port_that_somebody_else_took_is_changed_for_another(drive: Run, stran
     watcher = Watcher()
     outcome = drive(job="environment: {STRANGERS: '1'}", progress=watcher)
     assert history_of(outcome).select("run.end")[0].data == {"interrupted": False, "error": None}
-    (port,) = [one.getsockname()[1] for one in strangers]
+    (port,) = [stranger.getsockname()[1] for stranger in strangers]
     assert any(f"was chosen for the job: {port} by PID {os.getpid()}" in note for note in watcher.notes)
-    runs = [one for one in outcome.run_dir.parent.iterdir() if one.is_dir() and not one.is_symlink()]
+    runs = [path for path in outcome.run_dir.parent.iterdir() if path.is_dir() and not path.is_symlink()]
     (first,) = [run for run in runs if run != outcome.run_dir]
     (taken,) = read_history(first / "history").select("port.taken")
     assert taken.data["ports"] == [{"port": port, "pids": [os.getpid()]}]
@@ -350,8 +350,8 @@ def test_a_job_that_never_gets_its_port_is_not_blamed(drive: Run, strangers: lis
     assert len(strangers) == 3
     assert outcome.verdict == "unknown"
     result = read_result(outcome.run_dir)
-    assert [one.name for one in result.checks if one.verdict == "fail"] == []
-    (judged,) = [one for one in result.checks if one.name == "run" and one.verdict == "unknown"]
+    assert [check.name for check in result.checks if check.verdict == "fail"] == []
+    (judged,) = [check for check in result.checks if check.name == "run" and check.verdict == "unknown"]
     assert judged.expected == "the ports that the harness chooses are the job's alone"
     assert f"was chosen for the job: {strangers[-1].getsockname()[1]}" in judged.seen
 
@@ -392,8 +392,8 @@ def test_the_run_is_planned_with_the_steps_for_an_update_that_the_baseline_shows
     plan = outcome.run_dir / "plan.json"
     assert completed.data == {"steps_per_update": 2, "plan": fingerprint(plan.read_bytes())}
     assert loads(plan.read_bytes()).training.steps_per_update == 2
-    judged = [one for one in judge(outcome.run_dir).findings if "the plan is the one" in one.expected]
-    assert [one.verdict for one in judged] == ["pass"]
+    judged = [finding for finding in judge(outcome.run_dir).findings if "the plan is the one" in finding.expected]
+    assert [finding.verdict for finding in judged] == ["pass"]
 
 
 class Editing(Watcher):
@@ -473,11 +473,11 @@ def assert_told_as_changed(
     (end,) = history.select("run.end")
     assert change in end.data["error"]
     assert "run it again" in end.data["error"]
-    assert [one.data["reason"] for one in history.select("input.changed")] == [end.data["error"]]
+    assert [event.data["reason"] for event in history.select("input.changed")] == [end.data["error"]]
     assert history.select("baseline.failed") == []
     assert outcome.verdict == "unknown"
     checks = read_result(outcome.run_dir).checks
-    (told,) = [one for one in checks if one.name == "run" and one.verdict == "unknown"]
+    (told,) = [check for check in checks if check.name == "run" and check.verdict == "unknown"]
     assert told.seen == f"an input was changed: {end.data['error']}"
 
 

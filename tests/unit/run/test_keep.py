@@ -17,14 +17,14 @@ from tests.unit.observe.mindformers_files import write_iteration
 def test_sound_saves_of_several_ranks_are_thinned_out_to_sound_digests(tmp_path: Path) -> None:
     for step in (4, 8):
         write_iteration(tmp_path / "job" / "output", step, ranks=2)
-    before = [read_saved_state(one.path) for one in find_checkpoints(tmp_path)]
+    before = [read_saved_state(checkpoint.path) for checkpoint in find_checkpoints(tmp_path)]
     path = tmp_path / "history" / "harness.jsonl"
     path.parent.mkdir()
     with HistoryWriter(path, writer="harness", run="r1", clock=SYSTEM_CLOCK) as history:
         thin_out(tmp_path, 0, history)
-    assert [read_saved_state(one.path) for one in find_checkpoints(tmp_path)] == before
+    assert [read_saved_state(checkpoint.path) for checkpoint in find_checkpoints(tmp_path)] == before
     recorded = read_history(tmp_path / "history").select("checkpoint.digested")
-    assert len(recorded) == 4 and all((tmp_path / str(one.data["path"])).is_file() for one in recorded)
+    assert len(recorded) == 4 and all((tmp_path / str(event.data["path"])).is_file() for event in recorded)
     assert not list((tmp_path / "job").rglob("*.safetensors"))
 
 

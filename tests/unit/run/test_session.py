@@ -239,7 +239,7 @@ def test_a_port_whose_listener_is_in_no_run_is_told_with_its_listener(monkeypatc
         port = server.getsockname()[1]
         left = left_of_port(port, "this")
         assert isinstance(left, dict)
-        assert (left["port"], [one["pid"] for one in left["listeners"]]) == (port, [os.getpid()])
+        assert (left["port"], [listener["pid"] for listener in left["listeners"]]) == (port, [os.getpid()])
         monkeypatch.setattr("psutil.net_connections", lambda kind: [])
         assert left_of_port(port, "this") == {"port": port, "listeners": []}
 

@@ -83,7 +83,7 @@ def test_a_job_starts_before_what_acts_on_it_and_judges_it_is_loaded(tmp_path: P
 @pytest.mark.parametrize(
     "arguments",
     [["--help"], ["list", REHEARSAL], ["validate", REHEARSAL], ["plan", PLAIN], ["plan", REHEARSAL], ["schema"]],
-    ids=lambda arguments: " ".join(Path(one).stem for one in arguments),
+    ids=lambda arguments: " ".join(Path(argument).stem for argument in arguments),
 )
 def test_what_starts_no_job_loads_neither(arguments: list[str]) -> None:
     assert loaded(AFTERWARDS, *arguments) == []

@@ -61,7 +61,7 @@ def test_steps_of_a_second_training_in_a_process_were_counted_as_updates(directo
     assert not is_misnumbered(run.write(directory))
     assert run.baseline is not None
     for records in run.baseline.values():
-        records += [{**one, "seq": len(records)} for one in records if one["event"] == "train.begin"]
+        records += [{**record, "seq": len(records)} for record in records if record["event"] == "train.begin"]
     assert is_misnumbered(run.write(directory))
 
 

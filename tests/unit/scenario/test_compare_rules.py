@@ -29,7 +29,7 @@ def load(tmp_path: Path, compare: str, job: str = "") -> LoadedScenario:
 
 def test_cells_that_differ_in_the_axis_alone_are_pairs(tmp_path: Path) -> None:
     loaded = load(tmp_path, "{axis: memory, at_most: {load: 0.5}}")
-    assert [(one.name, other.name) for one, other in pairs(loaded.cells)] == [
+    assert [(cell.name, other.name) for cell, other in pairs(loaded.cells)] == [
         ("memory=false,victim=1", "memory=true,victim=1"),
         ("memory=false,victim=2", "memory=true,victim=2"),
     ]

@@ -52,7 +52,7 @@ def take(runs: BaseRuns, target: Path, notes: list[str]) -> Path:
 
 
 def entry_of(cache: Path) -> Path:
-    (found,) = (one for one in cache.glob("ttp-*") if one.is_dir())
+    (found,) = (path for path in cache.glob("ttp-*") if path.is_dir())
     return found
 
 
@@ -96,7 +96,7 @@ def test_a_run_that_is_not_green_is_no_base_and_is_not_kept(cache: Path, tmp_pat
     launcher, notes = OneGoodRun(spoilt), list[str]()
     with pytest.raises(BaseUnusable, match=r"base ttp is fail, not good: hygiene: .*exit code 1"):
         take(bases(cache, launcher), tmp_path / "first", notes)
-    assert [one for one in cache.glob("ttp-*") if one.is_dir()] == []
+    assert [path for path in cache.glob("ttp-*") if path.is_dir()] == []
 
 
 def test_what_cannot_be_run_is_said(cache: Path, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_only_the_newest_runs_are_kept(cache: Path, tmp_path: Path) -> None:
         runs = BaseRuns(cache, cache / "making", launcher, {"mindspore": f"2.{number}"})
         (cache / "making").mkdir(exist_ok=True)
         take(runs, tmp_path / str(number), [])
-    assert len([one for one in cache.glob("ttp-*") if one.is_dir()]) == 3
+    assert len([path for path in cache.glob("ttp-*") if path.is_dir()]) == 3
 
 
 def test_an_entry_is_locked_while_it_is_made(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

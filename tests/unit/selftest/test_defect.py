@@ -66,5 +66,5 @@ def test_a_defect_of_files_has_spoil_and_another_has_inside() -> None:
 
 
 def test_the_catalogue_has_no_name_twice() -> None:
-    names = [one.name for one in catalogue()]
+    names = [defect.name for defect in catalogue()]
     assert len(names) == len(set(names))

@@ -55,7 +55,7 @@ def removals(tmp_path_factory: pytest.TempPathFactory) -> list[Removal]:
 
 
 def test_nothing_passes_without_its_evidence_but_what_is_excused(removals: list[Removal]) -> None:
-    assert [one.to_json() for one in removals if not one.held] == []
+    assert [removal.to_json() for removal in removals if not removal.held] == []
     assert stale(removals, EXCUSES) == ()
 
 
@@ -76,7 +76,7 @@ def test_nothing_passes_without_its_evidence_but_what_is_excused(removals: list[
     ],
 )
 def test_what_the_checks_rest_on_is_taken_away(removals: list[Removal], name: str) -> None:
-    (found, *_) = (one for one in removals if one.evidence == name)
+    (found, *_) = (removal for removal in removals if removal.evidence == name)
     assert (found.green, found.excuse) == ((), "")
 
 
@@ -84,7 +84,9 @@ def test_an_excuse_of_one_kind_of_run_hides_nothing_in_another(tmp_path: Path) -
     kind = "launcher.exit in attempt train"
     run = good_run().write(tmp_path / "run")
     (found,) = (
-        one for one in sweep(BASE, run, tmp_path / "copies", {"told by another": {kind: "uce"}}) if one.kind == kind
+        removal
+        for removal in sweep(BASE, run, tmp_path / "copies", {"told by another": {kind: "uce"}})
+        if removal.kind == kind
     )
     assert found.green and not found.held
     assert excuse_for("uce", [kind], {"told by another": {kind: "uce"}}) == "told by another"
@@ -118,7 +120,7 @@ def test_a_stale_excuse_is_a_failure_of_the_selftest_and_is_printed() -> None:
 
 
 def test_every_excuse_is_of_bases_that_are_swept() -> None:
-    swept = {one.base for one in catalogue() if one.layer == FILES}
+    swept = {defect.base for defect in catalogue() if defect.layer == FILES}
     named = [base for kinds in EXCUSED.values() for bases in kinds.values() for base in bases.split()]
     assert set(named) <= swept
     pairs = [(kind, base) for kinds in EXCUSED.values() for kind, bases in kinds.items() for base in bases.split()]
@@ -128,7 +130,7 @@ def test_every_excuse_is_of_bases_that_are_swept() -> None:
 
 def test_from_a_run_on_several_hosts_the_evidence_is_taken_away_and_not_their_clocks_with_it(tmp_path: Path) -> None:
     run = on_hosts(good_run(), Host("second", (2, 3))).write(tmp_path / "run")
-    green = {one.kind for one in sweep(BASE, run, tmp_path / "copies") if one.green}
+    green = {removal.kind for removal in sweep(BASE, run, tmp_path / "copies") if removal.green}
     assert "launcher.found in attempt train" in green
 
 
@@ -136,10 +138,10 @@ def test_a_check_that_passes_with_nothing_to_look_at_is_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def careless(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
-        bad = [one for one in history.select("rank.exit", attempt="resume") if one.data.get("code") != 0]
+        bad = [event for event in history.select("rank.exit", attempt="resume") if event.data.get("code") != 0]
         return [Finding("careless", "fail" if bad else "pass", "all end well", f"{len(bad)} did not")]
 
     monkeypatch.setattr(evidence, "BUILT_IN", {"careless": careless})
     run = good_run().write(tmp_path / "run")
-    green = [one.evidence for one in sweep(BASE, run, tmp_path / "copies") if not one.held]
+    green = [removal.evidence for removal in sweep(BASE, run, tmp_path / "copies") if not removal.held]
     assert "rank.exit of rank 2 in attempt resume" in green

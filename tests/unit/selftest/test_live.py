@@ -22,7 +22,7 @@ from chaos.selftest.job import ARGUMENT, PLAIN, REHEARSAL, DefectiveJob
 from chaos.selftest.live import install as extension
 from chaos.selftest.live.change import replaces
 
-LIVE = [one for one in catalogue() if one.layer != FILES]
+LIVE = [defect for defect in catalogue() if defect.layer != FILES]
 SCENARIOS = Path(extension.__file__).parents[1] / "scenarios"
 NAME = "chaos.selftest.live.dump:step_too_low"
 PROCESSES = [("train", None), ("train", 0), ("train", 1), ("resume", 0), ("resume", 1)]
@@ -78,7 +78,7 @@ def test_what_a_defect_changes_is_there(defect: Defect, tmp_path: Path) -> None:
 
 
 def test_every_defect_is_in_the_catalogue_once() -> None:
-    used = [one.inside for one in LIVE]
+    used = [defect.inside for defect in LIVE]
     written = {
         f"{module.__name__}:{name}"
         for file in Path(extension.__file__).parent.glob("*.py")
@@ -91,7 +91,7 @@ def test_every_defect_is_in_the_catalogue_once() -> None:
 
 
 def test_bases_of_live_defects_are_good_scenarios_with_a_fault() -> None:
-    for name in {one.base for one in LIVE}:
+    for name in {defect.base for defect in LIVE}:
         (cell,) = load_scenario(SCENARIOS / f"{name}.yaml").cells
         assert cell.scenario.name == name and cell.scenario.faults
 

@@ -141,7 +141,9 @@ def test_without_a_good_run_or_a_result_it_was_not_run(tmp_path: Path) -> None:
     assert (row.outcome, row.seen) == ("not run", "chaos run ended with 3: it broke")
 
 
-@pytest.mark.parametrize("defect", [one for one in catalogue() if one.layer != FILES], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "defect", [defect for defect in catalogue() if defect.layer != FILES], ids=lambda one: one.name
+)
 def test_what_is_written_is_the_base_with_the_defect_in_it(defect: Defect, tmp_path: Path) -> None:
     (ours,) = load_scenario(write_defective(defect, tmp_path)).cells
     (base,) = load_scenario(SCENARIOS / f"{defect.base}.yaml").cells

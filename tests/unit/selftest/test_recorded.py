@@ -71,9 +71,9 @@ def test_only_a_green_run_of_its_own_scenario_can_be_recorded(tmp_path: Path) ->
     assert archive.stat().st_size > 1000
     unpack(archive, tmp_path / "unpacked")
     named = [
-        one
-        for one in (tmp_path / "unpacked").rglob("*")
-        if one.is_file() and str(tmp_path).encode() in one.read_bytes()
+        path
+        for path in (tmp_path / "unpacked").rglob("*")
+        if path.is_file() and str(tmp_path).encode() in path.read_bytes()
     ]
     assert named == [], "no directory of the machine on which it was recorded is in it"
     kept = archive.read_bytes()

@@ -55,13 +55,13 @@ def test_a_delay_moves_what_comes_after_and_only_in_these_files(run_dir: Path) -
     recorded(lambda records: records.delay(since, 5_000, files="resume-rank_2"))(run_dir)
     after = read_history(run_dir / "history")
     moved_by = {
-        (one.attempt, one.rank, one.seq): other.mono - one.mono
-        for one in before.events
+        (event.attempt, event.rank, event.seq): other.mono - event.mono
+        for event in before.events
         for other in after.events
-        if (one.writer, one.attempt, one.rank, one.pid, one.seq)
+        if (event.writer, event.attempt, event.rank, event.pid, event.seq)
         == (other.writer, other.attempt, other.rank, other.pid, other.seq)
-        and (one.attempt, one.rank) in (("resume", 2), ("resume", 3))
-        and one.writer == "agent"
+        and (event.attempt, event.rank) in (("resume", 2), ("resume", 3))
+        and event.writer == "agent"
     }
     assert set(moved_by.values()) == {0, 5_000}
     assert {rank for (_, rank, _), by in moved_by.items() if by} == {2}
@@ -71,7 +71,7 @@ def test_what_is_moved_over_a_moment_when_the_machine_was_busy_leaves_the_histor
     def earlier(records: Records) -> None:
         exit_of = records.first("rank.exit", attempt="train")
         records.insert(exit_of, event="job.starved", mono=exit_of["mono"] - 10_000_000, since=0, until=0, seconds=0.4)
-        records.files["harness.jsonl"].sort(key=lambda one: int(one["mono"]))
+        records.files["harness.jsonl"].sort(key=lambda record: int(record["mono"]))
         records.delay(exit_of["mono"], -20_000_000, files="harness")
 
     recorded(earlier)(run_dir)
@@ -84,13 +84,15 @@ def test_a_new_process_has_a_history_and_an_exit_of_its_own(run_dir: Path) -> No
     history = read_history(run_dir / "history")
     assert history.problems == ()
     for event in ("rank.found", "agent.start", "rank.exit"):
-        assert len({one.pid for one in history.select(event, attempt="train", rank=3)}) == 2, event
+        assert len({fact.pid for fact in history.select(event, attempt="train", rank=3)}) == 2, event
 
 
 def test_a_handler_is_called_once_more(run_dir: Path) -> None:
     called_again("save_ckpt", 0)(run_dir)
     history = read_history(run_dir / "history")
-    assert [one.event for one in history.select(attempt="train", rank=0) if one.data.get("name") == "save_ckpt"] == [
+    assert [
+        event.event for event in history.select(attempt="train", rank=0) if event.data.get("name") == "save_ckpt"
+    ] == [
         "handler.enter",
         "handler.exit",
         "handler.enter",

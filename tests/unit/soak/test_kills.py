@@ -17,11 +17,11 @@ def test_a_seed_gives_its_moments_again_and_they_are_spread_over_time_and_histor
     moments = [draw(7, WHOLE.of, number, WHOLE) for number in range(200)]
     assert moments == [draw(7, WHOLE.of, number, WHOLE) for number in range(200)]
     assert moments != [draw(8, WHOLE.of, number, WHOLE) for number in range(200)]
-    in_time = [one.seconds for one in moments if one.line is None]
+    in_time = [moment.seconds for moment in moments if moment.line is None]
     assert 60 < len(in_time) < 140 and min(in_time) < 1 and max(in_time) > 18
-    assert {one.line for one in moments if one.line is not None} > set(range(5, 36, 10))
-    assert all(one.seconds <= 0.2 for one in moments if one.line is not None)
-    assert 25 < sum(one.heal is not None for one in moments) < 75
+    assert {moment.line for moment in moments if moment.line is not None} > set(range(5, 36, 10))
+    assert all(moment.seconds <= 0.2 for moment in moments if moment.line is not None)
+    assert 25 < sum(moment.heal is not None for moment in moments) < 75
 
 
 def test_a_run_without_a_history_is_killed_by_time() -> None:
@@ -61,15 +61,15 @@ def test_only_runs_that_were_killed_count() -> None:
 def test_the_moments_go_through_the_acts_of_the_faults_one_after_another() -> None:
     whole = replace(WHOLE, acts=[17, 12, 21])
     drawn = [draw(7, whole.of, number, whole) for number in range(1, 200, 4)]
-    assert [one.line for one in drawn[:7]] == [17, 12, 21, 17, 12, 21, 17]
+    assert [moment.line for moment in drawn[:7]] == [17, 12, 21, 17, 12, 21, 17]
     others = [draw(7, whole.of, number, whole) for number in range(1, 200) if number % 4 != 1]
-    assert len({one.line for one in others}) > 20, "all other lines have their turn too"
+    assert len({moment.line for moment in others}) > 20, "all other lines have their turn too"
 
 
 def test_an_act_that_lasts_a_moment_is_met_in_that_moment() -> None:
     whole = replace(WHOLE, acts=[17, 12, 21], lasted=[0.02, 30.0, 0.0])
     drawn = [draw(7, whole.of, number, whole) for number in range(1, 400, 4)]
-    late = {line: max(one.seconds for one in drawn if one.line == line) for line in whole.acts}
+    late = {line: max(moment.seconds for moment in drawn if moment.line == line) for line in whole.acts}
     assert 0.005 < late[17] <= 0.02 < late[12] <= 0.2
     assert late[21] == 0
 
@@ -77,8 +77,8 @@ def test_an_act_that_lasts_a_moment_is_met_in_that_moment() -> None:
 def test_kinds_of_undo_that_no_kill_has_hit_have_their_turn_first() -> None:
     whole = replace(WHOLE, acts=[17], lasted=[0.02], undo=["end-job", "note-kept", "unmount-storage"])
     drawn = [draw(7, whole.of, number, whole, ["end-job"]) for number in range(1, 40, 4)]
-    assert [one.undo for one in drawn[:3]] == ["note-kept", "unmount-storage", "note-kept"]
-    assert all(one.seconds <= 0.02 for one in drawn)
+    assert [moment.undo for moment in drawn[:3]] == ["note-kept", "unmount-storage", "note-kept"]
+    assert all(moment.seconds <= 0.02 for moment in drawn)
     assert str(replace(drawn[0], heal=None)).endswith("s after a step note-kept was open")
     assert all(draw(7, whole.of, number, whole).undo is None for number in range(200) if number % 4 != 1)
     assert draw(7, whole.of, 1, whole, whole.undo).line == 17
@@ -102,4 +102,4 @@ def test_records_of_before_the_kinds_of_undo_were_told_are_read(tmp_path: Path) 
         'true, "reached": "r", "seconds": 1.0, "done": [], "left": []}\n'
     )
     record = KillRecord(path)
-    assert [one.undo for one in record.wholes()] == [[]] and [one.open for one in record.kills()] == [[]]
+    assert [run.undo for run in record.wholes()] == [[]] and [kill.open for kill in record.kills()] == [[]]

@@ -25,7 +25,7 @@ from chaos.soak import left_by_harness as module
 from chaos.soak.left_by_harness import left_by_harness, networks_of
 from chaos.soak.leftovers import leftovers
 
-LACKING = [one for one in probe(("network-namespaces", "tbf"), Machine()) if not one.ok]
+LACKING = [result for result in probe(("network-namespaces", "tbf"), Machine()) if not result.ok]
 needs_namespaces = pytest.mark.skipif(bool(LACKING), reason=f"{LACKING and LACKING[0].seen}")
 
 NOBODY = 2**22 + 1

@@ -26,7 +26,7 @@ from chaos.store.directory import RunDirectory
 
 NOBODY = 2**22 + 1
 """A PID that Linux never gives."""
-LACKING = [one for one in probe(("network-namespaces",), Machine()) if not one.ok]
+LACKING = [result for result in probe(("network-namespaces",), Machine()) if not result.ok]
 
 
 def on(platform: str, **arguments: Any) -> UndoStep:
@@ -92,7 +92,7 @@ def test_an_engine_with_nothing_of_the_run_is_clean(dead: RunDirectory, monkeypa
 def test_an_engine_that_does_not_answer_is_told(dead: RunDirectory, tmp_path: Path) -> None:
     dead.ledger.record(on("docker", engine=f"unix://{tmp_path}/none.sock"))
     dead.ledger.close("nodes", "removed container a")
-    (told,) = [one for one in leftovers(dead.path.parent, NOBODY) if "history" not in one]
+    (told,) = [leftover for leftover in leftovers(dead.path.parent, NOBODY) if "history" not in leftover]
     assert told.startswith(f"{dead.run}: not searched: the platform docker: the Docker engine cannot be reached: ")
 
 

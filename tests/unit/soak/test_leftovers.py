@@ -110,7 +110,7 @@ def test_a_control_group_is_found_also_where_its_step_was_closed(
     step = UndoStep("oom", "oom", "remove-memory-group", {"path": str(memory)})
     dead.ledger.record(step)
     dead.ledger.close(step.id, "done")
-    assert leftovers(reports, NOBODY) == [f"{dead.run}: control group {one}" for one in (quota, memory)]
+    assert leftovers(reports, NOBODY) == [f"{dead.run}: control group {path}" for path in (quota, memory)]
 
 
 def test_an_open_step_is_found_by_its_id(dead: RunDirectory, reports: Path) -> None:

@@ -33,6 +33,6 @@ def test_all_that_run_are_told_to_end_and_later_ones_too(tmp_path: Path) -> None
         wait_for("both run", lambda: all(place.exists() for place in places) or None, seconds=SECONDS)
         assert not runs.stopped
         runs.stop()
-        assert [one.result(SECONDS).code for one in ended] == [-15, -15]
+        assert [future.result(SECONDS).code for future in ended] == [-15, -15]
     assert runs.stopped
     assert runs.finish([sys.executable, "-c", "import signal; signal.pause()"]).code == -15

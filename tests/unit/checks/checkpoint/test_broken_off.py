@@ -48,7 +48,7 @@ def half(*events: Event, plan: Plan = PLAN, codes: dict[int, int | None] | None 
             for at, pid in enumerate((OLD, NEW, OTHER), 1)
         ),
     ]
-    history = History(tuple(sorted([*harness, *events], key=lambda one: one.mono)))
+    history = History(tuple(sorted([*harness, *events], key=lambda event: event.mono)))
     return broken_off(plan, history, Artifacts(Path("/nowhere"), None))
 
 
@@ -86,7 +86,7 @@ def test_a_fault_that_its_rank_outlives_excuses_nothing() -> None:
 
 def test_a_restart_of_all_ranks_breaks_off_what_each_of_them_saves() -> None:
     everyone = replace(PLAN.response.recoveries[0], mechanism="RSC", restarted=(0, 1), copied=())
-    events = [replace(one, rank=1, pid=150) for one in saves(OTHER, BEGIN)]
+    events = [replace(event, rank=1, pid=150) for event in saves(OTHER, BEGIN)]
     killed = Event("rank.exit", 7, 7, "harness", 9, "train", 1, 150, ended(None), "h:3")
     plan = changed(PLAN, mechanism="RSC", recoveries=(everyone,))
     assert half(*events, killed, plan=plan) == TEMPORARY
@@ -119,7 +119,7 @@ def test_a_save_in_the_background_that_was_whole_or_has_failed_was_not_broken_of
 
 def test_the_end_of_another_save_in_the_background_is_not_its_end() -> None:
     before = saves(OLD, BEGIN, END, WRITTEN, path="job/checkpoints/net-1_2.ckpt", asynchronous=True)
-    last = [replace(one, seq=one.seq + 3) for one in saves(OLD, BEGIN, END, asynchronous=True)]
+    last = [replace(event, seq=event.seq + 3) for event in saves(OLD, BEGIN, END, asynchronous=True)]
     assert half(*before, *last) == TEMPORARY
 
 

@@ -26,7 +26,7 @@ def loads(run: GoodRun, rank: int, path: str) -> None:
 @pytest.mark.parametrize("renamed", [False, True])
 def test_the_good_run_passes(judged: Judge, renamed: bool) -> None:
     judgement = judged(damaged_run(renamed=renamed))
-    assert judgement.verdict == "pass", [one for one in judgement.findings if one.verdict != "pass"]
+    assert judgement.verdict == "pass", [finding for finding in judgement.findings if finding.verdict != "pass"]
     assert said(judgement, "injection", "pass", "proven by the digests of the file before and after")
 
 
@@ -75,7 +75,7 @@ def test_a_file_that_was_loaded_under_its_other_name_is_found_again(judged: Judg
     run = damaged_run(renamed=True)
     loads(run, VICTIM, f"checkpoints/{RENAMED}")
     judgement = judged(run)
-    assert judgement.verdict == "pass", [one for one in judgement.findings if one.verdict != "pass"]
+    assert judgement.verdict == "pass", [finding for finding in judgement.findings if finding.verdict != "pass"]
 
 
 def test_a_damaged_file_that_a_rank_has_tried_and_given_up_is_no_load(judged: Judge) -> None:
@@ -92,8 +92,8 @@ def test_training_from_the_start_is_a_failure(judged: Judge) -> None:
     run = damaged_run()
     for event in ("load.begin", "load.end"):
         run.drop(event)
-    for one in run.events("step.begin", attempt="resume"):
-        one["step"] -= SAVED
+    for record in run.events("step.begin", attempt="resume"):
+        record["step"] -= SAVED
     assert said(judged(run), "resume", "fail", "rank 0 began with step 1")
 
 
@@ -102,10 +102,12 @@ def test_where_all_files_are_damaged_there_is_nothing_to_go_on_from(judged: Judg
     run.replan(restore=PlannedRestore(None, (), {}, {0: SAVED, VICTIM: SAVED}), resumes=False, resume_step=None)
     for name, records in run.files.items():
         if name.startswith("resume"):
-            run.files[name] = [one for one in records if one["event"] in ("writer.start", "agent.start")]
-    for one in run.events("rank.exit", attempt="resume"):
-        one["code"] = 1
-        run.others[f"logs/resume/worker_{one['rank']}.log"] = b"FileNotFoundError: no step has a file for every rank\n"
+            run.files[name] = [record for record in records if record["event"] in ("writer.start", "agent.start")]
+    for record in run.events("rank.exit", attempt="resume"):
+        record["code"] = 1
+        run.others[f"logs/resume/worker_{record['rank']}.log"] = (
+            b"FileNotFoundError: no step has a file for every rank\n"
+        )
     judgement = judged(run)
     assert said(judgement, "resume", "pass", f"of 2 groups there are files of step {SAVED}: 1")
 
@@ -116,10 +118,10 @@ def hopeless_run(log: str) -> GoodRun:
     run.replan(restore=PlannedRestore(None, (), {}, {}, unrecorded=True), resumes=False, resume_step=None)
     for name, records in run.files.items():
         if name.startswith("resume"):
-            run.files[name] = [one for one in records if one["event"] in ("writer.start", "agent.start")]
-    for one in run.events("rank.exit", attempt="resume"):
-        one["code"] = 1
-        run.others[f"logs/resume/worker_{one['rank']}.log"] = f"{log}\n".encode()
+            run.files[name] = [record for record in records if record["event"] in ("writer.start", "agent.start")]
+    for record in run.events("rank.exit", attempt="resume"):
+        record["code"] = 1
+        run.others[f"logs/resume/worker_{record['rank']}.log"] = f"{log}\n".encode()
     return run
 
 
@@ -158,7 +160,7 @@ def stale_run() -> GoodRun:
 
 def test_who_loads_a_stale_file_has_loaded_the_older_one(judged: Judge) -> None:
     judgement = judged(stale_run())
-    assert judgement.verdict == "pass", [one for one in judgement.findings if one.verdict != "pass"]
+    assert judgement.verdict == "pass", [finding for finding in judgement.findings if finding.verdict != "pass"]
 
 
 def test_a_stale_file_whose_older_one_is_not_known_is_a_damaged_one(judged: Judge) -> None:
@@ -227,11 +229,11 @@ def test_a_save_is_given_up_whole_where_the_same_part_of_another_one_is_loaded_i
         run.drop("load.end", rank=VICTIM)
         for count, file in enumerate(files):
             ends = [] if file.endswith(OPTIMIZER) and f"_{SAVED:08d}" in file else [end]
-            for one in (begin, *ends):
-                run.add(f"resume-rank_{VICTIM}", {**one, "path": file, "mono": one["mono"] + count * 10})
+            for record in (begin, *ends):
+                run.add(f"resume-rank_{VICTIM}", {**record, "path": file, "mono": record["mono"] + count * 10})
         return [
-            str(one.data["path"])
-            for one in loads_made(read_history(run.write(tmp_path / str(len(files))) / "history"), VICTIM)
+            str(event.data["path"])
+            for event in loads_made(read_history(run.write(tmp_path / str(len(files))) / "history"), VICTIM)
         ]
 
     new, old = (f"checkpoints/iteration_{step:08d}" for step in (SAVED, SAVED - 1))
@@ -244,7 +246,7 @@ def test_a_save_is_given_up_whole_where_the_same_part_of_another_one_is_loaded_i
 @pytest.mark.parametrize("kind", ["remove-checkpoint", "damage-record"])
 def test_what_is_gone_is_proved_by_its_absence(judged: Judge, kind: str) -> None:
     judgement = judged(removed_run(kind))
-    assert judgement.verdict == "pass", [one for one in judgement.findings if one.verdict != "pass"]
+    assert judgement.verdict == "pass", [finding for finding in judgement.findings if finding.verdict != "pass"]
     run = removed_run(kind)
     evidence(run)["after"] = AFTER
     assert said(judged(run), "injection", "unknown", "before and after are not in the evidence")

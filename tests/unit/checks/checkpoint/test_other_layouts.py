@@ -52,7 +52,9 @@ def run(request: pytest.FixtureRequest) -> GoodRun:
 
 
 def values(judged: Judge, run: GoodRun) -> list[Finding]:
-    return [one for one in judged(run).findings if one.check == "checkpoint" and one.expected == EXPECTED]
+    return [
+        finding for finding in judged(run).findings if finding.check == "checkpoint" and finding.expected == EXPECTED
+    ]
 
 
 def test_files_that_hold_what_their_ranks_held_pass_wherever_they_lie(run: GoodRun, judged: Judge) -> None:
@@ -91,7 +93,7 @@ def test_another_content_fails_wherever_it_lies(run: GoodRun, judged: Judge) -> 
 def test_half_a_file_fails_wherever_it_lies(run: GoodRun, judged: Judge) -> None:
     for saved in (run.saved[1], run.saved[3]):
         saved.keep = 60
-    assert any(one.verdict == "fail" and "is damaged: " in one.seen for one in values(judged, run))
+    assert any(finding.verdict == "fail" and "is damaged: " in finding.seen for finding in values(judged, run))
 
 
 def test_a_resume_from_another_step_than_the_plans_fails_wherever_the_files_lie(run: GoodRun, judged: Judge) -> None:
@@ -125,8 +127,8 @@ def test_a_rank_that_loads_the_file_of_another_replica_group_fails(judged: Judge
 def test_without_the_ranks_records_nobody_knows_whose_a_file_is(key: str, judged: Judge) -> None:
     run = moved_run(LETTERS)
     for event in ("checkpoint.begin", "checkpoint.end"):
-        for one in run.events(event):
-            del one[key]
+        for entry in run.events(event):
+            del entry[key]
     judgement = judged(run)
     nothing = "no rank has recorded that it saved it, and neither its name nor its content says whose it is"
     found = said(judgement, "checkpoint", "unknown", f"job/{LETTERS(0, SAVED)}: {nothing}")
@@ -149,8 +151,8 @@ def test_the_rank_in_a_name_counts_without_a_record_and_does_not_contradict_one(
         run.drop(event, attempt="train", rank=0)
     assert said(judged(run), "checkpoint", "pass", f"{EXPECTED} | 4 files compared by digest")
     for event in ("checkpoint.begin", "checkpoint.end"):
-        for one in run.events(event, attempt="train", rank=1):
-            one["path"] = NAMED(3, SAVED)
+        for entry in run.events(event, attempt="train", rank=1):
+            entry["path"] = NAMED(3, SAVED)
     run.drop("checkpoint.begin", attempt="train", rank=3)
     run.drop("checkpoint.end", attempt="train", rank=3)
     seen = f"job/{NAMED(3, SAVED)}: rank 1 has recorded that it saved it, but its name says rank 3"
@@ -199,7 +201,7 @@ def test_a_file_of_a_group_is_that_of_the_rank_that_has_saved_its_step(judged: J
         run.one(event, attempt="train", rank=1)["step"] = SAVED - 2
         run.one(event, attempt="train", rank=1)["mono"] = early + 1000
     for records in run.files.values():
-        records.sort(key=lambda one: int(one["mono"]))
+        records.sort(key=lambda event: int(event["mono"]))
     assert said(judged(run), "checkpoint", "pass", f"{EXPECTED} | 2 files compared by digest")
     for event in ("checkpoint.begin", "checkpoint.end"):
         run.drop(event, attempt="train", rank=3)
@@ -230,7 +232,7 @@ WEIGHTS = "checkpoint_network/rank_{0}/tiny_rank_{0}-network-1_5.ckpt"
 
 def with_weights(run: GoodRun, place: str = WEIGHTS) -> GoodRun:
     for rank in range(RANKS):
-        weights = {name: one for name, one in state_after(rank, SAVED).items() if name.startswith("layer1.")}
+        weights = {name: array for name, array in state_after(rank, SAVED).items() if name.startswith("layer1.")}
         run.saved[10 + rank] = Saved(f"job/{place.format(rank)}", weights, {})
         told: Record = {
             "attempt": "train",
@@ -259,7 +261,7 @@ def test_weights_without_a_step_are_those_of_the_step_at_which_they_were_saved(p
 def test_weights_that_mindformers_may_have_converted_are_not_blamed(judged: Judge) -> None:
     run = with_weights(moved_run(NAMED), "checkpoint_trainable/rank_{0}/tiny_rank_{0}-trainable_params-1_5.ckpt")
     run.saved[10].state = {**run.saved[10].state, "layer1.bias": np.zeros(3, np.float32)}
-    assert {one.verdict for one in values(judged, run)} == {"unknown"}
+    assert {finding.verdict for finding in values(judged, run)} == {"unknown"}
 
 
 def test_weights_of_which_nobody_knows_the_step_are_unknown(judged: Judge) -> None:
@@ -343,8 +345,8 @@ def test_without_what_was_remembered_of_a_file_that_was_saved_anew_it_is_unknown
 def test_without_the_step_of_the_save_a_name_that_tells_none_is_unknown(judged: Judge) -> None:
     run = overwritten()
     for event in ("checkpoint.begin", "checkpoint.end"):
-        for one in run.events(event, rank=1):
-            del one["step"]
+        for entry in run.events(event, rank=1):
+            del entry["step"]
     seen = "neither the name of rank 1's file nor its record tells at which step it was saved: latest.safetensors"
     assert said(judged(run), "checkpoint", "unknown", seen)
 
@@ -355,14 +357,16 @@ def flat_end_of_life(run: GoodRun) -> GoodRun:
     for rank, saved in run.saved.items():
         saved.path = saved.path.replace(f"rank_{rank}/", "")
     for event in ("load.begin", "load.end"):
-        for one in run.events(event, attempt="resume"):
-            one["path"] = one["path"].replace("rank_0/", "").replace("rank_1/", "")
+        for entry in run.events(event, attempt="resume"):
+            entry["path"] = entry["path"].replace("rank_0/", "").replace("rank_1/", "")
     return run
 
 
 def test_an_end_of_life_checkpoint_beside_others_is_held_against_the_plan(judged: Judge) -> None:
     judgement = judged(flat_end_of_life(good_run()))
-    assert {(one.check, one.verdict) for one in judgement.findings if one.verdict != "pass"} == {("checkpoint", "fail")}
+    assert {(finding.check, finding.verdict) for finding in judgement.findings if finding.verdict != "pass"} == {
+        ("checkpoint", "fail")
+    }
     assert said(judgement, "checkpoint", "fail", "the file is ttp_saved_checkpoints-step_5/rank_0/ttp_rank_0-1_5.ckpt")
     assert said(judgement, "checkpoint", "pass", "one checkpoint of every replica group, from an entitled rank")
 
@@ -424,10 +428,10 @@ def test_in_mindformers_new_layout_metadata_and_records_say_whose_a_file_is(tmp_
     """The number in a name counts files where ranks have saved different parts of the same state."""
     directory = write_divided(tmp_path / "job" / "output", 8)
     names = {1: "tiny-model-0000000-0000001", 0: "tiny-opt-0000000-0000002", 2: "tiny-opt-0000001-0000002"}
-    events = [one for rank, name in names.items() for one in saved_by(rank, directory / name)]
+    events = [event for rank, name in names.items() for event in saved_by(rank, directory / name)]
     found = owners_of(History(tuple(events)), Artifacts(tmp_path, None))
-    assert {one.rank: one.path.stem for one in found.owned} == names and found.unowned == ()
-    assert [one.optimizer for one in found.owned] == [None, None, None]
+    assert {checkpoint.rank: checkpoint.path.stem for checkpoint in found.owned} == names and found.unowned == ()
+    assert [checkpoint.optimizer for checkpoint in found.owned] == [None, None, None]
     found = owners_of(History(tuple(saved_by(2, directory / names[1]))), Artifacts(tmp_path, None))
     (stray,) = found.unowned
     assert stray.path.stem == names[1]
@@ -440,7 +444,9 @@ def test_in_mindformers_new_layout_the_number_in_the_name_counts_where_nothing_e
     (directory / "adapter.safetensors").write_bytes((directory / "tiny-model-0000000-0000001.safetensors").read_bytes())
     started = Event("agent.start", 1, 1, "train-rank_0", 0, "train", 0, 7, {})
     found = owners_of(History((started,)), Artifacts(tmp_path, None))
-    assert [(one.rank, one.path.name) for one in found.owned] == [(0, "tiny-model-0000000-0000001.safetensors")]
-    assert [one.path.name for one in found.unowned] == ["adapter.safetensors"]
+    assert [(checkpoint.rank, checkpoint.path.name) for checkpoint in found.owned] == [
+        (0, "tiny-model-0000000-0000001.safetensors")
+    ]
+    assert [file.path.name for file in found.unowned] == ["adapter.safetensors"]
     found = owners_of(History((started, *saved_by(0, directory / "adapter.safetensors"))), Artifacts(tmp_path, None))
-    assert [one.rank for one in found.owned] == [0, 0] and found.unowned == ()
+    assert [checkpoint.rank for checkpoint in found.owned] == [0, 0] and found.unowned == ()

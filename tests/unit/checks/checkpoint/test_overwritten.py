@@ -59,8 +59,8 @@ def test_a_name_that_counts_nothing_is_there_to_be_saved_anew(tmp_path: Path) ->
 
 def test_a_job_that_does_so_without_faults_too_is_not_blamed(tmp_path: Path) -> None:
     saves = [saved(NAMES[0], 3, 1), saved(NAMES[0], 9, 5)]
-    assert [one.verdict for one in judged(tmp_path, saves, saves)] == ["pass"]
-    assert [one.verdict for one in judged(tmp_path, saves, saves[:1])] == ["fail"]
+    assert [finding.verdict for finding in judged(tmp_path, saves, saves)] == ["pass"]
+    assert [finding.verdict for finding in judged(tmp_path, saves, saves[:1])] == ["fail"]
 
 
 @pytest.mark.parametrize(

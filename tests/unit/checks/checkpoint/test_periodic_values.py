@@ -28,11 +28,15 @@ def run() -> GoodRun:
 
 
 def findings(judged: Judge, run: GoodRun) -> list[Finding]:
-    return [one for one in judged(run).findings if one.check == "checkpoint" and one.expected == EXPECTED]
+    return [
+        finding for finding in judged(run).findings if finding.check == "checkpoint" and finding.expected == EXPECTED
+    ]
 
 
 def test_files_that_hold_what_the_ranks_held_pass(run: GoodRun, judged: Judge) -> None:
-    assert [(one.verdict, one.seen) for one in findings(judged, run)] == [("pass", "3 files compared by digest")]
+    assert [(finding.verdict, finding.seen) for finding in findings(judged, run)] == [
+        ("pass", "3 files compared by digest")
+    ]
 
 
 def zeroed(run: GoodRun) -> None:
@@ -68,12 +72,14 @@ def saved_after(run: GoodRun, event: str, step: int) -> None:
         save = run.one(name, attempt="train", rank=1, kind="periodic")
         save.update(step=step, mono=then + 1000 * (1 + number))
     for records in run.files.values():
-        records.sort(key=lambda one: int(one["mono"]))
+        records.sort(key=lambda entry: int(entry["mono"]))
 
 
 def of_step(run: GoodRun, judged: Judge) -> list[Finding]:
-    numbers = [one for one in judged(run).findings if one.check == "checkpoint" and one.expected == ONE_STEP]
-    return [one for one in numbers if "'s file holds step" in one.seen]
+    numbers = [
+        finding for finding in judged(run).findings if finding.check == "checkpoint" and finding.expected == ONE_STEP
+    ]
+    return [finding for finding in numbers if "'s file holds step" in finding.seen]
 
 
 @pytest.mark.parametrize("step", [SAVED - 2, SAVED - 1])
@@ -102,7 +108,7 @@ def test_what_a_process_saves_before_its_first_step_is_not_held_against_a_step(r
 def test_an_old_file_is_unknown_where_a_host_has_gone(run: GoodRun, judged: Judge) -> None:
     saved_after(run, "digest", SAVED - 1)
     run.add("harness", record(11.0, "host.vanished", node=1, host="second"))
-    assert {one.verdict for one in of_step(run, judged)} == {"unknown"}
+    assert {finding.verdict for finding in of_step(run, judged)} == {"unknown"}
 
 
 def test_a_step_that_the_optimizer_may_not_have_counted_is_unknown(run: GoodRun, judged: Judge) -> None:
@@ -111,8 +117,8 @@ def test_a_step_that_the_optimizer_may_not_have_counted_is_unknown(run: GoodRun,
     for step in (SAVED - 1, SAVED):
         run.drop("digest", attempt="train", step=step)
     found = of_step(run, judged)
-    assert {one.verdict for one in found} == {"unknown"}
-    assert all("; the optimizer may have skipped updates: " in one.seen for one in found)
+    assert {finding.verdict for finding in found} == {"unknown"}
+    assert all("; the optimizer may have skipped updates: " in finding.seen for finding in found)
 
 
 @pytest.mark.parametrize(("later", "verdict"), [(3_000_000, "pass"), (1, "fail")])
@@ -122,14 +128,14 @@ def test_of_a_step_that_was_trained_twice_the_last_training_before_the_save_coun
     first = run.one("digest", attempt="train", rank=1, step=SAVED)
     other = digests_of(state_after(1, SAVED - 1))
     run.add("train-rank_1", {**first, "mono": first["mono"] + later, "parameters": other})
-    assert [one.verdict for one in findings(judged, run)] == [verdict]
+    assert [finding.verdict for finding in findings(judged, run)] == [verdict]
 
 
 def test_without_a_digest_of_the_step_values_are_not_compared_and_names_are(run: GoodRun, judged: Judge) -> None:
     run.drop("digest", attempt="train", step=SAVED)
     assert findings(judged, run) == []
     without_moments(run)
-    assert {one.verdict for one in findings(judged, run)} == {"fail"}
+    assert {finding.verdict for finding in findings(judged, run)} == {"fail"}
 
 
 def without_moments(run: GoodRun) -> None:
@@ -170,7 +176,7 @@ def test_a_rank_that_goes_on_with_more_than_its_file_holds_fails_without_a_basel
 
 
 def test_a_file_with_other_names_cannot_be_compared(run: GoodRun, judged: Judge) -> None:
-    (digest,) = [one for one in run.events("digest", attempt="train", rank=1) if one["step"] == SAVED]
+    (digest,) = [event for event in run.events("digest", attempt="train", rank=1) if event["step"] == SAVED]
     digest["parameters"] = {"tft_g_one_flag": "0"}
     run.saved[1].state = {"step_num": np.array([SAVED], np.int64), **run.saved[1].state}
     del run.saved[1].state["global_step"]

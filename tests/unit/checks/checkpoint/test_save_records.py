@@ -53,8 +53,8 @@ def test_sound_records_pass_in_both_layouts(tmp_path: Path, events: tuple[Event,
 @pytest.mark.parametrize("prefix", ["tiny", "opt-125m"])
 def test_records_are_true_of_digests_in_the_place_of_files(tmp_path: Path, prefix: str) -> None:
     write_iteration(tmp_path / "job" / "output", 8, ranks=2, prefix=prefix)
-    keep_digests([one.path for one in find_checkpoints(tmp_path)])
-    assert [one.verdict for one in judged(tmp_path)] == ["pass"]
+    keep_digests([checkpoint.path for checkpoint in find_checkpoints(tmp_path)])
+    assert [finding.verdict for finding in judged(tmp_path)] == ["pass"]
 
 
 def broken(run: Path, how: str) -> None:
@@ -104,7 +104,7 @@ BROKEN = {
 @pytest.mark.parametrize("how", BROKEN)
 def test_a_record_that_is_not_true_fails_with_the_file(how: str, tmp_path: Path) -> None:
     broken(tmp_path, how)
-    seen = [one.seen for one in judged(tmp_path) if one.verdict == "fail"]
+    seen = [finding.seen for finding in judged(tmp_path) if finding.verdict == "fail"]
     assert any(BROKEN[how] in one for one in seen), seen
 
 
@@ -113,14 +113,14 @@ def test_a_save_that_a_death_broke_off_is_not_blamed(tmp_path: Path) -> None:
     write_iteration(root, 4)
     (write_iteration(root, 8) / "common.json").unlink()
     (root / "latest_checkpointed_iteration.txt").write_text("4")
-    assert [one.verdict for one in judged(tmp_path, KILLED)] == ["pass"]
-    assert [one.verdict for one in judged(tmp_path)] == ["fail"]
+    assert [finding.verdict for finding in judged(tmp_path, KILLED)] == ["pass"]
+    assert [finding.verdict for finding in judged(tmp_path)] == ["fail"]
 
 
 def test_a_file_that_gave_way_to_a_save_that_was_broken_off_is_unknown(tmp_path: Path) -> None:
     directory = legacy(tmp_path)
     (directory / "tiny_rank_0-8_1.safetensors").rename(directory / "tiny_rank_0-9_1.tmp")
-    assert [one.verdict for one in judged(tmp_path, KILLED)] == ["unknown"]
+    assert [finding.verdict for finding in judged(tmp_path, KILLED)] == ["unknown"]
 
 
 def save(path: str, step: int, *, rank: int = 0) -> Event:
@@ -161,7 +161,7 @@ def test_a_record_that_names_an_older_save_fails(tmp_path: Path, saves: Callable
     events = saves(tmp_path)
     (found,) = judged(tmp_path, *events, ended())
     assert found.verdict == "fail" and SAVES[saves] in found.seen
-    assert [one.verdict for one in judged(tmp_path, events[0], ended())] == ["pass"]
+    assert [finding.verdict for finding in judged(tmp_path, events[0], ended())] == ["pass"]
 
 
 @pytest.mark.parametrize("saves", SAVES)
@@ -177,11 +177,11 @@ def test_where_a_rank_did_not_come_to_its_end_the_record_may_not_have_been_due(
     tmp_path: Path, saves: Callable[[Path], list[Event]]
 ) -> None:
     events = saves(tmp_path)
-    assert [one.verdict for one in judged(tmp_path, *events, ended(), ended(1, rank=1))] == ["pass"]
-    assert [one.verdict for one in judged(tmp_path, *events)] == ["pass"]
+    assert [finding.verdict for finding in judged(tmp_path, *events, ended(), ended(1, rank=1))] == ["pass"]
+    assert [finding.verdict for finding in judged(tmp_path, *events)] == ["pass"]
 
 
 def test_a_record_of_a_save_in_the_background_is_not_asked_for(tmp_path: Path) -> None:
     events = two_saves(tmp_path)
     events[1].data["asynchronous"] = True
-    assert [one.verdict for one in judged(tmp_path, *events, ended())] == ["pass"]
+    assert [finding.verdict for finding in judged(tmp_path, *events, ended())] == ["pass"]

@@ -28,10 +28,10 @@ def numbered() -> GoodRun:
     for saved in run.saved.values():
         saved.path = saved.path.replace(f"-1_{SAVED}.", "-2_1.")
         saved.appended = {"epoch_num": 2, "step_num": SAVED, "batch_num": 4}
-    for one in [*run.events("checkpoint.begin"), *run.events("checkpoint.end"), *run.events("load.begin")]:
-        one["path"] = one["path"].replace(f"-1_{SAVED}.", "-2_1.")
-    for one in run.events("load.end"):
-        one["path"] = one["path"].replace(f"-1_{SAVED}.", "-2_1.")
+    for event in [*run.events("checkpoint.begin"), *run.events("checkpoint.end"), *run.events("load.begin")]:
+        event["path"] = event["path"].replace(f"-1_{SAVED}.", "-2_1.")
+    for event in run.events("load.end"):
+        event["path"] = event["path"].replace(f"-1_{SAVED}.", "-2_1.")
     return run
 
 
@@ -41,11 +41,13 @@ def run() -> GoodRun:
 
 
 def numbers(judged: Judge, run: GoodRun) -> list[Finding]:
-    return [one for one in judged(run).findings if one.check == "checkpoint" and one.expected == ONE_STEP]
+    return [
+        finding for finding in judged(run).findings if finding.check == "checkpoint" and finding.expected == ONE_STEP
+    ]
 
 
 def test_files_whose_numbers_are_of_their_step_pass(run: GoodRun, judged: Judge) -> None:
-    assert [(one.verdict, one.seen) for one in numbers(judged, run)] == [("pass", "those of 3 files are")]
+    assert [(finding.verdict, finding.seen) for finding in numbers(judged, run)] == [("pass", "those of 3 files are")]
     assert not_passed(judged(run)) == []
 
 
@@ -89,14 +91,16 @@ SPOILT: dict[str, tuple[Callable[[GoodRun], None], str]] = {
 def test_a_number_of_another_step_fails_and_is_named(run: GoodRun, judged: Judge, how: str) -> None:
     spoil, seen = SPOILT[how]
     spoil(run)
-    found = [one for one in numbers(judged, run) if one.verdict == "fail" and seen in one.seen]
+    found = [finding for finding in numbers(judged, run) if finding.verdict == "fail" and seen in finding.seen]
     assert found and "rank_1" in found[0].where[0], numbers(judged, run)
     assert "rank 1's file" in found[0].seen
 
 
 def test_values_of_an_older_step_fail_by_themselves_and_their_origin_is_told(run: GoodRun, judged: Judge) -> None:
     content_of_an_older_step(run)
-    (found,) = [one for one in judged(run).findings if one.check == "checkpoint" and one.expected == EXPECTED]
+    (found,) = [
+        finding for finding in judged(run).findings if finding.check == "checkpoint" and finding.expected == EXPECTED
+    ]
     assert found.verdict == "fail"
     assert found.seen.startswith(f"5 of 6 parameters in rank 1's file of step {SAVED} differ: global_step, ")
     assert f"(global_step is rank 1's of step {OLDER})" in found.seen
@@ -113,10 +117,10 @@ def test_updates_that_the_optimizer_has_skipped_are_told_by_the_ranks_own_digest
     for rank, saved in run.saved.items():
         saved.state = {**saved.state, "global_step": np.array([SAVED - 1], np.int32)}
         for attempt, event in (("train", "digest"), ("resume", "initial")):
-            for one in run.events(event, attempt=attempt):
-                if one.get("step", SAVED) == SAVED and one["rank"] in (rank, (rank + 2) % 4):
-                    one["parameters"]["global_step"] = digests_of(saved.state)["global_step"]
-    assert {one.verdict for one in numbers(judged, run)} == {"pass"}
+            for entry in run.events(event, attempt=attempt):
+                if entry.get("step", SAVED) == SAVED and entry["rank"] in (rank, (rank + 2) % 4):
+                    entry["parameters"]["global_step"] = digests_of(saved.state)["global_step"]
+    assert {finding.verdict for finding in numbers(judged, run)} == {"pass"}
     for step in range(1, SAVED + 1):
         run.drop("digest", attempt="train", step=step)
     seen = f"holds step_num {SAVED}, global_step {SAVED - 1}, and by its record the rank has saved that of step {SAVED}"
@@ -173,7 +177,7 @@ def test_an_epoch_that_only_one_rank_has_fails_where_nobody_knows_how_long_epoch
 ) -> None:
     run.replan(steps_per_epoch=run.plan.training.last_step)
     saves_of_a_resumed_training(run, epochs={0: 2, 1: 2})
-    assert {one.verdict for one in numbers(judged, run)} == {"unknown"}
+    assert {finding.verdict for finding in numbers(judged, run)} == {"unknown"}
     saves_of_a_resumed_training(run, epochs={0: 1, 1: 2})
 
     seen = "epoch_num is not the same in the files of step 8: rank 0: 1, rank 1: 2"
@@ -184,7 +188,7 @@ def test_where_a_host_has_gone_numbers_of_an_older_save_are_unknown(run: GoodRun
     content_of_an_older_step(run)
     run.saved[1].appended["step_num"] = OLDER
     run.add("harness", record(11.0, "host.vanished", node=1, host="second"))
-    assert {one.verdict for one in numbers(judged, run)} == {"unknown"}
+    assert {finding.verdict for finding in numbers(judged, run)} == {"unknown"}
     assert not said(judged(run), "checkpoint", "fail", "")
 
 
@@ -197,11 +201,11 @@ def test_an_end_of_life_file_lacks_no_number_that_periodic_ones_of_its_name_hold
         old = saved.path.removeprefix("job/")
         saved.path = f"job/output/rank_{rank}/tiny_rank_{rank}-1_{SAVED}.ckpt"
         for event in ("checkpoint.begin", "checkpoint.end"):
-            for one in run.events(event, rank=rank, kind="end-of-life"):
-                one["path"] = f"/elsewhere/r1/{saved.path}"
+            for entry in run.events(event, rank=rank, kind="end-of-life"):
+                entry["path"] = f"/elsewhere/r1/{saved.path}"
         for event in ("load.begin", "load.end"):
-            for one in run.events(event, path=old):
-                one["path"] = saved.path.removeprefix("job/")
+            for entry in run.events(event, path=old):
+                entry["path"] = saved.path.removeprefix("job/")
         periodic = f"output/rank_{rank}/tiny_rank_{rank}-1_3.ckpt"
         run.saved[10 + rank] = Saved(f"job/{periodic}", state_after(rank, 3), {"epoch_num": 1, "step_num": 3})
     assert not said(judged(run), "checkpoint", "fail", ONE_STEP)
@@ -241,7 +245,7 @@ def test_in_mindformers_new_layout_what_is_written_down_beside_the_parts_counts(
     assert not said(judged(run), "checkpoint", "fail", ONE_STEP)
     run.others[path] = json.dumps(common).encode()
     found = said(judged(run), "checkpoint", "fail", seen)
-    assert found and {one.expected for one in found} == {ONE_STEP}, numbers(judged, run)
+    assert found and {finding.expected for finding in found} == {ONE_STEP}, numbers(judged, run)
 
 
 def test_in_mindformers_new_layout_the_directory_says_the_step_where_no_save_is_recorded(judged: Judge) -> None:

@@ -23,17 +23,17 @@ BACK = int(next(rolled_back_run().events("step.begin", rank=0, step=1))["mono"])
 
 def after_the_rollback(run: GoodRun, event: str = "checkpoint.") -> list[Record]:
     return [
-        one
+        record
         for own in run.files.values()
-        for one in own
-        if one["event"].startswith(event) and one["mono"] >= BACK and one["rank"] is not None
+        for record in own
+        if record["event"].startswith(event) and record["mono"] >= BACK and record["rank"] is not None
     ]
 
 
 def forget(run: GoodRun, unwanted: list[Record]) -> None:
     assert unwanted
     for name, own in run.files.items():
-        run.files[name] = [one for one in own if one not in unwanted]
+        run.files[name] = [record for record in own if record not in unwanted]
 
 
 def test_a_run_whose_ranks_go_on_to_save_passes(judged: Judge) -> None:
@@ -51,7 +51,7 @@ def test_a_recovery_after_which_nobody_saves_is_none(judged: Judge) -> None:
 
 def test_the_last_one_is_asked_for_where_the_training_came_to_its_end(judged: Judge) -> None:
     run = rolled_back_run()
-    forget(run, [one for one in after_the_rollback(run) if one["step"] == 12 and one["rank"] == 1])
+    forget(run, [record for record in after_the_rollback(run) if record["step"] == 12 and record["rank"] == 1])
     assert said(judged(run), "checkpoint", "fail", "rank 1 has trained up to step 12, and saved none since step 9")
     run.drop("rank.exit", rank=1)
     assert not said(judged(run), "checkpoint", "fail", "rank 1 has trained up to step 12")
@@ -77,9 +77,9 @@ def test_what_a_fault_of_the_storage_may_have_refused_is_unknown(judged: Judge) 
 def test_with_a_torn_history_nobody_is_blamed(judged: Judge) -> None:
     run = rolled_back_run()
     own = next(name for name in run.files if name.startswith("train-rank_0"))
-    for number, one in enumerate(run.files[own]):
-        one["seq"] = number
-    forget(run, [one for one in after_the_rollback(run) if one["rank"] == 0])
+    for number, record in enumerate(run.files[own]):
+        record["seq"] = number
+    forget(run, [record for record in after_the_rollback(run) if record["rank"] == 0])
     assert judged(run).verdict == "unknown"
 
 
@@ -131,7 +131,7 @@ def save(step: int) -> list[str]:
     ],
 )
 def test_no_step_was_due(events: list[str]) -> None:
-    assert [one.verdict for one in trained(*events)] == ["pass"]
+    assert [finding.verdict for finding in trained(*events)] == ["pass"]
 
 
 def test_a_write_in_the_background_must_have_ended_well_before_the_next() -> None:
@@ -140,7 +140,7 @@ def test_a_write_in_the_background_must_have_ended_well_before_the_next() -> Non
     assert found.verdict == "unknown"
     assert "rank 0 has not recorded that its checkpoint of step 3 was written" in found.seen
     events.insert(events.index("step.begin 4"), "checkpoint.written 3")
-    assert [one.verdict for one in trained(*events, asynchronous=True, ok=True)] == ["pass"]
+    assert [finding.verdict for finding in trained(*events, asynchronous=True, ok=True)] == ["pass"]
     (found,) = trained(*events, asynchronous=True, ok=False)
     assert found.verdict == "fail"
     assert "rank 0 could not write its checkpoint of step 3 in the background" in found.seen

@@ -34,8 +34,10 @@ def test_a_directory_that_was_not_renamed_counts_as_nothing(broken_off: GoodRun,
     (left,) = said(judgement, "checkpoint", "pass", EXPECTED)
     assert f"job/checkpoints/{LEFT}" in left.seen and f"{LEFT}/rank_0/ttp_rank_0-1_5.tmp" in left.seen
     assert said(judgement, "checkpoint", "pass", "no end-of-life checkpoint is finished | there is none")
-    assert [one for one in judgement.findings if one.check == "checkpoint" and one.verdict != "pass"] == []
-    assert not [one for one in judgement.findings if one.check == "hygiene" and LEFT in one.seen]
+    assert [
+        finding for finding in judgement.findings if finding.check == "checkpoint" and finding.verdict != "pass"
+    ] == []
+    assert not [finding for finding in judgement.findings if finding.check == "hygiene" and LEFT in finding.seen]
 
 
 def test_half_a_file_in_a_renamed_directory_is_a_failure_whatever_the_plan(broken_off: GoodRun, judged: Judge) -> None:
@@ -93,16 +95,16 @@ def test_where_no_directory_need_have_been_made_none_is_asked_for(
 ) -> None:
     broken_by(broken_off, fault)
     broken_off.saved.clear()
-    assert not [one for one in judged(broken_off).findings if one.expected == LEAVES]
+    assert not [finding for finding in judged(broken_off).findings if finding.expected == LEAVES]
 
 
 def test_a_storage_that_refuses_the_directory_itself_leaves_none(broken_off: GoodRun, judged: Judge) -> None:
     broken_by(broken_off, FULL)
     broken_off.saved.clear()
     broken_off.drop("checkpoint.begin")
-    for one in broken_off.events("handler.exit", name="save_ckpt"):
-        one.update(ok=False, error=f"[Errno 28] No space left on device: '/job/checkpoints/{LEFT}'")
-    assert not [one for one in judged(broken_off).findings if one.expected == LEAVES]
+    for record in broken_off.events("handler.exit", name="save_ckpt"):
+        record.update(ok=False, error=f"[Errno 28] No space left on device: '/job/checkpoints/{LEFT}'")
+    assert not [finding for finding in judged(broken_off).findings if finding.expected == LEAVES]
 
 
 @pytest.mark.parametrize("part", [0.0, 0.25, 0.5, 0.75, 0.99])
@@ -138,7 +140,7 @@ def test_whoever_loads_it_is_a_failure(name: str, run: GoodRun, judged: Judge) -
 
 
 def test_where_everything_was_finished_nothing_is_said_of_it(run: GoodRun, judged: Judge) -> None:
-    assert [one for one in judged(run).findings if one.expected == EXPECTED] == []
+    assert [finding for finding in judged(run).findings if finding.expected == EXPECTED] == []
 
 
 RENAMED = "temporary directories are renamed when all have saved"
@@ -164,4 +166,6 @@ def test_of_names_for_both_kinds_only_what_was_begun_as_end_of_life_is_its_remai
     assert said(judgement, "checkpoint", verdict, RENAMED)
     if kind == "periodic":
         assert said(judgement, "checkpoint", "pass", f"{EXPECTED} | unfinished and loaded by nobody: {PERIODIC}")
-        assert [one for one in judgement.findings if one.check == "checkpoint" and one.verdict != "pass"] == []
+        assert [
+            finding for finding in judgement.findings if finding.check == "checkpoint" and finding.verdict != "pass"
+        ] == []

@@ -14,34 +14,34 @@ def refuse(run: GoodRun, *, at_event: str = "fault.landed", **data: Any) -> None
     """Record a refusal by the harness in the first launch, at the time of an event."""
     (name,) = (name for name in run.files if name.startswith("harness"))
     records = run.files[name]
-    at = next(index for index, one in enumerate(records) if one["event"] == at_event)
+    at = next(index for index, record in enumerate(records) if record["event"] == at_event)
     refusal = {**records[at], "event": "caller.refused", "attempt": "train", "rank": None, "channel": "agents", **data}
     for key in ("fault", "evidence", "step", "phase", "ranks"):
         refusal.pop(key, None)
     records.insert(at, refusal)
-    for index, one in enumerate(records):
-        one["seq"] = index
+    for index, record in enumerate(records):
+        record["seq"] = index
 
 
 def test_where_nobody_was_refused_the_report_says_so(run: GoodRun, judged: Judge) -> None:
-    (one,) = said(judged(run), "history", "pass", EXPECTED)
-    assert one.seen == "nobody was refused"
+    (finding,) = said(judged(run), "history", "pass", EXPECTED)
+    assert finding.seen == "nobody was refused"
 
 
 def test_a_stranger_is_told_and_harms_nobody(run: GoodRun, judged: Judge) -> None:
     refuse(run, pid=4711, what="a connection is of another run; ignored")
     judgement = judged(run)
-    (one,) = said(judgement, "history", "pass", EXPECTED)
-    assert one.seen == "refused were agents: process 4711: a connection is of another run; ignored"
-    assert one.where[0].startswith("history/harness")
+    (finding,) = said(judgement, "history", "pass", EXPECTED)
+    assert finding.seen == "refused were agents: process 4711: a connection is of another run; ignored"
+    assert finding.where[0].startswith("history/harness")
     assert judgement.verdict == "pass"
 
 
 def test_a_rank_that_trains_though_it_was_refused_is_unknown(run: GoodRun, judged: Judge) -> None:
     refuse(run, pid=run.one("rank.found", attempt="resume", rank=1)["pid"], what="is not rank 1 of this job")
     judgement = judged(run)
-    (one,) = said(judgement, "history", "unknown", "every rank that trains is known to the harness")
-    assert "trains as rank 1, and was refused: is not rank 1 of this job" in one.seen
+    (finding,) = said(judgement, "history", "unknown", "every rank that trains is known to the harness")
+    assert "trains as rank 1, and was refused: is not rank 1 of this job" in finding.seen
     assert judgement.verdict == "unknown"
 
 
@@ -49,8 +49,8 @@ def test_a_rank_that_was_known_already_is_not_doubted_for_a_second_call(run: Goo
     found = run.one("rank.found", attempt="train", rank=1)
     refuse(run, at_event="rank.found", pid=found["pid"], what="is rank 1 twice")
     judgement = judged(run)
-    (one,) = said(judgement, "history", "pass", EXPECTED)
-    assert "is rank 1 twice" in one.seen
+    (finding,) = said(judgement, "history", "pass", EXPECTED)
+    assert "is rank 1 twice" in finding.seen
     assert judgement.verdict == "pass"
 
 

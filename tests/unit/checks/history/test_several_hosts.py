@@ -18,12 +18,12 @@ SECOND = Host("h2", (2, 3))
 
 def test_a_good_recovery_of_two_hosts_passes_every_check(run: GoodRun, judged: Judge) -> None:
     judgement = judged(on_hosts(run, SECOND))
-    assert [one for one in judgement.findings if one.verdict != "pass"] == []
+    assert [finding for finding in judgement.findings if finding.verdict != "pass"] == []
 
 
 def test_the_history_says_how_well_the_clocks_are_known(run: GoodRun, judged: Judge) -> None:
-    (one,) = said(judged(on_hosts(run, SECOND)), "history", "pass", "clocks whose offset was measured")
-    assert "h2 is 4321.000000 s ahead of the harness, ± 0.300 ms" in one.seen
+    (finding,) = said(judged(on_hosts(run, SECOND)), "history", "pass", "clocks whose offset was measured")
+    assert "h2 is 4321.000000 s ahead of the harness, ± 0.300 ms" in finding.seen
 
 
 def test_a_host_whose_clock_was_not_measured_makes_the_history_unknown(run: GoodRun, judged: Judge) -> None:
@@ -35,15 +35,15 @@ def test_a_host_whose_clock_was_not_measured_makes_the_history_unknown(run: Good
 def test_a_clock_that_was_measured_wrongly_is_no_proof_of_a_hit(run: GoodRun, judged: Judge) -> None:
     """An offset that is wrong by seconds puts the barrier behind the injection, far beyond its error."""
     on_hosts(run, SECOND)
-    for one in run.events("clock"):
-        one["offset"] -= 3_000_000_000
+    for event in run.events("clock"):
+        event["offset"] -= 3_000_000_000
     assert said(judged(run), "injection", "unknown", "was hit before it reached the barrier")
 
 
 def test_an_order_within_the_error_of_the_clocks_is_not_held_against_the_evidence(run: GoodRun, judged: Judge) -> None:
     on_hosts(run, replace(SECOND, error=60_000_000))
-    for one in run.events("clock"):
-        one["offset"] -= 50_000_000  # the barrier, 40 ms before the injection, seems to be 10 ms after it
+    for event in run.events("clock"):
+        event["offset"] -= 50_000_000  # the barrier, 40 ms before the injection, seems to be 10 ms after it
     assert not said(judged(run), "injection", "unknown", "")
 
 
@@ -59,10 +59,14 @@ def test_a_budget_kept_or_missed_by_less_than_the_error_is_unknown(
     run.log = [(at - 90.0, text) for at, text in run.log]  # rank 0's host wrote it, by its own wall clock
     phases = {**run.plan.response.budget.phases, "detection": budget}
     run.replan(budget=replace(run.plan.response.budget, phases=phases))
-    (one,) = [one for one in judged(run).findings if one.check == "recovery" and "detection" in one.expected]
-    assert one.verdict == verdict
-    assert "0.600 s ± 0.000300000 s" in one.seen or "± 0.0003 s" in one.seen
-    assert ("clocks of two hosts" in one.seen) == (verdict == "unknown")
+    (finding,) = [
+        candidate
+        for candidate in judged(run).findings
+        if candidate.check == "recovery" and "detection" in candidate.expected
+    ]
+    assert finding.verdict == verdict
+    assert "0.600 s ± 0.000300000 s" in finding.seen or "± 0.0003 s" in finding.seen
+    assert ("clocks of two hosts" in finding.seen) == (verdict == "unknown")
 
 
 def with_one_number_on_both(run: GoodRun) -> GoodRun:
@@ -72,9 +76,9 @@ def with_one_number_on_both(run: GoodRun) -> GoodRun:
         for measured in run.events("clock", host=host):
             measured["node"] = number
     for records in run.files.values():
-        for one in records:
-            if one.get("pid") == pid_of("train", 2):
-                one["pid"] = pid_of("train", 0)
+        for event in records:
+            if event.get("pid") == pid_of("train", 2):
+                event["pid"] = pid_of("train", 0)
     return run
 
 
@@ -83,7 +87,7 @@ def test_of_two_processes_with_one_number_that_of_the_logs_node_wrote_it(
     run: GoodRun, judged: Judge, node: int, detection: float
 ) -> None:
     with_one_number_on_both(run).log_directory = f"ttp-node_{node}"
-    (phase,) = [one for one in judged(run).recovery.phases if one.name == "detection"]
+    (phase,) = [candidate for candidate in judged(run).recovery.phases if candidate.name == "detection"]
     assert phase.nanoseconds == pytest.approx(detection * 1e9, abs=1e6)
 
 
@@ -105,7 +109,7 @@ def test_a_copy_before_all_are_clean_is_a_failure_only_where_the_clocks_tell(jud
         """Ranks 1 and 3 copy, on one host; rank 0 is cleaned 10 ms later, on the other."""
         host = Host("h2", (1, 3), error=error)
         run = on_hosts(uce_run(), host)
-        copy = min(one["mono"] for one in run.events("handler.enter", name="repair"))
+        copy = min(event["mono"] for event in run.events("handler.enter", name="repair"))
         (clean,) = run.events("handler.exit", name="clean", rank=0)
         clean["mono"] = copy - host.ahead + 10_000_000
         judgement = judged(run)
@@ -124,12 +128,12 @@ def test_a_handler_at_the_border_of_two_recoveries_is_not_given_to_either(run: G
 def test_a_clock_of_the_same_boot_is_the_same_clock(run: GoodRun, judged: Judge) -> None:
     """Containers of one machine have host names of their own, and no error."""
     on_hosts(run, Host("box", (2, 3), ahead=0, drift=0, wall_ahead=0))
-    for one in run.events("clock"):
-        one["boot"] = "b1"
+    for event in run.events("clock"):
+        event["boot"] = "b1"
     for name, records in run.files.items():
-        run.files[name] = [{**one, "boot": "b1"} if one.get("boot") == "boot-box" else one for one in records]
+        run.files[name] = [{**event, "boot": "b1"} if event.get("boot") == "boot-box" else event for event in records]
     judgement = judged(run)
-    assert [one for one in judgement.findings if one.verdict != "pass"] == []
+    assert [finding for finding in judgement.findings if finding.verdict != "pass"] == []
     assert {phase.error for phase in judgement.recovery.phases} == {0}
 
 
@@ -137,8 +141,8 @@ def gone(run: GoodRun, event: str, at: float = 11.7, **fields: Any) -> GoodRun:
     """Ranks 2 and 3 are on node 1, whose host goes; the file of rank 3 ends with half a line."""
     on_hosts(run, SECOND)
     for rank in range(4):
-        for one in run.events("rank.found", rank=rank):
-            one["node"] = rank // 2
+        for entry in run.events("rank.found", rank=rank):
+            entry["node"] = rank // 2
     run.add("harness", record(at, event, node=1, host="second", **fields))
     name = "train-rank_3-1003.jsonl"
     run.raw[name] = written(run.files.pop(name)) + b'{"seq":19,"mono":5010'
@@ -157,7 +161,9 @@ def test_half_a_line_of_a_host_that_has_gone_is_a_fact(
     run: GoodRun, judged: Judge, event: str, fields: dict[str, Any]
 ) -> None:
     judgement = judged(gone(run, event, **fields))
-    (whole,) = [one for one in judgement.findings if one.check == "history" and "is whole" in one.expected][:1]
+    (whole,) = [
+        finding for finding in judgement.findings if finding.check == "history" and "is whole" in finding.expected
+    ][:1]
     assert whole.verdict == "pass"
     assert "half a line at the end of history/train-rank_3-1003.jsonl" in whole.seen
 
@@ -193,7 +199,7 @@ def test_files_of_a_host_that_could_not_be_fetched_make_the_history_unknown_and_
     judgement = judged(run)
     (found,) = said(judgement, "history", "unknown", "what every host has left was brought here")
     assert found.seen == "2 of host second in attempt resume were not: history (Failure) and 1 more"
-    assert [one for one in judgement.findings if one.verdict == "fail"] == []
+    assert [finding for finding in judgement.findings if finding.verdict == "fail"] == []
 
 
 def test_a_host_that_is_lost_from_sight_makes_the_history_unknown(run: GoodRun, judged: Judge) -> None:
@@ -222,8 +228,8 @@ def test_how_ranks_of_a_host_that_vanished_ended_is_unknown_and_no_failure_of_th
 def test_a_large_error_covers_no_order_that_is_wrong(run: GoodRun, judged: Judge) -> None:
     """The barrier seems to be 3 s behind the injection, and the clocks may be wrong by more: that proves nothing."""
     on_hosts(run, replace(SECOND, error=900_000_000))
-    for one in run.events("clock"):
-        one["offset"] -= 500_000_000
+    for event in run.events("clock"):
+        event["offset"] -= 500_000_000
     (found,) = said(judged(run), "injection", "unknown", "was hit before it reached the barrier")
     assert "for all that the clocks of their hosts tell: they may be wrong by 900." in found.seen
 

@@ -50,7 +50,7 @@ def test_what_a_fault_explains_or_nobody_owns_is_no_dirt(
     run.others[f"job/{name}"] = content
     if segfault:
         ends_by_segfault(run)
-    assert [one.verdict for one in findings(run, tmp_path)] == ["pass"]
+    assert [finding.verdict for finding in findings(run, tmp_path)] == ["pass"]
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ def test_what_nothing_explains_fails_with_its_path(
     run.others[f"job/{name}"] = content
     if segfault:
         ends_by_segfault(run)
-    (one,) = findings(run, tmp_path)
-    assert (one.verdict, one.where[0]) == ("fail", f"job/{name}") and words in one.seen
+    (finding,) = findings(run, tmp_path)
+    assert (finding.verdict, finding.where[0]) == ("fail", f"job/{name}") and words in finding.seen
 
 
 @pytest.mark.parametrize("name", ["core", "checkpoints/net-1_5.ckpt.partial"])
@@ -91,5 +91,5 @@ def test_of_a_job_whose_directories_are_not_there_nothing_is_said(tmp_path: Path
 def test_what_cannot_be_judged_is_listed(judged: Judge) -> None:
     judgement = judged(good_run())
     assert not_passed(judgement) == []
-    (left,) = [one for one in judgement.not_checked if one.check == "hygiene"]
+    (left,) = [exclusion for exclusion in judgement.not_checked if exclusion.check == "hygiene"]
     assert "/dev/shm" in left.what and "averages of weights" in left.what

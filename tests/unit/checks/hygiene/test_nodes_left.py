@@ -25,7 +25,7 @@ def on_nodes(run: GoodRun) -> GoodRun:
 
 def test_nodes_on_which_nothing_is_left_pass(on_nodes: GoodRun, judged: Judge) -> None:
     judgement = judged(on_nodes)
-    assert [one for one in judgement.findings if one.verdict != "pass"] == []
+    assert [finding for finding in judgement.findings if finding.verdict != "pass"] == []
     assert said(judgement, "hygiene", "pass", "2 nodes were asked")
 
 

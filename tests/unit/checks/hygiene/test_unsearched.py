@@ -70,11 +70,11 @@ def test_a_run_whose_job_left_a_very_deep_directory_is_unknown(
     make_deep(place / "job" / "deep")
     judgement = judge(place)
     assert judgement.verdict == "unknown"
-    assert {one.verdict for one in judgement.findings} == {"pass", "unknown"}
+    assert {finding.verdict for finding in judgement.findings} == {"pass", "unknown"}
     searching = ("checkpoint", "resume", "loss", "consistency", "mechanism", "hygiene")
-    assert {one.check for one in judgement.findings if one.verdict == "unknown"} <= set(searching)
+    assert {finding.check for finding in judgement.findings if finding.verdict == "unknown"} <= set(searching)
     assert all(said(judgement, check, "unknown", f"{SEARCHED} | not searched: {DEEP}") for check in SURELY)
-    assert all(DEEP in one.seen for one in judgement.findings if one.verdict == "unknown")
+    assert all(DEEP in finding.seen for finding in judgement.findings if finding.verdict == "unknown")
 
 
 def test_a_run_whose_job_left_a_directory_that_cannot_be_read_is_unknown(run: GoodRun, closed: Path) -> None:

@@ -172,8 +172,8 @@ def blamed(judgement: Judgement, check: str, text: str) -> bool:
 
 def spoil_loss(run: GoodRun, rank: int, step: int, value: float) -> None:
     for attempt in ("train", "resume"):
-        for one in run.events("digest", attempt=attempt, rank=rank, step=step):
-            one["loss"] = value.hex()
+        for entry in run.events("digest", attempt=attempt, rank=rank, step=step):
+            entry["loss"] = value.hex()
 
 
 @pytest.mark.parametrize(("step", "blames"), [(3, True), (8, False)])
@@ -186,8 +186,8 @@ def test_losses_must_be_finite_up_to_the_corruption_and_not_behind_it(
 
 
 def spoil_norm(run: GoodRun, rank: int, step: int) -> None:
-    for one in run.events("digest", rank=rank, step=step):
-        one["gradients"] = {**one["gradients"], "norm": float("inf").hex()}
+    for entry in run.events("digest", rank=rank, step=step):
+        entry["gradients"] = {**entry["gradients"], "norm": float("inf").hex()}
 
 
 @pytest.mark.parametrize(("step", "blames"), [(8, True), (9, False)])
@@ -206,8 +206,8 @@ def test_a_step_that_is_trained_again_must_be_finite_and_the_first_training_not(
     (held,) = run.events("digest", attempt="train", rank=0, step=5)
     run.add("train-rank_0", {**held, "mono": held["mono"] + 1, "step": 6, "loss": float("nan").hex()})
     assert not blamed(judged(run), "loss", "every loss that is recorded is finite")
-    for one in run.events("digest", attempt="resume", rank=0, step=6):
-        one["loss"] = float("nan").hex()
+    for entry in run.events("digest", attempt="resume", rank=0, step=6):
+        entry["loss"] = float("nan").hex()
     assert blamed(judged(run), "loss", "every loss that is recorded is finite")
 
 
@@ -225,8 +225,8 @@ def test_without_a_limit_every_loss_must_be_finite(run: GoodRun, judged: Judge) 
 
 
 def other_state(run: GoodRun, rank: int, step: int) -> None:
-    for one in run.events("digest", rank=rank, step=step):
-        one["parameters"] = {**one["parameters"], "layer1.weight": "0" * 32}
+    for entry in run.events("digest", rank=rank, step=step):
+        entry["parameters"] = {**entry["parameters"], "layer1.weight": "0" * 32}
 
 
 @pytest.mark.parametrize(
@@ -243,14 +243,14 @@ def test_only_the_rank_with_the_changed_weight_need_not_agree(
 
 def test_what_is_not_judged_is_said(run: GoodRun, judged: Judge) -> None:
     corrupted(run, planned("weight"), Comparable(4, 4, "a bit was flipped", 4, 4))
-    left = {(one.check, one.what) for one in judged(run).not_checked}
+    left = {(exclusion.check, exclusion.what) for exclusion in judged(run).not_checked}
     assert ("consistency", "rank 2 against the rest of its replica group from step 5") in left
     assert ("loss", "that losses after step 4 are finite") in left
 
 
 def other_batch(run: GoodRun, rank: int, step: int) -> None:
-    for one in run.events("digest", rank=rank, step=step):
-        one["batch"] = "f" * 32
+    for entry in run.events("digest", rank=rank, step=step):
+        entry["batch"] = "f" * 32
 
 
 @pytest.mark.parametrize(("rank", "step", "fails"), [(2, 5, False), (2, 4, True), (1, 5, True)])

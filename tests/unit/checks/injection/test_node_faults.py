@@ -101,7 +101,7 @@ def test_a_recovery_is_measured_from_the_end_of_the_node_and_not_from_the_order_
     assert later.recovery.total == total - 40_000_000
     assert later.recovery.phases[0].name == "detection"
     assert said(later, "injection", "pass", "the node has ended, and when")
-    assert [one for one in later.findings if one.verdict != "pass"] == []
+    assert [finding for finding in later.findings if finding.verdict != "pass"] == []
 
 
 def test_a_node_that_ends_before_its_grace_is_over_was_ended_by_something_else(judged: Judge) -> None:

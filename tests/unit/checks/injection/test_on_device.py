@@ -117,7 +117,7 @@ def quarantine(kind: str, *events: Event, nodes: int = 1) -> list[tuple[str, str
     plan = changed(a_plan(), nodes=nodes)
     found = Collector("hygiene")
     judge_quarantine(replace(plan, faults=(replace(plan.faults[0], kind=kind),)), history(*events), found)
-    return [(one.verdict, one.seen) for one in found.findings()]
+    return [(finding.verdict, finding.seen) for finding in found.findings()]
 
 
 def seen(known: bool, before: list[str], after: list[str]) -> Event:
@@ -149,10 +149,10 @@ def test_nobody_who_could_be_asked_is_unknown() -> None:
 
 def test_a_node_that_nobody_looked_at_is_unknown() -> None:
     """Two events of one node are no word about two nodes."""
-    one = seen(True, [], [])
-    other = replace(one, data={**one.data, "node": "worker-2"})
-    assert [verdict for verdict, _ in quarantine("npu-link-down", one, other, nodes=2)] == ["pass"]
-    ((verdict, text),) = quarantine("npu-link-down", one, one, nodes=2)
+    fact = seen(True, [], [])
+    other = replace(fact, data={**fact.data, "node": "worker-2"})
+    assert [verdict for verdict, _ in quarantine("npu-link-down", fact, other, nodes=2)] == ["pass"]
+    ((verdict, text),) = quarantine("npu-link-down", fact, fact, nodes=2)
     assert (verdict, text) == ("unknown", "nobody looked at some of 2 nodes")
 
 

@@ -22,7 +22,7 @@ def moved(run: GoodRun, event: str, at: float, **match: object) -> None:
 def renamed_too_early(run: GoodRun) -> None:
     """A rank that saves is not done when the directory gets its name."""
     renamed = run.one("handler.exit", name="rename")
-    late = next(one for one in run.events("handler.exit", name="save_ckpt") if one["rank"] != renamed["rank"])
+    late = next(event for event in run.events("handler.exit", name="save_ckpt") if event["rank"] != renamed["rank"])
     late.update({key: renamed[key] + 1_000_000 for key in ("mono", "wall")})
     for records in run.files.values():
         records.sort(key=lambda own: int(own["mono"]))
@@ -34,31 +34,33 @@ def end_of_save_untold(run: GoodRun) -> None:
 
 def moments_untold(run: GoodRun) -> None:
     own = run.one("initial", attempt="resume", rank=1)
-    own["parameters"] = {name: one for name, one in own["parameters"].items() if not name.startswith("moments.")}
+    own["parameters"] = {
+        name: parameter for name, parameter in own["parameters"].items() if not name.startswith("moments.")
+    }
 
 
 def flag_not_saved(run: GoodRun) -> None:
     """The rank has a flag, and its file has none."""
     assert run.baseline is not None
     for files in (run.files, run.baseline):
-        for one in (one for records in files.values() for one in records):
-            if one["event"] in ("initial", "digest"):
-                one["parameters"] = {**one["parameters"], "tft_g_one_flag": "0" * 32}
+        for event in (entry for records in files.values() for entry in records):
+            if event["event"] in ("initial", "digest"):
+                event["parameters"] = {**event["parameters"], "tft_g_one_flag": "0" * 32}
 
 
 def losses_of_one_replica_untold(run: GoodRun) -> None:
     assert run.baseline is not None
     for files in (run.files, run.baseline):
-        for one in (one for records in files.values() for one in records):
-            if one["event"] == "digest" and one["rank"] == 2 and one["step"] > SAVED:
-                one["loss"] = None
+        for event in (entry for records in files.values() for entry in records):
+            if event["event"] == "digest" and event["rank"] == 2 and event["step"] > SAVED:
+                event["loss"] = None
 
 
 def baseline_batch_untold(run: GoodRun) -> None:
     assert run.baseline is not None
-    for one in (one for records in run.baseline.values() for one in records):
-        if one["event"] == "digest" and (one["rank"], one["step"]) == (1, SAVED + 2):
-            one["batch"] = None
+    for event in (entry for records in run.baseline.values() for entry in records):
+        if event["event"] == "digest" and (event["rank"], event["step"]) == (1, SAVED + 2):
+            event["batch"] = None
 
 
 MISSED = {
@@ -95,7 +97,7 @@ def test_it_is_no_pass(run: GoodRun, judged: Judge, check: str, spoil: object, r
 
 def test_an_end_that_the_clocks_of_two_hosts_do_not_tell_from_a_step_is_none(run: GoodRun, judged: Judge) -> None:
     """Only what surely came after the exit doubts it."""
-    last = next(one for one in run.events("agent.cost", attempt="resume", rank=3))
+    last = next(event for event in run.events("agent.cost", attempt="resume", rank=3))
     moved(run, "rank.exit", 0.0, attempt="resume", rank=3)
     run.one("rank.exit", attempt="resume", rank=3).update({key: last[key] - 50_000 for key in ("mono", "wall")})
     run.files["harness.jsonl"].sort(key=lambda own: int(own["mono"]))
@@ -104,8 +106,8 @@ def test_an_end_that_the_clocks_of_two_hosts_do_not_tell_from_a_step_is_none(run
 
 
 def test_of_several_nodes_the_launcher_of_each_is_asked_for(run: GoodRun, judged: Judge) -> None:
-    def of_node(one: Record, rank: int) -> None:
-        one["node"] = rank % 2
+    def of_node(event: Record, rank: int) -> None:
+        event["node"] = rank % 2
 
     for rank in range(RANKS):
         of_node(run.one("rank.found", attempt="resume", rank=rank), rank)

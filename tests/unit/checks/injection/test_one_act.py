@@ -62,7 +62,7 @@ def test_an_exit_status_with_its_start_time_is_that_of_the_process(run: GoodRun,
 
 def test_a_baseline_whose_rank_ended_by_a_signal_is_none(run: GoodRun, judged: Judge) -> None:
     assert run.baseline is not None
-    ends = [one for records in run.baseline.values() for one in records if one["event"] == "rank.exit"]
+    ends = [record for records in run.baseline.values() for record in records if record["event"] == "rank.exit"]
     ends[1]["signal"] = 9
     assert said(judged(run), "loss", "unknown", "of the baseline did not end well")
 

@@ -19,7 +19,9 @@ ONE_RESET = EVIDENCE["connection-reset"]["reset"][0]
 def test_with_its_proof_it_has_landed(kind: str, run: GoodRun, judged: Judge) -> None:
     judgement = judged(with_fault(run, kind))
     assert said(judgement, "injection", "pass", f"fault first ({kind}) hits rank 0")
-    assert [one for one in judgement.findings if one.check == "injection" and one.verdict != "pass"] == []
+    assert [
+        finding for finding in judgement.findings if finding.check == "injection" and finding.verdict != "pass"
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,7 @@ def test_without_it_nothing_is_known(
 ) -> None:
     judgement = judged(with_fault(run, kind, **changed))
     assert said(judgement, "injection", "unknown", reason), [
-        one for one in judgement.findings if one.check == "injection"
+        finding for finding in judgement.findings if finding.check == "injection"
     ]
 
 
@@ -263,7 +265,7 @@ def test_a_rank_that_is_started_again_is_not_under_it(run: GoodRun, judged: Judg
 
 def silent_after_the_signal(run: GoodRun) -> None:
     (name,) = [name for name in run.files if name.startswith("train-rank_0")]
-    end = next(index for index, one in enumerate(run.files[name]) if one["event"] == "barrier.reached")
+    end = next(index for index, file in enumerate(run.files[name]) if file["event"] == "barrier.reached")
     del run.files[name][end + 1 :]
     run.drop("rank.exit", **HIT)
 

@@ -47,14 +47,14 @@ def test_a_kind_of_another_package_is_proven_by_the_proof_that_it_registers(inst
     installed("PRIORITY")
     found = findings("mine", sample=MINE)
     assert not_passed(found) == []
-    assert any("proven by the kernel's word on its priority, barrier and process" in one.seen for one in found)
+    assert any("proven by the kernel's word on its priority, barrier and process" in finding.seen for finding in found)
     for spoil, doubt in (
         (lambda evidence: evidence.update(priority=0), "its priority is 0"),
         (lambda evidence: evidence.pop("priority"), 'lacks the field "priority"'),
     ):
         said = not_passed(findings("mine", spoil, MINE))
-        assert {one.verdict for one in said} == {"unknown"}
-        assert any(doubt in one.seen or "says nothing" in one.seen for one in said)
+        assert {finding.verdict for finding in said} == {"unknown"}
+        assert any(doubt in finding.seen or "says nothing" in finding.seen for finding in said)
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ def test_a_kind_of_another_package_is_proven_by_the_proof_that_it_registers(inst
 def test_a_kind_without_a_proof_that_works_is_never_proven(name: str | None, doubt: str, installed: Any) -> None:
     installed(name)
     said = not_passed(findings("mine", sample=MINE))
-    assert {one.verdict for one in said} == {"unknown"}
-    assert any(doubt in one.seen for one in said)
+    assert {finding.verdict for finding in said} == {"unknown"}
+    assert any(doubt in finding.seen for finding in said)
 
 
 def test_the_package_that_is_missing_is_named() -> None:

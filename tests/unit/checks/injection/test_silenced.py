@@ -47,10 +47,10 @@ def also(run: GoodRun, *events: tuple[float, str, int | None]) -> GoodRun:
 def doubt(run: GoodRun, judged: Judge) -> str:
     """What the check says against the fault; empty where it is proven."""
     judgement = judged(run)
-    found = [one for one in judgement.findings if one.check == "injection" and one.verdict != "pass"]
-    assert {one.verdict for one in found} <= {"unknown"}
+    found = [finding for finding in judgement.findings if finding.check == "injection" and finding.verdict != "pass"]
+    assert {finding.verdict for finding in found} <= {"unknown"}
     assert found == [] or judgement.verdict == "unknown", not_passed(judgement)
-    return " | ".join(one.seen for one in found)
+    return " | ".join(finding.seen for finding in found)
 
 
 @pytest.mark.parametrize("looked", [True, False])
@@ -137,4 +137,4 @@ def test_a_stopped_rank_that_ended_before_was_killed_and_nothing_else(
     silenced(run, "suspend", signal=None, ended=True)
     run.one("rank.exit", attempt="train", rank=2)["signal"] = signal
     found = said(judged(run), "injection", "unknown", "it had ended")
-    assert [reason in one.seen for one in found] == [True] * bool(reason)
+    assert [reason in finding.seen for finding in found] == [True] * bool(reason)

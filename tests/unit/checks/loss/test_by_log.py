@@ -42,22 +42,24 @@ def silenced(run: GoodRun, logs: Lines) -> GoodRun:
     assert run.baseline is not None
     for files in (run.files, run.baseline):
         for name, records in files.items():
-            files[name] = [one for one in records if one["event"] not in STEPS or one["rank"] == VICTIM]
+            files[name] = [record for record in records if record["event"] not in STEPS or record["rank"] == VICTIM]
     for (attempt, rank), lines in logs.items():
         place = "baseline/logs/train" if attempt == "baseline" else f"logs/{attempt}"
-        run.others[f"{place}/worker_{rank}.log"] = "".join(f"{one}\n" for one in lines).encode()
+        run.others[f"{place}/worker_{rank}.log"] = "".join(f"{text}\n" for text in lines).encode()
     return run
 
 
 def seen(judgement: Judgement, check: str, verdict: str) -> str:
     return "\n".join(
-        f"{one.expected}: {one.seen}" for one in judgement.findings if (one.check, one.verdict) == (check, verdict)
+        f"{finding.expected}: {finding.seen}"
+        for finding in judgement.findings
+        if (finding.check, finding.verdict) == (check, verdict)
     )
 
 
 def test_a_good_run_is_judged_by_its_logs(run: GoodRun, judged: Judge) -> None:
     judgement = judged(silenced(run, logs_of_a_good_run()))
-    assert [one for one in judgement.findings if one.verdict == "fail"] == []
+    assert [finding for finding in judgement.findings if finding.verdict == "fail"] == []
     (equal,) = said(judgement, "loss", "pass", LOSSES)
     assert "36 losses of 3 ranks do, by the ranks' logs, exact to 6 digits after the point" in equal.seen
     assert said(judgement, "loss", "pass", "every loss that is recorded is finite")
@@ -147,7 +149,7 @@ def test_ranks_that_print_the_same_must_go_on_doing_so(run: GoodRun, judged: Jud
 
 def test_a_log_that_steps_are_printed_in_now_and_then_is_enough(run: GoodRun, judged: Judge) -> None:
     logs = {
-        key: [one for one in lines if "0/   12]" in one or "2/   12]" in one]
+        key: [text for text in lines if "0/   12]" in text or "2/   12]" in text]
         for key, lines in logs_of_a_good_run().items()
     }
     judgement = judged(silenced(run, logs))

@@ -12,8 +12,8 @@ from tests.unit.checks.judging import Judge, not_passed, said
 
 def invalid_losses(run: GoodRun, rank: int, text: Callable[[int], str]) -> None:
     """What a stage gives that is not the last: anything."""
-    for one in run.events("digest", rank=rank):
-        one["loss"] = text(one["step"])
+    for record in run.events("digest", rank=rank):
+        record["loss"] = text(record["step"])
 
 
 @pytest.mark.parametrize("value", ["nan", "-0x1.8p+3"])
@@ -35,9 +35,9 @@ def test_where_the_last_stage_has_no_loss_nothing_is_known(judged: Judge, run: G
     run.replan(loss_ranks=(2, 3))
     assert run.baseline is not None
     for files in (run.files, run.baseline):
-        for one in (one for records in files.values() for one in records):
-            if one["event"] == "digest" and one["rank"] in (2, 3):
-                one["loss"] = None
+        for record in (event for records in files.values() for event in records):
+            if record["event"] == "digest" and record["rank"] in (2, 3):
+                record["loss"] = None
     assert said(judged(run), "loss", "unknown", "not one loss can be compared")
     assert said(judged(run), "loss", "unknown", "no loss was recorded")
 

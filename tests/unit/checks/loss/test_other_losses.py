@@ -69,7 +69,7 @@ def logs() -> Lines:
 @pytest.mark.usefixtures("installed")
 def test_a_good_run_is_judged_by_what_the_reader_finds(run: GoodRun, judged: Judge) -> None:
     judgement = judged(silenced(run, logs()))
-    assert [one for one in judgement.findings if one.verdict == "fail"] == []
+    assert [finding for finding in judgement.findings if finding.verdict == "fail"] == []
     (equal,) = said(judgement, "loss", "pass", LOSSES)
     assert "36 losses of 3 ranks do" in equal.seen
     assert said(judgement, "resume", "pass", "3 of them by their logs")
@@ -78,7 +78,7 @@ def test_a_good_run_is_judged_by_what_the_reader_finds(run: GoodRun, judged: Jud
 def test_without_the_reader_nothing_of_them_is_known(run: GoodRun, judged: Judge) -> None:
     judgement = judged(silenced(run, logs()))
     assert said(judgement, "loss", "pass", "fault-free") == []
-    assert [one for one in judgement.findings if one.verdict == "fail"] == []
+    assert [finding for finding in judgement.findings if finding.verdict == "fail"] == []
     for rank in SILENT:
         assert said(judgement, "resume", "unknown", f"neither a record nor a log tells of a step of rank {rank},")
 
@@ -86,9 +86,9 @@ def test_without_the_reader_nothing_of_them_is_known(run: GoodRun, judged: Judge
 def test_a_rank_that_trained_before_and_ends_no_step_after_the_resume_fails(run: GoodRun, judged: Judge) -> None:
     for name, records in run.files.items():
         run.files[name] = [
-            one
-            for one in records
-            if one["event"] not in STEPS or (one.get("attempt"), one.get("rank")) != ("resume", 1)
+            record
+            for record in records
+            if record["event"] not in STEPS or (record.get("attempt"), record.get("rank")) != ("resume", 1)
         ]
     assert said(judged(run), "resume", "fail", "rank 1 ended no step")
 
@@ -96,7 +96,7 @@ def test_a_rank_that_trained_before_and_ends_no_step_after_the_resume_fails(run:
 def replaced(attempt: str, rank: int, step: int, *to: str) -> Callable[[Lines], None]:
     def change(of: Lines) -> None:
         lines = of[attempt, rank]
-        (at,) = (place for place, one in enumerate(lines) if one.startswith(f"iteration {step} "))
+        (at,) = (place for place, text in enumerate(lines) if text.startswith(f"iteration {step} "))
         lines[at : at + 1] = to
 
     return change
@@ -134,7 +134,12 @@ def test_what_it_finds_counts(
 
 
 def places(judgement: Judgement, check: str, verdict: str) -> list[str]:
-    return [place for one in judgement.findings if (one.check, one.verdict) == (check, verdict) for place in one.where]
+    return [
+        place
+        for finding in judgement.findings
+        if (finding.check, finding.verdict) == (check, verdict)
+        for place in finding.where
+    ]
 
 
 @pytest.mark.parametrize("place", [f"{__name__}:NoSuchReader", "no_such_module:NoSuchReader", "builtins:str"])

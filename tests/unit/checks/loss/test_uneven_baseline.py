@@ -15,16 +15,16 @@ STEP = LAST - 1
 Change = Callable[[list[Record], Record], None]
 
 
-def lacks_the_step(records: list[Record], one: Record) -> None:
-    records.remove(one)
+def lacks_the_step(records: list[Record], record: Record) -> None:
+    records.remove(record)
 
 
-def lacks_the_state(records: list[Record], one: Record) -> None:
-    one["parameters"] = {}
+def lacks_the_state(records: list[Record], record: Record) -> None:
+    record["parameters"] = {}
 
 
-def has_it_twice(records: list[Record], one: Record) -> None:
-    records.insert(records.index(one), {**one, "loss": "0x1.5p+1"})
+def has_it_twice(records: list[Record], record: Record) -> None:
+    records.insert(records.index(record), {**record, "loss": "0x1.5p+1"})
 
 
 @pytest.mark.parametrize(
@@ -40,8 +40,10 @@ def test_what_one_rank_of_the_baseline_has_recorded_otherwise_makes_it_unknown(
 ) -> None:
     assert run.baseline is not None
     for records in run.baseline.values():
-        for one in [one for one in records if one["event"] == "digest" and (one["rank"], one["step"]) == (1, STEP)]:
-            change(records, one)
+        for record in [
+            event for event in records if event["event"] == "digest" and (event["rank"], event["step"]) == (1, STEP)
+        ]:
+            change(records, record)
     judgement = judged(run)
     assert said(judgement, "loss", "unknown", reason)
     assert judgement.verdict == "unknown"
@@ -50,5 +52,5 @@ def test_what_one_rank_of_the_baseline_has_recorded_otherwise_makes_it_unknown(
 def test_digests_that_are_thinned_out_of_all_ranks_alike_are_compared(run: GoodRun, judged: Judge) -> None:
     assert run.baseline is not None
     for name, records in run.baseline.items():
-        run.baseline[name] = [one for one in records if one["event"] != "digest" or one["step"] != STEP]
+        run.baseline[name] = [record for record in records if record["event"] != "digest" or record["step"] != STEP]
     assert judged(run).verdict == "pass"

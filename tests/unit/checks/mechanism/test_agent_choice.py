@@ -58,7 +58,7 @@ def verdicts(tmp_path: Path, plan: Plan, *lines: str, history: History = NOTHING
     (logs / "ttp_log.log.19355").write_text("".join(lines))
     found = Collector("mechanism")
     judge_strategies(plan, history, Artifacts(tmp_path, None), found)
-    return [(one.verdict, one.seen) for one in found.findings()]
+    return [(finding.verdict, finding.seen) for finding in found.findings()]
 
 
 def states(*names: str) -> str:
@@ -173,7 +173,7 @@ def test_where_exit_is_planned_another_offer_or_choice_fails(
 )
 def test_what_cannot_be_saved_need_not_be_offered(tmp_path: Path, plan: Plan) -> None:
     history = NOTHING if plan == ended() else TRAINED
-    assert [one for one, _ in verdicts(tmp_path, plan, offer("exit"), EXIT, history=history)] == ["pass"]
+    assert [verdict for verdict, _ in verdicts(tmp_path, plan, offer("exit"), EXIT, history=history)] == ["pass"]
 
 
 @pytest.mark.parametrize("on", [("RSC",), ("TRE",), ()])

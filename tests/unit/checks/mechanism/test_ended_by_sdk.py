@@ -99,15 +99,19 @@ def test_where_the_controller_was_its_host_tells_too(
     hosted_by_victim(run)
     for event in events:
         with_own_record(run, event)
-    (one,) = said(judged(run), "mechanism", verdict, f"its controller {'was ' if verdict == 'pass' else ''}in rank")
-    assert one.by_log is by_log
+    (finding,) = said(judged(run), "mechanism", verdict, f"its controller {'was ' if verdict == 'pass' else ''}in rank")
+    assert finding.by_log is by_log
 
 
 def test_that_only_a_log_tells_of_the_end_is_said(run: GoodRun, judged: Judge) -> None:
     run.drop("handler.enter", name="exit")
     run.replan(faults=(*run.plan.faults, replace(run.plan.faults[0], id="others", ranks=(0, 1, 3))))
-    (one,) = [one for one in judged(run).findings if one.expected == EXPECTED and one.verdict == "pass"]
-    assert one.by_log and one.seen == "it ended the job, by its log, by lines of a log alone"
+    (finding,) = [
+        candidate
+        for candidate in judged(run).findings
+        if candidate.expected == EXPECTED and candidate.verdict == "pass"
+    ]
+    assert finding.by_log and finding.seen == "it ended the job, by its log, by lines of a log alone"
 
 
 def test_a_rank_that_only_reports_an_error_takes_no_controller_along(run: GoodRun, judged: Judge) -> None:
@@ -144,7 +148,7 @@ def test_a_controller_that_goes_to_save_contradicts_the_plan(run: GoodRun, judge
 def test_where_the_sdk_watches_over_nobody_nothing_is_said(run: GoodRun, judged: Judge, on: tuple[str, ...]) -> None:
     silent(run)
     run.replan(protection=on)
-    assert not [one for one in judged(run).findings if one.expected == EXPECTED]
+    assert not [finding for finding in judged(run).findings if finding.expected == EXPECTED]
 
 
 def test_the_exit_of_the_resumed_job_counts_for_nothing(run: GoodRun, judged: Judge) -> None:

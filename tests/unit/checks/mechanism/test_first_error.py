@@ -94,8 +94,8 @@ def ended_by_log(text: str, *, code: int = 1, told: bool = False) -> GoodRun:
 def test_without_a_record_of_the_agent_the_traceback_in_the_log_tells(
     judged: Judge, text: str, verdict: str, words: str
 ) -> None:
-    (one,) = said(judged(ended_by_log(text)), "mechanism", verdict, words)
-    assert "logs/train/worker_3.log" in one.where
+    (finding,) = said(judged(ended_by_log(text)), "mechanism", verdict, words)
+    assert "logs/train/worker_3.log" in finding.where
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_without_a_record_of_the_agent_the_traceback_in_the_log_tells(
 )
 def test_a_traceback_that_ended_nothing_says_nothing(judged: Judge, text: str, code: int, told: bool) -> None:
     findings = judged(ended_by_log(text, code=code, told=told)).findings
-    assert [one for one in findings if one.expected == EXPECTED] == []
+    assert [finding for finding in findings if finding.expected == EXPECTED] == []
 
 
 def test_what_the_agent_has_recorded_is_not_taken_from_the_log(judged: Judge) -> None:

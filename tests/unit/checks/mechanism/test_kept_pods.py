@@ -44,7 +44,7 @@ def findings(run: GoodRun, directory: Path) -> list[Finding]:
 
 
 def verdicts(run: GoodRun, directory: Path) -> list[str]:
-    return [one.verdict for one in findings(run, directory)]
+    return [finding.verdict for finding in findings(run, directory)]
 
 
 @pytest.mark.parametrize("made", [repaired, replaced_run])
@@ -72,7 +72,7 @@ def test_a_pod_that_is_not_left_as_it_was_is_a_silent_downgrade(
     judgement = judged(run)
     assert judgement.verdict == "fail"
     (found,) = said(judgement, "mechanism", "fail", text)
-    assert any(one.startswith(f"history/{FILE}:") for one in found.where)
+    assert any(place.startswith(f"history/{FILE}:") for place in found.where)
 
 
 def test_what_was_before_the_fault_is_not_held_against_the_recovery(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_without_a_record_of_the_pods_it_is_unknown(
     run = in_pods(replaced_run())
     spoil(run)
     found = findings(run, tmp_path / "run")
-    assert {one.verdict for one in found} == {"unknown"}
+    assert {finding.verdict for finding in found} == {"unknown"}
     assert text in found[0].seen
 
 
@@ -135,7 +135,7 @@ def test_arf_may_move_a_pod_of_which_no_rank_is_left_unless_it_restarts_in_place
     run.replan(recoveries=(moved,), strategies=strategies)
     replaced(run, 1, LATER)
     found = findings(run, tmp_path / "run")
-    assert [one.expected for one in found] == [f"recovery 1 by ARF keeps the pods of nodes {nodes}"]
+    assert [finding.expected for finding in found] == [f"recovery 1 by ARF keeps the pods of nodes {nodes}"]
     assert found[0].verdict == ("pass" if nodes == "0" else "fail")
 
 
@@ -153,7 +153,7 @@ def test_a_job_that_ends_and_is_started_again_keeps_no_pods_and_tells_of_them(tm
     run = in_pods(good_run())
     replaced(run, 1, 11.0)
     assert findings(run, tmp_path / "run") == []
-    told: Any = [(one.node, one.what) for one in pod_fates(run.plan, read_history(tmp_path / "run" / "history"))]
+    told: Any = [(fate.node, fate.what) for fate in pod_fates(run.plan, read_history(tmp_path / "run" / "history"))]
     assert told == [(0, "untouched"), (1, "replaced")]
 
 

@@ -28,21 +28,25 @@ def with_registrations(run: GoodRun, *names: str) -> GoodRun:
 
 def without_calls(run: GoodRun, *names: str) -> GoodRun:
     for name, records in run.files.items():
-        run.files[name] = [one for one in records if one.get("name") not in names or one["attempt"] != "train"]
+        run.files[name] = [event for event in records if event.get("name") not in names or event["attempt"] != "train"]
     run.others["logs/train/ttp/ttp_log.log.99"] = SAVES
     return run
 
 
 def by_lines(judgement: Judgement) -> set[str]:
     """The first words of what ``recovery`` rests on lines of a log alone."""
-    return {one.expected.split(" ≤ ")[0] for one in judgement.findings if one.check == "recovery" and one.by_log}
+    return {
+        finding.expected.split(" ≤ ")[0]
+        for finding in judgement.findings
+        if finding.check == "recovery" and finding.by_log
+    }
 
 
 def test_a_phase_whose_end_only_a_line_tells_says_so(judged: Judge) -> None:
     judgement = judged(good_run())
     assert by_lines(judgement) == {"detection", "stop"}, "one ends with a line, the other begins with it"
-    for one in said(judgement, "recovery", "pass", "detection ≤ "):
-        assert one.seen == "0.600 s, by lines of a log alone"
+    for finding in said(judgement, "recovery", "pass", "detection ≤ "):
+        assert finding.seen == "0.600 s, by lines of a log alone"
     assert by_lines(judged(uce_run())) == {"detection", "stop", "repair", "first step"}
 
 
@@ -68,8 +72,8 @@ def test_a_line_that_no_agent_bears_out_fails(judged: Judge, handler: str, what:
 def test_a_line_of_a_save_that_went_elsewhere_is_unknown(judged: Judge) -> None:
     run = without_calls(good_run(), "rename")
     run.saved.clear()
-    for one in run.events("checkpoint.end", kind="end-of-life"):
-        one["path"] = f"/elsewhere/kept/{one['rank']}.ckpt"
+    for event in run.events("checkpoint.end", kind="end-of-life"):
+        event["path"] = f"/elsewhere/kept/{event['rank']}.ckpt"
     assert said(judged(run), "mechanism", "unknown", "the SDK's log alone tells of the rename")
 
 

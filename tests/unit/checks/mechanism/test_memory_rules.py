@@ -73,12 +73,17 @@ def test_a_communication_error_is_the_steps_only_with_its_error_number(text: str
 def doubts(effect: JobEffect, lost: int | None) -> list[str]:
     where = {"step": 6, "phase": "forward"}
     data = {"fault": "fault", "text": UCE, **where, **({} if lost is None else {"parameters": lost})}
-    one = fault(effect)
+    planned_fault = fault(effect)
     injection = event("fault.injecting", 1, 1, fault="fault")
     history = History((injection, event("fault.raised", 2, 1, **data), event("step.begin", 3, 1, step=6)))
     landing = event("fault.landed", 4, 1, fault="fault")
     evidence: dict[str, object] = {"rank": 1, "pid": 101, "signal": None, "raised": UCE}
-    return [text for text, _ in raised_doubts(history, one, demands(one.trigger), landing, evidence, injection)]
+    return [
+        text
+        for text, _ in raised_doubts(
+            history, planned_fault, demands(planned_fault.trigger), landing, evidence, injection
+        )
+    ]
 
 
 def test_an_error_that_took_nothing_proves_no_repair() -> None:

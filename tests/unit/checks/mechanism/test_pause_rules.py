@@ -38,7 +38,7 @@ class Written:
     again: tuple[int, ...] = ()
 
     def history(self) -> History:
-        return History(tuple(sorted(self._events(), key=lambda one: one.mono)))
+        return History(tuple(sorted(self._events(), key=lambda fact: fact.mono)))
 
     def _events(self) -> Iterator[Event]:
         for rank in range(RANKS):
@@ -74,7 +74,9 @@ class Logs:
         if self._pauses is None:
             return []
         states = ["NORMAL", *["PAUSE"] * self._pauses]
-        return [LogEvent("ttp.state", 0, fields={"state": one}, file="log", line=at) for at, one in enumerate(states)]
+        return [
+            LogEvent("ttp.state", 0, fields={"state": state}, file="log", line=at) for at, state in enumerate(states)
+        ]
 
 
 def judged(
@@ -97,7 +99,7 @@ def judged(
     found = Collector("mechanism")
     facts = history if history is not None else (written or Written()).history()
     tsp.judge(Case(plan, window, recovery, facts, Logs(logs), found))  # type: ignore[arg-type]
-    return [(one.verdict, one.seen) for one in found.findings()]
+    return [(finding.verdict, finding.seen) for finding in found.findings()]
 
 
 def worst(findings: list[tuple[str, str]]) -> str:
@@ -112,7 +114,7 @@ def test_a_good_pause_passes() -> None:
 def test_a_rank_that_trains_while_it_is_paused_fails() -> None:
     history = Written().history()
     trained = event("step.begin", 2.0, 1, step=6)
-    told = judged(history=History(tuple(sorted((*history.events, trained), key=lambda one: one.mono))))
+    told = judged(history=History(tuple(sorted((*history.events, trained), key=lambda fact: fact.mono))))
     assert ("fail", "rank 1 began step 6 while it was paused") in told
 
 
@@ -177,7 +179,7 @@ def proof(history: History, paused: object = 5, landed: float = 2.0) -> list[str
 
 def test_the_proof_of_a_pause_is_the_ranks_own_record() -> None:
     good = Written().history()
-    assert [one.step for one in halts(good, 0)] == [5]
+    assert [halt.step for halt in halts(good, 0)] == [5]
     assert proof(good) == []
     assert proof(good, paused=6) == ["rank 0 was paused after step 5; the evidence says 6"]
     assert "no step after which it is paused" in proof(good, paused=None)[0]

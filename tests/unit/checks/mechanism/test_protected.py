@@ -26,19 +26,19 @@ def protected(run: GoodRun) -> GoodRun:
     return run
 
 
-def _with_protection(one: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _with_protection(entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
     def added(event: str, late: float, **fields: Any) -> dict[str, Any]:
-        place = {name: one[name] for name in ("attempt", "rank", "pid")}
-        return record(one["mono"] / 1e9 - record(0, "")["mono"] / 1e9 + late, event, **place, **fields)
+        place = {name: entry[name] for name in ("attempt", "rank", "pid")}
+        return record(entry["mono"] / 1e9 - record(0, "")["mono"] / 1e9 + late, event, **place, **fields)
 
-    yield one
-    if one["event"] == "sdk.imported":
+    yield entry
+    if entry["event"] == "sdk.imported":
         yield added(CONNECTED, 0.001)
         yield from (added(REGISTERED, 0.002, name=name, function=f"job.{name}") for name in HANDLERS)
-    elif one["event"] == "digest":
-        yield added(REPORTED, 0.0001, step=one["step"])
-        yield added(PAUSED, 0.0002, step=one["step"])
-    elif one["event"] == "train.end":
+    elif entry["event"] == "digest":
+        yield added(REPORTED, 0.0001, step=entry["step"])
+        yield added(PAUSED, 0.0002, step=entry["step"])
+    elif entry["event"] == "train.end":
         yield added(DISCONNECTED, 0.001)
 
 
@@ -52,38 +52,38 @@ def test_a_job_that_is_protected_again_passes(judged: Judge, name: str) -> None:
 def test_of_agents_that_record_no_protection_nothing_is_said(judged: Judge) -> None:
     judgement = judged(uce_run())
     assert judgement.verdict == "pass"
-    assert [one for one in judgement.findings if one.expected == EXPECTED] == []
+    assert [finding for finding in judgement.findings if finding.expected == EXPECTED] == []
     assert "that handlers and reports to the SDK are on again after the recovery" in {
-        one.what for one in judgement.not_checked
+        exclusion.what for exclusion in judgement.not_checked
     }
 
 
 def last_steps(run: GoodRun, rank: int, event: str = REPORTED) -> list[dict[str, Any]]:
-    return sorted(run.events(event, rank=rank), key=lambda one: one["mono"])[-2:]
+    return sorted(run.events(event, rank=rank), key=lambda entry: entry["mono"])[-2:]
 
 
 def not_reported_again(run: GoodRun) -> None:
     gone = last_steps(run, 0)
     for name, records in run.files.items():
-        run.files[name] = [one for one in records if one not in gone]
+        run.files[name] = [event for event in records if event not in gone]
 
 
 def no_rank_reports_again(run: GoodRun) -> None:
     struck = run.one("fault.injecting")["mono"]
     for name, records in run.files.items():
-        run.files[name] = [one for one in records if one["event"] != REPORTED or one["mono"] < struck]
+        run.files[name] = [event for event in records if event["event"] != REPORTED or event["mono"] < struck]
 
 
 def not_paused_again(run: GoodRun) -> None:
     gone = last_steps(run, 1, PAUSED)
     for name, records in run.files.items():
-        run.files[name] = [one for one in records if one not in gone]
+        run.files[name] = [event for event in records if event not in gone]
 
 
 def left_early(run: GoodRun) -> None:
     run.one(DISCONNECTED, rank=1)["mono"] = run.one("fault.injecting")["mono"] + 1_000_000_000
     name = next(name for name in run.files if name.startswith("train-rank_1-"))
-    run.files[name].sort(key=lambda one: one["mono"])
+    run.files[name].sort(key=lambda event: event["mono"])
 
 
 def another_function(run: GoodRun) -> None:
@@ -91,7 +91,7 @@ def another_function(run: GoodRun) -> None:
     late = {"mono": run.one("train.end", rank=0)["mono"] - 1_000_000, "function": "job.nothing"}
     name = next(name for name in run.files if name.startswith("train-rank_0-"))
     run.files[name].append({**one, **late})
-    run.files[name].sort(key=lambda one: one["mono"])
+    run.files[name].sort(key=lambda event: event["mono"])
 
 
 @pytest.mark.parametrize(
@@ -157,4 +157,6 @@ def test_a_rank_that_was_hit_before_it_registered_is_not_compared(judged: Judge)
     run = protected(replaced_run())
     for one in ("step.end", "digest", REGISTERED, CONNECTED, REPORTED, PAUSED):
         run.drop(one, attempt="train", pid=run.one("fault.injecting")["pid"])
-    assert not [one for one in judged(run).findings if one.expected == EXPECTED and one.verdict != "pass"]
+    assert not [
+        finding for finding in judged(run).findings if finding.expected == EXPECTED and finding.verdict != "pass"
+    ]

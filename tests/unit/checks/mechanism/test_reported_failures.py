@@ -30,7 +30,7 @@ def test_a_good_save_has_no_failure_in_the_log(judged: Judge) -> None:
 def test_without_a_log_nothing_is_said(judged: Judge) -> None:
     run = good_run()
     run.log = []
-    assert not [one for one in judged(run).findings if one.expected == EXPECTED]
+    assert not [finding for finding in judged(run).findings if finding.expected == EXPECTED]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_save_that_the_log_calls_failed_is_none(judged: Judge, line: str, seen
 def test_a_save_that_is_planned_to_fail_may_say_so(judged: Judge) -> None:
     run = good_run()
     run.log.insert(3, (11.3, "DumpCallback: save ckpt failed, ret: 1"))
-    run.replan(recoveries=tuple(replace(one, succeeds=False) for one in run.plan.response.recoveries))
+    run.replan(recoveries=tuple(replace(recovery, succeeds=False) for recovery in run.plan.response.recoveries))
     assert not said(judged(run), "mechanism", "fail", EXPECTED)
 
 

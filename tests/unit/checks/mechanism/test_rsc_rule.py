@@ -58,17 +58,17 @@ class Story:
 
     def drop(self, event: str, **match: Any) -> None:
         self.events = [
-            one
-            for one in self.events
-            if one.event != event or any(getattr(one, key, one.data.get(key)) != want for key, want in match.items())
+            fact
+            for fact in self.events
+            if fact.event != event or any(getattr(fact, key, fact.data.get(key)) != want for key, want in match.items())
         ]
 
     def change(self, event: str, rank: int, number: int = 0, **data: Any) -> None:
-        index = [at for at, one in enumerate(self.events) if (one.event, one.rank) == (event, rank)][number]
+        index = [at for at, fact in enumerate(self.events) if (fact.event, fact.rank) == (event, rank)][number]
         self.events[index] = replace(self.events[index], data={**self.events[index].data, **data})
 
     def history(self) -> History:
-        return History(tuple(sorted(self.events, key=lambda one: one.mono)))
+        return History(tuple(sorted(self.events, key=lambda event: event.mono)))
 
 
 def path_of(rank: int, step: int) -> str:
@@ -111,14 +111,14 @@ def judged(story: Story, tmp_path: Path, plan: Plan = PLAN) -> list[Finding]:
 
 def test_a_good_restart_passes(tmp_path: Path) -> None:
     found = judged(good(), tmp_path)
-    assert [one.verdict for one in found] == ["pass"] * 4
+    assert [finding.verdict for finding in found] == ["pass"] * 4
 
 
 def in_background(story: Story, *, but: int | None = None, at: float = 6.0, ok: bool = True) -> Story:
     """The checkpoint of step 4 was written in the background, on every rank but one."""
     for rank in range(RANKS):
         story.change("checkpoint.end", rank, asynchronous=True)
-        (end,) = [one for one in story.events if (one.event, one.rank) == ("checkpoint.end", rank)]
+        (end,) = [event for event in story.events if (event.event, event.rank) == ("checkpoint.end", rank)]
         story.add(5.9, "checkpoint.begin", rank, 100 + rank, **end.data)
         if rank != but:
             story.add(at, "checkpoint.written", rank, 100 + rank, ok=ok, **end.data)
@@ -126,11 +126,11 @@ def in_background(story: Story, *, but: int | None = None, at: float = 6.0, ok: 
 
 
 def test_a_checkpoint_that_was_written_in_the_background_is_the_last_when_its_file_was_whole(tmp_path: Path) -> None:
-    assert [one.verdict for one in judged(in_background(good()), tmp_path)] == ["pass"] * 4
+    assert [finding.verdict for finding in judged(in_background(good()), tmp_path)] == ["pass"] * 4
     late = judged(in_background(good(), at=40.0), tmp_path)
-    assert [one.seen for one in late if one.verdict == "fail"] == ["none was finished"]
+    assert [finding.seen for finding in late if finding.verdict == "fail"] == ["none was finished"]
     failed = judged(in_background(good(), ok=False), tmp_path)
-    assert [one.seen for one in failed if one.verdict == "fail"] == ["none was finished"]
+    assert [finding.seen for finding in failed if finding.verdict == "fail"] == ["none was finished"]
 
 
 def test_a_fault_that_comes_into_a_save_in_the_background_is_another_than_the_planned_one() -> None:
@@ -149,9 +149,9 @@ def test_a_fault_that_comes_into_a_save_in_the_background_is_another_than_the_pl
 def test_over_a_broken_link_a_rank_may_give_up_before_the_agent_kills_it(tmp_path: Path) -> None:
     story = good()
     own_death(story)
-    assert any("rank 1 was not killed" in one.seen for one in judged(story, tmp_path))
+    assert any("rank 1 was not killed" in finding.seen for finding in judged(story, tmp_path))
     link = replace(PLAN, faults=(replace(PLAN.faults[0], kind="link"),))
-    assert [one.verdict for one in judged(story, tmp_path, link)] == ["pass"] * 4
+    assert [finding.verdict for finding in judged(story, tmp_path, link)] == ["pass"] * 4
 
 
 def later_checkpoint(story: Story) -> None:
@@ -167,7 +167,7 @@ def other_launcher(story: Story) -> None:
 
 
 def no_restart(story: Story) -> None:
-    story.events = [one for one in story.events if one.pid is None or one.pid < 200]
+    story.events = [event for event in story.events if event.pid is None or event.pid < 200]
 
 
 def early_start(story: Story) -> None:
@@ -202,7 +202,7 @@ def older_checkpoint(story: Story) -> None:
 def test_each_defect_fails_for_its_reason(tmp_path: Path, spoil: Callable[[Story], None], seen: str) -> None:
     story = good()
     spoil(story)
-    failed = [one for one in judged(story, tmp_path) if one.verdict == "fail"]
+    failed = [finding for finding in judged(story, tmp_path) if finding.verdict == "fail"]
     assert len(failed) == 1, failed
     assert seen in failed[0].seen
 
@@ -214,14 +214,14 @@ def test_only_a_rank_that_can_have_been_ahead_may_lose_a_step_more(
     story = good()
     story.add(AT - 0.05, "step.end", rank, 100 + rank, step=8)
     plan = changed(PLAN, recoveries=(replace(PLAN.response.recoveries[0], one_more=(0, 1)),))
-    assert [one.seen for one in judged(story, tmp_path, plan) if one.verdict != "pass"] == failed
+    assert [finding.seen for finding in judged(story, tmp_path, plan) if finding.verdict != "pass"] == failed
 
 
 def test_steps_that_nobody_has_recorded_are_unknown_where_none_is_to_be_lost(tmp_path: Path) -> None:
     story = good()
     story.drop("step.end")
     plan = changed(PLAN, recoveries=(replace(PLAN.response.recoveries[0], trained_again=0),))
-    assert {one.verdict for one in judged(story, tmp_path, plan)} == {"pass", "unknown"}
+    assert {finding.verdict for finding in judged(story, tmp_path, plan)} == {"pass", "unknown"}
 
 
 @pytest.mark.parametrize(
@@ -239,8 +239,8 @@ def test_steps_that_nobody_has_recorded_are_unknown_where_none_is_to_be_lost(tmp
 def test_missing_evidence_is_unknown(tmp_path: Path, event: str, match: dict[str, Any], seen: str) -> None:
     story = good()
     story.drop(event, **match)
-    found = [one for one in judged(story, tmp_path) if one.verdict != "pass"]
-    assert [one.verdict for one in found] == ["unknown"]
+    found = [finding for finding in judged(story, tmp_path) if finding.verdict != "pass"]
+    assert [finding.verdict for finding in found] == ["unknown"]
     assert seen in found[0].seen
 
 
@@ -249,7 +249,7 @@ def test_a_rank_may_look_at_other_checkpoints_too(tmp_path: Path) -> None:
     story.add(4.45, "checkpoint.end", 1, 101, kind="periodic", step=2, path=path_of(1, 2))
     for at, path in ((12.7, path_of(1, 2)), (12.95, "checkpoints/of-nobody.ckpt")):
         story.add(at, "load.begin", 1, 201, path=path)
-    assert [one.verdict for one in judged(story, tmp_path)] == ["pass"] * 4
+    assert [finding.verdict for finding in judged(story, tmp_path)] == ["pass"] * 4
 
 
 def test_without_a_checkpoint_nothing_has_to_be_read(tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_without_a_checkpoint_nothing_has_to_be_read(tmp_path: Path) -> None:
     story = good()
     story.drop("checkpoint.end")
     story.drop("load.end")
-    assert {one.verdict for one in judged(story, tmp_path, plan)} == {"pass"}
+    assert {finding.verdict for finding in judged(story, tmp_path, plan)} == {"pass"}
 
 
 def test_the_phases_follow_one_another(tmp_path: Path) -> None:
@@ -293,7 +293,7 @@ def test_a_process_that_only_the_launcher_saw_counts(tmp_path: Path) -> None:
             story.add(11.0, "child.exit", None, LAUNCHER, child_pid=151, child_rank=1, signal=9, code=None)
         found = Collector("mechanism")
         judge_processes(PLAN, story.history(), found)
-        assert {one.seen for one in found.findings() if one.verdict == "fail"} == said
+        assert {finding.seen for finding in found.findings() if finding.verdict == "fail"} == said
 
 
 def test_without_a_restart_in_the_plan_such_a_process_counts_too() -> None:
@@ -302,7 +302,7 @@ def test_without_a_restart_in_the_plan_such_a_process_counts_too() -> None:
     story.drop("rank.found", pid=201)
     story.add(11.0, "child.exit", None, LAUNCHER, child_pid=151, child_rank=1, signal=9, code=None)
     judge_processes(changed(PLAN, recoveries=()), story.history(), found)
-    failed = [one.seen for one in found.findings() if one.verdict == "fail"]
+    failed = [finding.seen for finding in found.findings() if finding.verdict == "fail"]
     assert "rank 1 was started again in attempt train: processes 101, 151" in failed
 
 
@@ -310,7 +310,9 @@ def test_processes_of_two_nodes_may_have_the_same_pid(tmp_path: Path) -> None:
     """An early start on one node is not taken for the old process of another."""
     story = good()
     story.add(AT + 0.2, "agent.start", 3, 101)
-    assert any("rank 3 was started before" in one.seen for one in judged(story, tmp_path) if one.verdict == "fail")
+    assert any(
+        "rank 3 was started before" in finding.seen for finding in judged(story, tmp_path) if finding.verdict == "fail"
+    )
     lost = good()
-    lost.events = [replace(one, pid=101) if one.pid == 203 else one for one in lost.events]
-    assert [one.verdict for one in judged(lost, tmp_path)] == ["pass"] * 4
+    lost.events = [replace(event, pid=101) if event.pid == 203 else event for event in lost.events]
+    assert [finding.verdict for finding in judged(lost, tmp_path)] == ["pass"] * 4

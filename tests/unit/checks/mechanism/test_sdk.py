@@ -19,13 +19,13 @@ Spoil = Callable[[GoodRun], Any]
 
 def with_the_vendors(run: GoodRun) -> None:
     run.one("run.start")["sdk"] = "vendor"
-    for one in run.events(IMPORTED):
-        one["file"] = VENDORS
+    for record in run.events(IMPORTED):
+        record["file"] = VENDORS
 
 
 def by_logs_alone(run: GoodRun) -> None:
     for records in run.files.values():
-        records[:] = [one for one in records if one["event"] != "step.begin"]
+        records[:] = [record for record in records if record["event"] != "step.begin"]
 
 
 @pytest.mark.parametrize("make", [lambda run: None, with_the_vendors], ids=["standin", "vendor"])
@@ -78,4 +78,4 @@ def test_where_agents_have_recorded_no_steps_each_rank_that_no_fault_hits_has_re
 def test_mechanisms_that_need_no_sdk_are_not_asked_for_one(run: GoodRun, judged: Judge) -> None:
     run.replan(protection=("TRE", "RSC"))
     run.drop(IMPORTED)
-    assert not [one for one in judged(run).findings if "SDK of every rank" in one.expected]
+    assert not [finding for finding in judged(run).findings if "SDK of every rank" in finding.expected]

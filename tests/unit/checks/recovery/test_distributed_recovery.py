@@ -39,15 +39,17 @@ def hopeless(run: GoodRun) -> None:
     run.saved.pop(0)
     for name, records in run.files.items():
         if name.startswith("resume"):
-            run.files[name] = [one for one in records if one["event"] in ("writer.start", "agent.start")]
-    for one in run.events("rank.exit", attempt="resume"):
-        one["code"] = 1
-        run.others[f"logs/resume/worker_{one['rank']}.log"] = b"FileNotFoundError: no step has a file for every rank\n"
+            run.files[name] = [event for event in records if event["event"] in ("writer.start", "agent.start")]
+    for event in run.events("rank.exit", attempt="resume"):
+        event["code"] = 1
+        run.others[f"logs/resume/worker_{event['rank']}.log"] = (
+            b"FileNotFoundError: no step has a file for every rank\n"
+        )
 
 
 def test_the_good_run_passes(run: GoodRun, judged: Judge) -> None:
     judgement = judged(run)
-    assert judgement.verdict == "pass", [one for one in judgement.findings if one.verdict != "pass"]
+    assert judgement.verdict == "pass", [finding for finding in judgement.findings if finding.verdict != "pass"]
     assert said(judgement, "consistency", "pass", "4 files do")
     assert said(judgement, "resume", "pass", "each rank loads the file of its own replica group")
 
@@ -106,7 +108,9 @@ def test_without_any_group_file_all_are_unknown_only_where_the_job_writes_them(r
         del run.others[INFO.format(rank)]
     assert said(judged(run), "consistency", "unknown", "there is no file of rank 0")
     run.replan(group_info=False)
-    assert not [one for one in judged(run).findings if one.check == "consistency" and one.verdict == "unknown"]
+    assert not [
+        finding for finding in judged(run).findings if finding.check == "consistency" and finding.verdict == "unknown"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -131,7 +135,7 @@ def test_faults_with_another_effect_have_no_such_evidence(run: GoodRun) -> None:
 def test_that_nothing_can_be_resumed_is_seen_in_the_files_and_said_by_the_job(run: GoodRun, judged: Judge) -> None:
     hopeless(run)
     judgement = judged(run)
-    assert judgement.verdict == "pass", [one for one in judgement.findings if one.verdict != "pass"]
+    assert judgement.verdict == "pass", [finding for finding in judgement.findings if finding.verdict != "pass"]
     assert said(judgement, "resume", "pass", f"of 2 groups there are files of step {SAVED}: 1")
     assert said(judgement, "resume", "pass", "4 ranks did")
 
@@ -154,7 +158,7 @@ def own_files_only(run: GoodRun) -> None:
 def test_a_replicas_file_refutes_nothing_where_each_rank_goes_on_from_its_own(run: GoodRun, judged: Judge) -> None:
     own_files_only(run)
     judgement = judged(run)
-    assert judgement.verdict == "pass", [one for one in judgement.findings if one.verdict != "pass"]
+    assert judgement.verdict == "pass", [finding for finding in judgement.findings if finding.verdict != "pass"]
     assert said(judgement, "resume", "pass", f"of 4 ranks there are files of step {SAVED}: 3")
 
 
@@ -187,8 +191,8 @@ def test_a_job_that_ends_without_saying_why_is_unknown(run: GoodRun, judged: Jud
 @pytest.mark.parametrize("signal", [None, 9])
 def test_a_job_that_does_not_end_by_itself_is_unknown(run: GoodRun, judged: Judge, signal: int | None) -> None:
     hopeless(run)
-    for one in run.events("rank.exit", attempt="resume"):
-        one.update(signal=signal, code=None)
+    for event in run.events("rank.exit", attempt="resume"):
+        event.update(signal=signal, code=None)
     assert said(judged(run), "resume", "unknown", "no rank of attempt resume has ended with an error of its own")
 
 
@@ -200,8 +204,8 @@ def test_who_is_ended_after_the_first_that_refused_refuses_too(run: GoodRun, jud
 
 
 def end_with_zero(run: GoodRun) -> None:
-    for one in run.events("rank.exit", attempt="resume"):
-        one["code"] = one["code"] if one["rank"] == 1 else 0
+    for event in run.events("rank.exit", attempt="resume"):
+        event["code"] = event["code"] if event["rank"] == 1 else 0
 
 
 def no_other_exits(run: GoodRun) -> None:

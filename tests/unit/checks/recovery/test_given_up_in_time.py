@@ -84,12 +84,12 @@ def test_given_up_sooner_fails(timings: str, share: float) -> None:
 def test_without_its_ends_the_wait_is_unknown(drop: dict[str, object], seen: str) -> None:
     story = waited(40.0)
     story.drop(str(drop.pop("event")), **drop)
-    assert [(one.verdict, one.seen) for one in judged(story, in_vain())] == [("unknown", seen)]
+    assert [(finding.verdict, finding.seen) for finding in judged(story, in_vain())] == [("unknown", seen)]
 
 
 def test_two_hosts_clocks_may_leave_it_open() -> None:
     story = waited(38.0001)
-    (save,) = [one for one in story.events if one.data.get("name") == "save_ckpt"]
+    (save,) = [event for event in story.events if event.data.get("name") == "save_ckpt"]
     story.events[story.events.index(save)] = replace(save, clock="h2/b2", error=1_000_000)
     (found,) = judged(story, in_vain())
     assert (found.verdict, found.seen) == ("unknown", "it was given up after 38.000 s, by the clocks of two hosts")
@@ -112,4 +112,4 @@ def test_the_failed_clean_of_an_online_repair_is_no_attempt_of_arf(handler: str,
     history, found = story.history(), Collector("mechanism")
     (window,) = recovery_windows(plan, history)
     arf.judge(Case(plan, window, tried[1], history, Log(), found))  # type: ignore[arg-type]
-    assert [one.verdict for one in found.findings()] == [verdict]
+    assert [finding.verdict for finding in found.findings()] == [verdict]

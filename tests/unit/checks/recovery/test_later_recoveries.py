@@ -39,26 +39,26 @@ def without_baseline(run: GoodRun) -> GoodRun:
 
 def forget_digests(run: GoodRun, first: int) -> None:
     for records in ranks_of(run):
-        records[:] = [one for one in records if not (one["event"] == "digest" and one["step"] >= first)]
+        records[:] = [event for event in records if not (event["event"] == "digest" and event["step"] >= first)]
 
 
 def keep_a_wrong_state(run: GoodRun, after: int) -> None:
     """From its second beginning, after step ``after``, every rank holds the same wrong weights and never moves them."""
     for records in ranks_of(run):
         again = False
-        for one in records:
-            again = again or (one["event"] == "train.begin" and one["initial_step"] == after)
-            if again and one["event"] in ("initial", "digest"):
-                group = one["rank"] % 2
-                one["parameters"] = {name: hex_of("wrong", group, name) for name in one["parameters"]}
+        for event in records:
+            again = again or (event["event"] == "train.begin" and event["initial_step"] == after)
+            if again and event["event"] in ("initial", "digest"):
+                group = event["rank"] % 2
+                event["parameters"] = {name: hex_of("wrong", group, name) for name in event["parameters"]}
 
 
 def test_weights_that_stand_still_after_a_repair_are_a_failure(judged: Judge) -> None:
     run = without_baseline(uce_run())
     for records in ranks_of(run):
-        for one in records:
-            if one["event"] == "digest" and one["step"] >= STRUCK:
-                one["parameters"] = digests_of(state_after(one["rank"], HELD))
+        for event in records:
+            if event["event"] == "digest" and event["step"] >= STRUCK:
+                event["parameters"] = digests_of(state_after(event["rank"], HELD))
     assert judged(run).verdict == "fail"
 
 
@@ -85,7 +85,7 @@ def test_a_wrong_state_is_found_where_the_fault_free_run_is_no_measure(judged: J
 def test_a_replayed_step_needs_a_digest_of_its_own(judged: Judge) -> None:
     run = rolled_back_run()
     for records in ranks_of(run):
-        last = max(number for number, one in enumerate(records) if one["event"] == "digest" and one["step"] == 7)
+        last = max(number for number, event in enumerate(records) if event["event"] == "digest" and event["step"] == 7)
         del records[last]
     judgement = judged(run)
     assert judgement.verdict == "unknown"
@@ -96,7 +96,7 @@ def test_a_checkpoint_that_nothing_can_be_compared_with_is_unknown(judged: Judge
     run = good_run()
     run.replan(comparable=Comparable(3, 4, "a spike in step 4"))
     for records in ranks_of(run):
-        records[:] = [one for one in records if not (one["event"] == "digest" and one["step"] == SAVED)]
+        records[:] = [event for event in records if not (event["event"] == "digest" and event["step"] == SAVED)]
     assert judged(run).verdict == "unknown"
 
 
@@ -109,11 +109,11 @@ def test_a_pause_before_another_recovery_is_no_beginning_of_training(judged: Jud
         act: Record = {"fault": "pause", "kind": "pause", "signal": None, "target_rank": rank, "start_time": 100 + rank}
         run.add("harness", record(10.25, "fault.injecting", **act, **place_of(rank)))
     judgement = judged(run)
-    assert not [one for one in judgement.findings if one.check == "resume" and one.verdict != "pass"]
+    assert not [finding for finding in judgement.findings if finding.check == "resume" and finding.verdict != "pass"]
 
 
 def test_a_harmless_fault_of_a_rank_does_not_change_how_it_must_end(judged: Judge) -> None:
     run = good_run()
     harmless = PlannedFault("term", "terminate", (VICTIM,), {"step": 3}, {}, None, 15, NONE)
     run.replan(faults=(*run.plan.faults, replace(harmless)))
-    assert not [one for one in judged(run).findings if one.check == "hygiene" and one.verdict == "fail"]
+    assert not [finding for finding in judged(run).findings if finding.check == "hygiene" and finding.verdict == "fail"]

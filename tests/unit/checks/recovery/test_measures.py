@@ -23,10 +23,10 @@ def test_an_end_of_life_checkpoint_loses_nothing(tmp_path: Path) -> None:
 
 def test_steps_trained_again_are_counted(tmp_path: Path) -> None:
     run = good_run()
-    for one in run.events("step.begin", attempt="resume"):
-        one["step"] -= 3
-    for one in run.events("step.end", attempt="resume"):
-        one["step"] -= 3
+    for record in run.events("step.begin", attempt="resume"):
+        record["step"] -= 3
+    for record in run.events("step.end", attempt="resume"):
+        record["step"] -= 3
     assert rollback(history(run, tmp_path)).value == 3
 
 

@@ -30,29 +30,29 @@ def slowed(run: GoodRun, seconds: float, first: int, last: int = LAST, attempt: 
     for records in run.files.values():
         late = 0
         again = attempt == "resume"
-        for one in records:
-            if one.get("attempt") == attempt and one["event"] == "train.begin":
-                again = again or one.get("initial_step", 0) > 0
-            ends = again and one.get("attempt") == attempt and one["event"] == "step.end"
-            late += more if ends and first <= one["step"] <= last else 0
+        for event in records:
+            if event.get("attempt") == attempt and event["event"] == "train.begin":
+                again = again or event.get("initial_step", 0) > 0
+            ends = again and event.get("attempt") == attempt and event["event"] == "step.end"
+            late += more if ends and first <= event["step"] <= last else 0
             for key in ("mono", "wall"):
-                one[key] += late
+                event[key] += late
     return run
 
 
 def after_all(run: GoodRun, attempt: str) -> None:
     """What the harness records after the steps comes after them."""
-    latest = max(one["mono"] for name, records in run.files.items() if name != "harness.jsonl" for one in records)
+    latest = max(event["mono"] for name, records in run.files.items() if name != "harness.jsonl" for event in records)
     moved = 0
-    for one in run.files["harness.jsonl"]:
-        if one["event"] in ("rank.exit", "launcher.exit", "attempt.end", "hygiene", "run.end", "fault.healed"):
-            moved = max(moved, latest + 1 - one["mono"]) if one.get("attempt", attempt) == attempt else moved
+    for event in run.files["harness.jsonl"]:
+        if event["event"] in ("rank.exit", "launcher.exit", "attempt.end", "hygiene", "run.end", "fault.healed"):
+            moved = max(moved, latest + 1 - event["mono"]) if event.get("attempt", attempt) == attempt else moved
         for key in ("mono", "wall"):
-            one[key] += moved
+            event[key] += moved
 
 
 def left_out(run: GoodRun, judged: Judge) -> list[str]:
-    return [one.reason for one in judged(run).not_checked if one.what == LEFT_OUT]
+    return [exclusion.reason for exclusion in judged(run).not_checked if exclusion.what == LEFT_OUT]
 
 
 @pytest.mark.parametrize("mechanism", RUNS)
@@ -92,7 +92,7 @@ def test_a_machine_that_kept_the_job_waiting_is_told_and_nobody_is_blamed(judged
     run.files["harness.jsonl"][-1]["wall"] = run.one("train.end", attempt="resume", rank=0)["wall"]
     judgement = judged(run)
     assert not said(judgement, "recovery", "fail", EXPECTED)
-    (reason,) = (one.reason for one in judgement.not_checked if one.what == LEFT_OUT)
+    (reason,) = (exclusion.reason for exclusion in judgement.not_checked if exclusion.what == LEFT_OUT)
     assert "440.0 ms after it" in reason
     assert "other work of the machine kept the job waiting" in reason
 

@@ -53,8 +53,8 @@ def test_reads_from_where_the_plan_says_pass(run: GoodRun, judged: Judge, memory
     run.replan(aids=RecoveryOptions(memory=memory))
     with_reads(run, "memory" if memory else "storage")
     judgement = judged(run)
-    (one,) = said(judgement, "recovery", "pass", READ)
-    assert one.seen.endswith("by the readers' own records alone")
+    (finding,) = said(judgement, "recovery", "pass", READ)
+    assert finding.seen.endswith("by the readers' own records alone")
     assert judgement.verdict == "pass"
 
 
@@ -78,7 +78,9 @@ def test_graphs_from_where_the_plan_says_pass(run: GoodRun, judged: Judge, cache
     run.replan(aids=RecoveryOptions(graph=True, compile_cache=cache))
     with_graphs(run, line)
     judgement = judged(run)
-    assert said(judgement, "recovery", "pass", GRAPH), [one for one in judgement.findings if one.verdict != "pass"]
+    assert said(judgement, "recovery", "pass", GRAPH), [
+        finding for finding in judgement.findings if finding.verdict != "pass"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -95,10 +97,10 @@ def test_a_line_about_the_cache_is_held_against_its_files(
 ) -> None:
     run.replan(aids=RecoveryOptions(graph=True, compile_cache=True))
     with_graphs(run, CACHE_HIT)
-    for one in run.events("graph.compiled", attempt="resume"):
-        one.update(told)
+    for record in run.events("graph.compiled", attempt="resume"):
+        record.update(told)
     findings = said(judged(run), "recovery", verdict, words)
-    assert findings and {one.by_log for one in findings} == {by_log}
+    assert findings and {finding.by_log for finding in findings} == {by_log}
 
 
 SPOILT: list[tuple[bool, str, Callable[[GoodRun], Any], str, str]] = [
@@ -190,7 +192,7 @@ def about_link(run: GoodRun, directory: Path) -> list[tuple[str, str, bool]]:
     run.write(directory)
     found = Collector("recovery")
     judge_recovery_options(run.plan, read_history(directory / "history"), Artifacts(directory, None), found)
-    return [(one.verdict, one.seen, one.by_log) for one in found.findings() if LINK in one.expected]
+    return [(finding.verdict, finding.seen, finding.by_log) for finding in found.findings() if LINK in finding.expected]
 
 
 @pytest.mark.parametrize(("watchdog", "line"), [(True, WATCHDOG), (False, TIMEOUT)])

@@ -155,11 +155,11 @@ def test_a_process_without_a_processor_between_its_two_clocks_is_no_jump(run: Go
 
 @pytest.mark.parametrize("since", [4, 20, -1], ids=["in the beginning", "in the middle", "at the end"])
 def test_a_wall_clock_that_stays_where_it_has_jumped_is_unknown(run: GoodRun, judged: Judge, since: int) -> None:
-    for one in _by_time(run)[since:]:
-        one["wall"] += 80_000_000
+    for event in _by_time(run)[since:]:
+        event["wall"] += 80_000_000
     (found,) = said(judged(run), "recovery", "unknown", "detection")
     assert "the wall clock jumped by 0.080 s during the run" in found.seen
 
 
 def _by_time(run: GoodRun) -> list[Record]:
-    return sorted((one for records in run.files.values() for one in records), key=lambda one: int(one["mono"]))
+    return sorted((event for records in run.files.values() for event in records), key=lambda event: int(event["mono"]))

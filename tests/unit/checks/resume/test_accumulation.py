@@ -30,8 +30,8 @@ def back_to_the_update() -> GoodRun:
         run.one("train.begin", attempt="resume", rank=rank)["initial_step"] = SAVED - 1
         initial = run.one("initial", attempt="resume", rank=rank)
         initial["parameters"] = digests_of(state_after(rank, SAVED - 1))
-        for one in step_of(21.2, rank, SAVED, **place):
-            run.add(f"resume-rank_{rank}", one)
+        for record in step_of(21.2, rank, SAVED, **place):
+            run.add(f"resume-rank_{rank}", record)
     return run
 
 

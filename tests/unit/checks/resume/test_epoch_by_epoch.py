@@ -14,15 +14,15 @@ def by_epochs(records: list[Record], *, last: int) -> list[Record]:
     """The training in these events ends after each epoch, and the next one begins."""
     made: list[Record] = []
     trained: set[int] = set()
-    for one in records:
-        made.append(one)
-        step = int(one.get("step") or 0)
-        if one["event"] == "digest" and step % EPOCH == 0 and step < last and step not in trained:
+    for record in records:
+        made.append(record)
+        step = int(record.get("step") or 0)
+        if record["event"] == "digest" and step % EPOCH == 0 and step < last and step not in trained:
             trained.add(step)
-            place = {key: one[key] for key in ("attempt", "rank", "pid", "wall")}
-            made.append({**place, "mono": one["mono"] + 1, "event": "train.end"})
-            made.append({**place, "mono": one["mono"] + 2, "event": "train.begin", "initial_step": step})
-            made.append({**place, "mono": one["mono"] + 3, "event": "initial", "parameters": one["parameters"]})
+            place = {key: record[key] for key in ("attempt", "rank", "pid", "wall")}
+            made.append({**place, "mono": record["mono"] + 1, "event": "train.end"})
+            made.append({**place, "mono": record["mono"] + 2, "event": "train.begin", "initial_step": step})
+            made.append({**place, "mono": record["mono"] + 3, "event": "initial", "parameters": record["parameters"]})
     return made
 
 
@@ -44,7 +44,7 @@ def test_it_is_compared_with_the_beginning_of_the_fault_free_run(judged: Judge) 
 
 def test_another_beginning_than_the_fault_free_runs_is_another_job(judged: Judge) -> None:
     run = epoch_by_epoch(good_run(), until=SAVED)
-    first = next(one for one in run.files["train-rank_0-1000.jsonl"] if one["event"] == "initial")
+    first = next(record for record in run.files["train-rank_0-1000.jsonl"] if record["event"] == "initial")
     first["parameters"]["layer1.bias"] = hex_of("other")
     assert said(judged(run), "loss", "unknown", "rank 0 began with another layer1.bias than the baseline")
 
@@ -57,6 +57,6 @@ def test_after_an_online_repair_its_trainings_are_one(judged: Judge) -> None:
 def test_a_training_that_does_not_begin_where_the_one_before_has_ended_is_no_continuation(judged: Judge) -> None:
     run = epoch_by_epoch(uce_run(), until=LAST)
     for rank in range(RANKS):
-        for one in run.events("train.begin", rank=rank, initial_step=EPOCH):
-            one["initial_step"] = EPOCH - 1
+        for record in run.events("train.begin", rank=rank, initial_step=EPOCH):
+            record["initial_step"] = EPOCH - 1
     assert said(judged(run), "resume", "fail", "rank 0 began again ")

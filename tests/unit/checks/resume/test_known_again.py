@@ -23,7 +23,7 @@ def registered(run: GoodRun, attempt: str, *ranks: int) -> None:
 
 
 def findings(judged: Judge, run: GoodRun) -> list[Finding]:
-    return [one for one in judged(run).findings if (one.check, one.expected) == ("mechanism", EXPECTED)]
+    return [finding for finding in judged(run).findings if (finding.check, finding.expected) == ("mechanism", EXPECTED)]
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_ranks_that_registered_before_do_so_again(
     registered(run, "train", *range(RANKS))
     if again:
         registered(run, "resume", *again)
-    assert [(one.verdict, one.seen) for one in findings(judged, run)] == [(verdict, seen)]
+    assert [(finding.verdict, finding.seen) for finding in findings(judged, run)] == [(verdict, seen)]
 
 
 def test_with_the_record_of_a_rank_the_lines_are_not_alone(judged: Judge) -> None:
@@ -49,7 +49,7 @@ def test_with_the_record_of_a_rank_the_lines_are_not_alone(judged: Judge) -> Non
     for attempt in ("train", "resume"):
         registered(run, attempt, *range(RANKS))
     run.add("resume-rank_0", {**run.one("train.begin", attempt="resume", rank=0), "event": "sdk.connected"})
-    assert [(one.seen, one.by_log) for one in findings(judged, run)] == [("4 ranks have", False)]
+    assert [(finding.seen, finding.by_log) for finding in findings(judged, run)] == [("4 ranks have", False)]
 
 
 def test_where_the_log_tells_of_no_registration_nothing_is_said(judged: Judge) -> None:

@@ -150,8 +150,8 @@ def test_what_lies_behind_a_link_out_of_the_job_is_refused(
 
 
 def test_a_file_that_names_no_rank_is_told(chaos: Call, job: OwnJob, reports: Path) -> None:
-    for one in (job.work / "checkpoints" / "rank_1").iterdir():
-        one.rename(job.work / one.name)
+    for path in (job.work / "checkpoints" / "rank_1").iterdir():
+        path.rename(job.work / path.name)
     assert f"{job.work / OLDER} names no rank" in refused(chaos, job)
 
 
@@ -248,7 +248,7 @@ def test_the_damage_is_there_for_the_next_launch_when_the_rank_has_ended(tmp_pat
 @pytest.fixture
 def process(job: OwnJob) -> JobProcess:
     """Rank 1 as it is found."""
-    return next(one for found in survey().jobs for one in found.ranks if one.pid == job.ranks[1].pid)
+    return next(candidate for found in survey().jobs for candidate in found.ranks if candidate.pid == job.ranks[1].pid)
 
 
 def bound(kind: str, process: JobProcess, **parameters: Any) -> RunningCheckpoint:

@@ -43,7 +43,7 @@ def kind(request: pytest.FixtureRequest) -> str:
     """Each condition that this machine can make."""
     name = str(request.param)
     needs = fault_kind(name).needs
-    if missing := [one for one in probe(needs, Machine()) if not one.ok]:
+    if missing := [result for result in probe(needs, Machine()) if not result.ok]:
         pytest.skip(f"{name} needs {missing[0].need}: {missing[0].seen}")
     return name
 

@@ -39,7 +39,7 @@ class Peers:
 
     def __init__(self, opened: ExitStack) -> None:
         self.listening = [opened.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
-        self.ports = [int(one.getsockname()[1]) for one in self.listening]
+        self.ports = [int(listener.getsockname()[1]) for listener in self.listening]
         self.accepted: list[socket.socket] = []
 
 
@@ -55,7 +55,7 @@ def job(tmp_path: Path, peers: Peers) -> Iterator[OwnJob]:
     with own_job(tmp_path / "job", ranks=1) as job, ExitStack() as opened:
         more = {"MS_TFT_PORT": str(peers.ports[0]), "PYTHONPATH": ""}
         job.start(1, sys.executable, "-c", RANK, *map(str, peers.ports), **more)
-        peers.accepted = [opened.enter_context(one.accept()[0]) for one in peers.listening]
+        peers.accepted = [opened.enter_context(listener.accept()[0]) for listener in peers.listening]
         yield job
 
 

@@ -53,7 +53,7 @@ def test_the_pids_of_many_are_in_what_is_printed_as_json(capsys: pytest.CaptureF
     some = ranks(128)
     show(job(some), [some[2]], KIND, as_json=True)
     told = json.loads(capsys.readouterr().out)
-    assert {one["pid"] for one in told["others"]} == {99, *(one.pid for one in some if one.rank != 2)}
+    assert {one["pid"] for one in told["others"]} == {99, *(candidate.pid for candidate in some if candidate.rank != 2)}
 
 
 def test_many_that_are_hit_are_a_set_in_a_question_and_in_the_report(capsys: pytest.CaptureFixture[str]) -> None:

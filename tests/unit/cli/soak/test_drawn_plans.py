@@ -101,7 +101,7 @@ class Reading:
         if "ARF" in self.on:
             new = hit | self._moved(hit)
             ranks = tuple(sorted(new))
-            inside = [one for one in self.faults if one["trigger"].get("after") == ids[0]]
+            inside = [fault for fault in self.faults if fault["trigger"].get("after") == ids[0]]
             yield Recovery("ARF", ids, last, not inside, restarted=ranks, copied=ranks)
             assert self._left(new)
             if not inside:
@@ -136,9 +136,9 @@ class Reading:
 
 @pytest.mark.parametrize("kind", ["plain", "rehearsal"])
 def test_what_is_planned_is_what_the_rules_say(tmp_path: Path, kind: str) -> None:
-    for one in draw_scenarios(NUMBER, 31, kinds=[kind], mechanisms=[], directory=tmp_path):
-        text = (tmp_path / f"{one.cell.scenario.name}.yaml").read_text()
-        plan = plan_cell(one.loaded, one.cell)
+    for scenario in draw_scenarios(NUMBER, 31, kinds=[kind], mechanisms=[], directory=tmp_path):
+        text = (tmp_path / f"{scenario.cell.scenario.name}.yaml").read_text()
+        plan = plan_cell(scenario.loaded, scenario.cell)
         reading = Reading(yaml.safe_load(text), plan)
         assert [set(group) for group in plan.layout.replica_groups] == reading.groups, text
         assert list(plan.response.recoveries) == list(reading.recoveries()), text

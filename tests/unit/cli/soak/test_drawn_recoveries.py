@@ -32,51 +32,51 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> list[Drawn]:
     return draw(tmp_path_factory.mktemp("drawn"))
 
 
-def planned(one: Drawn) -> Plan:
-    return plan_cell(one.loaded, one.cell)
+def planned(scenario: Drawn) -> Plan:
+    return plan_cell(scenario.loaded, scenario.cell)
 
 
 def test_every_one_ends_in_a_recovery_that_succeeds(drawn: list[Drawn]) -> None:
-    for one in drawn:
-        plan = planned(one)
-        assert plan.response.mechanism not in (None, "none"), one.loaded.path
-        assert plan.response.goes_on or plan.resume.resumes, one.loaded.path
-        assert not (plan.response.mechanism == "TTP" and plan.checkpoint is None), one.loaded.path
+    for scenario in drawn:
+        plan = planned(scenario)
+        assert plan.response.mechanism not in (None, "none"), scenario.loaded.path
+        assert plan.response.goes_on or plan.resume.resumes, scenario.loaded.path
+        assert not (plan.response.mechanism == "TTP" and plan.checkpoint is None), scenario.loaded.path
 
 
 def test_they_vary_in_what_matters(drawn: list[Drawn]) -> None:
-    plans = [planned(one) for one in drawn]
+    plans = [planned(scenario) for scenario in drawn]
     faults = [fault for plan in plans for fault in plan.faults]
     assert {plan.response.mechanism for plan in plans} >= set(recipes()) - {"mixed"}
-    assert len({one.acting for one in drawn}) >= 10
+    assert len({scenario.acting for scenario in drawn}) >= 10
     assert {plan.layout.ranks for plan in plans} >= {2, 4}
     assert {fault.trigger.get("phase") for fault in faults} >= set(PHASES)
     assert {len(plan.faults) for plan in plans} >= {1, 2, 3}
 
 
 def test_the_seed_and_the_number_give_a_scenario_again(drawn: list[Drawn], tmp_path: Path) -> None:
-    texts = [one.loaded.text for one in drawn]
-    assert [one.loaded.text for one in draw(tmp_path / "again", number=5)] == texts[:5]
-    assert [one.loaded.text for one in draw(tmp_path / "other", seed=4, number=5)] != texts[:5]
+    texts = [scenario.loaded.text for scenario in drawn]
+    assert [scenario.loaded.text for scenario in draw(tmp_path / "again", number=5)] == texts[:5]
+    assert [scenario.loaded.text for scenario in draw(tmp_path / "other", seed=4, number=5)] != texts[:5]
 
 
 def test_each_is_kept_as_a_file_that_can_be_run_by_itself(drawn: list[Drawn]) -> None:
-    assert len({one.loaded.path for one in drawn}) == COUNT
+    assert len({scenario.loaded.path for scenario in drawn}) == COUNT
     last = drawn[-1]
     assert load_scenario(last.loaded.path).cells[0].scenario == last.cell.scenario
 
 
 def test_only_what_was_asked_for_is_drawn(tmp_path: Path) -> None:
     drawn = draw_scenarios(4, 1, kinds=("rehearsal",), mechanisms=("TRE",), directory=tmp_path)
-    assert {one.acting for one in drawn} == {"TRE"}
+    assert {scenario.acting for scenario in drawn} == {"TRE"}
 
 
 def test_a_kind_of_job_gets_only_what_it_can_take_part_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limited = replace(registry("jobs").load("plain").traits, mechanisms=frozenset({"TTP", "UCE", "HCCE", "ARF", "TSP"}))
     monkeypatch.setattr("chaos.rehearsal.plain.job.PlainJob.traits", limited)
     drawn = draw_scenarios(10, 1, kinds=("plain",), mechanisms=(), directory=tmp_path)
-    assert {one.kind for one in drawn} == {"plain"}
-    assert not {"RSC", "TRE"} & {part for one in drawn for part in one.acting.split(", ")}
+    assert {scenario.kind for scenario in drawn} == {"plain"}
+    assert not {"RSC", "TRE"} & {part for scenario in drawn for part in scenario.acting.split(", ")}
     monkeypatch.setattr("chaos.cli.random_soak._TRIES", 5)
     with pytest.raises(click.UsageError, match="no good recovery of RSC could be drawn for jobs of kind plain"):
         draw_scenarios(1, 1, kinds=("plain",), mechanisms=("RSC",), directory=tmp_path)
@@ -86,8 +86,8 @@ def test_mindspore_is_not_asked_for_what_it_is_known_to_count_wrongly(tmp_path: 
     """Finding F-06: a fault after a repair beyond the first epoch. Plain ranks count on, and are asked."""
     asked = {
         kind: [
-            counts_within_epoch(planned(one))
-            for one in draw_scenarios(60, 22, kinds=(kind,), mechanisms=("mixed",), directory=tmp_path / kind)
+            counts_within_epoch(planned(scenario))
+            for scenario in draw_scenarios(60, 22, kinds=(kind,), mechanisms=("mixed",), directory=tmp_path / kind)
         ]
         for kind in ("rehearsal", "plain")
     }
@@ -99,8 +99,8 @@ def test_mindspore_is_not_asked_for_a_rollback_after_which_it_saves_over_earlier
     """Finding F-14. Plain ranks name their files by the step, and are asked."""
     asked = {
         kind: [
-            overwrites_names(planned(one))
-            for one in draw_scenarios(8, 3, kinds=(kind,), mechanisms=("TRE",), directory=tmp_path / kind)
+            overwrites_names(planned(scenario))
+            for scenario in draw_scenarios(8, 3, kinds=(kind,), mechanisms=("TRE",), directory=tmp_path / kind)
         ]
         for kind in ("rehearsal", "plain")
     }

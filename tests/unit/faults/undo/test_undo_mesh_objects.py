@@ -60,7 +60,7 @@ def undone(step: UndoStep, run: str) -> str:
 
 def test_two_runs_in_one_namespace_have_objects_of_their_own_for_faults_of_one_id(cluster: Cluster) -> None:
     steps = [TwoPods(cluster, run).made() for run in RUNS]
-    names = [one.arguments["name"] for one in steps]
+    names = [step.arguments["name"] for step in steps]
     for run, step, name in zip(RUNS, steps, names, strict=True):
         assert [one.name for one in cluster.own(run).list(NETWORK_CHAOS)] == [name]
         assert "has taken it back" in undone(step, run)

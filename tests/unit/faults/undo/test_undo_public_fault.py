@@ -61,8 +61,8 @@ def step() -> UndoStep:
     return made
 
 
-def undone(one: UndoStep) -> str:
-    return UNDO_ACTIONS[one.action](one, UndoContext(RUN, Clock()))
+def undone(undo_step: UndoStep) -> str:
+    return UNDO_ACTIONS[undo_step.action](undo_step, UndoContext(RUN, Clock()))
 
 
 def taken_away() -> str:
@@ -92,22 +92,22 @@ def test_a_message_that_is_not_heeded_stays_until_heal_has_sent_it_again(cluster
 def test_a_fault_whose_message_is_no_more_is_told_to_have_recovered(
     cluster: Cluster, clusterd: Clusterd, described: bool
 ) -> None:
-    own, one = cluster.own(), step()
+    own, undo_step = cluster.own(), step()
     if not described:
-        del one.arguments["message"]
+        del undo_step.arguments["message"]
     assert listed(cluster)
     for found in list(own.list(CONFIGMAP)):
         own.delete(found)
     clusterd.deaf = True
     with pytest.raises(CannotUndo, match="still lists it"):
-        undone(one)
+        undone(undo_step)
     for found in list(own.list(CONFIGMAP)):
         own.delete(found)
     assert listed(cluster)
     clusterd.deaf = False
-    assert "lists it no more" in undone(one)
+    assert "lists it no more" in undone(undo_step)
     assert not listed(cluster) and list(own.list(CONFIGMAP)) == []
-    assert "no message about fault f1 is there, and ClusterD lists no fault" in undone(one)
+    assert "no message about fault f1 is there, and ClusterD lists no fault" in undone(undo_step)
 
 
 def test_what_its_list_does_not_say_the_step_does(cluster: Cluster) -> None:

@@ -67,7 +67,7 @@ def test_the_installed_package_is_started_by_msrun_with_a_program_that_imports_n
     argv = KIND.command(make()).argv
     assert argv[0].endswith("bin/msrun")
     assert {"--worker_num=2", "--local_worker_num=2", "--master_port=21000", "--join=False"} <= set(argv)
-    program = Path(next(one for one in argv if one.endswith(".py")))
+    program = Path(next(argument for argument in argv if argument.endswith(".py")))
     assert "chaos" not in "".join(line for line in program.read_text("utf-8").splitlines() if "import" in line[:7])
 
 

@@ -39,16 +39,16 @@ def test_the_tables_of_several_drivers_are_read(
 ) -> None:
     table = read_table(recorded("npu_smi_table", name))
     assert table.version == version
-    assert [(one.npu, one.chip, one.physical) for one in table.chips] == chips
-    assert {one.health for one in table.chips} == {"OK"}
-    assert list(table.processes) == [ListedProcess(*one) for one in processes]
+    assert [(row.npu, row.chip, row.physical) for row in table.chips] == chips
+    assert {chip.health for chip in table.chips} == {"OK"}
+    assert list(table.processes) == [ListedProcess(*process) for process in processes]
 
 
 def test_the_health_is_that_of_the_card() -> None:
     text = recorded("npu_smi_table", "910b2c-25.0.rc1.2").replace(
         "1     910B2C              | OK   ", "1     910B2C              | Alarm"
     )
-    assert [one.health for one in read_table(text).chips] == ["OK", "Alarm"]
+    assert [chip.health for chip in read_table(text).chips] == ["OK", "Alarm"]
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_a_leftover_is_known_by_its_content(
 ) -> None:
     (tmp_path / "rank_0").mkdir()
     (tmp_path / "rank_0" / name).write_bytes(content)
-    told = [(one.kind, one.pid) for one in find_leftovers(tmp_path, raise_unseen)]
+    told = [(leftover.kind, leftover.pid) for leftover in find_leftovers(tmp_path, raise_unseen)]
     assert told == ([] if found is None else [found])
 
 

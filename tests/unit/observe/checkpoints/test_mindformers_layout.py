@@ -22,7 +22,9 @@ def test_the_parts_of_every_rank_are_found(tmp_path: Path) -> None:
     (directories[1] / "tiny-opt-0000001-0000002.tmp").touch()
     (directories[1] / "tmpab3_x9zq").touch()
     found = find_checkpoints(tmp_path)
-    assert [(one.rank, one.step_in_epoch, one.kind, one.temporary) for one in found] == [
+    assert [
+        (checkpoint.rank, checkpoint.step_in_epoch, checkpoint.kind, checkpoint.temporary) for checkpoint in found
+    ] == [
         (0, 4, "either", False),
         (1, 4, "either", False),
         (0, 8, "either", False),
@@ -49,8 +51,8 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     inside = write_iteration(job, 8)
     model = inside / "tiny-model-0000000-0000001.safetensors"
     (inside / "tiny-model-0000001-0000001.safetensors").symlink_to(model)
-    assert [one.path for one in find_checkpoints(job)] == [model]
-    assert [one.path for one in find_iterations(job)] == [inside]
+    assert [checkpoint.path for checkpoint in find_checkpoints(job)] == [model]
+    assert [iteration.path for iteration in find_iterations(job)] == [inside]
 
 
 def test_a_rank_holds_its_model_and_its_optimizer_and_the_step_of_the_save(tmp_path: Path) -> None:
@@ -66,7 +68,7 @@ def test_digests_take_the_place_of_both_files(tmp_path: Path) -> None:
     (kept,) = keep_digests([model])
     assert sorted(path.name for path in model.parent.iterdir()) == ["common.json", kept.name]
     assert read_saved_state(kept) == state
-    assert [one.saved_as for one in find_checkpoints(tmp_path)] == [model]
+    assert [checkpoint.saved_as for checkpoint in find_checkpoints(tmp_path)] == [model]
 
 
 @pytest.mark.parametrize("prefix", ["tiny", "opt-125m"])
@@ -84,7 +86,7 @@ def test_sound_saves_of_several_ranks_stay_sound_when_digests_take_their_place(p
 def test_a_missing_part_damages_all_of_a_save_also_when_digests_are_kept(tmp_path: Path) -> None:
     directory = write_iteration(tmp_path, 8, ranks=2)
     (directory / "tiny-opt-0000000-0000002.safetensors").unlink()
-    for path in keep_digests([one.path for one in find_checkpoints(tmp_path)]):
+    for path in keep_digests([checkpoint.path for checkpoint in find_checkpoints(tmp_path)]):
         with pytest.raises(CheckpointError, match=r"names tiny-opt-0000000-0000002\.safetensors, which is missing"):
             read_saved_state(path)
 

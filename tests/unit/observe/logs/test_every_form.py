@@ -51,12 +51,12 @@ def test_the_page_has_rows_for_every_reader() -> None:
 
 
 def test_the_page_shows_every_form_that_a_reader_knows() -> None:
-    tables: list[tuple[str, Known]] = [("device", one) for one in device_log._TABLE]
-    tables += [("mindformers", one) for one in mindformers_log._TABLE]
-    tables += [("mindspore", one) for one in mindspore_log._TABLE]
-    tables += [("mindspore", one) for one in device_log._RESULTS]
-    tables += [("msrun", one) for one in msrun_log._TABLE]
-    tables += [("taskd", one) for one in taskd_log._TABLE]
+    tables: list[tuple[str, Known]] = [("device", form) for form in device_log._TABLE]
+    tables += [("mindformers", form) for form in mindformers_log._TABLE]
+    tables += [("mindspore", form) for form in mindspore_log._TABLE]
+    tables += [("mindspore", form) for form in device_log._RESULTS]
+    tables += [("msrun", form) for form in msrun_log._TABLE]
+    tables += [("taskd", form) for form in taskd_log._TABLE]
     tables += [("ttp", one) for table in ttp_log._TABLES.values() for one in table]
     missing = [
         (reader, entry.kind, entry.literal)

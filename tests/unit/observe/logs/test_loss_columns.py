@@ -102,8 +102,10 @@ _LINES = st.lists(st.one_of(_alike(), _alike(), st.lists(_OTHERS, min_size=1, ma
 def slowly(path: Path, limit: int) -> tuple[list[tuple[object, ...]], LogScan]:
     scan = LogScan()
     events = read_log(path, [MindFormersLogReader(timezone.utc)], scan=scan, line_limit=limit)
-    steps = [one for one in events if one.kind == STEP]
-    return [(one.line, one.step, one.fields["loss"], one.fields["places"], near(one.wall_ns)) for one in steps], scan
+    steps = [event for event in events if event.kind == STEP]
+    return [
+        (event.line, event.step, event.fields["loss"], event.fields["places"], near(event.wall_ns)) for event in steps
+    ], scan
 
 
 def near(wall_ns: int | None) -> int | None:

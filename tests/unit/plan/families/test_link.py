@@ -31,7 +31,7 @@ def test_the_link_of_a_card_is_planned_without_a_timeout_of_the_device_layer(pla
     cut = {**LINK, "kind": "npu-link-down"}
     assert plan(cut, job={"protection": ()}).response.mechanism == "none"
     restarted = plan(cut, job={"protection": ("RSC",), "agent": True, "checkpoint_interval": 2})
-    assert [(one.mechanism, one.step) for one in restarted.response.recoveries] == [("RSC", 4)]
+    assert [(recovery.mechanism, recovery.step) for recovery in restarted.response.recoveries] == [("RSC", 4)]
     assert "depends on the order" in plan.refused(cut, job={"protection": ("HCCE",)})
 
 

@@ -37,7 +37,7 @@ def test_a_long_one_loses_its_ranks_and_the_side_of_the_controller_saves(plan: P
     assert found.checkpoint is not None
     assert (found.checkpoint.step, found.checkpoint.savers) == (5, (0, 1))
     assert found.response.budget.phases["detection"] == PROFILES["fast"]["TTP"].silence
-    (told,) = [one for one in found.explanation.reasons if "cut off by fault cut" in one]
+    (told,) = [reason for reason in found.explanation.reasons if "cut off by fault cut" in reason]
     seconds = given.get("seconds")
     end = "they are ended with the launch" if seconds is None else f"back after {seconds} s they find no controller"
     assert end in told

@@ -97,7 +97,7 @@ def test_a_job_that_does_not_say_where_it_saves_cannot_be_hit(plan: Planner) -> 
 def test_it_can_be_made_at_the_handler_itself(plan: Planner, kind: str, handler: str) -> None:
     at_handler = {"id": "disk", "kind": kind, "target": RANK_0, "trigger": {"handler": handler}}
     made = plan(at_handler, kill(5), expect=NONE)
-    assert [(one.mechanism, one.succeeds) for one in made.response.recoveries] == [("TTP", False)]
+    assert [(recovery.mechanism, recovery.succeeds) for recovery in made.response.recoveries] == [("TTP", False)]
 
 
 SPLIT = {"ranks": 4, "nodes": 2, "parallel": {"data_parallel": 2, "model_parallel": 2}}
@@ -114,16 +114,18 @@ def lost(**target: Any) -> dict[str, Any]:
 
 def test_a_volume_that_is_gone_where_nobody_saves_changes_nothing(plan: Planner) -> None:
     made = plan(volume(1), lost(node=1), cluster=SPLIT)
-    assert [(one.mechanism, one.succeeds, one.step) for one in made.response.recoveries] == [("TTP", True, 4)]
+    assert [(recovery.mechanism, recovery.succeeds, recovery.step) for recovery in made.response.recoveries] == [
+        ("TTP", True, 4)
+    ]
     assert made.checkpoint is not None and made.checkpoint.savers == (0, 1)
 
 
 def test_a_volume_that_is_gone_where_some_must_save_breaks_the_save_off(plan: Planner) -> None:
     made = plan(volume(0), lost(node=1), cluster=SPLIT, expect=NONE)
-    assert [(one.mechanism, one.succeeds) for one in made.response.recoveries] == [("TTP", False)]
+    assert [(recovery.mechanism, recovery.succeeds) for recovery in made.response.recoveries] == [("TTP", False)]
     assert any("fault volume has taken the volume from its node" in reason for reason in made.explanation.reasons)
     made = plan(volume(0), lost(rank=2), cluster=SPLIT, expect=NONE)  # of the other group somebody has it
-    assert [(one.mechanism, one.succeeds) for one in made.response.recoveries] == [("TTP", False)]
+    assert [(recovery.mechanism, recovery.succeeds) for recovery in made.response.recoveries] == [("TTP", False)]
 
 
 @pytest.mark.parametrize(("node", "left"), [(0, "ranks 0,2"), (1, "ranks 1,3")])

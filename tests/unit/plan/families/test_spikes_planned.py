@@ -87,14 +87,14 @@ def test_without_anybody_who_watches_nothing_happens(plan: Planner) -> None:
 
 def test_a_repeated_spike_is_recorded_and_kept(plan: Planner) -> None:
     made = plan(spike(norm=7.5, repeat=1), job=job())
-    assert [one.step for one in made.response.recoveries] == [6]
+    assert [recovery.step for recovery in made.response.recoveries] == [6]
     assert made.equivalence.comparable is not None
     assert made.equivalence.comparable.until == 7
 
 
 def test_with_asynchronous_checkpoints_the_loss_is_not_promised(plan: Planner) -> None:
     made = plan(spike(), job=job(storage={"asynchronous_saving": True}))
-    assert [one.step for one in made.response.recoveries] == [6]
+    assert [recovery.step for recovery in made.response.recoveries] == [6]
     assert made.equivalence.comparable is not None
     assert made.equivalence.comparable.until == 5
     assert "asynchronous checkpoints" in made.equivalence.comparable.why
@@ -103,19 +103,22 @@ def test_with_asynchronous_checkpoints_the_loss_is_not_promised(plan: Planner) -
 def test_a_rollback_to_a_save_that_is_just_being_written_is_a_matter_of_time(plan: Planner) -> None:
     text = plan.refused(spike(7), job=job(storage={"asynchronous_saving": True}))
     assert "step 6 is just being written in the background" in text and "use a later step" in text
-    assert [one.step for one in plan(spike(7), job=job()).response.recoveries] == [6]
+    assert [recovery.step for recovery in plan(spike(7), job=job()).response.recoveries] == [6]
 
 
 def test_what_is_saved_in_the_background_leaves_mindformers_rollback_open(plan: Planner) -> None:
     plan.traits = JobTraits(frozenset(PHASE_ORDER), "mindformers", restarts=True)
     text = plan.refused(spike(), job=job(storage={"asynchronous_saving": True}))
     assert "nobody knows to which one the rollback goes back" in text and "save in the foreground" in text
-    assert [one.step for one in plan(spike(), job=job()).response.recoveries] == [6]
+    assert [recovery.step for recovery in plan(spike(), job=job()).response.recoveries] == [6]
 
 
 def test_several_spikes_are_rolled_back_one_after_another(plan: Planner) -> None:
     made = plan(spike(11), spike(8), job=job())
-    assert [(one.faults, one.step) for one in made.response.recoveries] == [(("spike-8",), 6), (("spike-11",), 9)]
+    assert [(recovery.faults, recovery.step) for recovery in made.response.recoveries] == [
+        (("spike-8",), 6),
+        (("spike-11",), 9),
+    ]
 
 
 def test_a_rank_that_is_lost_in_the_rollback_leaves_nothing_to_save(plan: Planner) -> None:

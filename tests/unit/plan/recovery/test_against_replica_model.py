@@ -103,9 +103,9 @@ def _goes_on(kind: str, job: Job) -> bool:
     return bool(needs.get(kind, {"UCE"}) & job.on)
 
 
-def _meet(one: Hit, other: Hit) -> bool:
+def _meet(hit: Hit, other: Hit) -> bool:
     """Whether both strike the same rank at the same barrier, where their order in the file decides."""
-    return (one.step, one.phase) == (other.step, other.phase) and bool(one.ranks & other.ranks)
+    return (hit.step, hit.phase) == (other.step, other.phase) and bool(hit.ranks & other.ranks)
 
 
 def planned(plan: Planner, job: Job, hits: list[Hit], *, without_checkpoint: bool) -> Plan:
@@ -157,16 +157,19 @@ def compare(plan: Planner, job: Job, hits: list[Hit], seed: int) -> None:
     if story.ends_at is not None and story.saved is None:
         with suppress(ScenarioError):  # whoever expects a checkpoint is told that there is none
             assert planned(plan, job, hits, without_checkpoint=False).checkpoint is None
-    event(f"planned: {[one.mechanism for one in found.response.recoveries]} {found.response.mechanism}")
+    event(f"planned: {[recovery.mechanism for recovery in found.response.recoveries]} {found.response.mechanism}")
     assert story.why is None, story.why
     agree(found, job, story)
 
 
 def agree(found: Plan, job: Job, story: Story) -> None:
     going_on = [
-        (one.mechanism, one.step, frozenset(one.restarted), frozenset(one.copied)) for one in found.response.goes_on
+        (recovery.mechanism, recovery.step, frozenset(recovery.restarted), frozenset(recovery.copied))
+        for recovery in found.response.goes_on
     ]
-    assert going_on == [(one.mechanism, one.step, one.restarted, one.copied) for one in story.recoveries]
+    assert going_on == [
+        (recovery.mechanism, recovery.step, recovery.restarted, recovery.copied) for recovery in story.recoveries
+    ]
     if story.saved is None:
         assert found.checkpoint is None
         ended = story.ends_at is not None

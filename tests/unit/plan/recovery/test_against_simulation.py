@@ -110,7 +110,7 @@ def test_an_online_repair_goes_on_after_the_last_step_that_the_others_complete(
     except ScenarioError:
         assert at[0] == 1 or stopped == {STEPS}
         return
-    assert stopped == {one.step for one in found.response.goes_on}
+    assert stopped == {recovery.step for recovery in found.response.goes_on}
 
 
 sizes = st.integers(1, 4)

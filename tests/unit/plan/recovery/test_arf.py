@@ -30,8 +30,10 @@ def inside(handler: str, rank: int = 1, after: str = "kill") -> dict[str, Any]:
 def replaces(plan: Plan) -> list[tuple[tuple[int, ...], int | None]]:
     """Ranks and step of each rescheduling; nothing is saved and nothing started again from outside."""
     assert (plan.response.mechanism, plan.checkpoint, plan.resume.resumes) == ("ARF", None, False)
-    assert all(one.mechanism == "ARF" and one.copied == one.restarted for one in plan.response.recoveries)
-    return [(one.restarted, one.step) for one in plan.response.recoveries]
+    assert all(
+        recovery.mechanism == "ARF" and recovery.copied == recovery.restarted for recovery in plan.response.recoveries
+    )
+    return [(recovery.restarted, recovery.step) for recovery in plan.response.recoveries]
 
 
 @pytest.mark.parametrize(("phase", "step"), [("forward", 4), ("allreduce.enter", 4), ("optimizer.update", 5)])
@@ -90,12 +92,12 @@ def test_a_rank_that_was_moved_with_its_node_in_vain_has_no_state_to_save(plan: 
 def test_a_second_death_that_takes_the_last_replica_leaves_nothing(plan: Planner) -> None:
     found = plan(kill(5), inside("clean", rank=0), job=ARF, cluster=PAIRS, expect={"checkpoint": "none"})
     assert found.response.mechanism == "none"
-    assert [(one.mechanism, one.succeeds) for one in found.response.recoveries] == [("ARF", False)]
+    assert [(recovery.mechanism, recovery.succeeds) for recovery in found.response.recoveries] == [("ARF", False)]
 
 
 def test_without_an_agent_nobody_starts_the_rank_again_and_the_limit_is_in_the_budget(plan: Planner) -> None:
     found = plan(kill(5), job={"protection": ("ARF",)})
-    assert [(one.mechanism, one.succeeds, one.restarted) for one in found.response.recoveries] == [
+    assert [(recovery.mechanism, recovery.succeeds, recovery.restarted) for recovery in found.response.recoveries] == [
         ("ARF", False, ()),
         ("TTP", True, ()),
     ]
@@ -114,7 +116,7 @@ def test_without_an_agent_nobody_starts_the_rank_again_and_the_limit_is_in_the_b
     ],
 )
 def test_where_recover_cannot_be_chosen_the_checkpoint_is_saved_at_once(plan: Planner, job: dict[str, Any]) -> None:
-    assert [one.mechanism for one in plan(kill(5), job=job).response.recoveries] == ["TTP"]
+    assert [recovery.mechanism for recovery in plan(kill(5), job=job).response.recoveries] == ["TTP"]
 
 
 def test_a_whole_replica_group_cannot_be_replaced(plan: Planner) -> None:
@@ -141,7 +143,10 @@ BOTH: dict[str, Any] = {"protection": ("UCE", "ARF"), "agent": True}
 def test_a_rank_that_cannot_be_cleaned_is_replaced_and_nothing_is_saved(plan: Planner) -> None:
     unclean = {**inside("clean", rank=1, after="uce"), "kind": "uce"}
     found = plan(ERROR, unclean, job=BOTH)
-    assert [(one.mechanism, one.succeeds) for one in found.response.recoveries] == [("UCE", False), ("ARF", True)]
+    assert [(recovery.mechanism, recovery.succeeds) for recovery in found.response.recoveries] == [
+        ("UCE", False),
+        ("ARF", True),
+    ]
     assert found.response.recoveries[1].restarted == (1,)
 
 
@@ -149,7 +154,7 @@ def test_one_after_the_other_uce_and_arf_fail_and_the_rest_is_saved(plan: Planne
     unclean = {**inside("clean", rank=1, after="uce"), "kind": "uce"}
     death = {**inside("rebuild_group", rank=0, after="second"), "id": "third"}
     found = plan(ERROR, unclean, death, job=BOTH)
-    tried = [(one.mechanism, one.succeeds) for one in found.response.recoveries]
+    tried = [(recovery.mechanism, recovery.succeeds) for recovery in found.response.recoveries]
     assert tried == [("UCE", False), ("ARF", False), ("TTP", True)]
     assert found.checkpoint is not None
     assert found.checkpoint.entitled == {2: (2, 3)}
@@ -173,7 +178,7 @@ def test_after_any_other_failure_of_a_repair_nothing_is_replaced_or_saved(
     assert "ranks may have changed their state" in text
     found = plan(ERROR, spoilt, job=BOTH, expect={"checkpoint": "none"})
     assert found.response.mechanism == "none"
-    assert [(one.mechanism, one.succeeds) for one in found.response.recoveries] == [("UCE", False)]
+    assert [(recovery.mechanism, recovery.succeeds) for recovery in found.response.recoveries] == [("UCE", False)]
 
 
 def test_phases_and_budgets_are_those_of_the_profile(plan: Planner) -> None:

@@ -84,7 +84,7 @@ def test_a_fault_behind_the_one_at_which_an_online_repair_fails_meets_the_replac
     error, unclean = at_step("first", 1, "uce"), at_handler("clean", 1, kind="uce", name="unclean")
     death = at_handler("repair", 2, name="death", after="unclean")
     found = plan(error, unclean, death, job=BOTH)
-    tried = [(one.mechanism, one.succeeds) for one in found.response.recoveries]
+    tried = [(recovery.mechanism, recovery.succeeds) for recovery in found.response.recoveries]
     assert tried == [("UCE", False), ("ARF", False), ("TTP", True)]
     stopped = at_handler("stop", 2, name="death", after="unclean")  # the online repair has stopped all ranks before
     assert "is never reached" in plan.refused(error, unclean, stopped, job=BOTH)

@@ -30,7 +30,9 @@ def error(kind: str, at: int | dict[str, Any], phase: str | None = None, **targe
 def repaired(plan: Plan) -> tuple[str | None, tuple[int, ...]]:
     """Mechanism and repair steps; that nothing is saved and nothing started again goes with every online repair."""
     assert (plan.checkpoint, plan.resume.resumes, plan.resume.resume_step) == (None, False, None)
-    return plan.response.mechanism, tuple(one.step for one in plan.response.goes_on if one.step is not None)
+    return plan.response.mechanism, tuple(
+        recovery.step for recovery in plan.response.goes_on if recovery.step is not None
+    )
 
 
 # Which mechanism answers
@@ -299,14 +301,14 @@ def test_two_errors_that_may_meet_are_refused(
 def test_several_mechanisms_act_one_after_another(plan: Planner) -> None:
     schedule = (error("uce", 4), error("hcce", 6, rank=2), error("kill", 9, rank=3))
     found = plan(*schedule, job={"protection": ("UCE", "HCCE", "TTP")})
-    assert [(one.mechanism, one.faults, one.step) for one in found.response.recoveries] == [
+    assert [(recovery.mechanism, recovery.faults, recovery.step) for recovery in found.response.recoveries] == [
         ("UCE", ("uce-1",), 3),
         ("HCCE", ("hcce-2",), 5),
         ("TTP", ("kill-3",), 8),
     ]
     assert (found.response.mechanism, found.resume.resume_step) == ("TTP", 9)
     assert found.checkpoint is not None and found.checkpoint.savers == (0,)
-    assert [one.mechanism for one in found.response.goes_on] == ["UCE", "HCCE"]
+    assert [recovery.mechanism for recovery in found.response.goes_on] == ["UCE", "HCCE"]
 
 
 @pytest.mark.parametrize(
@@ -327,7 +329,9 @@ def test_after_a_repair_that_is_broken_off_the_job_exits_without_a_checkpoint(pl
     faults = (error("uce", 5), error("hcce", {"handler": handler, "after": "uce-1"}, rank=2))
     assert "the SDK saves nothing, and the job exits" in plan.refused(*faults, job=UCE)
     found = plan(*faults, job=UCE, expect={"checkpoint": "none"})
-    assert [(one.mechanism, one.step, one.succeeds) for one in found.response.recoveries] == [("UCE", 4, False)]
+    assert [(recovery.mechanism, recovery.step, recovery.succeeds) for recovery in found.response.recoveries] == [
+        ("UCE", 4, False)
+    ]
     assert (found.response.mechanism, found.checkpoint, found.resume.resumes) == ("none", None, False)
     assert any("UCE is tried on the memory error of rank 1 and fails" in reason for reason in found.explanation.reasons)
 
@@ -337,7 +341,7 @@ def test_a_save_that_is_broken_off_leaves_no_checkpoint(plan: Planner) -> None:
     assert "the save is broken off" in plan.refused(*faults)
     found = plan(*faults, expect={"checkpoint": "none"})
     assert (found.response.mechanism, found.checkpoint, found.resume.resumes) == ("none", None, False)
-    assert [(one.mechanism, one.succeeds) for one in found.response.recoveries] == [("TTP", False)]
+    assert [(recovery.mechanism, recovery.succeeds) for recovery in found.response.recoveries] == [("TTP", False)]
 
 
 @pytest.mark.parametrize(

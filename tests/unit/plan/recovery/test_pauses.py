@@ -25,7 +25,9 @@ def kill(**trigger: Any) -> dict[str, Any]:
 def test_a_pause_is_answered_by_tsp_and_nothing_is_lost(plan: Planner) -> None:
     found = plan(pause(), job=JOB)
     assert (found.response.mechanism, found.checkpoint, found.resume.resumes) == ("TSP", None, False)
-    assert [(one.mechanism, one.step, one.succeeds) for one in found.response.recoveries] == [("TSP", None, True)]
+    assert [(recovery.mechanism, recovery.step, recovery.succeeds) for recovery in found.response.recoveries] == [
+        ("TSP", None, True)
+    ]
     assert found.response.budget.phases.keys() == {"stop", "first step"}
     assert found.response.budget.total is None  # how long it lasts is the scenario's choice
     assert any(
@@ -40,7 +42,7 @@ def test_the_network_switch_is_told(plan: Planner) -> None:
 
 def test_a_death_during_the_pause_is_answered_by_ttp_at_the_step_of_the_pause(plan: Planner) -> None:
     found = plan(pause(), kill(after="pause"), job=JOB)
-    assert [(one.mechanism, one.faults, one.succeeds) for one in found.response.recoveries] == [
+    assert [(recovery.mechanism, recovery.faults, recovery.succeeds) for recovery in found.response.recoveries] == [
         ("TSP", ("pause",), False),
         ("TTP", ("kill",), True),
     ]
@@ -50,8 +52,8 @@ def test_a_death_during_the_pause_is_answered_by_ttp_at_the_step_of_the_pause(pl
 
 def test_a_later_fault_has_its_own_answer(plan: Planner) -> None:
     found = plan(pause(2), kill(step=6), job=JOB)
-    assert [one.mechanism for one in found.response.recoveries] == ["TSP", "TTP"]
-    assert [one.succeeds for one in found.response.recoveries] == [True, True]
+    assert [recovery.mechanism for recovery in found.response.recoveries] == ["TSP", "TTP"]
+    assert [recovery.succeeds for recovery in found.response.recoveries] == [True, True]
 
 
 @pytest.mark.parametrize(

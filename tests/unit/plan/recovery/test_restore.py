@@ -207,7 +207,7 @@ def test_behind_a_save_that_was_broken_off_the_periodic_ones_are_left(
     made = plan(struck, in_save(0), cluster=CLUSTER, job=SAVING, expect=expect)
     assert (made.response.mechanism, made.checkpoint, made.resume.resume_step) == ("none", None, step + 1)
     assert made.resume.restore is not None and made.resume.restore.step == step
-    assert [(one.mechanism, one.succeeds) for one in made.response.recoveries] == [("TTP", False)]
+    assert [(recovery.mechanism, recovery.succeeds) for recovery in made.response.recoveries] == [("TTP", False)]
 
 
 def test_a_save_that_may_begin_before_the_periodic_one_has_ended_is_refused(plan: Planner) -> None:

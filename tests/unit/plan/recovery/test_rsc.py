@@ -100,7 +100,7 @@ def test_a_later_fault_that_another_replica_group_may_reach_early_is_refused(pla
         later = kill(step, phase, rank=1)
         assert text in plan.refused(first, later, job={**JOB, "checkpoint_interval": 5}, cluster=PAIRS)
     found = plan(first, kill(9, "forward", rank=1), job={**JOB, "checkpoint_interval": 5}, cluster=PAIRS)
-    assert [one.trained_again for one in found.response.recoveries] == [1, 3]
+    assert [recovery.trained_again for recovery in found.response.recoveries] == [1, 3]
 
 
 def test_without_periodic_checkpoints_training_begins_anew(plan: Planner) -> None:
@@ -111,17 +111,20 @@ def test_without_periodic_checkpoints_training_begins_anew(plan: Planner) -> Non
 
 def test_a_second_death_is_answered_by_a_second_restart(plan: Planner) -> None:
     found = plan(kill(6), kill(9, "forward", rank=0), job=JOB)
-    assert [(one.step, one.trained_again) for one in found.response.recoveries] == [(4, 1), (8, 0)]
+    assert [(recovery.step, recovery.trained_again) for recovery in found.response.recoveries] == [(4, 1), (8, 0)]
 
 
 def test_a_second_death_before_a_new_checkpoint_goes_back_to_the_same_one(plan: Planner) -> None:
     found = plan(kill(6), kill(8, rank=0), job=JOB)
-    assert [(one.step, one.trained_again) for one in found.response.recoveries] == [(4, 1), (4, 3)]
+    assert [(recovery.step, recovery.trained_again) for recovery in found.response.recoveries] == [(4, 1), (4, 3)]
 
 
 def test_past_the_limit_of_restarts_the_agent_ends_the_job(plan: Planner) -> None:
     found = plan(kill(6), kill(9, rank=0), job={**JOB, "restart_limit": 1}, expect={"checkpoint": "none"})
-    assert (found.response.mechanism, [one.mechanism for one in found.response.recoveries]) == ("none", ["RSC"])
+    assert (found.response.mechanism, [recovery.mechanism for recovery in found.response.recoveries]) == (
+        "none",
+        ["RSC"],
+    )
     assert any("1 time, as often as job.restart_limit allows" in why for why in found.explanation.reasons)
 
 

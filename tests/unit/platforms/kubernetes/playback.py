@@ -58,7 +58,7 @@ class Playback:
             left = self.watches.get(split.path, self.watches.get("", []))
             self._play(handler, left.pop(0) if left else [])
             return
-        exchange = next(one for one in self.exchanges if one["path"] == split.path)
+        exchange = next(candidate for candidate in self.exchanges if candidate["path"] == split.path)
         assert exchange["method"] == handler.command.lower(), exchange["path"]
         self.exchanges.remove(exchange)
         body = json.dumps(exchange["body"]).encode()

@@ -53,7 +53,7 @@ def test_files_that_the_kubeconfig_names_stay_what_they_are(temporary: Path, tmp
     text = KUBECONFIG.format(authority="X", certificate="X", key="X").replace(
         "certificate-authority-data: X", f"certificate-authority: {tmp_path}/ca.crt"
     )
-    file.write_text("\n".join([*(one for one in text.splitlines() if not one.startswith("users")), user]))
+    file.write_text("\n".join([*(line for line in text.splitlines() if not line.startswith("users")), user]))
     assert connect(None, file).client.configuration.ssl_ca_cert == str(tmp_path / "ca.crt")
     assert list(temporary.iterdir()) == []
 

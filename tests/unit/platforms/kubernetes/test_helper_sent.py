@@ -25,8 +25,8 @@ def test_a_helper_that_was_sent_leaves_no_file_when_it_is_killed(token: str, tmp
         assert helper.find() == []
         assert helper.clock_offset(SYSTEM_CLOCK).error >= 0
         assert list(temporary.iterdir()) == []
-        opened = {str(one.readlink()) for one in Path(f"/proc/{transport.pid}/fd").iterdir()}
-        assert any("remote_helper.pyz" in one and "deleted" in one for one in opened), (
+        opened = {str(path.readlink()) for path in Path(f"/proc/{transport.pid}/fd").iterdir()}
+        assert any("remote_helper.pyz" in path and "deleted" in path for path in opened), (
             "it is that file that is looked for"
         )
         os.kill(transport.pid, signal.SIGKILL)

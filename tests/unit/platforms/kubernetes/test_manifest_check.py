@@ -112,14 +112,14 @@ def checked(directory: Path, text: str, wanted: Wanted | None = None) -> Checked
 
 def test_a_good_manifest_has_no_problem(tmp_path: Path) -> None:
     found = checked(tmp_path, ASCENDJOB, Wanted(("retry", "recover", "dump"), nodes=2, ranks=8, namespace="train"))
-    assert (found.workload, [str(one) for one in found.problems]) == ("ascendjob", [])
+    assert (found.workload, [str(problem) for problem in found.problems]) == ("ascendjob", [])
 
 
 @pytest.mark.parametrize(("old", "new", "said", "line"), DEFECTS)
 def test_each_defect_is_told_with_its_line(tmp_path: Path, old: str, new: str, said: str, line: int) -> None:
     assert old in ASCENDJOB
     problems = checked(tmp_path, ASCENDJOB.replace(old, new, 1)).problems
-    assert any(said in one.message and one.line == line for one in problems), "\n".join(map(str, problems))
+    assert any(said in problem.message and problem.line == line for problem in problems), "\n".join(map(str, problems))
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_each_defect_is_told_with_its_line(tmp_path: Path, old: str, new: str, s
     ],
 )
 def test_what_the_scenario_says_otherwise_is_told(tmp_path: Path, wanted: Wanted, said: str) -> None:
-    assert any(said in one.message for one in checked(tmp_path, ASCENDJOB, wanted).problems)
+    assert any(said in problem.message for problem in checked(tmp_path, ASCENDJOB, wanted).problems)
 
 
 def test_a_vcjob_needs_the_switch_that_the_operator_sets_for_others(tmp_path: Path) -> None:
@@ -147,16 +147,16 @@ metadata:
 spec:
   tasks: []
 """
-    said = [one.message for one in checked(tmp_path, text).problems]
+    said = [problem.message for problem in checked(tmp_path, text).problems]
     assert any("on a vcjob nobody does" in one for one in said)
     switched = text.replace("framework: mindspore,", 'framework: mindspore, process-recover-enable: "on",')
-    assert not any("on a vcjob nobody does" in one.message for one in checked(tmp_path, switched).problems)
+    assert not any("on a vcjob nobody does" in problem.message for problem in checked(tmp_path, switched).problems)
 
 
 def test_recovery_labels_on_a_plain_job_mean_nothing(tmp_path: Path) -> None:
     text = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a, labels: {pod-rescheduling: 'on'}}\nspec: {}\n"
     problems = checked(tmp_path, text).problems
-    assert [one.line for one in problems if "means nothing" in one.message] == [3]
+    assert [problem.line for problem in problems if "means nothing" in problem.message] == [3]
 
 
 @pytest.mark.parametrize(
@@ -208,9 +208,9 @@ def test_what_is_made_from_a_scenario_passes_the_check(
 def test_every_object_and_pod_carries_the_run(tmp_path: Path) -> None:
     for workload in ("job", "vcjob", "ascendjob"):
         settings = Kubernetes.model_validate({"namespace": "train", "workload": workload, "image": "train:1"})
-        for one in manifests(settings, Job.model_validate({"steps": 3}), 2, Named("run-1", "run-1-train")):
-            assert one["metadata"]["namespace"] == "train"
-            text = yaml.safe_dump(one)
+        for manifest in manifests(settings, Job.model_validate({"steps": 3}), 2, Named("run-1", "run-1-train")):
+            assert manifest["metadata"]["namespace"] == "train"
+            text = yaml.safe_dump(manifest)
             assert text.count("chaos-ascend.io/run: run-1") >= 2, text
 
 

@@ -44,7 +44,7 @@ spec:
 
 
 def problems(directory: Path, text: str) -> list[tuple[int, str]]:
-    return [(one.line, one.message) for one in checked(directory, text).problems]
+    return [(problem.line, problem.message) for problem in checked(directory, text).problems]
 
 
 def worker(old: str, new: str) -> str:

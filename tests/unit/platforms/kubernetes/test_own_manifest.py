@@ -116,13 +116,15 @@ def test_labels_are_added_and_nothing_else_is_changed(
     assert own_problems(path, settings(workload), Wanted(nodes=nodes, namespace="train")) == ()
     name, made = own_objects(path, settings(workload), nodes, NAMED)
     assert name == "mine"
-    assert [without_labels(one) for one in made] == [without_labels(one) for one in yaml.safe_load_all(text)]
-    assert {one["metadata"]["labels"]["chaos-ascend.io/run"] for one in made} == {"run-1"}
+    assert [without_labels(manifest) for manifest in made] == [
+        without_labels(document) for document in yaml.safe_load_all(text)
+    ]
+    assert {manifest["metadata"]["labels"]["chaos-ascend.io/run"] for manifest in made} == {"run-1"}
     spec = made[-1]["spec"]
     pods = spec.get("tasks") or [*spec.get("replicaSpecs", {}).values()] or [spec]
-    labels = [one["template"]["metadata"]["labels"] for one in pods]
-    assert [one["chaos-ascend.io/run"] for one in labels] == ["run-1"] * len(pods)
-    assert [one.get("chaos-ascend.io/node") for one in labels] == numbers
+    labels = [pod["template"]["metadata"]["labels"] for pod in pods]
+    assert [label["chaos-ascend.io/run"] for label in labels] == ["run-1"] * len(pods)
+    assert [label.get("chaos-ascend.io/node") for label in labels] == numbers
     if workload == "job":
         assert made[-1]["metadata"]["labels"]["team"] == "vision"
 
@@ -158,8 +160,8 @@ def test_what_cannot_be_run_as_it_is_written_is_refused_with_its_line(
     assert old in JOB
     path = written(tmp_path, JOB.replace(old, new, 1))
     problems = own_problems(path, settings("job"), Wanted(nodes=1, namespace="train"))
-    found = [one for one in problems if said in one.message]
-    assert found and found[0].line > 0, [str(one) for one in problems]
+    found = [problem for problem in problems if said in problem.message]
+    assert found and found[0].line > 0, [str(problem) for problem in problems]
     with pytest.raises(ScenarioError):
         own_objects(path, settings("job"), 1, NAMED)
 
@@ -169,7 +171,9 @@ def test_pods_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
     (found,) = own_problems(parallel, settings("job"), Wanted(nodes=2))
     assert "have no index" in found.message
     mixed = written(tmp_path, VCJOB.replace("replicas: 1", "replicas: 2", 1))
-    assert any("cannot be told" in one.message for one in own_problems(mixed, settings("vcjob"), Wanted(nodes=3)))
+    assert any(
+        "cannot be told" in problem.message for problem in own_problems(mixed, settings("vcjob"), Wanted(nodes=3))
+    )
 
 
 def test_another_kind_of_job_than_the_scenario_says_is_refused(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_the_cluster_s_events_about_the_run_s_pods_are_kept_and_no_others(tmp_pa
         told = followed.told("cluster.event", 2)
     (end,) = read_history(tmp_path).select("kubernetes.followed")
     assert end.data == {"unfollowed": []}, "the record goes on to its end"
-    assert [(one.data["uid"], one.data["reason"]) for one in told] == [
+    assert [(fact.data["uid"], fact.data["reason"]) for fact in told] == [
         (FIRST["metadata"]["uid"], "BackOff"),
         (FIRST["metadata"]["uid"], "Killing"),
     ]
@@ -141,7 +141,7 @@ def test_how_a_pod_ended_is_known_from_its_last_object(tmp_path: Path, ended: bo
         (rescheduled,) = followed.told("pod.rescheduled")
         (gone,) = followed.told("pod.gone")
         state, uid = followed.pods.state(FIRST["metadata"]["uid"]), ANOTHER["object"]["metadata"]["uid"]
-        after = [one.uid for one in followed.pods.successors(FIRST["metadata"]["uid"])]
+        after = [pod_state.uid for pod_state in followed.pods.successors(FIRST["metadata"]["uid"])]
         assert not followed.pods.is_there(FIRST["metadata"]["uid"])
         now = followed.pods.of_node(0)
     assert state is not None and state.exit == gone.data["exit"] == (143 if ended else None)

@@ -95,8 +95,8 @@ def test_a_version_that_the_server_has_forgotten_is_told_as_a_gap_and_all_is_lis
     }
     told, _ = followed([LISTED, LISTED_LATER], [[too_old]], 4)
     assert isinstance(told[1], Gap)
-    assert [one.kind for one in told if isinstance(one, Change)] == ["ADDED", "DELETED", "ADDED"]
-    assert all(one.found for one in told if isinstance(one, Change))
+    assert [change.kind for change in told if isinstance(change, Change)] == ["ADDED", "DELETED", "ADDED"]
+    assert all(change.found for change in told if isinstance(change, Change))
 
 
 def test_a_watch_that_is_not_allowed_ends() -> None:

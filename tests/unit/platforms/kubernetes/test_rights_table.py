@@ -39,9 +39,13 @@ def test_nodes_are_named_and_clusterd_s_list_is_read_alone() -> None:
     settings = Kubernetes.model_validate({"namespace": "train", "image": "none", "nodes": ["worker-1"]})
     rights = (*fault_kind("node-cordon").rights, *fault_kind("public-fault").rights)
     made = rbac.manifests(settings, rights)
-    (nodes,) = (one for one in made if one["kind"] == "ClusterRole")
+    (nodes,) = (manifest for manifest in made if manifest["kind"] == "ClusterRole")
     assert {tuple(rule["resourceNames"]) for rule in nodes["rules"]} == {("worker-1",)}
-    (beside,) = (one for one in made if one["kind"] == "Role" and one["metadata"]["namespace"] == "cluster-system")
+    (beside,) = (
+        manifest
+        for manifest in made
+        if manifest["kind"] == "Role" and manifest["metadata"]["namespace"] == "cluster-system"
+    )
     assert beside["rules"] == [
         {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"], "resourceNames": ["statistic-fault-info"]}
     ]

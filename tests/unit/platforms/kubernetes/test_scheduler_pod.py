@@ -35,15 +35,15 @@ def pods_of(workload: str, nodes: int, *, scheduler_npus: int = 0) -> list[dict[
 
 
 def numbers(pods: list[dict[str, Any]]) -> dict[str, int | None]:
-    return {one["metadata"]["name"]: node_number(one) for one in pods}
+    return {pod["metadata"]["name"]: node_number(pod) for pod in pods}
 
 
 def test_the_scheduler_of_an_ascendjob_is_no_node_and_its_workers_are() -> None:
     pods = pods_of("ascendjob", 2)
     assert numbers(pods) == {"train-worker-0": 0, "train-worker-1": 1, "train-scheduler-0": None}
-    assert {one["metadata"]["annotations"]["hccl/rankIndex"] for one in pods} == {"0", "1"}
+    assert {pod["metadata"]["annotations"]["hccl/rankIndex"] for pod in pods} == {"0", "1"}
     facts = PodFacts()
-    told = [name for one in pods for name, _ in facts.take(Change("ADDED", one))]
+    told = [name for pod in pods for name, _ in facts.take(Change("ADDED", pod))]
     assert told == ["pod.state"] * 3, "no pod has taken another's place"
 
 

@@ -132,7 +132,7 @@ def test_a_server_that_answers_no_more_is_given_up_and_the_watcher_says_so(relea
         watcher = Watcher("pods", lambda stopped: watch(api, PODS, "", stopped, silence=0.1, lost=0.5), tell)
         assert ended.wait(60), told
     assert watcher.failed is not None and "deadline 'watch' of 0.5 s without an answer" in watcher.failed
-    assert [type(one) for one in told] == [Change, Lost]
+    assert [type(change) for change in told] == [Change, Lost]
 
 
 def test_an_exec_that_is_never_opened_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

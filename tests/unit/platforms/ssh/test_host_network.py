@@ -30,7 +30,7 @@ from chaos.platforms.network.links import DISCARD, Parted
 from chaos.platforms.ssh.host_network import HostNetwork
 from tests.kit.namespace_hosts import NETWORK, HostInNamespace, two_hosts
 
-LACKING = [one for one in probe(("network-namespaces",), Machine()) if not one.ok]
+LACKING = [result for result in probe(("network-namespaces",), Machine()) if not result.ok]
 pytestmark = pytest.mark.skipif(bool(LACKING), reason=f"{LACKING and LACKING[0].seen}")
 
 (NETEM,) = probe(("impairment",), Machine())
@@ -325,7 +325,7 @@ def test_packets_wait_and_none_is_lost(hosts: list[HostInNamespace], node_networ
     assert [one.rule for one in second.helper.laid("fault")] == [
         Rule(first.address, second.address, delay=60.0, jitter=20.0)
     ]
-    assert any("holds up what comes from" in one for one in second.rules_left())
+    assert any("holds up what comes from" in leftover for leftover in second.rules_left())
     assert second.namespace.do("ip", "-o", "link", "show", "dev", "eth0") == links, "its own device is as it was"
     with pytest.raises(PlatformError, match="held up by another fault already"):
         node_network.impair("other", 1, Impairment(delay=5))
@@ -397,7 +397,7 @@ def test_with_its_helper_a_rule_is_gone_and_after_a_killed_one_another_lifts_it(
     assert (stranger.laid(), stranger.lift()) == ([], 0)
     stranger.close()
     again = second.another_helper(token)
-    assert [one.rule for one in again.laid("fault")] == [Rule(first.address, second.address)]
+    assert [counter.rule for counter in again.laid("fault")] == [Rule(first.address, second.address)]
     assert vanishes(first, second), "another helper that only looks changes nothing"
     assert (again.lift("fault"), again.lift("fault")) == (1, 0)
     again.close()

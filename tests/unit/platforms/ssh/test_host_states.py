@@ -164,7 +164,7 @@ def test_a_reboot_is_ordered_in_the_ranks_own_boot_only(case: Case) -> None:
     with pytest.raises(PlatformError, match="is in boot b"):
         case.node.reboot("a")
     assert case.told == []
-    assert not any("reboot now" in one for one in case.answers.commands)
+    assert not any("reboot now" in command for command in case.answers.commands)
 
 
 @pytest.mark.parametrize("end", [(0, ""), (-1, ""), DOWN])

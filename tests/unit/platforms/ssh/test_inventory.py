@@ -51,7 +51,7 @@ def read(path: Path, text: str) -> tuple[Host, ...]:
 def problems(path: Path, text: str) -> list[tuple[int, int, str]]:
     with pytest.raises(ScenarioError) as refused:
         read(path, text)
-    return [(one.line, one.column, one.message) for one in refused.value.problems]
+    return [(problem.line, problem.column, problem.message) for problem in refused.value.problems]
 
 
 def test_hosts_have_their_own_values_or_the_defaults(inventory: Path) -> None:

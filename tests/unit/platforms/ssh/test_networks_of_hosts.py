@@ -44,7 +44,7 @@ def on_hosts(scenario: str, inventory: Path) -> LoadedScenario:
 
 def problems(scenario: str, inventory: Path) -> list[str]:
     loaded = on_hosts(scenario, inventory)
-    return [one.message for one in platform_problems(loaded, loaded.cells[0])]
+    return [problem.message for problem in platform_problems(loaded, loaded.cells[0])]
 
 
 OF_NETWORK = {
@@ -74,7 +74,7 @@ def test_a_fault_that_hosts_make_needs_nothing_of_this_machine_for_it(inventory:
     loaded, told = on_hosts(scenario, inventory), OF_NETWORK[scenario]
     needs = {"tbf", "impairment", "connection-reset", "network-namespaces"}
     assert not needs & set(needs_of_scenario(loaded.cells[0].scenario))
-    reasons = [one for one in plan_cell(loaded, loaded.cells[0], 1).explanation.reasons if "is made by" in one]
+    reasons = [reason for reason in plan_cell(loaded, loaded.cells[0], 1).explanation.reasons if "is made by" in reason]
     assert (len(reasons) == 1 and told in reasons[0]) if told else reasons == []
 
 

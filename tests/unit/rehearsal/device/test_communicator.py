@@ -102,13 +102,15 @@ def test_who_never_joins_is_named_and_nothing_is_left(
     group: Group, tmp_path: Path, let_limit_pass: LetLimitPass
 ) -> None:
     ranks = [group.rank(rank) for rank in (0, 2)]
-    futures = [group.pool.submit(one.join) for one in ranks]
+    futures = [group.pool.submit(communicator.join) for communicator in ranks]
     wait_for("their meeting", lambda: ranks[0]._peers[2].met and ranks[1]._peers[0].met, seconds=SECONDS)
     let_limit_pass(ranks)
-    for one, future in zip(ranks, futures, strict=True):
+    for communicator, future in zip(ranks, futures, strict=True):
         with pytest.raises(CommunicationTimeout) as late:
             future.result(SECONDS)
-        assert str(late.value) == f"rank {one.rank} waited 300 s for ranks 1,3 (2 of 4) to join the communicator"
+        assert (
+            str(late.value) == f"rank {communicator.rank} waited 300 s for ranks 1,3 (2 of 4) to join the communicator"
+        )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -144,7 +146,7 @@ def test_a_stranger_holds_up_nobody_and_is_reported(group: Group, tmp_path: Path
     unproven = call(tmp_path / "rank-0", data)
     if hangs_up:
         unproven.close()
-    for joined in [group.pool.submit(one.join) for one in ranks[1:]]:
+    for joined in [group.pool.submit(communicator.join) for communicator in ranks[1:]]:
         joined.result(SECONDS)
     first.result(SECONDS)
     group.reduce(ranks, [floats(rank) for rank in range(4)])
@@ -222,8 +224,8 @@ def test_abort_ends_a_collective_at_once_and_refuses_further_ones(group: Group) 
 
 def test_a_collective_that_lasts_too_long_names_the_ranks_that_did_not_come(group: Group) -> None:
     ranks = group.join()
-    for one in ranks:
-        one._limit_seconds = 2.0
+    for communicator in ranks:
+        communicator._limit_seconds = 2.0
     for rank, missing in ((2, "0-1,3"), (0, "1,3")):  # what rank 2 gives is there before rank 0 begins to wait
         with pytest.raises(CommunicationTimeout) as late:
             group.pool.submit(ranks[rank].all_reduce, floats(rank)).result(SECONDS)
@@ -269,7 +271,7 @@ def test_the_end_of_a_peer_does_not_end_a_collective(
 ) -> None:
     process = peer(2, 3, 1)
     ranks = [group.rank(rank, 3) for rank in range(2)]
-    for joined in [group.pool.submit(one.join) for one in ranks]:
+    for joined in [group.pool.submit(communicator.join) for communicator in ranks]:
         joined.result(SECONDS)
     first = group.reduce(ranks, [numpy.full(1000, rank, "float32") for rank in range(2)])
     assert (first[0] == 3).all()
@@ -278,12 +280,12 @@ def test_the_end_of_a_peer_does_not_end_a_collective(
     process.send_signal(end)
     if end is signal.SIGKILL:
         process.wait(SECONDS)
-    waiting = [group.pool.submit(one.all_reduce, numpy.zeros(1000, "float32")) for one in ranks]
+    waiting = [group.pool.submit(communicator.all_reduce, numpy.zeros(1000, "float32")) for communicator in ranks]
     for future in waiting:
         with pytest.raises(TimeoutError):
             future.result(0.2)
-    for one in ranks:
-        one.abort()
+    for communicator in ranks:
+        communicator.abort()
     for future in waiting:
         with pytest.raises(CommunicationAborted):
             future.result(SECONDS)
@@ -291,24 +293,24 @@ def test_the_end_of_a_peer_does_not_end_a_collective(
 
 def test_what_a_peer_sent_before_its_death_counts(group: Group) -> None:
     """It gave its part of the collective, and was gone when this rank wanted to send its own."""
-    one, other = group.join(2)
-    one._peers[1].socket.setblocking(True)
+    communicator, other = group.join(2)
+    communicator._peers[1].socket.setblocking(True)
     given = group.pool.submit(other.all_reduce, numpy.ones(1000, "float32"))
-    inbox = one._peers[1].socket
+    inbox = communicator._peers[1].socket
     wait_for("the part", lambda: len(inbox.recv(10_000, socket.MSG_PEEK)) > 4000, seconds=SECONDS)
     other.abort()
     with pytest.raises(CommunicationAborted):
         given.result(SECONDS)
     other._peers[0].socket.close()
-    assert (one.all_reduce(numpy.ones(1000, "float32")) == 2).all()
+    assert (communicator.all_reduce(numpy.ones(1000, "float32")) == 2).all()
 
 
 def test_a_frame_of_something_else_is_an_error_with_the_ranks_name(group: Group) -> None:
-    one, other = group.join(2)
+    communicator, other = group.join(2)
     other._peers[0].socket.setblocking(True)
     other._peers[0].socket.sendall(b"GET / HTTP/1.1\r\n" + bytes(100))
     with pytest.raises(RuntimeError, match="rank 1 sent a frame that is not of this communicator"):
-        one.all_reduce(floats(0))
+        communicator.all_reduce(floats(0))
 
 
 def test_any_thread_may_abort_and_many_may(group: Group) -> None:

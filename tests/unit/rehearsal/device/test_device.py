@@ -78,8 +78,8 @@ def test_rank_and_size_are_msruns(make: Make) -> None:
 def test_ranks_join_once_in_a_directory_of_the_attempt_that_others_cannot_enter(make: Make, tmp_path: Path) -> None:
     devices = [device.Device(make(rank)) for rank in (0, 1)]
     with ThreadPoolExecutor(2) as pool:
-        joined = list(pool.map(lambda one: one.join(), devices))
-        sums = list(pool.map(lambda one: one.all_reduce(numpy.ones(2, "float32")), joined))
+        joined = list(pool.map(lambda communicator: communicator.join(), devices))
+        sums = list(pool.map(lambda communicator: communicator.all_reduce(numpy.ones(2, "float32")), joined))
     assert [one.join() for one in devices] == joined
     assert [list(total) for total in sums] == [[2, 2], [2, 2]]
     (directory,) = (path for path in tmp_path.iterdir() if path.is_dir())
@@ -89,11 +89,11 @@ def test_ranks_join_once_in_a_directory_of_the_attempt_that_others_cannot_enter(
 
 def test_over_a_network_each_rank_records_the_port_that_the_others_have_called(make: Make, tmp_path: Path) -> None:
     agents = [make(rank) for rank in range(2)]
-    configured = [replace(one.configuration, address="127.0.0.1") for one in agents]
-    devices = [device.Device(replace(one, configuration=own)) for one, own in zip(agents, configured, strict=True)]
+    configured = [replace(agent.configuration, address="127.0.0.1") for agent in agents]
+    devices = [device.Device(replace(agent, configuration=own)) for agent, own in zip(agents, configured, strict=True)]
     with ThreadPoolExecutor(2) as pool:
-        joined = list(pool.map(lambda one: one.join(), devices))
-    ports = {one.rank: one.data["port"] for one in read_history(tmp_path).select("communicator.joined")}
+        joined = list(pool.map(lambda communicator: communicator.join(), devices))
+    ports = {event.rank: event.data["port"] for event in read_history(tmp_path).select("communicator.joined")}
     assert set(ports) == {0, 1}
     assert ports[0] == joined[1]._peers[0].socket.getpeername()[1], "rank 1 has called rank 0"
     for one in joined:
@@ -103,14 +103,17 @@ def test_over_a_network_each_rank_records_the_port_that_the_others_have_called(m
 def test_all_ranks_switch_to_the_backup_network_and_go_on_over_it(make: Make, tmp_path: Path) -> None:
     devices = [device.Device(make(rank)) for rank in range(2)]
     with ThreadPoolExecutor(2) as pool:
-        before = list(pool.map(lambda one: one.join(), devices))
-        assert list(pool.map(lambda one: one.switch_network([0, 1], [True, True]), devices)) == [True, True]
-        after = list(pool.map(lambda one: one.join(), devices))
-        sums = list(pool.map(lambda one: one.all_reduce(numpy.ones(2, "float32")), after))
+        before = list(pool.map(lambda communicator: communicator.join(), devices))
+        assert list(pool.map(lambda communicator: communicator.switch_network([0, 1], [True, True]), devices)) == [
+            True,
+            True,
+        ]
+        after = list(pool.map(lambda communicator: communicator.join(), devices))
+        sums = list(pool.map(lambda communicator: communicator.all_reduce(numpy.ones(2, "float32")), after))
     assert not set(before) & set(after)
-    assert [list(one) for one in sums] == [[2.0, 2.0]] * 2
+    assert [list(total) for total in sums] == [[2.0, 2.0]] * 2
     joined = read_history(tmp_path).select("network.joined")
-    assert sorted((one.rank, one.data["network"]) for one in joined) == [(0, "backup"), (1, "backup")]
+    assert sorted((event.rank, event.data["network"]) for event in joined) == [(0, "backup"), (1, "backup")]
     # A rank that is replaced later meets the others there.
     assert Generations(str(tmp_path), "train").place().endswith("backup")
     for one in after:
@@ -130,8 +133,10 @@ def test_the_jobs_own_all_reduce_sums_over_its_group(make: Make) -> None:
         one.replace_operators(module)
         one._groups.create("alone", [rank])
     with ThreadPoolExecutor(2) as pool:
-        both = list(pool.map(lambda one: list(one.all_reduce(numpy.ones(1, "float32"))), devices))
-        alone = list(pool.map(lambda one: list(one.all_reduce(numpy.ones(1, "float32"), "alone")), devices))
+        both = list(pool.map(lambda communicator: list(communicator.all_reduce(numpy.ones(1, "float32"))), devices))
+        alone = list(
+            pool.map(lambda communicator: list(communicator.all_reduce(numpy.ones(1, "float32"), "alone")), devices)
+        )
     assert (both, alone) == ([[2], [2]], [[1], [1]])
     assert modules[0].AllReduce(group="alone").add_prim_attr("fusion", 1)._group == "alone"
     with pytest.raises(ValueError, match="does not know 'max'"):
@@ -145,7 +150,7 @@ def test_a_join_that_failed_is_tried_again(make: Make, monkeypatch: pytest.Monke
         first.join()
     monkeypatch.setattr(interconnect, "_JOIN_LIMIT_SECONDS", float(SECONDS))
     with ThreadPoolExecutor(2) as pool:
-        ranks = list(pool.map(lambda one: one.join().rank, [first, device.Device(make(1))]))
+        ranks = list(pool.map(lambda communicator: communicator.join().rank, [first, device.Device(make(1))]))
     assert ranks == [0, 1]
 
 

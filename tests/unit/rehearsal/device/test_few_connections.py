@@ -40,7 +40,7 @@ def sockets(group: Group, monkeypatch: pytest.MonkeyPatch) -> Sockets:
 
 
 def met(ranks: list[Communicator]) -> list[int]:
-    return [sum(peer.met for peer in one._peers.values()) for one in ranks]
+    return [sum(peer.met for peer in communicator._peers.values()) for communicator in ranks]
 
 
 def test_many_are_connected_to_the_first_alone_and_to_others_once_they_need_them(
@@ -55,15 +55,17 @@ def test_many_are_connected_to_the_first_alone_and_to_others_once_they_need_them
     assert sockets() == 2 * (MANY - 1)
     for _ in range(2):  # the second time over the same connections
         some = [group.pool.submit(ranks[rank].all_reduce, arrays[rank], (3, 7, 39)) for rank in (39, 3, 7)]
-        assert {one.result(SECONDS).tobytes() for one in some} == {((arrays[3] + arrays[7]) + arrays[39]).tobytes()}
+        assert {future.result(SECONDS).tobytes() for future in some} == {
+            ((arrays[3] + arrays[7]) + arrays[39]).tobytes()
+        }
         assert [met(ranks)[rank] for rank in (0, 3, 5, 7, 39)] == [MANY - 1, 3, 1, 3, 3]
     sent = group.pool.submit(ranks[12].send, 5, arrays[12])
     assert group.pool.submit(ranks[5].receive, 12, arrays[12]).result(SECONDS).tobytes() == arrays[12].tobytes()
     sent.result(SECONDS)
     assert sockets() == 2 * (MANY - 1 + 3 + 1)
     assert group.strangers == []
-    for one in ranks:
-        one.close()
+    for communicator in ranks:
+        communicator.close()
     assert sockets() == 0
 
 
@@ -71,7 +73,7 @@ def test_many_are_connected_to_the_first_alone_and_to_others_once_they_need_them
 def test_a_first_of_part_of_many_meets_its_own(group: Group) -> None:
     ranks, arrays = group.join(5), [floats(rank) for rank in range(5)]
     part = [group.pool.submit(ranks[rank].all_reduce, arrays[rank], (1, 2, 4)) for rank in (1, 2, 4)]
-    assert {one.result(SECONDS).tobytes() for one in part} == {((arrays[1] + arrays[2]) + arrays[4]).tobytes()}
+    assert {future.result(SECONDS).tobytes() for future in part} == {((arrays[1] + arrays[2]) + arrays[4]).tobytes()}
     assert met(ranks) == [4, 3, 2, 1, 2]
     assert [path for path in group.directory.iterdir() if not path.name.startswith("here-")] == []
 
@@ -83,24 +85,24 @@ def test_a_first_of_part_of_many_meets_its_own(group: Group) -> None:
 @pytest.mark.parametrize(("late", "named"), [(0, "rank 0"), (3, "rank 3")])
 def test_each_names_who_never_joins(group: Group, let_limit_pass: LetLimitPass, late: int, named: str) -> None:
     ranks = [group.rank(rank) for rank in range(4) if rank != late]
-    futures = [group.pool.submit(one.join) for one in ranks]
+    futures = [group.pool.submit(communicator.join) for communicator in ranks]
     wait_for("all others", lambda: len(list(group.directory.glob("here-*"))) == 3, seconds=SECONDS)
     wait_for("their meeting", lambda: met(ranks) == ([0, 0, 0] if late == 0 else [2, 1, 1]), seconds=SECONDS)
     let_limit_pass(ranks)
-    for one, future in zip(ranks, futures, strict=True):
+    for communicator, future in zip(ranks, futures, strict=True):
         with pytest.raises(CommunicationTimeout) as waited:
             future.result(SECONDS)
-        assert str(waited.value) == f"rank {one.rank} waited 300 s for {named} to join the communicator"
+        assert str(waited.value) == f"rank {communicator.rank} waited 300 s for {named} to join the communicator"
 
 
 @pytest.mark.usefixtures("few_are_many")
 def test_nobody_has_joined_before_all_have_and_joining_can_be_told_to_stop(group: Group) -> None:
     ranks = [group.rank(rank) for rank in range(3)]
-    joining = [group.pool.submit(one.join) for one in ranks]
+    joining = [group.pool.submit(communicator.join) for communicator in ranks]
     wait_for("their meeting", lambda: met(ranks) == [2, 1, 1], seconds=SECONDS)
     assert not any(future.done() for future in joining)
-    for one in ranks:
-        one.abort()
+    for communicator in ranks:
+        communicator.abort()
     for future in joining:
         with pytest.raises(CommunicationAborted, match="joining was told to stop"):
             future.result(SECONDS)
@@ -109,7 +111,7 @@ def test_nobody_has_joined_before_all_have_and_joining_can_be_told_to_stop(group
 @pytest.mark.usefixtures("few_are_many")
 def test_a_first_that_joins_again_is_met_again(group: Group) -> None:
     first, others = group.rank(0), [group.rank(rank) for rank in (1, 2)]
-    joining = [group.pool.submit(one.join) for one in (first, *others)]
+    joining = [group.pool.submit(communicator.join) for communicator in (first, *others)]
     wait_for("their meeting", lambda: met(others) == [1, 1], seconds=SECONDS)
     first.abort()
     with pytest.raises(CommunicationAborted):
@@ -124,7 +126,7 @@ def test_a_first_that_joins_again_is_met_again(group: Group) -> None:
 @pytest.mark.usefixtures("few_are_many")
 def test_who_does_not_know_the_secret_joins_nobody(group: Group) -> None:
     ranks = [group.rank(rank, 3) for rank in (0, 1)]
-    joining = [group.pool.submit(one.join) for one in ranks]
+    joining = [group.pool.submit(communicator.join) for communicator in ranks]
     false = group.rank(2, 3, secret=b"another")
     pretending = group.pool.submit(false.join)
     wait_for("the refusal", lambda: group.strangers, seconds=SECONDS)
@@ -169,8 +171,8 @@ def test_a_protected_rank_stays_with_the_dead_that_it_has_never_met_until_it_is_
 def test_a_link_that_is_down_meets_nobody_and_both_wait_to_their_limit(group: Group, severed: int) -> None:
     ranks = group.join(4)
     ranks[severed].sever()
-    for one in ranks:
-        one._limit_seconds = 2.0
+    for communicator in ranks:
+        communicator._limit_seconds = 2.0
     waiting = [group.pool.submit(ranks[rank].all_reduce, floats(rank), (2, 3)) for rank in (2, 3)]
     for future, rank, other in zip(waiting, (2, 3), (3, 2), strict=True):
         with pytest.raises(CommunicationTimeout) as waited:
@@ -201,5 +203,5 @@ def test_no_rank_waits_in_a_thread_of_its_own(group: Group, monkeypatch: pytest.
     monkeypatch.setattr(threading.Thread, "start", noted)
     ranks = [group.rank(rank, MANY) for rank in range(MANY)]
     assert threading.main_thread() not in started
-    for one in ranks:
-        one.close()
+    for communicator in ranks:
+        communicator.close()

@@ -30,7 +30,7 @@ def ranks(tmp_path: Path, pool: ThreadPoolExecutor) -> list[Communicator]:
         Communicator(rank, range(4), str(tmp_path), b"s3cret", limit_seconds=SECONDS, on_refused=print)
         for rank in range(4)
     ]
-    list(pool.map(lambda one: one.join(), made))
+    list(pool.map(lambda communicator: communicator.join(), made))
     return made
 
 

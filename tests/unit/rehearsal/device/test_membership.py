@@ -56,18 +56,18 @@ def ranks(tmp_path: Path) -> Ranks:
 
 def test_ranks_that_were_stopped_meet_again(ranks: Ranks) -> None:
     assert ranks.reduce() == [3.0, 3.0]
-    for one in ranks.all:
-        one.stop()
-    for one in ranks.all:
-        one.resume()
+    for membership in ranks.all:
+        membership.stop()
+    for membership in ranks.all:
+        membership.resume()
     assert ranks.reduce() == [3.0, 3.0]
     assert sorted(ranks.joined) == [0, 0, 1, 1]
 
 
 def test_resuming_does_not_wait_for_a_rank_that_never_comes_and_a_stop_ends_the_wait(ranks: Ranks) -> None:
     assert ranks.reduce() == [3.0, 3.0]
-    for one in ranks.all:
-        one.stop()
+    for membership in ranks.all:
+        membership.stop()
     ranks.all[0].resume()  # returns, although rank 1 does not resume
     ranks.all[0].stop()
     ranks.all[0].leave()
@@ -81,10 +81,10 @@ def test_resuming_does_not_wait_for_a_rank_that_never_comes_and_a_stop_ends_the_
 
 def test_a_new_process_that_comes_first_meets_the_survivor_of_a_failed_repair(ranks: Ranks) -> None:
     assert ranks.reduce() == [3.0, 3.0]
-    for one in ranks.all:
-        one.stop()
-    for one in ranks.all:
-        one.resume()
+    for membership in ranks.all:
+        membership.stop()
+    for membership in ranks.all:
+        membership.resume()
     assert ranks.reduce() == [3.0, 3.0]  # in the generation of the repair both have met
     ranks.all[0].leave()
     with ThreadPoolExecutor(2) as pool:
@@ -112,8 +112,8 @@ def test_a_stop_ends_the_wait_for_new_processes(ranks: Ranks) -> None:
 
 def test_a_stop_ends_the_wait_for_a_rank_that_does_not_resume(ranks: Ranks) -> None:
     assert ranks.reduce() == [3.0, 3.0]
-    for one in ranks.all:
-        one.stop()
+    for membership in ranks.all:
+        membership.stop()
     ranks.all[0].resume()
     with ThreadPoolExecutor(1) as pool:
         training = pool.submit(ranks.all[0].join)
@@ -125,8 +125,8 @@ def test_a_stop_ends_the_wait_for_a_rank_that_does_not_resume(ranks: Ranks) -> N
 
 def test_whoever_waited_when_a_stop_came_does_not_take_part_in_what_comes_after_it(ranks: Ranks) -> None:
     assert ranks.reduce() == [3.0, 3.0]
-    for one in ranks.all:
-        one.stop()
+    for membership in ranks.all:
+        membership.stop()
     ranks.all[0].resume()
     with ThreadPoolExecutor(1) as pool:
         training = pool.submit(ranks.all[0].join)

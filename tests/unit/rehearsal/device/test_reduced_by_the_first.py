@@ -73,8 +73,8 @@ def test_one_may_ask_what_the_others_give_and_gives_its_own_then(group: Group, a
 @pytest.mark.usefixtures("few_are_many")
 def test_a_collective_that_lasts_too_long_says_for_whom_it_waits(group: Group) -> None:
     ranks = group.join(4)
-    for one in ranks:
-        one._limit_seconds = 2.0
+    for communicator in ranks:
+        communicator._limit_seconds = 2.0
     said = []
     for rank in (2, 0):  # what rank 2 gives is there before rank 0 begins to wait, however busy the machine is
         with pytest.raises(CommunicationTimeout) as late:
@@ -94,10 +94,12 @@ def test_the_end_of_a_rank_does_not_end_a_collective_of_protected_ones(group: Gr
     others = [rank for rank in range(4) if rank != gone]
     waiting = [group.pool.submit(ranks[rank].all_reduce, floats(rank)) for rank in others]
     ranks[gone].close()
-    wait_for("its end", lambda: any(one._peers[gone].gone for one in _of(ranks, others)), seconds=SECONDS)
+    wait_for(
+        "its end", lambda: any(communicator._peers[gone].gone for communicator in _of(ranks, others)), seconds=SECONDS
+    )
     assert not any(future.done() for future in waiting)
-    for one in _of(ranks, others):
-        one.abort()
+    for communicator in _of(ranks, others):
+        communicator.abort()
     for future in waiting:
         with pytest.raises(CommunicationAborted):
             future.result(SECONDS)
@@ -108,14 +110,14 @@ def test_the_end_of_a_rank_does_not_end_a_collective_of_protected_ones(group: Gr
 def test_ranks_that_nobody_will_stop_leave_the_dead_soon(group: Group, gone: int) -> None:
     ranks = unprotected(group, 4)
 
-    def reduce_and_leave(one: Communicator) -> None:
+    def reduce_and_leave(communicator: Communicator) -> None:
         try:
-            one.all_reduce(floats(0))
+            communicator.all_reduce(floats(0))
         finally:
-            one.close()
+            communicator.close()
 
     others = [rank for rank in range(4) if rank != gone]
-    waiting = [group.pool.submit(reduce_and_leave, one) for one in _of(ranks, others)]
+    waiting = [group.pool.submit(reduce_and_leave, communicator) for communicator in _of(ranks, others)]
     ranks[gone].close()
     for future in waiting:
         with pytest.raises(CommunicationTimeout, match=r"waited 0\.2 s in all-reduce 1 .* one has gone"):

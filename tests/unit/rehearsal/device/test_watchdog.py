@@ -30,7 +30,7 @@ def pair(directory: Path, pool: ThreadPoolExecutor, limit: float) -> list[Commun
         Communicator(rank, range(2), str(directory), b"s", limit_seconds=limit, join_seconds=SECONDS, on_refused=print)
         for rank in (0, 1)
     ]
-    for joined in [pool.submit(one.join) for one in made]:
+    for joined in [pool.submit(communicator.join) for communicator in made]:
         joined.result(SECONDS)
     return made
 

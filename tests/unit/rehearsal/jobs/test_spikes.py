@@ -41,7 +41,7 @@ def ranks(tmp_path: Path, pool: ThreadPoolExecutor) -> list[Communicator]:
     made = [
         Communicator(one, range(4), str(tmp_path), b"s", limit_seconds=SECONDS, on_refused=print) for one in range(4)
     ]
-    for joined in [pool.submit(one.join) for one in made]:
+    for joined in [pool.submit(communicator.join) for communicator in made]:
         joined.result(SECONDS)
     return made
 
@@ -70,7 +70,7 @@ def test_the_norm_over_all_ranks_is_the_one_asked_for(
 ) -> None:
     norm = norm if mean else norm * 4
     barriers, spikes = rank_with(tmp_path, norm=norm)
-    others = [pool.submit(ranks[one].all_reduce, gradients(one)) for one in (0, 2, 3)]
+    others = [pool.submit(ranks[rank].all_reduce, gradients(rank)) for rank in (0, 2, 3)]
     barriers.step = 5
     barriers.reach("allreduce.enter")
     own = spikes.apply(gradients(1), ranks[1].expected, share=0.25 if mean else 1.0)

@@ -75,7 +75,7 @@ def test_that_no_gradients_are_compared_is_said_by_the_plan_and_beside_the_verdi
     plan = planned(tmp_path)
     assert not plan.training.gradients
     assert "loss        equal bit for bit, without the gradients, which nobody records" in render(plan)
-    assert [one.what for one in not_checked(plan) if one.check == "loss"] == ["gradients"]
+    assert [exclusion.what for exclusion in not_checked(plan) if exclusion.check == "loss"] == ["gradients"]
     by_path = planned(tmp_path, SCENARIO.replace("callback", "path"))
     assert by_path.training.gradients
     assert "without the gradients" not in render(by_path)
@@ -139,7 +139,7 @@ def test_what_needs_the_device_layer_is_refused_with_its_line_and_a_hint(
 ) -> None:
     with pytest.raises(ScenarioError) as refused:
         planned(tmp_path, SCENARIO.replace(old, new))
-    found = [one for one in refused.value.problems if message in one.message]
+    found = [problem for problem in refused.value.problems if message in problem.message]
     assert len(found) == 1, str(refused.value)
     assert place in str(found[0])
     assert hint in found[0].hint

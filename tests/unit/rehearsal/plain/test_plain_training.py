@@ -73,9 +73,9 @@ def test_it_learns_and_every_parameter_moves_and_stays_what_it_is() -> None:
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_one_does_not() -> None:
-    one, other, third = (State(seed, ALONE, flagged=True) for seed in (1, 1, 2))
-    assert train(one, 5) == train(other, 5) != train(third, 5)
-    assert all((one.parameters[name] == other.parameters[name]).all() for name in one.parameters)
+    state, other, third = (State(seed, ALONE, flagged=True) for seed in (1, 1, 2))
+    assert train(state, 5) == train(other, 5) != train(third, 5)
+    assert all((state.parameters[name] == other.parameters[name]).all() for name in state.parameters)
 
 
 def test_gradients_are_those_of_the_loss() -> None:

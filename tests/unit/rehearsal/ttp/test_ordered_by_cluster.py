@@ -45,7 +45,7 @@ class Job:
 
     def start(self, *, steps: int = 4, cleans: bool = False) -> Job:
         for rank in range(2):
-            one = Processor(
+            processor = Processor(
                 rank,
                 run="run-1",
                 secret=b"secret",
@@ -54,13 +54,13 @@ class Job:
                 handlers=self._handlers(rank),
                 cleans_before_dump=cleans,
             )
-            one.start("127.0.0.1", self._port)
-            self.ranks.append(one)
-        for one in self.ranks if steps else []:
-            one.report_replicas([0, 1])
-            one.set_step_arguments("arguments")
-            one.begin_update()
-            one.end_update(steps)
+            processor.start("127.0.0.1", self._port)
+            self.ranks.append(processor)
+        for processor in self.ranks if steps else []:
+            processor.report_replicas([0, 1])
+            processor.set_step_arguments("arguments")
+            processor.begin_update()
+            processor.end_update(steps)
         return self
 
     def _handlers(self, rank: int) -> dict[str, Handler]:
@@ -100,8 +100,8 @@ class Job:
 
     def end(self) -> None:
         self.saved.set()
-        for one in self.ranks:
-            one.leave()
+        for processor in self.ranks:
+            processor.leave()
         self.controller.close()
 
 

@@ -107,7 +107,7 @@ def test_two_ranks_of_different_groups_are_replaced_together() -> None:
     job.replace(3)
     job.recover(2, 3)
     actions = job.ranks[0].told[3]["actions"]
-    assert {rank: (one["repair_type"], one["src"], one["dst"]) for rank, one in actions.items()} == {
+    assert {rank: (action["repair_type"], action["src"], action["dst"]) for rank, action in actions.items()} == {
         "0": (0, [0], [2]),
         "1": (0, [1], [3]),
         "2": (3, [0], [2]),

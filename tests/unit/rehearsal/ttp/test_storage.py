@@ -71,7 +71,7 @@ def test_only_the_last_file_of_a_rank_is_kept(tmp_path: Path, memory: Path) -> N
     write(store, tmp_path / "b.ckpt", b"b" * 2000)
     assert read(store, tmp_path / "a.ckpt") == ("storage", CONTENT)
     assert read(store, tmp_path / "b.ckpt") == ("memory", b"b" * 2000)
-    assert sorted(one.name for one in memory.iterdir()) == ["rank_0", "rank_0.json"]
+    assert sorted(path.name for path in memory.iterdir()) == ["rank_0", "rank_0.json"]
 
 
 def test_a_file_that_was_broken_off_is_nowhere(tmp_path: Path, memory: Path) -> None:

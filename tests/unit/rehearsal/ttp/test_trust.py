@@ -86,12 +86,12 @@ def overheard(ends: tuple[Link, Link]) -> list[Message]:
             said.append(message)
             return super().send(message)
 
-    one, other = socket.socketpair()
-    thread, outcome = controller(Link(one))
+    end, other = socket.socketpair()
+    thread, outcome = controller(Link(end))
     OURS.register(Heard(other), 2)
     thread.join(SECONDS)
     assert outcome == [2]
-    one.close()
+    end.close()
     other.close()
     return said
 

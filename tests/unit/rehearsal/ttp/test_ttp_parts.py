@@ -44,9 +44,9 @@ class Now:
 
 @pytest.fixture
 def link() -> Iterator[Link]:
-    one, other = socket.socketpair()
-    yield Link(one)
-    one.close()
+    end, other = socket.socketpair()
+    yield Link(end)
+    end.close()
     other.close()
 
 
@@ -167,9 +167,9 @@ def framed(body: bytes) -> bytes:
 
 @given(st.dictionaries(st.text(), st.integers() | st.text() | st.booleans() | st.lists(st.integers()), max_size=5))
 def test_a_message_arrives_as_it_was_sent(message: dict[str, Any]) -> None:
-    one, other = socket.socketpair()
-    with one, other:
-        assert Link(one).send(message)
+    end, other = socket.socketpair()
+    with end, other:
+        assert Link(end).send(message)
         assert Link(other).receive() == message
 
 
@@ -188,9 +188,9 @@ def test_a_message_arrives_as_it_was_sent(message: dict[str, Any]) -> None:
     ],
 )
 def test_what_is_no_message_ends_the_connection(data: bytes) -> None:
-    one, other = socket.socketpair()
-    with one, other:
-        sender = threading.Thread(target=say, args=(one, data))
+    end, other = socket.socketpair()
+    with end, other:
+        sender = threading.Thread(target=say, args=(end, data))
         sender.start()
         assert Link(other).receive() is None
         other.close()
@@ -203,9 +203,9 @@ def say(to: socket.socket, data: bytes) -> None:
 
 
 def test_sending_to_who_is_gone_says_so_and_closing_twice_is_allowed() -> None:
-    one, other = socket.socketpair()
+    end, other = socket.socketpair()
     other.close()
-    link = Link(one)
+    link = Link(end)
     assert not link.send({"message": "exit"})
     link.close()
     link.close()
@@ -214,8 +214,8 @@ def test_sending_to_who_is_gone_says_so_and_closing_twice_is_allowed() -> None:
 
 
 def test_closing_wakes_who_receives() -> None:
-    one, other = socket.socketpair()
-    link = Link(one)
+    end, other = socket.socketpair()
+    link = Link(end)
     got: list[Any] = []
     receiver = threading.Thread(target=lambda: got.append(link.receive()))
     receiver.start()

@@ -77,7 +77,7 @@ def history_of(run_dir: Path) -> History:
 
 
 def verdict(run_dir: Path, check: str) -> str:
-    said = {one.verdict for one in analyze(run_dir).checks if one.name == check}
+    said = {result.verdict for result in analyze(run_dir).checks if result.name == check}
     return next(worst for worst in ("fail", "unknown", "pass") if worst in said)
 
 

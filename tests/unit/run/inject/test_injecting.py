@@ -144,7 +144,7 @@ def test_several_ranks_are_hit_together_or_not_at_all(make: Make, written: Calla
     injection.inject_due(job, RANKS)
     assert [pid for pid, _ in job.signals] == [101, 103]
     assert names(written())[1:] == ["fault.injecting", "fault.injecting", "fault.landed"]
-    assert [one["rank"] for one in written().events[-1].data["evidence"]] == [1, 3]
+    assert [entry["rank"] for entry in written().events[-1].data["evidence"]] == [1, 3]
 
 
 def missed(make: Make, written: Callable[[], History], job: FakeJob, kind: str = "kill") -> str:
@@ -304,7 +304,7 @@ def test_held_ranks_go_on_when_another_branch_fired(make: Make, written: Callabl
     assert late.answers == GO
     assert injection.armed_for(2) == []
     landed = written().events[-1].data
-    assert [one["barrier"] for one in landed["evidence"]] == [{"step": 5, "phase": "step.end"}, None]
+    assert [entry["barrier"] for entry in landed["evidence"]] == [{"step": 5, "phase": "step.end"}, None]
 
 
 KILLED = ExitStatus(signal=9)

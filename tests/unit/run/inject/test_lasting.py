@@ -50,7 +50,7 @@ class Halt(Lasting):
         self.said.append(f"inject {victim.rank}")
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        return {"halted": True} if all(one.answers for one in self.connections) else None
+        return {"halted": True} if all(connection.answers for connection in self.connections) else None
 
     def lasts(self, victim: Victim) -> float:
         return 2.0
@@ -123,7 +123,7 @@ def test_it_ends_when_its_time_is_over_and_is_healed_when_it_has_ended(
     kind = Halt([FakeConnection(), FakeConnection()])
     injection = start(kind)
     assert kind.said == ["inject 0", "inject 1", "landed 0", "landed 1"]
-    assert [one.answers for one in kind.connections] == [[{"message": "go"}]] * 2
+    assert [connection.answers for connection in kind.connections] == [[{"message": "go"}]] * 2
     assert [step.id for step in ledger.open_steps()] == ["halt-end"]
     injection.inject_due(FakeJob(), RANKS)
     assert not any(said.startswith("end") for said in kind.said)
@@ -380,7 +380,7 @@ def test_the_last_look_counts_also_where_it_shows_nothing_any_more(start: Under,
     injection.inject_due(FakeJob(), RANKS)
     kind.ended_ranks = (0, 1)
     injection.lasting.end_all(FakeJob())
-    assert ["halted" in one for one in ending(tmp_path)["evidence"]] == [False, False]
+    assert ["halted" in entry for entry in ending(tmp_path)["evidence"]] == [False, False]
 
 
 def test_a_fault_that_only_the_teardown_ends_is_looked_at_before(

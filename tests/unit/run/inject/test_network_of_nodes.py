@@ -102,4 +102,4 @@ def test_a_baseline_is_found_under_the_key_that_it_had_before_there_was_such_a_w
     for cluster in ("platform: docker", "network: true"):
         one = scenario(tmp_path, cluster).cells[0].scenario
         baseline_key(one, fingerprint={}, versions={}, sdk="standin", cores=1)
-    assert ["network" in one for one in clusters] == [False, True]
+    assert ["network" in cluster for cluster in clusters] == [False, True]

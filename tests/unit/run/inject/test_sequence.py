@@ -116,9 +116,9 @@ def test_what_cannot_be_recorded_is_undone_and_raised_afterwards(tmp_path: Path)
         ledger.record(UndoStep(name, None, "end-job", {"run": "no-such-run"}))
     undone: list[str] = []
 
-    def record(one: Undone) -> None:
-        undone.append(one.step.id)
-        raise HistoryWriteError(f"no space for {one.step.id}")
+    def record(outcome: Undone) -> None:
+        undone.append(outcome.step.id)
+        raise HistoryWriteError(f"no space for {outcome.step.id}")
 
     with pytest.raises(HistoryWriteError, match="no space for b"):
         put_back(ledger, ledger.open_steps(), UndoContext("no-such-run", SYSTEM_CLOCK), record)

@@ -500,12 +500,12 @@ def test_a_rank_that_is_started_again_has_two_processes_and_the_job_goes_on(make
     again = {rank: ProcessIdentity(200 + rank, 2000 + rank, "boot") for rank in range(4)}
 
     def start_again() -> None:
-        launch.job.others = [replace(found(rank), identity=one) for rank, one in again.items()]
-        for rank, one in again.items():
-            launch.hello(rank, pid=one.pid)
+        launch.job.others = [replace(found(rank), identity=process) for rank, process in again.items()]
+        for rank, process in again.items():
+            launch.hello(rank, pid=process.pid)
 
     def end_again() -> None:
-        launch.job.statuses |= {one: ExitStatus(code=0) for one in again.values()}
+        launch.job.statuses |= {process: ExitStatus(code=0) for process in again.values()}
 
     launch.follow(
         launch.join,

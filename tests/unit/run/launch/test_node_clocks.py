@@ -33,7 +33,7 @@ class Node:
 
 
 def measured(tmp_path: Path) -> list[Any]:
-    return [one.data["node"] for one in read_history(tmp_path).select("clock", attempt="train")]
+    return [event.data["node"] for event in read_history(tmp_path).select("clock", attempt="train")]
 
 
 def test_clocks_of_other_boots_are_measured_every_few_seconds(tmp_path: Path, clock: Clock) -> None:

@@ -64,7 +64,7 @@ def test_a_finding_holds_with_the_sdk_that_it_names(
     path.write_text(f"{SCENARIO}finding: {written}\nfailing: [loss]\n")
     scenario = load_scenario(path).cells[0].scenario
     found = [holding(scenario, [sdk, sdk]) for sdk in ("vendor", "standin")]
-    assert [one is not None and one.id == "F-10" for one in found] == [with_vendor, with_standin]
+    assert [finding is not None and finding.id == "F-10" for finding in found] == [with_vendor, with_standin]
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def scenario(path: Path, kind: str, target: str = "{node: 1}", platform: str = "
 
 
 def problems(loaded: LoadedScenario) -> list[str]:
-    return [f"{one.line}: {one.message}" for one in platform_problems(loaded, loaded.cells[0])]
+    return [f"{problem.line}: {problem.message}" for problem in platform_problems(loaded, loaded.cells[0])]
 
 
 NODE_KINDS = ("node-kill", "node-stop", "node-restart", "node-oom", "node-pause", "node-disconnect")
@@ -85,7 +85,7 @@ def test_where_no_names_can_be_taken_the_refusal_says_why_and_what_to_use(
     cell = loaded.cells[0]
     faults = tuple(cell.scenario.faults[0].model_copy(update={"kind": kind}) for kind in kinds)
     changed = replace(cell, scenario=cell.scenario.model_copy(update={"faults": faults}))
-    told = [one for one in platform_problems(loaded, changed) if "'dns-gone'" in one.message]
+    told = [problem for problem in platform_problems(loaded, changed) if "'dns-gone'" in problem.message]
     (refused,) = told
     assert refused.message.startswith(f"the platform {on} cannot carry the fault kind 'dns-gone': it cannot act on ")
     assert why in refused.message
@@ -132,8 +132,10 @@ def test_a_store_in_memory_is_refused_by_name_where_nodes_have_memory_of_their_o
     text = SCENARIO.replace("KIND", "kill").replace("TARGET", "{node: 1}")
     file.write_text(text.replace("protection: [TTP]", "protection: [TTP], storage: {memory: true}"), "utf-8")
     loaded = on_platform(load_scenario(file, names=known_names()), platform)
-    told = [one for one in platform_problems(loaded, loaded.cells[0]) if "memory of its own" in one.message]
-    assert [(one.line, f"the platform {platform}" in one.message) for one in told] == ([(4, True)] if refused else [])
+    told = [problem for problem in platform_problems(loaded, loaded.cells[0]) if "memory of its own" in problem.message]
+    assert [(problem.line, f"the platform {platform}" in problem.message) for problem in told] == (
+        [(4, True)] if refused else []
+    )
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_what_it_carries_is_planned_and_what_it_needs_is_looked_for(tmp_path: Pa
     loaded = scenario(tmp_path)
     assert plan_cell(loaded, loaded.cells[0], 1).response.mechanism == "TTP"
     needs = needs_of_scenario(loaded.cells[0].scenario)
-    (lacking,) = [one for one in probe(needs, Machine(reports=tmp_path)) if one.need == "rocket"]
+    (lacking,) = [result for result in probe(needs, Machine(reports=tmp_path)) if result.need == "rocket"]
     assert (lacking.ok, lacking.advice) == (False, "fuel it")
 
 

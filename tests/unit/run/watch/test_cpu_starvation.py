@@ -196,8 +196,8 @@ def test_the_kernel_counts_it() -> None:
     seen: list[Waited] = []
 
     def some_waited() -> bool:
-        if (one := waiting.look()) is not None and one.process.startswith("rank"):
-            seen.append(one)
+        if (wait := waiting.look()) is not None and wait.process.startswith("rank"):
+            seen.append(wait)
         return len(seen) > 3
 
     places = [*({**rank, "RANK_ID": str(number)} for number in range(2)), *[environment] * 3]
@@ -205,8 +205,8 @@ def test_the_kernel_counts_it() -> None:
     try:
         wait_for("ranks that wait", some_waited, seconds=60, clock=SYSTEM_CLOCK)
     finally:
-        for one in started:
-            one.kill()
-            one.wait()
-    assert {one.process for one in seen} <= {f"rank {rank} (process {started[rank].pid})" for rank in range(2)}
-    assert all(0 < one.seconds <= (one.until - one.since) / 1e9 + 0.001 for one in seen)
+        for process in started:
+            process.kill()
+            process.wait()
+    assert {wait.process for wait in seen} <= {f"rank {rank} (process {started[rank].pid})" for rank in range(2)}
+    assert all(0 < wait.seconds <= (wait.until - wait.since) / 1e9 + 0.001 for wait in seen)

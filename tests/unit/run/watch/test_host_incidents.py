@@ -48,7 +48,7 @@ def test_a_look_that_comes_late_is_recorded_with_its_time(history: HistoryWriter
 def test_a_stop_at_the_very_end_is_noticed_too(history: HistoryWriter, clock: Clock, tmp_path: Path) -> None:
     with noticing_incidents(history, "resume", clock, tmp_path, "token"):
         clock.sleep(50)
-    assert [one.attempt for one in read_history(tmp_path).select("harness.stopped")] == ["resume"]
+    assert [event.attempt for event in read_history(tmp_path).select("harness.stopped")] == ["resume"]
 
 
 def test_a_stop_between_two_launches_is_noticed_too(history: HistoryWriter, clock: Clock, tmp_path: Path) -> None:
@@ -91,9 +91,11 @@ def test_a_late_look_is_a_stop_where_the_kernel_has_counted_neither_running_nor_
     since = clock.mono()
     clock.sleep(between)
     incidents.look()
-    told = [one for one in read_history(tmp_path).events if one.event.startswith("harness.")]
-    assert [(one.event, one.data["seconds"]) for one in told] == ([] if event is None else [(event, seconds)])
-    assert all(one.data["since"] <= since and one.data["until"] - one.data["since"] >= between * 1e9 for one in told)
+    told = [fact for fact in read_history(tmp_path).events if fact.event.startswith("harness.")]
+    assert [(fact.event, fact.data["seconds"]) for fact in told] == ([] if event is None else [(event, seconds)])
+    assert all(
+        fact.data["since"] <= since and fact.data["until"] - fact.data["since"] >= between * 1e9 for fact in told
+    )
 
 
 def test_a_full_disk_ends_no_watch(history: HistoryWriter, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,7 +67,7 @@ def busy(core: int) -> Iterator[None]:
 
 
 def told(place: Path) -> list[tuple[str, dict[str, Any]]]:
-    return [(one.event, one.data) for one in read_history(place).events if one.event.startswith("harness.")]
+    return [(event.event, event.data) for event in read_history(place).events if event.event.startswith("harness.")]
 
 
 @pytest.mark.skipif(not run_times(os.getpid()), reason="this kernel does not count how long a thread waits")

@@ -39,8 +39,8 @@ def _exec_save(ckpt_file_name: str, save_obj: Any, appended: dict[str, Any]) -> 
     """Write a whole file."""
     content: dict[str, Any] = {}
     unfinished = Path(ckpt_file_name).with_suffix(".tmp")
-    for one in save_obj.get_parameters():
-        _write_parameter_data(one.name, one.values, content, unfinished)
+    for parameter in save_obj.get_parameters():
+        _write_parameter_data(parameter.name, parameter.values, content, unfinished)
     content.update(appended)
     unfinished.write_text(json.dumps(content), "utf-8")
     unfinished.rename(ckpt_file_name)
