@@ -243,7 +243,7 @@ def test_a_child_does_not_inherit_a_lease(leases: Leases, directory: Path) -> No
     lease = leases.take_cores(2, wait=PATIENT)
     held = []
     for entry in Path("/proc/self/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):  # closed since it was listed
+        with contextlib.suppress(OSError):  # closed since it was listed, or of a name too long to be told
             if entry.readlink().is_relative_to(directory):
                 held.append(int(entry.name))
     assert len(held) == 2
