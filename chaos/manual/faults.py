@@ -73,8 +73,8 @@ def _section(point: EntryPoint | Member, scenarios: list[str]) -> str:
             ("needs", f"{', '.join(f'`{need}`' for need in kind.needs)} (`chaos doctor` tells whether it is there)")
         )
     if kind.hazard is not None:
-        words = f"{kind.hazard.risk}: {kind.hazard.disturbs} ({kind.hazard.undone}). Allowed by name only (`allow`)"
-        rows.append(("risk", cell(words)))
+        rows.append(("risk", cell(f"{kind.hazard.risk}: {kind.hazard.disturbs} ({kind.hazard.undone})")))
+        rows.append(("allowed", "by its name under `allow` only"))
     else:
         rows.append(("risk", "low: nothing of others is changed"))
     rows.append(("scenarios", some(scenarios) or "none is shipped"))

@@ -33,8 +33,8 @@ class DeviceReset(FaultKind):
     asks = Asks(phases=EXCHANGE, held=False)  # let go later in a step, it may finish that or a save before it dies
     hazard = Hazard(
         "high",
-        "resets a chip under everything that uses it; on some boards the others are reset with it",
-        "nothing to undo; it is looked whether the chip is healthy again",
+        "resets a chip under everything that uses it, on some boards its neighbours too",
+        "nothing to undo; the chip's health is checked",
     )
 
     def __init__(self, machine: RankMachine | None = None) -> None:

@@ -47,9 +47,9 @@ class NpuLinkDown(FaultKind):
         return self.effect if scenario.cluster.nodes > 1 else NONE
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Recover the network of each card, and see that it is healthy. Raises FaultMissed where a card is not known.
+        """Recover the network of each card, and see that it is healthy.
 
-        A card that is not healthy before is left alone: its state could not be put back to what it was.
+        Raises FaultMissed for a card that is unknown or unhealthy before.
         """
         steps = {}
         for victim in victims:
@@ -71,10 +71,7 @@ class NpuLinkDown(FaultKind):
             self._cards.tools(victim).take_link_down(self._cards.of(victim).card)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The vendor's own word that the network of the card has a fault; before it was healthy (see the undo).
-
-        Right after the link went down the tool may fail or say what cannot be read: that is *not yet*.
-        """
+        """The vendor's tool reports a network fault of the card. Until its answer can be read it is *not yet*."""
         del job
         device = self._cards.of(victim)
         try:

@@ -34,7 +34,7 @@ class NodeDrain(PodEvict):
     def inject(self, job: Job, victim: Victim) -> None:
         """Cordon the node and evict that very pod, once for all of its ranks.
 
-        Raises FaultMissed where somebody has cordoned it before: that new pods go elsewhere would be nothing of ours.
+        Raises FaultMissed where the node was cordoned before.
         """
         node = pod_node(job, victim)
         host = host_of(victim)

@@ -61,7 +61,7 @@ class PublicFaultKind(ClusterCondition):
     hazard = Hazard(
         "high",
         "makes the cluster take NPUs of a node for faulty, and perhaps keep jobs off them",
-        "the message that it has recovered is sent at the end, and ClusterD is asked whether it heeded it",
+        "a recovery message, which ClusterD must heed",
         device=False,
     )
 

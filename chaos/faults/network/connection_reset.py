@@ -71,8 +71,10 @@ class ConnectionReset(FaultKind):
         record.write_text(json.dumps(told), "utf-8")
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The connections that there were, that the kernel has confirmed the reset of each, and that neither end has it
-        any more. None as long as one has. Raises FaultMissed where the node's are not on record."""
+        """The connections, each reset at both ends by the kernel's word; None while one is left.
+
+        Raises FaultMissed where they are not on record.
+        """
         node, there = own_and_others(job, victim)
         try:
             told = parse(_record(victim, node).read_text("utf-8"))

@@ -25,8 +25,7 @@ class NetworkLoss(Impaired):
     parameters = MappingProxyType(
         {
             "percent": Parameter(
-                "how many packets in a hundred; more, and heartbeats may fail for so long that MindIO TFT takes a rank "
-                "for lost",
+                "percentage of packets; with more, missed heartbeats may make MindIO TFT take a rank for lost",
                 least=0.5,
                 most=10,
                 required=True,

@@ -25,8 +25,7 @@ FROM_START = "needs nodes with a network of the run's own, which only a scenario
 BRIEFLY: Mapping[str, Parameter] = MappingProxyType(
     {
         "seconds": Parameter(
-            "how long, in seconds; longer, and MindIO TFT takes ranks for lost whose heartbeat it misses, which is "
-            "not planned by this version",
+            "how long, in seconds; for longer MindIO TFT takes ranks for lost, which is not planned",
             least=0.1,
             most=2,
             required=True,
@@ -43,11 +42,7 @@ class OnNetwork(Condition):
     needs_from_start = FROM_START
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Take the fault's rules out of the run's network, or off the hosts.
-
-        With the harness the run's network is gone; off a host they go with the remote helper that has laid them, or by
-        the next.
-        """
+        """Take the fault's rules out of the run's network, or off the hosts, where they also go with their helper."""
         nodes = sorted({victim.identity.node for victim in victims if victim.identity.node is not None})
         arguments: dict[str, Any] = {
             "run_dir": str(victims[0].record.parent.parent.resolve()),

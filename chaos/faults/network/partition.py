@@ -5,10 +5,12 @@ closed. Afterwards TCP sends what was lost again. ``direction`` is ``both``, ``o
 send is lost) or ``in``.
 
 Up to 2 seconds nobody takes notice: TCP sends what was lost again, and training goes on as if nothing had happened.
-Longer, and the SDK's controller misses the heartbeats of the ranks that are hit. They are lost to it, though they live
-on: the others save the end-of-life checkpoint and exit. So it must cut whole nodes from that of the controller, both
-ways, with TTP on. With ``seconds`` the network comes back, and the ranks that were cut off have to end by themselves,
-since they find no controller any more; without, it lasts until the launch has ended, and they are ended with it.
+Longer, and the SDK's controller misses the heartbeats of the ranks that are hit. It gives them up after at most 18
+seconds with the timings ``fast``, and 55 with the vendor's; the plan tells the time. They are lost to it, though they
+live on: the others save the end-of-life checkpoint and exit. So it must cut whole nodes from that of the controller,
+both ways, with TTP on. With ``seconds`` the network comes back, and the ranks that were cut off have to end by
+themselves, since they find no controller any more; without, it lasts until the launch has ended, and they are ended
+with it.
 """
 
 from __future__ import annotations
@@ -34,9 +36,7 @@ class Partition(OnNetwork):
     parameters = MappingProxyType(
         {
             "seconds": Parameter(
-                f"how long, in seconds: up to {UNNOTICED:g}, in which nobody is lost, or longer than the controller of "
-                "MindIO TFT may take until it has given the ranks up, which the plan tells (18 with timings fast, 55 "
-                "with those of the vendor); left out: until the launch has ended",
+                f"up to {UNNOTICED:g} seconds, or longer than MindIO TFT takes to lose ranks; else to the launch's end",
                 least=0.1,
                 most=600,
             ),
@@ -55,10 +55,9 @@ class Partition(OnNetwork):
             raise missed(error) from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """What the kernel does with a packet each way, how many connections of the rank's nodes it cuts, and that no
-        echo comes back: of a request and its answer one goes the way that is cut.
+        """What the kernel does with packets each way, which connections it cuts, and that no echo returns.
 
-        Raises FaultMissed if the rank has ended, or where nothing goes that way.
+        Raises FaultMissed if nothing goes that way.
         """
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")

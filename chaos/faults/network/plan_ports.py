@@ -21,8 +21,7 @@ from chaos.scenario.models.scenario import Scenario
 CONTROLLER, SCHEDULER, COMMUNICATOR = "controller", "scheduler", "communicator"
 
 PORT = Parameter(
-    "a TCP port of the nodes of the ranks that are hit: that of the controller of MindIO TFT, of the scheduler of "
-    "MindSpore, those that the hit ranks' own communicators listen on, or the one with this number",
+    "a TCP port of the targets' nodes",
     words=(CONTROLLER, SCHEDULER, COMMUNICATOR),
     least=1,
     most=65535,
@@ -32,8 +31,7 @@ PORT = Parameter(
 
 RESET_PORT = replace(
     PORT,
-    about="the TCP port at one end of the connections: that of the controller of MindIO TFT, of the scheduler of "
-    "MindSpore, or the one with this number",
+    about="the TCP port at one end of the connections",
     words=(CONTROLLER, SCHEDULER),
 )
 

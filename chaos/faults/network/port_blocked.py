@@ -48,10 +48,9 @@ class PortBlocked(OnNetwork):
             raise missed(error) from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """What the kernel does with a packet to the port and with any other, how many connections to the port it cuts,
-        and that the port does not answer to the other nodes while another port does.
+        """What the kernel does with packets to the port and to another one, and that only the other answers.
 
-        Raises FaultMissed if the rank has ended, or where nobody is connected with the port.
+        Raises FaultMissed if nobody is connected.
         """
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")

@@ -41,7 +41,7 @@ class DnsGone(Condition):
         make_once(victim, node, lambda _: node.names_cut() != [], lambda: node.cut_names(before))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """A name that was resolved there before is not resolved by a new program, which still reaches its address.
+        """A name that was resolved before is not resolved by a new program, which still reaches its address.
         Raises FaultMissed if the rank has ended."""
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")

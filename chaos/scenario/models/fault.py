@@ -30,8 +30,8 @@ class Target(Model):
     role: Literal["controller", "last_stage", "launcher", "scheduler"] | None = Field(
         None,
         description=(
-            "The rank that hosts the controller, the ranks of the last pipeline stage, or a process beside the ranks: "
-            "the launcher (msrun, and the cluster's agent in it), or msrun's scheduler."
+            "The rank that hosts the controller, the ranks of the last pipeline stage, the launcher (msrun and its "
+            "cluster agent), or msrun's scheduler."
         ),
     )
     random: RandomTarget | None = Field(None, description="Ranks drawn by a seed.")

@@ -91,14 +91,13 @@ class Job(Model):
 
     kind: str = Field(
         DEFAULT_KIND,
-        description="A registered job kind: rehearsal (MindSpore, with stand-ins for the device), plain (ranks in "
-        "plain Python, without a framework), mindspore (a script of your own under msrun, nothing put in its "
-        "place), mindformers (a job that a configuration of MindFormers describes).",
+        description="A registered job kind: rehearsal (MindSpore with stand-ins), plain (Python ranks), mindspore "
+        "(your script under msrun), mindformers (a MindFormers configuration).",
     )
     device: Literal["CPU", "Ascend"] = Field(
         "CPU",
-        description="What the job trains on. It is told to nobody: what the script uses is in its own arguments. On "
-        "Ascend the mechanisms are the vendor's own, and so are the budgets.",
+        description="The device that the script trains on, by its own arguments. On Ascend mechanisms and budgets are "
+        "the vendor's.",
     )
     launcher: Literal["msrun"] = Field("msrun", description="What spawns the ranks of MindSpore.")
     script: str | None = Field(
@@ -145,8 +144,8 @@ class Job(Model):
     )
     environment: dict[str, str] = Field(
         {},
-        description="Environment variables added for every process of the job. MS_ENABLE_TFT among them says what "
-        "protection says: the one that is left out is filled in, and both must agree.",
+        description="Environment variables added for every process of the job. MS_ENABLE_TFT and protection must "
+        "agree; each fills in the other.",
     )
     protection: tuple[Mechanism, ...] = Field(
         (), strict=False, description="Mechanisms that are switched on; becomes MS_ENABLE_TFT."

@@ -45,8 +45,8 @@ class Kubernetes(Model):
     manifest: str | None = Field(
         None,
         min_length=1,
-        description="In place of image: a file with your own manifest of the job, from the scenario's directory. It is "
-        "checked, labels are added, and nothing else is changed.",
+        description="A manifest of your own, in place of image, from the scenario's directory. It is checked, labels "
+        "are added, nothing else is changed.",
     )
     python: str = Field("/usr/bin/python3", pattern=r"^/", description="Python in the image, by its path.")
     npus: int = Field(0, ge=0, le=64, description="NPUs that each pod asks for.")

@@ -47,8 +47,8 @@ class Cluster(Model):
     platform: str = Field(DEFAULT_PLATFORM, description="Platform that the job lives on.")
     network: bool = Field(
         False,
-        description="Start the job on nodes with a network between them that faults can act on (docs/platforms.md). A "
-        "fault that needs one asks for it by itself.",
+        description="Start the job on nodes with a network that faults can act on (docs/platforms.md). A fault that "
+        "needs it asks for it by itself.",
     )
     nodes: int = Field(1, ge=1, description="Number of nodes; ranks are spread over them evenly, in order.")
     ranks: int = Field(ge=1, le=MAX_RANKS, description="Number of ranks (worker processes).")
@@ -102,8 +102,8 @@ class Compare(Model):
     axis: str = Field(description="Axis of the matrix with two values; the second is compared with the first.")
     at_most: dict[str, Annotated[float, Field(gt=0, le=1)]] = Field(
         min_length=1,
-        description="Largest share of the first cell's measure that the second may have, for example {detection: 0.5}. "
-        "Measures: the phases, total, rollback (steps trained again), stalled (seconds that saving stopped training).",
+        description="Largest share of the first cell's measure that the second may have, as {detection: 0.5}: of "
+        "phases, total, rollback (repeated steps) or stalled (saving).",
     )
 
 
@@ -166,14 +166,14 @@ class Scenario(Model):
     )
     finding: FindingId | Finding | None = Field(
         None,
-        description="Known defect of the system under test (docs/findings.md), by its id: the run fails in the checks "
-        "of failing. A mapping where not every run shows it.",
+        description="Id of a known defect (docs/findings.md), by which the run fails in the checks of failing. A "
+        "mapping where not every run shows it.",
     )
     failing: tuple[str, ...] = Field(
         (),
         strict=False,
-        description="The checks in which the run may fail by its finding, for example [loss, resume]; comparison is "
-        "that of compare. A run that fails in another one is not what the finding says. Needed beside finding.",
+        description="The checks that the finding may fail, for example [loss, resume]; comparison is that of compare. "
+        "Failures of other checks are not excused.",
     )
 
     @property
