@@ -84,7 +84,7 @@ class Barriers:
         return self.take_alterations_of("gradients")
 
     def take_alterations_of(self, what: str) -> list[dict[str, Any]]:
-        """The same of anything else that can be altered."""
+        """Do the same with anything else that can be altered."""
         if not self._alterations:
             return []
         taken = [order for order in self._alterations if order.get("what", "gradients") == what]

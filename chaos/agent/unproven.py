@@ -1,4 +1,4 @@
-"""Whoever has connected to a listener of a run and not yet shown who it is: few, and not for long.
+"""Callers that have connected to a listener of a run and not yet shown who they are: few, and not for long.
 
 Used wherever a run listens, so that no caller can keep the real ranks out: not by saying nothing, not by saying one
 byte at a time, and not by coming in crowds until no descriptor is left.

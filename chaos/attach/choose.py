@@ -43,12 +43,12 @@ def named_job(found: Survey, name: str, *, here: Path, proc_root: Path = PROC) -
 
 
 def jobs_in(key: FileKey, found: Survey) -> list[RunningJob]:
-    """Those that log or work in a directory, or in one that is between the two."""
+    """Keep the jobs that log or work in a directory, or in one that is between the two."""
     return [job for job in found.jobs if any(key in process.directories.keys for process in job.processes)]
 
 
 def without_leftovers(jobs: Sequence[RunningJob]) -> list[RunningJob]:
-    """Those of which ranks run, or may: one that was just started counts, what ranks have left does not.
+    """Keep the jobs whose ranks run, or may: one that was just started counts, what ranks have left does not.
 
     All of them where no rank runs: a scheduler alone is not what was meant rather than the others.
     """

@@ -42,7 +42,7 @@ class _Followed:
     writers: dict[tuple[str, int | None], JobProcess] = field(default_factory=dict)
 
     def writer(self, event: LogEvent) -> JobProcess | None:
-        """Whose line this is."""
+        """The process that wrote a line."""
         of_ranks = [process for process in self.writers.values() if process.role == "rank"]
         candidates = of_ranks or list(self.writers.values())
         if len(candidates) == 1:

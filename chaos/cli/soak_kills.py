@@ -109,7 +109,7 @@ class KillSoak:
         self._numbers = Counter(kill.of for kill in self._record.kills())  # of any code, or places were used twice
 
     def kills(self) -> list[Kill]:
-        """Those of the present code, also those that came too late."""
+        """The kills of the present code, also those that came too late."""
         return [kill for kill in self._record.kills() if self._codes.get(kill.of) == kill.code]
 
     def tallies(self) -> list[KillTally]:

@@ -40,7 +40,7 @@ def is_finished(history: History, save: Event, before: int) -> bool:
 
 
 def background_doubts(plan: Plan, history: History, fault: PlannedFault) -> Iterator[Doubt]:
-    """What speaks against it that the fault came when the checkpoint that the plan goes on from was written.
+    """Yield reasons to doubt that the fault came when the checkpoint that the plan goes on from was written.
 
     The plan takes the last save that was begun. Where it still went on, another one is the last.
     """

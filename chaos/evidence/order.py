@@ -15,7 +15,7 @@ order only where it is beyond their error."""
 
 
 def out_of_order(first: Event, second: Event) -> str | None:
-    """What speaks against it that ``first`` came before ``second``, as the end of a sentence; None where nothing does.
+    """Say why ``first`` may not have come before ``second``, as the end of a sentence; None where nothing tells so.
 
     The end is empty where the clocks tell that it did not.
     """

@@ -117,7 +117,7 @@ def placed_at(own: list[Event], mono: int) -> Event | None:
 
 
 def ends_of(changes: Iterable[Event]) -> Iterator[Event]:
-    """Those of the changes of one pod by which it has ended, or is being deleted."""
+    """Yield the changes of one pod by which it has ended, or is being deleted."""
     for event in changes:
         if event.event == "pod.gone" or event.data.get("deleting") is True or event.data.get("phase") in _ENDED:
             yield event

@@ -44,7 +44,7 @@ class Window:
         return self.begin <= event.mono and (self.end is None or event.mono < self.end)
 
     def of(self, events: Iterable[Event]) -> list[Event]:
-        """Those of the events that are of the time of this recovery."""
+        """Keep the events of the time of this recovery."""
         return [event for event in events if self.holds(event)]
 
     @property
@@ -122,7 +122,7 @@ def recovery_windows(plan: Plan, history: History) -> list[Window]:
 
 
 def replayed_windows(plan: Plan, history: History) -> list[Window]:
-    """Those after which every rank begins to train again within the launch."""
+    """The windows after which every rank begins to train again within the launch."""
     return [
         window
         for window in recovery_windows(plan, history)

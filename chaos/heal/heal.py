@@ -222,7 +222,7 @@ def _undo(
 
 
 def _put_back_the_rest(run_dir: Path, context: UndoContext, report: HealReport) -> None:
-    """Whatever the ledger says, nothing may be left that is known to be the run's by itself.
+    """Put back all that is known to be the run's by itself, whatever the ledger says.
 
     A job that was running before has nothing of the kind: its processes are not looked for, and not ended.
 

@@ -60,7 +60,7 @@ def writers() -> list[Writer]:
 
 
 def into(run_dir: Path, found: Sequence[Writer]) -> list[Writer]:
-    """Those of them that write into a run's own directories."""
+    """Keep the processes that write into a run's own directories."""
     places = [run_dir / name for name in _PLACES]
     return [writer for writer in found if any(PurePath(writer.path).is_relative_to(place) for place in places)]
 

@@ -181,7 +181,7 @@ class TellsRules(Protocol):
     """A node on whose network faults lay rules."""
 
     def rules_left(self) -> Sequence[str]:
-        """Those that are still there, in words. Raises PlatformError."""
+        """The rules that are still there, in words. Raises PlatformError."""
 
 
 @runtime_checkable

@@ -89,7 +89,7 @@ class NodesJob:
         return [process for node in self._nodes.values() for process in self._processes_of(node)]
 
     def seen(self) -> list[FoundProcess]:
-        """Those that lived when they were last asked for. No node is asked, so it takes no time from a short fault."""
+        """The processes that lived when last asked for. No node is asked, so it takes no time from a short fault."""
         return [process for found in self._seen.values() for process in found]
 
     def state(self, identity: ProcessIdentity) -> State:

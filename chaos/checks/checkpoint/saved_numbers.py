@@ -127,7 +127,7 @@ def _numbers_text(state: SavedState, every: int) -> str:
 def _behind(
     file: OwnedCheckpoint, state: SavedState, counted: Iterable[int], steps: Iterable[int], history: History, seen: str
 ) -> Iterator[_Doubt]:
-    """What speaks against a file in which only the optimizer's count is behind: it counts no update that it skips.
+    """Yield reasons to doubt a file in which only the optimizer's count is behind: it counts no update that it skips.
 
     The rank's digest after the step tells how far it had counted. Without one it is unknown, unless an earlier digest
     tells that the rank had counted every step up to there.

@@ -32,7 +32,7 @@ class _Fired:
     barriers: bool
 
     def doubts(self, trigger: Mapping[str, Any]) -> Iterator[Doubt]:
-        """What speaks against it that this trigger, or part of one, held."""
+        """Yield every reason to doubt that this trigger, or part of one, held."""
         yield from self._own(trigger)
         for part in trigger.get("all") or ():
             yield from self.doubts(part)
@@ -85,7 +85,7 @@ class _Fired:
 def trigger_doubts(
     plan: Plan, history: History, artifacts: Artifacts, fault: PlannedFault, landing: Event, injections: list[Event]
 ) -> Iterator[Doubt]:
-    """What speaks against it that the fault was made when its trigger held, and not before.
+    """Yield every reason to doubt that the fault was made when its trigger held, and not before.
 
     Barriers of a trigger without alternatives are judged rank by rank (chaos.checks.injection.check).
     """

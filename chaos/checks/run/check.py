@@ -114,7 +114,7 @@ def _is_excused(history: History) -> bool:
 
 
 def _judge_deadline(plan: Plan, history: History, event: Event, found: Collector) -> None:
-    """Whose fault it is that time ran out.
+    """Judge what made the time run out.
 
     Once a fault has landed, ending (``end``) and coming back (``start`` of the resume) are up to the system under
     test, so a deadline there is its failure. Before that, and for waits that depend on the harness or on the speed of

@@ -1,4 +1,4 @@
-"""``chaos analyze``: the verdict of a run, made again from its files."""
+"""``chaos analyze``: reproduce the verdict of a run from its files."""
 
 from __future__ import annotations
 

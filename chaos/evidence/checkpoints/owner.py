@@ -1,4 +1,4 @@
-"""Whose checkpoint a file is: by its directory ``rank_R`` or, where it lies elsewhere, by what is known of it.
+"""The rank that a checkpoint file is of: by its directory ``rank_R`` or, elsewhere, by what is known of the file.
 
 Known is what is stored in it (``cur_rank``) or beside it (``metadata.json`` of MindFormers' new layout), and which rank
 has recorded that it saved it. The rank in a file's name counts where nothing of this is known, and may not contradict
@@ -218,7 +218,7 @@ def _beside(file: FoundCheckpoint, storage: Storage | None) -> Iterator[tuple[in
 def _holders(
     file: FoundCheckpoint, state: SavedState | None, savers: Iterable[int], history: History, every: int
 ) -> set[int]:
-    """Those of the savers who held after the stored step what the file holds."""
+    """The savers that held after the stored step what the file holds."""
     told = {} if state is None else steps_by_name(state.numbers, every)
     if state is None or not told:
         return set()

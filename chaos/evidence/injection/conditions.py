@@ -124,7 +124,7 @@ def condition_doubts(
 
 
 def _too_long(shown: Condition, history: History, fault: PlannedFault, landing: Event) -> Iterator[Doubt]:
-    """What speaks against it that a silence nobody has to answer was put back before ranks may count as lost."""
+    """Yield reasons to doubt that a silence nobody has to answer was put back before ranks may count as lost."""
     longest = None if is_cut_off(fault) else shown.longest
     made = history.select("fault.injecting", fault=fault.id, attempt=landing.attempt)
     healed = history.select("fault.healed", fault=fault.id)
@@ -139,7 +139,7 @@ def _too_long(shown: Condition, history: History, fault: PlannedFault, landing: 
 def _to_the_end(
     shown: Condition, history: History, fault: PlannedFault, landing: Event, landed: Fields, endings: list[Event]
 ) -> Iterator[Doubt]:
-    """What speaks against it that a condition without an end of its own was there until the launch had ended."""
+    """Yield reasons to doubt that a condition without an end of its own was there until the launch had ended."""
     rank = landed.get("rank")
     if not endings:
         yield f"nobody looked whether rank {rank} was still under it when the launch ended", (landing.source,)

@@ -47,7 +47,7 @@ def wanted_end(fault: PlannedFault) -> End | None:
 
 
 def death_doubts(history: History, fault: PlannedFault, injection: Event) -> Iterator[Doubt]:
-    """What speaks against the death of one rank. Nothing for faults of another kind."""
+    """Yield every reason to doubt the death of one rank. Nothing for faults of another kind."""
     wanted = wanted_end(fault)
     if wanted is None:
         return
@@ -75,7 +75,7 @@ def death_doubts(history: History, fault: PlannedFault, injection: Event) -> Ite
 def own_act_doubts(
     history: History, fault: PlannedFault, wanted: Demands, landing: Event, injection: Event
 ) -> Iterator[Doubt]:
-    """What speaks against the rank's own record of what it was about to do."""
+    """Yield every reason to doubt the rank's own record of what it was about to do."""
     rank = injection.rank
     acts = [event for event in history.select(ACTING, fault=fault.id, rank=rank) if event.pid == injection.pid]
     if not acts:

@@ -29,7 +29,7 @@ _RELEASED = "barrier.released"
 def silence_doubts(
     history: History, fault: PlannedFault, landing: Event, evidence: dict[str, object], injection: Event
 ) -> Iterator[Doubt]:
-    """What speaks against it for the rank of ``injection``. Nothing for faults of another kind.
+    """Yield every reason to doubt the silence of the rank of ``injection``. Nothing for faults of another kind.
 
     That a partition held until then is judged with the other conditions (:mod:`chaos.evidence.injection.conditions`).
     The harness records ``fault.ending`` just before it lets go. Of a run without that event the heal is the end; there

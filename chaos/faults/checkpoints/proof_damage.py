@@ -26,7 +26,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 def damage_doubts(
     plan: Plan, history: History, fault: PlannedFault, landing: Event, evidence: dict[str, object]
 ) -> Iterator[Doubt]:
-    """What speaks against such a fault at one rank, with where to look. Nothing for faults with another effect."""
+    """Yield reasons to doubt the damage at one rank, with where to look. Nothing for faults with another effect."""
     if not (fault.effect.changes_file or fault.effect.damages == "record"):
         return
     rank, file = evidence.get("rank"), str(evidence.get("file"))

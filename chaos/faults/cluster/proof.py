@@ -27,7 +27,7 @@ _TAINT = "node.kubernetes.io/not-ready"
 def cluster_doubts(
     history: History, fault: PlannedFault, landing: Event, evidence: dict[str, object], injection: Event
 ) -> Iterator[Doubt]:
-    """What speaks against a fault of a cluster at one rank. Nothing for faults of another kind."""
+    """Yield every reason to doubt a fault of a cluster at one rank. Nothing for faults of another kind."""
     rank = evidence.get("rank")
     if fault.kind in _TAKE_PODS:
         pod = evidence.get("pod")

@@ -68,7 +68,7 @@ def _shows(kind: str, evidence: Mapping[str, object]) -> bool:
 
 
 def node_doubts(fault: PlannedFault, landing: Event, evidence: Mapping[str, object]) -> Iterator[Doubt]:
-    """What speaks against a fault of the node that a rank is on. Nothing for faults of another kind."""
+    """Yield every reason to doubt a fault of the node that a rank is on. Nothing for faults of another kind."""
     if fault.kind not in _SHOWN:
         return
     words, holds = _SHOWN[fault.kind]

@@ -32,7 +32,7 @@ class MemoryGroups:
 
     @property
     def version(self) -> int:
-        """That of control groups."""
+        """The version of control groups."""
         return self.hierarchy.version
 
     def path(self, name: str) -> Path:

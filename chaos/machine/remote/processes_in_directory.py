@@ -16,7 +16,7 @@ _SIGNS = (("cwd", "works in"), ("fd/1", "writes to"), ("fd/2", "writes to"))
 
 
 def standing_in(place: str, *, proc_root: Path = PROC) -> Iterator[str]:
-    """Those that work below ``place``, or have their output there, in words; also where it has been removed.
+    """The processes that work below ``place``, or have their output there, in words; also where it has been removed.
 
     This process and its parents are none.
     """

@@ -49,5 +49,5 @@ class NodeMachine:
         return self.helper.tool(argv, answer)
 
     def variables(self, identity: ProcessIdentity) -> Mapping[str, str] | None:
-        """Those that name the device of a process."""
+        """The variables that name the device of a process."""
         return self.helper.device_variables(identity)

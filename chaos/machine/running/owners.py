@@ -29,7 +29,7 @@ class Doubt:
 
 
 def owners_of(claimed: Mapping[int, Claimed], proc_root: Path) -> list[int]:
-    """Those that have their role themselves, and not from a parent or from what msrun had just started.
+    """The processes that have their role themselves, not from a parent or from what msrun had just started.
 
     A rank is a Python program or leads a session: what else has a rank's variables has inherited them from one that is
     gone. So has a process that was forked and has executed nothing since, as data workers are, whatever its command

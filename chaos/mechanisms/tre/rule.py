@@ -210,7 +210,7 @@ def _judge_saved(case: Case, rank: int, load: Event, expected: str) -> None:
 
 
 def _judge_loaded(case: Case, end: Event, expected: str) -> None:
-    """Whoever loads the file of a rank gets all of it: what the file holds or, where it is gone, what the rank held."""
+    """Judge that a rank has loaded all of a file: what it holds or, where it is gone, what its rank held."""
     count, path = end.data.get("parameters"), Path(str(end.data.get("path")))
     # In MindFormers' new layout what a rank has saved is in several files.
     if not isinstance(count, int) or companion(path) is not None:

@@ -18,7 +18,7 @@ def registered_readers(tz: tzinfo | None = None) -> list[LogReader]:
 
 
 def other_readers(tz: tzinfo | None = None) -> list[LogReader]:
-    """Those of other packages, which are called with ``tz`` as those of this package are.
+    """The readers of other packages, which are called with ``tz`` as those of this package are.
 
     Raises chaos.base.registry.RegistryError when one cannot be loaded, or is no LogReader.
     """

@@ -46,7 +46,7 @@ class Incident:
 
     @property
     def silent(self) -> frozenset[int]:
-        """Those whose process has ended or stopped."""
+        """The ranks whose process has ended or stopped."""
         return frozenset(rank for fault in self.faults if fault.effect.silences for rank in fault.fault.ranks)
 
     def after(self, mechanism: str, consumed: Sequence[Scheduled]) -> Incident:

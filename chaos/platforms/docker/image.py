@@ -66,6 +66,6 @@ def borrowed(
 
 
 def outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
-    """Those of the paths that are below no other of them, each once."""
+    """Keep the paths that are below no other of them, each once."""
     known = sorted(dict.fromkeys(paths))
     return tuple(path for path in known if not any(other in path.parents for other in known))

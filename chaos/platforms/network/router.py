@@ -65,7 +65,7 @@ class Router:
 
     @classmethod
     def recorded(cls, run_dir: Path) -> Router | None:
-        """That of a run, by its record; None where the run has none."""
+        """The router of a run, by its record; None where the run has none."""
         path = run_dir / RECORD
         if not path.is_file():
             return None

@@ -30,7 +30,7 @@ class Translation:
         return json.dumps(self._json(json.loads(text))) if name.endswith(".json") else self.text(text)
 
     def path_list(self, text: str) -> str:
-        """Those directories of a list (PYTHONPATH) that are there too."""
+        """The directories of a list (PYTHONPATH) that are there too."""
         parts = [part for part in text.split(os.pathsep) if part]
         return os.pathsep.join(there for part in parts if (there := self.text(part)) != part)
 

@@ -183,7 +183,7 @@ class Rendezvous:
 
 
 class _Talks:
-    """Those who connect to a rank that joins, and whom it has called. None can hold up the others by saying nothing."""
+    """The peers of a rank that joins: callers and called ones. None can hold up the others by saying nothing."""
 
     def __init__(
         self,

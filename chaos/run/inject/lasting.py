@@ -58,7 +58,7 @@ class _Held:
 
 
 class LastingFaults:
-    """Those of one attempt that have landed and not ended. ``undo`` undoes a step, and closes it in the ledger."""
+    """The faults of one attempt that have landed and not ended. ``undo`` undoes a step, and closes it in the ledger."""
 
     def __init__(
         self,

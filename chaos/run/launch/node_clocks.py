@@ -19,7 +19,7 @@ EVERY_SECONDS = 5.0
 
 
 class NodeClocks:
-    """Those of one attempt."""
+    """The clocks of the nodes in one attempt."""
 
     def __init__(self, history: Recorder, attempt: str, nodes: Sequence[Node], clock: Clock) -> None:
         self._history = history

@@ -95,7 +95,7 @@ class Inputs:
 
 
 def _sources(changed: Iterable[str]) -> list[str]:
-    """Those of the changed inputs that are known by content: sources and configurations."""
+    """Keep the changed inputs that are known by content: sources and configurations."""
     return [name for name in changed if not name.startswith(SEEN)]
 
 

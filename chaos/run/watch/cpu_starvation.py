@@ -130,7 +130,7 @@ class WaitingTimes:
         return _Gained(sum(times.ran for times in gained), max(waits, default=0))
 
     def _words(self, pid: int) -> str:
-        """Whose process it is; asked for late, since a process has its parent's environment until it executes."""
+        """Name the process; asked for late, since a process has its parent's environment until it executes."""
         if pid == os.getpid():
             return f"the harness (process {pid})"
         role, rank = claim_of(environment(pid, self._proc) or {})

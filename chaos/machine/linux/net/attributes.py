@@ -37,7 +37,7 @@ def string(value: bytes) -> str:
 
 
 def each(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Those that stand one after another, each with its kind."""
+    """Yield the attributes that stand one after another, each with its kind."""
     while len(data) >= _ATTRIBUTE.size:
         size, kind = _ATTRIBUTE.unpack_from(data)
         yield kind & _KIND, data[_ATTRIBUTE.size : size]
@@ -45,5 +45,5 @@ def each(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def attributes(data: bytes) -> dict[int, bytes]:
-    """The same by their kinds."""
+    """The attributes by their kinds."""
     return dict(each(data))

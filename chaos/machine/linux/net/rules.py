@@ -48,7 +48,7 @@ class Rule:
 
 
 class Rules:
-    """Those of a namespace. All methods raise PlatformError."""
+    """The rules of a namespace. All methods raise PlatformError."""
 
     def __init__(self, namespace: OpensSockets) -> None:
         self._namespace = namespace

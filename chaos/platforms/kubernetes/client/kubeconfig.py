@@ -1,4 +1,4 @@
-"""Whose kubeconfig it is: one that the caller names may run a program for its credentials, another one never."""
+"""The owner of a kubeconfig: one that the caller names may run a program for its credentials, another one never."""
 
 from __future__ import annotations
 

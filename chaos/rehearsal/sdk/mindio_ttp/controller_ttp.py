@@ -18,7 +18,7 @@ dialogue = AgentDialogue()
 """The one of this process."""
 
 pausings: list[Pausing] = []
-"""That of this process's controller, once it is made."""
+"""The pausing of this process's controller, once it is made."""
 
 _TAKEN, _REFUSED = 0, 1
 _PAUSE_SECONDS = 600.0
