@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from time import thread_time
 from typing import TypeVar
 
+from tenacity import RetryCallState, RetryError, Retrying, retry_if_result, wait_incrementing
+
 from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.base.growth import in_words
 
 T = TypeVar("T")
 
-_FIRST_INTERVAL, _LONGER, _LONGEST_INTERVAL = 0.010, 0.005, 0.050
-"""Seconds between two looks: short at first, since most conditions hold soon, and a little longer after each."""
+_INTERVALS = wait_incrementing(start=0.010, increment=0.005, max=0.050)
+"""Seconds between two looks: short at first, since most conditions hold soon."""
 
 _REST = 4.0
 """After a look whoever waits rests at least so many times as long as the look took of a processor.
@@ -82,21 +84,34 @@ def wait_for(
     """
     own = Deadline(name, seconds, clock)
     first = min([own, *within], key=Deadline.remaining)
-    pause = sleep or clock.sleep
-    interval = _FIRST_INTERVAL
-    while True:
+    used = 0.0
+
+    def look() -> T | None:
+        nonlocal used
         began = thread_time()
-        result = condition()
-        used = thread_time() - began
-        if result:
-            return result
-        if first.expired:
-            missing = detail() if callable(detail) else detail
-            if first is not own:
-                missing = f"while waiting for {name!r}" + (f": {missing}" if missing else "")
-            raise DeadlineExpired(first.name, first.seconds, missing)
-        pause(min(max(interval, _REST * used), first.remaining()))
-        interval = min(interval + _LONGER, _LONGEST_INTERVAL)
+        try:
+            return condition()
+        finally:
+            used = thread_time() - began
+
+    def pause(state: RetryCallState) -> float:
+        return min(max(_INTERVALS(state), _REST * used), first.remaining())
+
+    retrying = Retrying(
+        retry=retry_if_result(lambda result: not result),
+        stop=lambda _: first.expired,
+        wait=pause,
+        sleep=sleep or clock.sleep,
+    )
+    try:
+        result = retrying(look)
+    except RetryError as error:
+        missing = detail() if callable(detail) else detail
+        if first is not own:
+            missing = f"while waiting for {name!r}" + (f": {missing}" if missing else "")
+        raise DeadlineExpired(first.name, first.seconds, missing) from error
+    assert result is not None
+    return result
 
 
 @dataclass(frozen=True)

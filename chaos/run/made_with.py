@@ -13,9 +13,6 @@ from typing import Any
 import chaos
 from chaos.machine.linux.masking import MASK, masked
 
-_AT_ONCE = 1 << 16
-"""Bytes that are read at a time; next to no source has more."""
-
 
 def recorded_command(arguments: Sequence[str]) -> list[str] | None:
     """Return the command line with its secrets replaced; None where the harness was called by no command."""
@@ -66,13 +63,8 @@ def code_key(scenario_text: str, package: Path, *, without: Collection[str] = ()
 
 def _content(path: str) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        content = os.read(descriptor, _AT_ONCE)
-        while more := os.read(descriptor, _AT_ONCE):
-            content += more
-        return content
-    finally:
-        os.close(descriptor)
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        return file.read()
 
 
 def _sources(directory: str, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tenacity import Retrying, retry_if_exception, stop_after_attempt
+
 from chaos.machine.job.protocol import PlatformError
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.remote.client import HelperClient
@@ -163,14 +165,9 @@ class DockerNode:
         runc gives up and lets all of them go again where one does not come to rest in time, as on a busy machine; the
         engine is asked again then.
         """
+        again = Retrying(retry=retry_if_exception(_is_given_up), stop=stop_after_attempt(_PAUSES), reraise=True)
         with engine_errors(f"node {self.number} cannot be paused"):
-            for asked in range(1, _PAUSES + 1):
-                try:
-                    self.container.pause()
-                    break
-                except Exception as error:
-                    if asked == _PAUSES or not _is_given_up(error):
-                        raise
+            again(self.container.pause)
         self.known = "frozen"
 
     def disconnect(self) -> None:
