@@ -36,7 +36,7 @@ def nodes(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     followed = SimpleNamespace(of_node=of_node, lost=None, failed=(), close=lambda: None)
     monkeypatch.setattr(platform, "Pods", lambda *_: followed)
-    monkeypatch.setattr(platform, "_hand", lambda *_: SimpleNamespace(lost=None, close=lambda: None))
+    monkeypatch.setattr(platform, "_helper", lambda *_: SimpleNamespace(lost=None, close=lambda: None))
     settings = Kubernetes.model_validate({"namespace": "train", "image": "none", "workload": "ascendjob", "npus": 1})
     unused: Any = None
     site = Site(
