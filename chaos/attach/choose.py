@@ -16,7 +16,7 @@ _LISTED = 10
 _ONLY_LEFT = "no rank runs there any more, and what ranks have left behind is none:"
 
 
-def named_job(found: Survey, name: str, *, here: Path, proc_root: Path = PROC) -> RunningJob:
+def named_job(survey: Survey, name: str, *, here: Path, proc_root: Path = PROC) -> RunningJob:
     """The job that ``name`` means: a PID of one of its processes, or a directory.
 
     The directory is the one that its ranks log in (msrun's ``--log_dir``), the one that they work in, or one between
@@ -24,27 +24,27 @@ def named_job(found: Survey, name: str, *, here: Path, proc_root: Path = PROC) -
     starts from. Raises JobError when that is no job, or more than one.
     """
     if _is_pid(name):
-        return _by_pid(found, int(name), proc_root)
+        return _by_pid(survey, int(name), proc_root)
     key = key_of(here / name)
     if key is None:
-        raise JobError(f"--job {name}: there is no such directory{_advice(found)}")
-    matching = without_leftovers(jobs_in(key, found))
+        raise JobError(f"--job {name}: there is no such directory{_advice(survey)}")
+    matching = without_leftovers(jobs_in(key, survey))
     if len(matching) == 1:
         return matching[0]
     if matching:
         raise JobError(
             f"--job {name}: {len(matching)} jobs run there; name one by its log directory or a PID:{_list(matching)}"
         )
-    if left := [process for process in found.left if key in process.directories.keys]:
-        forks = [job.ranks[0] for job in found.forks if key in job.ranks[0].directories.keys]
+    if left := [process for process in survey.left if key in process.directories.keys]:
+        forks = [job.ranks[0] for job in survey.forks if key in job.ranks[0].directories.keys]
         unless = f"\nIf one is a rank all the same, give its own PID as --job:{_list(forks)}" if forks else ""
         raise JobError(f"--job {name}: {_ONLY_LEFT}{_list(left)}{unless}")
-    raise JobError(f"--job {name}: no job on this host logs or works in that directory{_advice(found)}")
+    raise JobError(f"--job {name}: no job on this host logs or works in that directory{_advice(survey)}")
 
 
-def jobs_in(key: FileKey, found: Survey) -> list[RunningJob]:
+def jobs_in(key: FileKey, survey: Survey) -> list[RunningJob]:
     """Keep the jobs that log or work in a directory, or in one that is between the two."""
-    return [job for job in found.jobs if any(key in process.directories.keys for process in job.processes)]
+    return [job for job in survey.jobs if any(key in process.directories.keys for process in job.processes)]
 
 
 def without_leftovers(jobs: Sequence[RunningJob]) -> list[RunningJob]:
@@ -124,9 +124,9 @@ def chosen_ranks(
     return meant
 
 
-def watchable_job(found: Survey, name: str, *, here: Path) -> RunningJob:
+def watchable_job(survey: Survey, name: str, *, here: Path) -> RunningJob:
     """The job that ``name`` means, of which a rank is beyond doubt, or else was named itself. Raises JobError."""
-    job = named_job(found, name, here=here)
+    job = named_job(survey, name, here=here)
     if job.doubtful and all(str(process.pid) != name for process in job.ranks):
         raise JobError(
             f"--job {name}: it is not clear that a rank runs there, and not only what ranks or their start script have "
@@ -139,12 +139,12 @@ def _is_pid(name: str) -> bool:
     return name.isascii() and name.isdecimal()
 
 
-def _by_pid(found: Survey, pid: int, proc_root: Path) -> RunningJob:
-    if fork := [job for job in found.forks if job.ranks[0].pid == pid]:
+def _by_pid(survey: Survey, pid: int, proc_root: Path) -> RunningJob:
+    if fork := [job for job in survey.forks if job.ranks[0].pid == pid]:
         return fork[0]
     # A job that was started from inside another one is meant by its own processes, so the nearest one tells.
-    for ancestor in (pid, *_ancestors(pid, found)):
-        matching = [job for job in found.jobs if any(process.pid == ancestor for process in job.processes)]
+    for ancestor in (pid, *_ancestors(pid, survey)):
+        matching = [job for job in survey.jobs if any(process.pid == ancestor for process in job.processes)]
         if len(matching) == 1:
             return matching[0]
         if matching:
@@ -152,36 +152,36 @@ def _by_pid(found: Survey, pid: int, proc_root: Path) -> RunningJob:
                 f"--job {pid}: it has started processes that contradict each other about the job (size, scheduler or "
                 f"rank table); give the PID of a rank:{_list(matching)}"
             )
-    if hidden := [process for process in found.hidden if process.pid == pid]:
+    if hidden := [process for process in survey.hidden if process.pid == pid]:
         raise JobError(f"--job {pid}: {_cannot_look(hidden)}")
-    if pid not in found.parents:
-        raise JobError(f"--job {pid}: there is no process {pid}{_advice(found)}")
-    if left := [process for process in found.left if process.pid == pid]:
+    if pid not in survey.parents:
+        raise JobError(f"--job {pid}: there is no process {pid}{_advice(survey)}")
+    if left := [process for process in survey.left if process.pid == pid]:
         raise JobError(f"--job {pid}: {_ONLY_LEFT}{_list(left)}")
-    below = [job for job in found.jobs if pid in _ancestors(job.processes[0].pid, found)]
-    listed = f"; started from it:{_list(below)}" if below else _advice(found)
+    below = [job for job in survey.jobs if pid in _ancestors(job.processes[0].pid, survey)]
+    listed = f"; started from it:{_list(below)}" if below else _advice(survey)
     raise JobError(
         f"--job {pid}: process {pid} is not of a job that has ranks: its environment makes it none, no scheduler "
         f"either, and no rank descends from it as from a launcher{listed}"
     )
 
 
-def _ancestors(pid: int, found: Survey) -> list[int]:
+def _ancestors(pid: int, survey: Survey) -> list[int]:
     """The processes that this one descends from, its parent first."""
     seen: list[int] = []
-    while (pid := found.parents.get(pid, 0)) and pid not in seen:
+    while (pid := survey.parents.get(pid, 0)) and pid not in seen:
         seen.append(pid)
     return seen
 
 
-def _advice(found: Survey) -> str:
+def _advice(survey: Survey) -> str:
     parts = []
-    if found.jobs:
-        parts.append(f". Jobs on this host:{_list(found.jobs)}")
+    if survey.jobs:
+        parts.append(f". Jobs on this host:{_list(survey.jobs)}")
     else:
         parts.append(". No process on this host has MS_ROLE=MS_WORKER, or RANK_ID with RANK_SIZE, in its environment")
-    if found.hidden:
-        parts.append(("\n" if found.jobs else ". ") + _cannot_look(found.hidden))
+    if survey.hidden:
+        parts.append(("\n" if survey.jobs else ". ") + _cannot_look(survey.hidden))
     return "".join(parts)
 
 

@@ -95,14 +95,14 @@ def open_plain(path: Path) -> io.BufferedReader:
     except (OSError, ValueError) as error:
         raise UnreadableFile(path, _why(path, error)) from error
     try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise UnreadableFile(path, "is not a plain file")
         share = _SHARE.get()
         if share is None:
             return os.fdopen(descriptor, "rb")
         share.open()
-        return io.BufferedReader(_Shared(descriptor, share, found), max(io.DEFAULT_BUFFER_SIZE, found.st_blksize))
+        return io.BufferedReader(_Shared(descriptor, share, status), max(io.DEFAULT_BUFFER_SIZE, status.st_blksize))
     except BaseException:
         os.close(descriptor)
         raise

@@ -120,16 +120,16 @@ def _run(name: str, check: Check | EntryPoint, plan: Plan, history: History, art
     # Whatever a check or its evidence does, the others still have their say and the verdict is not a pass.
     try:
         function: Check = check.load() if isinstance(check, EntryPoint) else check
-        found = list(function(plan, history, artifacts))
+        findings = list(function(plan, history, artifacts))
     except TooMuch as error:
         told = f"{error}: the rest was not read; chaos analyze --unbounded reads all of it"
-        found = [Finding(name, "unknown", "all that the check needs can be read", told)]
+        findings = [Finding(name, "unknown", "all that the check needs can be read", told)]
     except Exception as error:
         text = f"the check crashed: {type(error).__name__}: {error}"[:_TEXT_LIMIT]
-        found = [Finding(name, "unknown", "the check comes to an end", text)]
+        findings = [Finding(name, "unknown", "the check comes to an end", text)]
     for text in artifacts.take_unseen():
-        found.append(Finding(name, "unknown", "all that the job has left can be searched", f"not searched: {text}"))
-    return found
+        findings.append(Finding(name, "unknown", "all that the job has left can be searched", f"not searched: {text}"))
+    return findings
 
 
 def _presentable(finding: Finding, run_dir: Path) -> Finding:

@@ -19,15 +19,15 @@ def scenario_directories(start: Path) -> tuple[Path, ...]:
     ``start``/scenarios first, then the nearest parent's, then the one beside the installed package (there in a
     repository that is installed with ``pip install -e``). Only those that exist.
     """
-    found: list[Path] = []
+    paths: list[Path] = []
     for directory in (start, *start.parents):
         if (directory / "scenarios").is_dir():
-            found.append(directory / "scenarios")
+            paths.append(directory / "scenarios")
             break
     beside = Path(chaos.__file__).resolve().parent.parent / "scenarios"
-    if beside.is_dir() and beside not in found:
-        found.append(beside)
-    return tuple(found)
+    if beside.is_dir() and beside not in paths:
+        paths.append(beside)
+    return tuple(paths)
 
 
 def find_run(text: str, reports: Path) -> Path:

@@ -197,7 +197,7 @@ def _start(history: History, event: LogEvent) -> Event:
     if any(not clock.same for clock in history.clocks.values()):
         named = history.select("agent.start", attempt=TRAIN, pid=_named_pid(event.file))
         own = _clocks_of_its_node(history, event.file)
-        starts, named = ([fact for fact in each if own is None or fact.clock in own] for each in (starts, named))
+        starts, named = ([fact for fact in events if own is None or fact.clock in own] for events in (starts, named))
         starts = starts or named
         if len({fact.clock for fact in starts}) != 1:
             known = "on several hosts" if starts else "known on no host"

@@ -90,8 +90,8 @@ def _merged(findings: Sequence[Finding]) -> list[Finding]:
 def _first_of(ranks: Mapping[int, Finding]) -> Finding:
     """The first of these findings, with the ranks of the others, and the places of the first few of them."""
     (first, *others), (finding, *alike) = ranks, ranks.values()
-    seen, told = f"{finding.seen}; the same of {rank_set(others)}", alike[: CAP - 1]
-    places = dict.fromkeys([*finding.where, *(place for one in told for place in one.where)])
+    seen, findings = f"{finding.seen}; the same of {rank_set(others)}", alike[: CAP - 1]
+    places = dict.fromkeys([*finding.where, *(place for one in findings for place in one.where)])
     left = sum(not places.keys() >= set(one.where) for one in alike[CAP - 1 :])
     if left:
         seen += f"; the places of {named([first, *others[: CAP - 1]])} are listed, those of {left:,} more are not"

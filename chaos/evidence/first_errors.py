@@ -75,7 +75,7 @@ class _Seen:
 
 def first_errors(run_dir: Path) -> tuple[FirstError, ...]:
     """The first errors of a run, those of its first attempt first; by time where the lines tell it."""
-    found: list[FirstError] = []
+    errors: list[FirstError] = []
     left = _Left(MOST_BYTES_IN_ALL, MOST_LOGS, MOST_LINES)
     for directory in _attempts(run_dir / "logs"):
         seen: list[_Seen] = []
@@ -88,8 +88,8 @@ def first_errors(run_dir: Path) -> tuple[FirstError, ...]:
                 continue
             finally:
                 left.logs -= 1
-        found += _alike(sorted(seen, key=_moment))
-    return tuple(found[:MOST])
+        errors += _alike(sorted(seen, key=_moment))
+    return tuple(errors[:MOST])
 
 
 def _attempts(logs: Path) -> list[Path]:

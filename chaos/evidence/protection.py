@@ -50,8 +50,8 @@ class Process:
 
     def handlers_before(self, until: int) -> dict[str, Event]:
         """The handler of each name that it had registered last before a time."""
-        own = {name: [event for event in told if event.mono < until] for name, told in self.handlers.items()}
-        return {name: told[-1] for name, told in own.items() if told}
+        own = {name: [event for event in events if event.mono < until] for name, events in self.handlers.items()}
+        return {name: events[-1] for name, events in own.items() if events}
 
     def disconnection(self) -> Event | None:
         """Where it left the SDK before its last step, and did not connect again before that."""

@@ -65,8 +65,8 @@ def would_do(run_dir: Path, trust: Trust) -> list[str]:
     would = [as_proposed(step) for step in content.open]
     would += [f"the undo ledger is damaged: {text}" for text in content.problems]
     if trust.described is not None and ADOPTED not in trust.described:
-        found = find_run_processes(trust.described["token"])
-        would += [f"processes: end {process.identity}: {' '.join(process.cmdline)}" for process in found]
+        processes = find_run_processes(trust.described["token"])
+        would += [f"processes: end {process.identity}: {' '.join(process.cmdline)}" for process in processes]
         would += [f"directory: remove the private directory {path}" for path in private_left(trust.described["token"])]
     named = {str(step.arguments.get("path")) for step in content.open}
     would += [f"mount: unmount {mount.point}: {mount}" for mount in mounts_in(run_dir) if mount.point not in named]

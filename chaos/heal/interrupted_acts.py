@@ -90,20 +90,20 @@ def _is_of_checkpoint(name: str, files: Container[str]) -> bool:
 def _is_own_file(name: str, place: int) -> bool:
     """Whether it is a plain file of this user; a link is none."""
     try:
-        found = os.stat(name, dir_fd=place, follow_symlinks=False)
+        status = os.stat(name, dir_fd=place, follow_symlinks=False)
     except OSError:
         return False
-    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
+    return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
 
 
 def _is_empty(name: str, place: int) -> bool:
     """Whether it is an empty directory or an empty plain file of this user; a link is neither."""
     try:
-        found = os.stat(name, dir_fd=place, follow_symlinks=False)
-        if found.st_uid != os.geteuid():
+        status = os.stat(name, dir_fd=place, follow_symlinks=False)
+        if status.st_uid != os.geteuid():
             return False
-        if stat.S_ISREG(found.st_mode):
-            return found.st_size == 0
+        if stat.S_ISREG(status.st_mode):
+            return status.st_size == 0
         descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place)
     except OSError:
         return False

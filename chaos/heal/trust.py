@@ -61,10 +61,10 @@ def _why_refused(run_dir: Path, described: Mapping[str, Any], seal: Seal | None)
     here = this_host()
     if (elsewhere := other_host(described, here)) is not None:
         return f"the run was made on {elsewhere}: heal it there, or delete its directory if that host is gone"
-    found = run_dir.stat()
-    if found.st_uid != described.get(OWNER):
-        return f"its directory belongs to user {found.st_uid}, and was made as that of user {described.get(OWNER)}"
+    status = run_dir.stat()
+    if status.st_uid != described.get(OWNER):
+        return f"its directory belongs to user {status.st_uid}, and was made as that of user {described.get(OWNER)}"
     same_boot = described[HOST].get("boot") == boot_id()
-    if found.st_ino != described.get(INODE) or (same_boot and found.st_dev != described.get(DEVICE)):
+    if status.st_ino != described.get(INODE) or (same_boot and status.st_dev != described.get(DEVICE)):
         return "its directory is another one than the run was made in: what it tells of was copied or restored there"
     return None

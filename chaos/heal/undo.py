@@ -137,13 +137,13 @@ def remove_directory(step: UndoStep, context: UndoContext) -> str:
     if not path.is_absolute():
         raise CannotUndo(f"step {step.id} does not give an absolute path: {step.arguments}")
     try:
-        found = path.lstat()
+        status = path.lstat()
     except FileNotFoundError:
         return f"{path} does not exist"
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(status.st_mode):
         raise CannotUndo(f"{path} is not a directory; it was left alone")
-    if found.st_uid != os.geteuid():
-        raise CannotUndo(f"{path} belongs to user {found.st_uid}; it was left alone")
+    if status.st_uid != os.geteuid():
+        raise CannotUndo(f"{path} belongs to user {status.st_uid}; it was left alone")
     names = {entry.name for entry in path.iterdir()}
     if names - {MARKER}:
         if _marked_with(path) != context.token:

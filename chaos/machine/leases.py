@@ -272,15 +272,15 @@ class Leases:
 def _make_private(directory: Path) -> None:
     try:
         directory.mkdir(mode=0o700, exist_ok=True, parents=True)
-        found = directory.lstat()
+        status = directory.lstat()
     except OSError as error:
         raise LeaseError(f"{directory}: cannot be used for leases: {error.strerror}") from error
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(status.st_mode):
         raise LeaseError(f"{directory}: is not a directory (a link is not trusted); remove it")
-    if found.st_uid != os.geteuid():
-        raise LeaseError(f"{directory}: belongs to user {found.st_uid}, not to this one; remove it")
-    if found.st_mode & 0o077:
-        raise LeaseError(f"{directory}: is open to others (mode {stat.S_IMODE(found.st_mode):o}); chmod it to 700")
+    if status.st_uid != os.geteuid():
+        raise LeaseError(f"{directory}: belongs to user {status.st_uid}, not to this one; remove it")
+    if status.st_mode & 0o077:
+        raise LeaseError(f"{directory}: is open to others (mode {stat.S_IMODE(status.st_mode):o}); chmod it to 700")
 
 
 def _holder(name: Path) -> str:

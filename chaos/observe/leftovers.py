@@ -33,16 +33,16 @@ def find_leftovers(root: Path, unseen: Unseen) -> list[Leftover]:
     A dump is known by its name and its first bytes: a file of that name may be anything. A lock counts that holds a
     process id and nothing else; one without says nothing, for most are never removed.
     """
-    found: list[Leftover] = []
+    leftovers: list[Leftover] = []
     for directory, _, files in walk(root, unseen):
         for name in files:
             path = Path(directory, name)
             if _CORE.fullmatch(name) and _is_dump(path):
                 match = _CORE_PID.fullmatch(name)
-                found.append(Leftover(path, "core", int(match[1]) if match else None))
+                leftovers.append(Leftover(path, "core", int(match[1]) if match else None))
             elif name.endswith(_LOCK) and (pid := _process_of(path)) is not None:
-                found.append(Leftover(path, "lock", pid))
-    return sorted(found, key=lambda leftover: leftover.path)
+                leftovers.append(Leftover(path, "lock", pid))
+    return sorted(leftovers, key=lambda leftover: leftover.path)
 
 
 def _is_dump(path: Path) -> bool:

@@ -90,7 +90,7 @@ class NodesJob:
 
     def seen(self) -> list[FoundProcess]:
         """The processes that lived when last asked for. No node is asked, so it takes no time from a short fault."""
-        return [process for found in self._seen.values() for process in found]
+        return [process for processes in self._seen.values() for process in processes]
 
     def state(self, identity: ProcessIdentity) -> State:
         """Whether that process runs, is stopped, is a zombie, or is gone; on a frozen node it is stopped."""

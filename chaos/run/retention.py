@@ -16,10 +16,10 @@ def thin_out(run_dir: Path, limit_mb: int, history: HistoryWriter) -> None:
     One that lies where nobody can look stays as it is.
     """
     large = {
-        found.path: size
-        for found in find_checkpoints(run_dir / "job", unseen=None)
-        if (size := sum(file.stat().st_size for file in part_files(found.path))) > limit_mb * 1_000_000
-        and found.path == found.saved_as
+        checkpoint.path: size
+        for checkpoint in find_checkpoints(run_dir / "job", unseen=None)
+        if (size := sum(file.stat().st_size for file in part_files(checkpoint.path))) > limit_mb * 1_000_000
+        and checkpoint.path == checkpoint.saved_as
     }
     for kept, size in zip(keep_digests(list(large)), large.values(), strict=True):
         history.record("checkpoint.digested", path=str(kept.relative_to(run_dir)), bytes=size)

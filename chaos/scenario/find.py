@@ -138,14 +138,14 @@ def _piped(path: Path) -> Path:
 
 
 def _scenarios_below(directory: Path, onerror: Unseen = None) -> list[Path]:
-    found: list[Path] = []
+    paths: list[Path] = []
     for folder, subfolders, files in walk(directory, onerror):
         if is_run(folder):
             subfolders.clear()
             continue
         subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
-        found.extend(Path(folder, name) for name in files if name.endswith(SUFFIXES))
-    return [path for path in sorted(found) if is_scenario_file(path)]
+        paths.extend(Path(folder, name) for name in files if name.endswith(SUFFIXES))
+    return [path for path in sorted(paths) if is_scenario_file(path)]
 
 
 def _is_file(path: Path) -> bool:

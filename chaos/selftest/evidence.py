@@ -134,10 +134,10 @@ def _verdict(plan: Plan, history: History, artifacts: Artifacts) -> Verdict:
     artifacts.logged = None  # which ranks are judged by their logs depends on the history
     for check in BUILT_IN.values():
         try:
-            found = check(plan, history, artifacts)
+            findings = check(plan, history, artifacts)
         except Exception:  # as chaos.checks.judge has it: a check that crashes is unknown
             return "unknown"
-        if found and worst([finding.verdict for finding in found]) != "pass":
+        if findings and worst([finding.verdict for finding in findings]) != "pass":
             return "unknown"
     return "pass"
 

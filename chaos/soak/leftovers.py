@@ -90,11 +90,11 @@ def _of_run(run_dir: Path) -> list[str]:
 def _cut_off(reports: Path) -> list[str]:
     """What has a name that the harness uses within one act only, wherever it is; ``heal`` looks where it was made."""
     unread: list[OSError] = []
-    found = list((reports / BASELINES).glob("*.new"))
+    paths = list((reports / BASELINES).glob("*.new"))
     for directory, directories, files in walk(reports, unread.append):
-        found += [Path(directory, name) for name in files if name == PROBE or name.endswith(UNFINISHED_DIGESTS)]
-        found += [Path(directory, name) for name in directories if _REMOVED.fullmatch(name)]
-    left = [f"left by an act that was cut off: {path}" for path in sorted(found)]
+        paths += [Path(directory, name) for name in files if name == PROBE or name.endswith(UNFINISHED_DIGESTS)]
+        paths += [Path(directory, name) for name in directories if _REMOVED.fullmatch(name)]
+    left = [f"left by an act that was cut off: {path}" for path in sorted(paths)]
     return left + [f"not searched: {error.filename}: {error.strerror}" for error in unread]
 
 

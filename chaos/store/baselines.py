@@ -85,8 +85,8 @@ def remove_abandoned(reports: Path) -> dict[str, str | None]:
 def _is_plain(path: Path) -> bool:
     """Whether it is a plain file of this user; another's is left to its own."""
     try:
-        found = path.lstat()
-        return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
+        status = path.lstat()
+        return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
     except FileNotFoundError:
         return False
 

@@ -317,7 +317,7 @@ def _of_today(path: str) -> str:
 def _judge_save_events(history: History, file: OwnedCheckpoint, step: int, found: Collector, where: str) -> None:
     """The step that the rank said it saved."""
     saves = history.select("checkpoint.end", attempt=TRAIN, rank=file.rank, kind="end-of-life")
-    told = [save for save in saves if save.data.get("step") not in (None, step)]
-    for save in told:
+    events = [save for save in saves if save.data.get("step") not in (None, step)]
+    for save in events:
         seen = f"rank {file.rank} recorded a save of step {save.data['step']}"
         found.fail(f"the save was of the stored step, {step}", seen, where, *places([save]))

@@ -35,12 +35,12 @@ def _of_a_gone_host(file: str, history: History) -> bool:
     if name is None:
         return False
     attempt, rank, pid = name["attempt"], name["rank"], int(name["pid"])
-    found = (
+    events = (
         history.select("launcher.found", attempt=attempt, pid=pid)
         if rank is None
         else history.select("rank.found", attempt=attempt, rank=int(rank), pid=pid)
     )
-    nodes = {event.data.get("node") for event in found}
+    nodes = {event.data.get("node") for event in events}
     if len(nodes) != 1 or None in nodes:
         return False
     boots = {event.data.get("boot") for event in _starts(file, history)}

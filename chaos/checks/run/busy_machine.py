@@ -54,14 +54,14 @@ def cpu_starvation(plan: Plan, history: History, begin: int, end: int) -> CpuSta
         return None
     by_process: dict[str, int] = {}
     first = ""
-    told = history.select(WAITED)
-    for event in told:
+    events = history.select(WAITED)
+    for event in events:
         if waited := _within(event, begin, end):
             first = first or event.source
             process = str(event.data.get("process"))
             by_process[process] = by_process.get(process, 0) + waited
     for event in history.select(STARVED):
-        more = _within(event, begin, end) - sum(_within(waited, *_common(event, begin, end)) for waited in told)
+        more = _within(event, begin, end) - sum(_within(waited, *_common(event, begin, end)) for waited in events)
         if more > 0:
             first = first or event.source
             by_process[_HARNESS] = by_process.get(_HARNESS, 0) + more

@@ -102,12 +102,12 @@ def _sort(history: History, artifacts: Artifacts) -> Owners:
     for file in sorted([*named.values(), *others], key=lambda checkpoint: checkpoint.path):
         if file.temporary:
             continue
-        told = saves.of.get(file.path, [])
+        events = saves.of.get(file.path, [])
         owner: int | str | None = file.rank
         if file.epoch is None or not file.in_rank_directory:
-            owner = _owner(file, told, history, artifacts, storages.get(file.path.parent))
+            owner = _owner(file, events, history, artifacts, storages.get(file.path.parent))
         if isinstance(owner, int):
-            last = _last([event for event in told if event.rank == owner])
+            last = _last([event for event in events if event.rank == owner])
             values: dict[str, Any] = {
                 attribute.name: getattr(file, attribute.name) for attribute in fields(FoundCheckpoint)
             }

@@ -9,8 +9,8 @@ from chaos.plan.parts.fault import PlannedFault
 
 def nodes_of(history: History, injection: Event) -> set[object]:
     """The node of the process that was hit, by the harness's identification: one, or none where nothing tells."""
-    found = history.select("rank.found", attempt=injection.attempt, rank=injection.rank)
-    return {event.data.get("node") for event in found if event.pid == injection.pid} - {None}
+    events = history.select("rank.found", attempt=injection.attempt, rank=injection.rank)
+    return {event.data.get("node") for event in events if event.pid == injection.pid} - {None}
 
 
 def first_act(history: History, fault: PlannedFault, injection: Event) -> Event:

@@ -70,11 +70,11 @@ def check_records(draft: Draft, problems: Problems) -> None:
 def recorded(draft: Draft, last: Mapping[int, int], interval: int, problems: Problems) -> Recorded:
     """What the records say after the faults. ``last`` maps ranks to the last step that they have finished saving."""
     traits = draft.traits
-    found = of_records(draft.faults)
-    stale = [fault for fault in found if _how(fault) == "stale"]
-    gone = sorted({rank for fault in found if _how(fault) != "stale" for rank in fault.fault.ranks})
+    faults = of_records(draft.faults)
+    stale = [fault for fault in faults if _how(fault) == "stale"]
+    gone = sorted({rank for fault in faults if _how(fault) != "stale" for rank in fault.fault.ranks})
     limits: dict[int, int] = {}
-    for fault in found:
+    for fault in faults:
         for rank in fault.fault.ranks:
             step = newest_saved(last[rank], interval)
             least = interval if fault in stale else 0
@@ -106,10 +106,10 @@ def recorded(draft: Draft, last: Mapping[int, int], interval: int, problems: Pro
     lacks = "no rank has a record (meta.json) any more" if nobody else f"{ranks(gone)} has no record (meta.json)"
     if len({newest_saved(step, interval) for step in last.values()}) > 1:
         problems.add(
-            f"{found[0].path}.target",
-            f"after fault {found[0].fault.id!r} {lacks}, and the newest files of the ranks are of different steps, so "
+            f"{faults[0].path}.target",
+            f"after fault {faults[0].fault.id!r} {lacks}, and the newest files of the ranks are of different steps, so "
             "that the latest times choose no step for all",
-            text=found[0].fault.kind,
+            text=faults[0].fault.kind,
             hint="let the ranks end behind the same checkpoint",
         )
     return Recorded(why=f"{lacks}, so each takes its file with the latest time")

@@ -267,10 +267,10 @@ def _links_and_others(roots: Sequence[Path]) -> str:
 
 def _identity(path: Path) -> Identity | None:
     try:
-        found = path.lstat()
+        status = path.lstat()
     except FileNotFoundError:
         return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _of_older(hit: Hit) -> Identity | None:

@@ -70,8 +70,8 @@ def find_run_processes(
     snapshot = _snapshot(proc_root)
     roots = {pid for pid, seen in snapshot.items() if _run_of(seen) == run or expected.get(pid) == seen.stat.start_time}
     members = _with_descendants(roots, snapshot, run, proc_root)
-    found = [_describe(snapshot[pid], boot, proc_root) for pid in sorted(members)]
-    return _settle_roles(found, {pid: snapshot[pid] for pid in members})
+    processes = [_describe(snapshot[pid], boot, proc_root) for pid in sorted(members)]
+    return _settle_roles(processes, {pid: snapshot[pid] for pid in members})
 
 
 def runs_alive(*, proc_root: Path = PROC) -> set[str]:
@@ -149,12 +149,12 @@ def running_claim(variables: dict[str, str]) -> tuple[Role, int | None]:
     return claim_of(variables)
 
 
-def _settle_roles(found: list[FoundProcess], members: dict[int, _Seen]) -> list[FoundProcess]:
+def _settle_roles(processes: list[FoundProcess], members: dict[int, _Seen]) -> list[FoundProcess]:
     """Take roles away from processes that only inherited them."""
-    roles = {process.pid: (process.role, process.rank) for process in found}
-    ranks_lead_sessions = any(process.role == "rank" and process.session == process.pid for process in found)
+    roles = {process.pid: (process.role, process.rank) for process in processes}
+    ranks_lead_sessions = any(process.role == "rank" and process.session == process.pid for process in processes)
     settled = []
-    for process in found:
+    for process in processes:
         inherited = process.role != "other" and _ancestor_claims(process.pid, roles[process.pid], roles, members)
         led = process.role == "rank" and ranks_lead_sessions and process.session != process.pid
         settled.append(replace(process, role="other", rank=None) if inherited or led else process)

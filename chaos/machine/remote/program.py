@@ -81,10 +81,10 @@ class RemoteHelper(NetworkRequests, PackageRequests, ToolRequests):
         """Remove a private directory that this run has made here; False when there is none."""
         place = Path(path)
         try:
-            found = place.lstat()
+            status = place.lstat()
         except FileNotFoundError:
             return False
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or self._marker(place) != self._run:
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or self._marker(place) != self._run:
             raise Refused(f"{place} was not made by this run; it was left alone")
         shutil.rmtree(place)
         return True

@@ -119,7 +119,7 @@ def _text(link: Path) -> str | None:
 
 def _key(path: Path) -> FileKey | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return (found.st_dev, found.st_ino) if stat.S_ISDIR(found.st_mode) else None
+    return (status.st_dev, status.st_ino) if stat.S_ISDIR(status.st_mode) else None

@@ -29,8 +29,8 @@ class Output:
         """Open it for reading, without an effect on who writes it. Raises OSError once the process has ended."""
         descriptor = os.open(self.link, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         stream = os.fdopen(descriptor, "rb")
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or (found.st_dev, found.st_ino) != self.key:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or (status.st_dev, status.st_ino) != self.key:
             stream.close()
             raise FileNotFoundError(f"{self.path}: the process has another file open by now")
         return stream

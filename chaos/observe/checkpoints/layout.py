@@ -86,18 +86,18 @@ def find_checkpoints(root: Path, unseen: Unseen = raise_unseen) -> list[FoundChe
     A ``root`` that does not exist holds nothing. ``unseen`` is told of what is not looked into, since it cannot be read
     or is too deep (chaos.base.walking); by default that raises OSError, for a checkpoint may be there.
     """
-    found: list[FoundCheckpoint] = []
+    checkpoints: list[FoundCheckpoint] = []
     for directory, subdirectories, files in walk(root, unseen):
         subdirectories.sort()
         iteration = ITERATION.fullmatch(Path(directory).name)
         if iteration is not None:
-            found.extend(_in_iteration(Path(directory), int(iteration["step"]), files))
+            checkpoints.extend(_in_iteration(Path(directory), int(iteration["step"]), files))
             continue
         for name in sorted(files):
             path = Path(directory, name)
             if (match := _FILE.fullmatch(name)) and path.is_file() and not path.is_symlink():
-                found.append(_describe(path, match))
-    return sorted(found, key=lambda checkpoint: checkpoint.path)
+                checkpoints.append(_describe(path, match))
+    return sorted(checkpoints, key=lambda checkpoint: checkpoint.path)
 
 
 def _in_iteration(directory: Path, step: int, files: list[str]) -> Iterator[FoundCheckpoint]:
@@ -122,13 +122,13 @@ def find_temporary_directories(root: Path, unseen: Unseen = raise_unseen) -> lis
 
     ``unseen`` is told of what cannot be looked at; without it that raises OSError: one may be there.
     """
-    found = []
+    paths = []
     for directory, subdirectories, _ in walk(root, unseen):
         for name in subdirectories:
             path = Path(directory, name)
             if (match := _STEP_DIRECTORY.fullmatch(name)) and match["temporary"] and not path.is_symlink():
-                found.append(path)
-    return sorted(found)
+                paths.append(path)
+    return sorted(paths)
 
 
 def _describe(path: Path, match: re.Match[str]) -> FoundCheckpoint:

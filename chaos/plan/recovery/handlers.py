@@ -55,14 +55,14 @@ def spoilers(
         apart_from: ranks that something else is noted of.
     """
     for handler, who in entered.items():
-        found = tuple(fault for fault in incident.inside if fault.handler == handler)
-        if not found or not who:
+        faults = tuple(fault for fault in incident.inside if fault.handler == handler)
+        if not faults or not who:
             continue
-        for fault in found:
+        for fault in faults:
             missing = [rank for rank in fault.fault.ranks if rank not in who and rank not in apart_from]
             if missing:
                 _note(context, incident, mechanism, fault, who, missing)
-        return found
+        return faults
     return ()
 
 

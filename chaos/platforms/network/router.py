@@ -145,9 +145,9 @@ class Router:
 
     def mend(self, fault: str) -> int:
         """Remove the rules of a fault, and nobody else's; how many they were."""
-        found = self._own_rules(fault)
-        self._rules.remove(found)
-        return len(found)
+        rules = self._own_rules(fault)
+        self._rules.remove(rules)
+        return len(rules)
 
     def limit(self, fault: str, node: int, *discipline: str) -> None:
         """Send to a node as a queueing discipline says (tc(8)): ``tbf rate 1mbit …``, ``netem delay 10ms``.

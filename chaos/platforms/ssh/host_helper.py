@@ -310,5 +310,5 @@ class HostHelper(HelperClient):
 
 
 def _seen(path: Path) -> Seen:
-    found = path.stat()
-    return Seen(found.st_size, int(found.st_mtime))
+    status = path.stat()
+    return Seen(status.st_size, int(status.st_mtime))

@@ -267,12 +267,12 @@ def key_problem(host: Host) -> str | None:
     if host.key is None:
         return None
     try:
-        found = Path(host.key).stat()
+        status = Path(host.key).stat()
     except OSError as error:
         return f"key file {printable(host.key)} cannot be read: {error.strerror}"
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return f"key file {printable(host.key)} is no file"
-    if found.st_mode & 0o077:
-        mode = f"{stat.S_IMODE(found.st_mode):o}"
+    if status.st_mode & 0o077:
+        mode = f"{stat.S_IMODE(status.st_mode):o}"
         return f"key file {printable(host.key)} can be read by others (mode {mode}); chmod it to 600"
     return None

@@ -124,5 +124,5 @@ class MemoryFile:
 
 
 def _identity(path: str) -> dict[str, int]:
-    found = os.stat(path)
-    return {"device": found.st_dev, "inode": found.st_ino, "size": found.st_size, "changed": found.st_mtime_ns}
+    status = os.stat(path)
+    return {"device": status.st_dev, "inode": status.st_ino, "size": status.st_size, "changed": status.st_mtime_ns}

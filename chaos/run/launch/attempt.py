@@ -266,8 +266,8 @@ class Attempt:
     def _look_at_processes(self) -> dict[tuple[int | None, int], FoundProcess]:
         """The job's processes, by node and PID. Launcher and scheduler are recorded, so that nobody takes one for a
         rank."""
-        found = self._job.processes()
-        for process in found:
+        processes = self._job.processes()
+        for process in processes:
             if process.role in ("launcher", "scheduler") and process.identity not in self._others:
                 self._others.add(process.identity)
                 where = _on(process.identity.node)
@@ -278,7 +278,7 @@ class Attempt:
                     start_time=process.identity.start_time,
                     **where,
                 )
-        return {(process.identity.node, process.pid): process for process in found}
+        return {(process.identity.node, process.pid): process for process in processes}
 
     def _take_events(self) -> None:
         for event in self._followed.new_events():

@@ -16,8 +16,8 @@ def _defect(name: str, what: str, spoil: Spoil, *reason: str, base: str = "ttp",
 
 
 def _evidence(records: Records) -> Record:
-    found: Record = records.first("fault.landed")["evidence"][0]
-    return found
+    record: Record = records.first("fault.landed")["evidence"][0]
+    return record
 
 
 def _missed(records: Records) -> None:

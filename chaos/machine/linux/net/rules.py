@@ -73,11 +73,11 @@ class Rules:
         """All by which packets between two addresses vanish."""
         with self._channel() as channel:
             channel.send(message(_GET_RULE, REQUEST | DUMP, _RULE.pack(socket.AF_INET, *[0] * 7, 0)))
-            found = []
+            rules = []
             for kind, body in answers(channel):
                 if kind == _NEW_RULE and (rule := _read(body)) is not None:
-                    found.append(rule)
-            return found
+                    rules.append(rule)
+            return rules
 
     def lets_through(self, source: str, target: str, link: str, ports: Ports = ANY) -> bool:
         """What the kernel does with a packet that comes in at a link: False where it lets it vanish."""

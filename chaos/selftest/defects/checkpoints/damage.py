@@ -9,8 +9,8 @@ BASE = "live-plain-damage"
 
 
 def _evidence(records: Records) -> Record:
-    found: Record = records.last("fault.landed")["evidence"][0]
-    return found
+    record: Record = records.last("fault.landed")["evidence"][0]
+    return record
 
 
 def _unchanged(records: Records) -> None:
