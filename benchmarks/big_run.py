@@ -218,10 +218,10 @@ def _agent(run: BigRun, attempt: str, rank: int) -> Iterator[Record]:
         return
     if rank < GROUPS:
         path = run.checkpoint(rank).replace(f"step_{run.saved}/", f"step_{run.saved}_tmp/")
-        told: Record = {"kind": "end-of-life", "step": run.saved, "path": path}
+        record: Record = {"kind": "end-of-life", "step": run.saved, "path": path}
         yield _record(fault + 11, "handler.enter", name="save_ckpt", step=run.saved, **place)
-        yield _record(fault + 11.1, "checkpoint.begin", **told, **place)
-        yield _record(fault + 12, "checkpoint.end", **told, **place)
+        yield _record(fault + 11.1, "checkpoint.begin", **record, **place)
+        yield _record(fault + 12, "checkpoint.end", **record, **place)
         yield _record(fault + 12.1, "handler.exit", name="save_ckpt", ok=True, **place)
     if rank == 0:
         yield _record(fault + 13, "handler.enter", name="rename", step=run.saved, **place)

@@ -149,10 +149,10 @@ def _unpack(cache: Path, unpacked: Path, packages: tuple[str, ...]) -> None:
         _run(["apt-get", "download", *packages], cache)
     partly = unpacked.with_name(f"{unpacked.name}.{os.getpid()}")
     for package in packages:
-        found = sorted(debs.glob(f"{package}_*.deb"))
-        if not found:
+        paths = sorted(debs.glob(f"{package}_*.deb"))
+        if not paths:
             raise NoEngine(f"there is no package {package} in {debs}")
-        _run(["dpkg", "-x", str(found[-1]), str(partly)], cache)
+        _run(["dpkg", "-x", str(paths[-1]), str(partly)], cache)
     partly.rename(unpacked)
 
 

@@ -75,10 +75,10 @@ def test_a_clock_is_wrong_for_what_a_rank_stamps_and_right_in_its_history(
     after = time.time()
     (act,) = read_history(history).select("fault.acting")
     assert (act.data["act"], act.data["seen"]) == ("clock-skew", pytest.approx(offset, abs=0.5))
-    (told,) = read_history(history).select("told")
+    (event,) = read_history(history).select("told")
     for stamp in ("created", "by_time", "by_ns"):
-        assert before + offset <= told.data[stamp] <= after + offset, stamp
-    assert before * 1e9 <= act.wall <= told.wall <= after * 1e9
+        assert before + offset <= event.data[stamp] <= after + offset, stamp
+    assert before * 1e9 <= act.wall <= event.wall <= after * 1e9
 
 
 @pytest.mark.parametrize("name", ["RuntimeError", "OSError"])

@@ -154,10 +154,10 @@ def test_a_rank_that_has_only_the_launch_in_common_with_the_directory_is_refused
 def test_what_dead_ranks_have_forked_is_none_of_them_whatever_its_command_line_says(tmp_path: Path) -> None:
     """A data worker has the rank's command line, environment and log, and is not the only one."""
     with own_job(tmp_path, ranks=0) as job:
-        told = [tmp_path / "0", tmp_path / "1"]
-        for rank, path in enumerate(told):
+        paths = [tmp_path / "0", tmp_path / "1"]
+        for rank, path in enumerate(paths):
             job.start(rank, sys.executable, "-c", FORKS, str(path))
-        left = [int(pid) for path in told for pid in wait_for("its forks", partial(said, path), seconds=120).split()]
+        left = [int(pid) for path in paths for pid in wait_for("its forks", partial(said, path), seconds=120).split()]
         try:
             (process,) = meant(job.logs, 0)
             assert process.pid == job.ranks[0].pid

@@ -174,8 +174,8 @@ def test_a_run_is_found_by_path_by_name_and_as_the_latest(tmp_path: Path) -> Non
     run.mkdir(parents=True)
     (run / "run.json").write_text("{}")
     (tmp_path / "reports" / "latest").symlink_to("kill-rank-1")
-    found = [find_run(text, tmp_path / "reports") for text in (str(run), "kill-rank-1", "latest")]
-    assert found == [run, run, run]
+    paths = [find_run(text, tmp_path / "reports") for text in (str(run), "kill-rank-1", "latest")]
+    assert paths == [run, run, run]
     assert run_names(tmp_path / "reports") == ["kill-rank-1"]
 
 

@@ -106,8 +106,8 @@ def test_a_node_with_a_network_of_its_own_tells_the_rules_that_are_left(tmp_path
     )
     with writing(tmp_path / "history", clock) as history:
         record_on_nodes(history, "r", [NODES], [cast("Node", with_rules)], ["/run/dir"])
-    (found,) = read_history(tmp_path / "history").select("hygiene.node")
-    assert found.data["rules"] == ["a limit on node 0"]
+    (event,) = read_history(tmp_path / "history").select("hygiene.node")
+    assert event.data["rules"] == ["a limit on node 0"]
 
 
 @pytest.mark.parametrize(
@@ -124,5 +124,5 @@ def test_the_platform_says_what_it_still_has(
     monkeypatch.setattr(platform, "answer", answer)
     with writing(tmp_path / "history", clock) as history:
         record_afterwards(history, "r", [NODES])
-    (found,) = read_history(tmp_path / "history").select("hygiene.nodes")
-    assert found.data == {"platform": "trial", **shown}
+    (event,) = read_history(tmp_path / "history").select("hygiene.nodes")
+    assert event.data == {"platform": "trial", **shown}

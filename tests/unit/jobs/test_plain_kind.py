@@ -85,8 +85,8 @@ def test_the_launcher_starts_each_rank_in_a_session_of_its_own_and_ends(tmp_path
                 "session": True,
                 "argv": ["--steps=4"],
             }
-        found = find_run_processes(variables["CHAOS_RUN"])
-        assert sorted((process.role, process.rank) for process in found) == [("rank", 0), ("rank", 1)]
+        processes = find_run_processes(variables["CHAOS_RUN"])
+        assert sorted((process.role, process.rank) for process in processes) == [("rank", 0), ("rank", 1)]
     finally:
         (tmp_path / "go").touch()
 

@@ -72,5 +72,5 @@ class FakeProc:
             (directory / "fd" / "1").symlink_to(log)
 
     def roles(self, run: str = "r1") -> dict[int, tuple[str, int | None]]:
-        found = find_run_processes(run, proc_root=self.root)
-        return {process.pid: (process.role, process.rank) for process in found}
+        processes = find_run_processes(run, proc_root=self.root)
+        return {process.pid: (process.role, process.rank) for process in processes}

@@ -138,12 +138,12 @@ class _Model:
 
     def tell(self) -> Story:
         while True:
-            struck = self._train()
-            if not struck:
+            hits = self._train()
+            if not hits:
                 if self._open:
                     self._story.why = "a fault never comes"
                 return self._story
-            if not self._answer(struck):
+            if not self._answer(hits):
                 if self._open and self._story.why is None:
                     self._story.why = "a fault comes after the end"
                 return self._story
@@ -159,14 +159,14 @@ class _Model:
 
     def _train(self) -> list[Hit]:
         """Until nobody can go on; what has struck meanwhile."""
-        struck: list[Hit] = []
+        hits: list[Hit] = []
         while able := [rank for rank in self._ranks if not rank.out and rank.todo and self._may_pass(rank)]:
             rank = self._order.choice(able)
             here = rank.todo[0]
             due = next((hit for hit in self._open if rank.number in hit.ranks and (hit.step, hit.phase) == here), None)
             if due is not None:
                 self._open.remove(due)
-                struck.append(due)
+                hits.append(due)
                 for number in due.ranks:
                     self._ranks[number].out = True
                 continue
@@ -178,7 +178,7 @@ class _Model:
                 rank.done = step
             elif phase == "checkpoint.end":
                 rank.files.add(step)
-        return struck
+        return hits
 
     def _may_pass(self, rank: _Rank) -> bool:
         """Whether the rank can go through the point that it stands before, or be struck there."""
@@ -204,7 +204,7 @@ class _Model:
 
     # Recovery.
 
-    def _answer(self, struck: list[Hit]) -> bool:
+    def _answer(self, hits: list[Hit]) -> bool:
         """Whether training goes on."""
         good = [rank for rank in self._ranks if not rank.out]
         done = {rank.done for rank in good or self._ranks}
@@ -213,15 +213,15 @@ class _Model:
         step = min(done)
         if max(done) >= self._job.steps:
             return self._nothing_promised("the others have finished")
-        online = [hit for hit in struck if self._repaired_online(hit)]
-        if online and len(struck) > 1:
+        online = [hit for hit in hits if self._repaired_online(hit)]
+        if online and len(hits) > 1:
             return self._nothing_promised("two faults before the first was answered")
-        memory = any(hit.kind.startswith("memory") and not _in_update(hit) for hit in struck)
+        memory = any(hit.kind.startswith("memory") and not _in_update(hit) for hit in hits)
         if memory and self._job.on & {"HCCE", "UCE"} == {"HCCE"}:
             return self._nothing_promised("HA promises nothing for a memory error with HCCE alone")
         if online:
             return self._repair(online[0], step)
-        return self._lose(struck, step)
+        return self._lose(hits, step)
 
     def _repaired_online(self, hit: Hit) -> bool:
         if _in_update(hit):
@@ -244,10 +244,10 @@ class _Model:
         mechanism = "HCCE" if hit.kind == "communication" else "UCE"
         return self._goes_on(Recovered(mechanism, step, copied=lost))
 
-    def _lose(self, struck: list[Hit], step: int) -> bool:
+    def _lose(self, hits: list[Hit], step: int) -> bool:
         job = self._job
-        lost = frozenset(number for hit in struck for number in hit.ranks)
-        silent = {number for hit in struck if hit.silences for number in hit.ranks}
+        lost = frozenset(number for hit in hits for number in hit.ranks)
+        silent = {number for hit in hits if hit.silences for number in hit.ranks}
         hopeless = any(replicas <= lost for replicas in self.replicas) or step < 1
         if "RSC" in job.on:
             kept = set.intersection(*(rank.files for rank in self._ranks))

@@ -99,9 +99,9 @@ def test_without_evidence_nothing_is_said_to_have_ended(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_fault_free_run_is_told_of_as_what_it_was() -> None:
-    told = Event("baseline.interrupted", 1, 1, "harness", 1, data={"run": "b", "became": "job ended; nothing left"})
+    event = Event("baseline.interrupted", 1, 1, "harness", 1, data={"run": "b", "became": "job ended; nothing left"})
     end = Event("run.end", 2, 2, "harness", 2, data={"interrupted": True})
-    reason = reason_of("unknown", [], History((told, end)))
+    reason = reason_of("unknown", [], History((event, end)))
     assert reason == "interrupted in the fault-free run; job ended; nothing left"
     assert "no job was started" in reason_of("unknown", [], History((end,)))
 

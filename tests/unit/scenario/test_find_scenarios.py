@@ -120,8 +120,8 @@ def test_directories_are_walked_for_scenarios(write: Write, tmp_path: Path) -> N
     write("chaos: 1\n", "notes.txt")
     (tmp_path / "a" / "loop").symlink_to(tmp_path)
     given = write("chaos: [\n", "a/y.yaml")
-    found = iter_scenarios([tmp_path, given, tmp_path / "helm.yaml"])
-    assert [str(path.relative_to(tmp_path)) for path in found] == ["a/y.yaml", "a/z.yml", "b.yaml", "helm.yaml"]
+    paths = iter_scenarios([tmp_path, given, tmp_path / "helm.yaml"])
+    assert [str(path.relative_to(tmp_path)) for path in paths] == ["a/y.yaml", "a/z.yml", "b.yaml", "helm.yaml"]
 
 
 def test_a_missing_path_is_an_error(tmp_path: Path) -> None:

@@ -176,16 +176,16 @@ def test_every_problem_is_reported_with_line_text_and_caret(problems: Problems, 
 
 
 def test_the_caret_stands_under_its_text_in_any_script(problems: Problems, minimal: str) -> None:
-    (found,) = problems(minimal + "expect: {mechanism: 机制}\n")
-    excerpt, caret = str(found).split("\n")[1:3]
+    (problem,) = problems(minimal + "expect: {mechanism: 机制}\n")
+    excerpt, caret = str(problem).split("\n")[1:3]
     assert excerpt.index("机制") == caret.index("^") and caret.count("^") == 4
 
 
 def test_a_long_line_is_shown_in_part(problems: Problems, minimal: str) -> None:
     padding = "".join(f"a{n}: 1s, " for n in range(1000))
-    (found,) = problems(minimal + f"expect: {{recovery: {{phases: {{{padding} b: 2x}}}}}}\n")
-    assert all(len(line) < 200 for line in str(found).split("\n")[1:])
-    assert found.excerpt[found.caret :].startswith("2x")
+    (problem,) = problems(minimal + f"expect: {{recovery: {{phases: {{{padding} b: 2x}}}}}}\n")
+    assert all(len(line) < 200 for line in str(problem).split("\n")[1:])
+    assert problem.excerpt[problem.caret :].startswith("2x")
 
 
 def test_faults_that_wait_for_each_other_are_a_ring(problems: Problems, minimal: str) -> None:

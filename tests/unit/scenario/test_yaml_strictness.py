@@ -60,8 +60,8 @@ def test_refused_with_its_position(
 
 def test_nesting_without_end_is_refused_wherever_the_reader_gives_up(problems: Problems, minimal: str) -> None:
     """libyaml 0.2.6 and later gives up by itself, while it reads ahead; before, the first level too many was told."""
-    (found,) = problems(minimal + "tags: " + "[" * 100_000 + "\n")
-    assert (found.line, found.message) == (5, "nested more than 32 levels deep")
+    (problem,) = problems(minimal + "tags: " + "[" * 100_000 + "\n")
+    assert (problem.line, problem.message) == (5, "nested more than 32 levels deep")
 
 
 @pytest.mark.parametrize(

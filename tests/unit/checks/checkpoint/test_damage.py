@@ -137,8 +137,10 @@ def test_a_job_without_its_record_says_so_in_mindformers_own_words(judged: Judge
 
 
 def test_a_job_without_its_record_that_does_not_say_why_it_ended_is_unknown(judged: Judge) -> None:
-    told = said(judged(hopeless_run("ValueError: something else")), "resume", "unknown", "does not say why it ended")
-    assert told
+    findings = said(
+        judged(hopeless_run("ValueError: something else")), "resume", "unknown", "does not say why it ended"
+    )
+    assert findings
 
 
 def test_a_job_without_its_record_that_loads_something_fails(judged: Judge) -> None:

@@ -60,8 +60,8 @@ def values(judged: Judge, run: GoodRun) -> list[Finding]:
 def test_files_that_hold_what_their_ranks_held_pass_wherever_they_lie(run: GoodRun, judged: Judge) -> None:
     judgement = judged(run)
     assert not_passed(judgement) == []
-    (found,) = said(judgement, "checkpoint", "pass", EXPECTED)
-    assert found.seen in ("4 files compared by digest", "2 files compared by digest")
+    (finding,) = said(judgement, "checkpoint", "pass", EXPECTED)
+    assert finding.seen in ("4 files compared by digest", "2 files compared by digest")
 
 
 def test_the_job_has_saved_wherever_the_files_lie(run: GoodRun, tmp_path: Path) -> None:
@@ -85,9 +85,9 @@ def test_a_job_has_saved_what_lies_outside_the_runs_directory(tmp_path: Path) ->
 def test_another_content_fails_wherever_it_lies(run: GoodRun, judged: Judge) -> None:
     for saved in (run.saved[1], run.saved[3]):
         saved.state = {**saved.state, "moments.layer1.weight": np.zeros((2, 3), np.float32)}
-    (found,) = values(judged, run)[:1]
-    assert found.verdict == ("unknown" if "group_1" in found.where[0] else "fail")
-    assert run.saved[1].path in found.where[0]
+    (finding,) = values(judged, run)[:1]
+    assert finding.verdict == ("unknown" if "group_1" in finding.where[0] else "fail")
+    assert run.saved[1].path in finding.where[0]
 
 
 def test_half_a_file_fails_wherever_it_lies(run: GoodRun, judged: Judge) -> None:
@@ -131,8 +131,8 @@ def test_without_the_ranks_records_nobody_knows_whose_a_file_is(key: str, judged
             del entry[key]
     judgement = judged(run)
     nothing = "no rank has recorded that it saved it, and neither its name nor its content says whose it is"
-    found = said(judgement, "checkpoint", "unknown", f"job/{LETTERS(0, SAVED)}: {nothing}")
-    assert found and found[0].where == (f"job/{LETTERS(0, SAVED)}",)
+    findings = said(judgement, "checkpoint", "unknown", f"job/{LETTERS(0, SAVED)}: {nothing}")
+    assert findings and findings[0].where == (f"job/{LETTERS(0, SAVED)}",)
     assert said(judgement, "resume", "unknown", f"{STEP_KNOWN} | rank 0 loaded {LETTERS(0, SAVED)}: {nothing}")
     assert judgement.verdict == "unknown"
 
@@ -183,8 +183,8 @@ def test_the_rank_that_is_stored_counts_and_is_not_contradicted_by_the_name(judg
 def test_of_a_file_that_ranks_of_several_groups_have_saved_the_content_says_whose_it_is(judged: Judge) -> None:
     """A script that gives all ranks one directory: the last one's file is left, and the others have none."""
     run = moved_run(lambda rank, step: f"ckpt_dir/sliced-1_{step}.ckpt")
-    found = said(judged(run), "resume", "fail", "rank 0 loaded rank 1's file, of another replica group")
-    assert found and found[0].where[-1] == "job/ckpt_dir/sliced-1_5.ckpt"
+    findings = said(judged(run), "resume", "fail", "rank 0 loaded rank 1's file, of another replica group")
+    assert findings and findings[0].where[-1] == "job/ckpt_dir/sliced-1_5.ckpt"
     for saved in run.saved.values():
         saved.state = state_after(0, SAVED - 1) | {"global_step": np.array([SAVED], np.int32)}
     judgement = judged(run)
@@ -213,8 +213,8 @@ def test_a_save_outside_the_runs_directory_is_unknown_and_named(judged: Judge) -
     run.saved.clear()
     judgement = judged(run)
     there = "which is not in the run's directory, so that nobody can look at it"
-    found = said(judgement, "checkpoint", "unknown", f"rank 2 has saved /data/ckpt/rank_2/sliced-1_5.ckpt, {there}")
-    assert found and found[0].where
+    findings = said(judgement, "checkpoint", "unknown", f"rank 2 has saved /data/ckpt/rank_2/sliced-1_5.ckpt, {there}")
+    assert findings and findings[0].where
     assert said(judgement, "resume", "unknown", f"rank 0 loaded /data/ckpt/rank_0/sliced-1_5.ckpt: {there}")
 
 
@@ -254,8 +254,8 @@ def test_weights_without_a_step_are_those_of_the_step_at_which_they_were_saved(p
     for saved in run.saved.values():
         if "-network-" in saved.path:
             saved.state = {**saved.state, "layer1.bias": np.zeros(3, np.float32)}
-    (found, *_) = said(judged(run), "checkpoint", "fail", "1 of 2 parameters in rank 0's file of step 5 differ")
-    assert place.format(0) in found.where[0]
+    (finding, *_) = said(judged(run), "checkpoint", "fail", "1 of 2 parameters in rank 0's file of step 5 differ")
+    assert place.format(0) in finding.where[0]
 
 
 def test_weights_that_mindformers_may_have_converted_are_not_blamed(judged: Judge) -> None:
@@ -269,8 +269,8 @@ def test_weights_of_which_nobody_knows_the_step_are_unknown(judged: Judge) -> No
     for event in ("checkpoint.begin", "checkpoint.end"):
         run.drop(event, path=WEIGHTS.format(3))
     seen = "rank 3's file holds no step, and the rank has recorded none at which it saved it"
-    (found,) = said(judged(run), "checkpoint", "unknown", f"{seen}: tiny_rank_3-network-1_5.ckpt")
-    assert found.where == (f"job/{WEIGHTS.format(3)}",)
+    (finding,) = said(judged(run), "checkpoint", "unknown", f"{seen}: tiny_rank_3-network-1_5.ckpt")
+    assert finding.where == (f"job/{WEIGHTS.format(3)}",)
 
 
 def test_a_resume_from_a_file_without_a_step_is_unknown_and_names_it(judged: Judge) -> None:
@@ -330,15 +330,15 @@ def test_a_record_that_tells_no_state_is_unknown(spoilt: Record, why: str, judge
     one = run.one(REMEMBERED, path=run.saved[1].path)
     del one["state"]
     one.update(spoilt)
-    (found,) = said(judged(run), "resume", "unknown", STEP_KNOWN)
-    assert why in found.seen and "rank 1 loaded" in found.seen
+    (finding,) = said(judged(run), "resume", "unknown", STEP_KNOWN)
+    assert why in finding.seen and "rank 1 loaded" in finding.seen
 
 
 def test_without_what_was_remembered_of_a_file_that_was_saved_anew_it_is_unknown(judged: Judge) -> None:
     run = overwritten()
     run.drop(REMEMBERED)
-    (found,) = said(judged(run), "resume", "unknown", STEP_KNOWN)
-    assert "it was saved anew, and nothing tells what it held at the resume" in found.seen
+    (finding,) = said(judged(run), "resume", "unknown", STEP_KNOWN)
+    assert "it was saved anew, and nothing tells what it held at the resume" in finding.seen
     assert not said(judged(run), "resume", "fail", "")
 
 

@@ -36,21 +36,21 @@ NAMES = (
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_later_step_over_an_earlier_ones_file_fails_with_both(tmp_path: Path, name: str) -> None:
-    (found,) = judged(tmp_path, [saved(name, 3, 1), saved(name, 9, 5)])
-    assert (found.verdict, found.expected) == ("fail", EXPECTED)
-    assert found.seen == f"rank 0 has saved step 9 over its file of step 3: job/{name}"
+    (finding,) = judged(tmp_path, [saved(name, 3, 1), saved(name, 9, 5)])
+    assert (finding.verdict, finding.expected) == ("fail", EXPECTED)
+    assert finding.seen == f"rank 0 has saved step 9 over its file of step 3: job/{name}"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_step_may_be_saved_again_under_its_name(tmp_path: Path, name: str) -> None:
     saves = [saved(name, 3, 1), saved(name, 3, 5), saved(name.replace("3", "6"), 6, 6)]
-    (found,) = judged(tmp_path, saves)
-    assert (found.verdict, found.seen) == ("pass", "2 files, each of one step")
+    (finding,) = judged(tmp_path, saves)
+    assert (finding.verdict, finding.seen) == ("pass", "2 files, each of one step")
 
 
 def test_two_ranks_that_save_one_file_are_no_matter_of_this(tmp_path: Path) -> None:
-    (found,) = judged(tmp_path, [saved(NAMES[0], 3, 1), saved(NAMES[0], 6, 2, rank=1)])
-    assert found.verdict == "pass"
+    (finding,) = judged(tmp_path, [saved(NAMES[0], 3, 1), saved(NAMES[0], 6, 2, rank=1)])
+    assert finding.verdict == "pass"
 
 
 def test_a_name_that_counts_nothing_is_there_to_be_saved_anew(tmp_path: Path) -> None:
@@ -78,8 +78,8 @@ def test_a_file_that_a_fault_had_taken_away_is_not_saved_over(
     tmp_path: Path, evidence: dict[str, object], at: int, verdict: str
 ) -> None:
     landed = Event("fault.landed", at, at, "harness", at, "train", data={"fault": "disk", "evidence": [evidence]})
-    (found,) = judged(tmp_path, [saved(NAMES[0], 3, 1), landed, saved(NAMES[0], 9, 5)])
-    assert found.verdict == verdict
+    (finding,) = judged(tmp_path, [saved(NAMES[0], 3, 1), landed, saved(NAMES[0], 9, 5)])
+    assert finding.verdict == verdict
 
 
 def test_without_a_step_in_the_record_nothing_is_said(tmp_path: Path) -> None:

@@ -61,8 +61,8 @@ def test_another_content_fails_at_any_tolerance(
     spoil(run)
     for tolerance in (0.0, 0.1):
         run.replan(loss_tolerance=tolerance)
-        (found,) = findings(judged, run)
-        assert found.verdict == "fail" and seen in found.seen and "rank_1" in found.where[0]
+        (finding,) = findings(judged, run)
+        assert finding.verdict == "fail" and seen in finding.seen and "rank_1" in finding.where[0]
 
 
 def saved_after(run: GoodRun, event: str, step: int) -> None:
@@ -88,10 +88,10 @@ def test_a_file_of_another_step_than_the_one_at_which_it_was_saved_fails(
 ) -> None:
     """What lies there from another save is sound and holds what its rank held then, and is not what was saved."""
     saved_after(run, "digest", step)
-    (found,) = of_step(run, judged)
-    assert found.verdict == "fail" and "rank_1" in found.where[0]
+    (finding,) = of_step(run, judged)
+    assert finding.verdict == "fail" and "rank_1" in finding.where[0]
     told = f"rank 1's file holds step {SAVED}, and by its record the rank has saved that of step {step}: "
-    assert found.seen.startswith(told)
+    assert finding.seen.startswith(told)
 
 
 def test_a_file_that_was_saved_before_its_step_had_ended_may_hold_the_step_before(run: GoodRun, judged: Judge) -> None:

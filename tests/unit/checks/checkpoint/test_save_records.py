@@ -46,8 +46,8 @@ def test_sound_records_pass_in_both_layouts(tmp_path: Path, events: tuple[Event,
     legacy(tmp_path)
     for step in (4, 8):
         write_iteration(tmp_path / "job" / "output", step, ranks=2)
-    (found,) = judged(tmp_path, *events)
-    assert (found.verdict, found.seen) == ("pass", "1 meta.json, 1 trackers, 2 iterations agree with the files")
+    (finding,) = judged(tmp_path, *events)
+    assert (finding.verdict, finding.seen) == ("pass", "1 meta.json, 1 trackers, 2 iterations agree with the files")
 
 
 @pytest.mark.parametrize("prefix", ["tiny", "opt-125m"])
@@ -168,8 +168,8 @@ def test_a_record_that_names_an_older_save_fails(tmp_path: Path, saves: Callable
 def test_where_a_fault_had_landed_in_that_launch_it_is_unknown(
     tmp_path: Path, saves: Callable[[Path], list[Event]]
 ) -> None:
-    (found,) = judged(tmp_path, LANDED, *saves(tmp_path), ended())
-    assert found.verdict == "unknown" and "a fault had landed in that launch" in found.seen
+    (finding,) = judged(tmp_path, LANDED, *saves(tmp_path), ended())
+    assert finding.verdict == "unknown" and "a fault had landed in that launch" in finding.seen
 
 
 @pytest.mark.parametrize("saves", SAVES)

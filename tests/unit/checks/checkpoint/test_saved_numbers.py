@@ -244,8 +244,8 @@ def test_in_mindformers_new_layout_what_is_written_down_beside_the_parts_counts(
     run.others[path] = json.dumps({"step_num": SAVED, "global_step": SAVED, "epoch_num": 2}).encode()
     assert not said(judged(run), "checkpoint", "fail", ONE_STEP)
     run.others[path] = json.dumps(common).encode()
-    found = said(judged(run), "checkpoint", "fail", seen)
-    assert found and {finding.expected for finding in found} == {ONE_STEP}, numbers(judged, run)
+    findings = said(judged(run), "checkpoint", "fail", seen)
+    assert findings and {finding.expected for finding in findings} == {ONE_STEP}, numbers(judged, run)
 
 
 def test_in_mindformers_new_layout_the_directory_says_the_step_where_no_save_is_recorded(judged: Judge) -> None:

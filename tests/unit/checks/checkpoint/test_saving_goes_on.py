@@ -136,11 +136,11 @@ def test_no_step_was_due(events: list[str]) -> None:
 
 def test_a_write_in_the_background_must_have_ended_well_before_the_next() -> None:
     events = ["train.begin", *steps(1, 2, 3), *save(3), *steps(4, 5, 6), *save(6), *steps(7)]
-    (found,) = trained(*events, asynchronous=True)
-    assert found.verdict == "unknown"
-    assert "rank 0 has not recorded that its checkpoint of step 3 was written" in found.seen
+    (finding,) = trained(*events, asynchronous=True)
+    assert finding.verdict == "unknown"
+    assert "rank 0 has not recorded that its checkpoint of step 3 was written" in finding.seen
     events.insert(events.index("step.begin 4"), "checkpoint.written 3")
     assert [finding.verdict for finding in trained(*events, asynchronous=True, ok=True)] == ["pass"]
-    (found,) = trained(*events, asynchronous=True, ok=False)
-    assert found.verdict == "fail"
-    assert "rank 0 could not write its checkpoint of step 3 in the background" in found.seen
+    (finding,) = trained(*events, asynchronous=True, ok=False)
+    assert finding.verdict == "fail"
+    assert "rank 0 could not write its checkpoint of step 3 in the background" in finding.seen

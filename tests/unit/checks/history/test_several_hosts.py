@@ -205,8 +205,8 @@ def test_files_of_a_host_that_could_not_be_fetched_make_the_history_unknown_and_
 def test_a_host_that_is_lost_from_sight_makes_the_history_unknown(run: GoodRun, judged: Judge) -> None:
     on_hosts(run, SECOND)
     run.add("harness", record(11.7, "host.lost", node=1, host="second", why="reset", boot="boot-h2"))
-    (found,) = said(judged(run), "history", "unknown", "what every host has left was brought here")
-    assert found.seen == "the connection to host second was lost, and it went on unseen"
+    (finding,) = said(judged(run), "history", "unknown", "what every host has left was brought here")
+    assert finding.seen == "the connection to host second was lost, and it went on unseen"
 
 
 def test_a_line_that_is_lost_before_the_torn_one_is_not_hidden(run: GoodRun, judged: Judge) -> None:
@@ -230,8 +230,8 @@ def test_a_large_error_covers_no_order_that_is_wrong(run: GoodRun, judged: Judge
     on_hosts(run, replace(SECOND, error=900_000_000))
     for event in run.events("clock"):
         event["offset"] -= 500_000_000
-    (found,) = said(judged(run), "injection", "unknown", "was hit before it reached the barrier")
-    assert "for all that the clocks of their hosts tell: they may be wrong by 900." in found.seen
+    (finding,) = said(judged(run), "injection", "unknown", "was hit before it reached the barrier")
+    assert "for all that the clocks of their hosts tell: they may be wrong by 900." in finding.seen
 
 
 def test_an_order_that_is_beyond_a_large_error_is_told(run: GoodRun, judged: Judge) -> None:
@@ -242,8 +242,8 @@ def test_an_order_that_is_beyond_a_large_error_is_told(run: GoodRun, judged: Jud
 
 def test_a_clock_that_is_hardly_known_makes_the_history_unknown(run: GoodRun, judged: Judge) -> None:
     on_hosts(run, replace(SECOND, error=1_100_000_000))
-    (found,) = said(judged(run), "history", "unknown", "no time of another host may be wrong by more than 1 s")
-    assert "times of h2 may be wrong by 1.100 s" in found.seen
+    (finding,) = said(judged(run), "history", "unknown", "no time of another host may be wrong by more than 1 s")
+    assert "times of h2 may be wrong by 1.100 s" in finding.seen
 
 
 def test_a_large_error_does_not_make_a_trigger_wait_less(run: GoodRun, judged: Judge) -> None:

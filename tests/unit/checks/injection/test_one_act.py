@@ -55,8 +55,8 @@ def test_what_contradicts_itself_is_unknown(run: GoodRun, judged: Judge, check: 
 
 
 def test_an_exit_status_with_its_start_time_is_that_of_the_process(run: GoodRun, judged: Judge) -> None:
-    for found in run.events("rank.found"):
-        run.one("rank.exit", attempt=found["attempt"], rank=found["rank"])["start_time"] = found["start_time"]
+    for record in run.events("rank.found"):
+        run.one("rank.exit", attempt=record["attempt"], rank=record["rank"])["start_time"] = record["start_time"]
     assert judged(run).verdict == "pass"
 
 

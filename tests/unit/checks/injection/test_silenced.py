@@ -136,5 +136,5 @@ def test_a_stopped_rank_that_ended_before_was_killed_and_nothing_else(
 ) -> None:
     silenced(run, "suspend", signal=None, ended=True)
     run.one("rank.exit", attempt="train", rank=2)["signal"] = signal
-    found = said(judged(run), "injection", "unknown", "it had ended")
-    assert [reason in finding.seen for finding in found] == [True] * bool(reason)
+    findings = said(judged(run), "injection", "unknown", "it had ended")
+    assert [reason in finding.seen for finding in findings] == [True] * bool(reason)

@@ -71,8 +71,8 @@ def test_a_pod_that_is_not_left_as_it_was_is_a_silent_downgrade(
     spoil(run, 0, LATER)
     judgement = judged(run)
     assert judgement.verdict == "fail"
-    (found,) = said(judgement, "mechanism", "fail", text)
-    assert any(place.startswith(f"history/{FILE}:") for place in found.where)
+    (finding,) = said(judgement, "mechanism", "fail", text)
+    assert any(place.startswith(f"history/{FILE}:") for place in finding.where)
 
 
 def test_what_was_before_the_fault_is_not_held_against_the_recovery(tmp_path: Path) -> None:
@@ -145,8 +145,8 @@ def test_a_pod_that_the_fault_itself_takes_is_no_downgrade(tmp_path: Path) -> No
     taken = PlannedFault(fault.id, "pod-delete", (2, 3), fault.trigger, {}, None, 14, DEATH)
     run.replan(faults=(taken,))
     replaced(run, 1, LATER)
-    (found,) = findings(run, tmp_path / "run")
-    assert (found.verdict, found.expected) == ("pass", "recovery 1 by ARF keeps the pods of nodes 0")
+    (finding,) = findings(run, tmp_path / "run")
+    assert (finding.verdict, finding.expected) == ("pass", "recovery 1 by ARF keeps the pods of nodes 0")
 
 
 def test_a_job_that_ends_and_is_started_again_keeps_no_pods_and_tells_of_them(tmp_path: Path) -> None:

@@ -110,8 +110,8 @@ def judged(story: Story, tmp_path: Path, plan: Plan = PLAN) -> list[Finding]:
 
 
 def test_a_good_restart_passes(tmp_path: Path) -> None:
-    found = judged(good(), tmp_path)
-    assert [finding.verdict for finding in found] == ["pass"] * 4
+    findings = judged(good(), tmp_path)
+    assert [finding.verdict for finding in findings] == ["pass"] * 4
 
 
 def in_background(story: Story, *, but: int | None = None, at: float = 6.0, ok: bool = True) -> Story:

@@ -61,17 +61,17 @@ def judged(story: Story, plan: Plan) -> list[Finding]:
 @pytest.mark.parametrize("timings", WAIT)
 @pytest.mark.parametrize("then", ["save_ckpt", "exit"])
 def test_given_up_when_its_time_is_up_passes(timings: str, then: str) -> None:
-    (found,) = judged(waited(WAIT[timings], then=then), in_vain(timings))
-    assert (found.verdict, found.expected) == ("pass", EXPECTED)
+    (finding,) = judged(waited(WAIT[timings], then=then), in_vain(timings))
+    assert (finding.verdict, finding.expected) == ("pass", EXPECTED)
 
 
 @pytest.mark.parametrize("timings", WAIT)
 @pytest.mark.parametrize("share", [0.0, 0.003, 0.5, 0.9])
 def test_given_up_sooner_fails(timings: str, share: float) -> None:
-    (found,) = judged(waited(WAIT[timings] * share), in_vain(timings))
-    assert found.verdict == "fail"
-    assert found.expected == f"{EXPECTED} after {WAIT[timings]:g} s"
-    assert found.seen == f"it was given up after {WAIT[timings] * share:.3f} s"
+    (finding,) = judged(waited(WAIT[timings] * share), in_vain(timings))
+    assert finding.verdict == "fail"
+    assert finding.expected == f"{EXPECTED} after {WAIT[timings]:g} s"
+    assert finding.seen == f"it was given up after {WAIT[timings] * share:.3f} s"
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ def test_two_hosts_clocks_may_leave_it_open() -> None:
     story = waited(38.0001)
     (save,) = [event for event in story.events if event.data.get("name") == "save_ckpt"]
     story.events[story.events.index(save)] = replace(save, clock="h2/b2", error=1_000_000)
-    (found,) = judged(story, in_vain())
-    assert (found.verdict, found.seen) == ("unknown", "it was given up after 38.000 s, by the clocks of two hosts")
+    (finding,) = judged(story, in_vain())
+    assert (finding.verdict, finding.seen) == ("unknown", "it was given up after 38.000 s, by the clocks of two hosts")
 
 
 def failed(story: Story, handler: str, rank: int) -> None:

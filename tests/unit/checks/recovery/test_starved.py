@@ -42,9 +42,9 @@ def test_a_budget_missed_while_the_job_waited_is_unknown_and_says_who_waited(
     budget(run, phase, seconds)
     waited(run, 12.0, 19.0, 0.6)
     waited(run, 19.0, 19.5, 0.9, "the harness (process 7)")
-    (found,) = said(judged(run), "recovery", "unknown", f"{phase} ≤ {seconds:g} s")
-    assert "other work of the machine kept the job waiting for a processor for 4.650 s of" in found.seen
-    assert found.seen.endswith(f"most of it {WHO}") and any("harness.jsonl" in where for where in found.where)
+    (finding,) = said(judged(run), "recovery", "unknown", f"{phase} ≤ {seconds:g} s")
+    assert "other work of the machine kept the job waiting for a processor for 4.650 s of" in finding.seen
+    assert finding.seen.endswith(f"most of it {WHO}") and any("harness.jsonl" in where for where in finding.where)
 
 
 def starved(run: GoodRun, since: float, until: float, seconds: float | None) -> None:
@@ -75,8 +75,8 @@ def test_a_harness_that_had_no_processor_makes_no_good_run_unknown(run: GoodRun,
 def test_what_the_harness_waited_explains_a_budget_as_well(run: GoodRun, judged: Judge) -> None:
     budget(run, "relaunch", 6.0)  # missed by 2.17 s
     starved(run, 13.0, 16.2, 3.1)
-    (found,) = said(judged(run), "recovery", "unknown", "relaunch ≤ 6 s")
-    assert "for 3.100 s of" in found.seen and found.seen.endswith("most of it the harness")
+    (finding,) = said(judged(run), "recovery", "unknown", "relaunch ≤ 6 s")
+    assert "for 3.100 s of" in finding.seen and finding.seen.endswith("most of it the harness")
 
 
 def test_what_harness_and_ranks_waited_at_the_same_time_counts_once(run: GoodRun, judged: Judge) -> None:
@@ -133,8 +133,8 @@ def test_a_recovery_that_keeps_to_its_budget_passes_however_long_it_waited(run: 
 def test_a_deadline_that_runs_out_while_the_job_waited_for_most_of_it_is_unknown(run: GoodRun, judged: Judge) -> None:
     expired(run, "end", 20.0, "train")
     waited(run, 12.0, 20.0, 0.5)
-    (found,) = said(judged(run), "run", "unknown", "deadline end (8 s) is kept")
-    assert "rank 1 is at step 5, but other work of the machine kept the job waiting" in found.seen
+    (finding,) = said(judged(run), "run", "unknown", "deadline end (8 s) is kept")
+    assert "rank 1 is at step 5, but other work of the machine kept the job waiting" in finding.seen
 
 
 @pytest.mark.parametrize(("name", "attempt"), [("end", "train"), ("end", "resume"), ("start", "resume")])
@@ -157,8 +157,8 @@ def test_a_process_without_a_processor_between_its_two_clocks_is_no_jump(run: Go
 def test_a_wall_clock_that_stays_where_it_has_jumped_is_unknown(run: GoodRun, judged: Judge, since: int) -> None:
     for event in _by_time(run)[since:]:
         event["wall"] += 80_000_000
-    (found,) = said(judged(run), "recovery", "unknown", "detection")
-    assert "the wall clock jumped by 0.080 s during the run" in found.seen
+    (finding,) = said(judged(run), "recovery", "unknown", "detection")
+    assert "the wall clock jumped by 0.080 s during the run" in finding.seen
 
 
 def _by_time(run: GoodRun) -> list[Record]:

@@ -51,5 +51,5 @@ def test_what_a_launch_begins_with_is_its_own(run: GoodRun, judged: Judge) -> No
 
 
 def test_what_was_read_as_planned_is_told(judged: Judge) -> None:
-    (found,) = said(judged(rolled_back_run()), "resume", "pass", EXPECTED)
-    assert found.seen == "4 were, where the plan says so"
+    (finding,) = said(judged(rolled_back_run()), "resume", "pass", EXPECTED)
+    assert finding.seen == "4 were, where the plan says so"

@@ -69,7 +69,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     inside = make(tmp_path / "job", "checkpoints/rank_0/mlp-1_2.ckpt")
     inside.with_name("mlp-1_3.ckpt").symlink_to(outside)
     (tmp_path / "job" / "rank_0").symlink_to(outside.parent, target_is_directory=True)
-    assert [found.path for found in find_checkpoints(tmp_path / "job")] == [inside]
+    assert [checkpoint.path for checkpoint in find_checkpoints(tmp_path / "job")] == [inside]
 
 
 def test_directories_that_were_never_renamed_are_found_even_when_empty(tmp_path: Path) -> None:

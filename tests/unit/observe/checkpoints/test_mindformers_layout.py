@@ -21,9 +21,9 @@ def test_the_parts_of_every_rank_are_found(tmp_path: Path) -> None:
     directories = [write_iteration(root, step, ranks=2) for step in (4, 8)]
     (directories[1] / "tiny-opt-0000001-0000002.tmp").touch()
     (directories[1] / "tmpab3_x9zq").touch()
-    found = find_checkpoints(tmp_path)
+    checkpoints = find_checkpoints(tmp_path)
     assert [
-        (checkpoint.rank, checkpoint.step_in_epoch, checkpoint.kind, checkpoint.temporary) for checkpoint in found
+        (checkpoint.rank, checkpoint.step_in_epoch, checkpoint.kind, checkpoint.temporary) for checkpoint in checkpoints
     ] == [
         (0, 4, "either", False),
         (1, 4, "either", False),

@@ -193,8 +193,8 @@ def test_a_memory_error_in_the_update_is_a_process_fault_and_moves_the_node(
     plan: Planner, phase: str, moved: tuple[int, ...]
 ) -> None:
     ecc = {"id": "ecc", "kind": "ecc", "target": {"rank": 2}, "trigger": {"step": 5, "phase": phase}}
-    (found,) = plan(ecc, job=ARF, cluster={"ranks": 4, "nodes": 2}).response.recoveries
-    assert (found.mechanism, found.restarted) == ("ARF", moved)
+    (recovery,) = plan(ecc, job=ARF, cluster={"ranks": 4, "nodes": 2}).response.recoveries
+    assert (recovery.mechanism, recovery.restarted) == ("ARF", moved)
 
 
 @pytest.mark.parametrize("handler", ["stop", "clean", "rebuild_group"])

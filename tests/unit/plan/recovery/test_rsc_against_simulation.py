@@ -81,11 +81,11 @@ def test_as_many_steps_are_lost_as_any_order_of_the_ranks_can_cost(
         parallel |= {"enable_parallel_optimizer": True, "optimizer_weight_shard_size": shards}
     fault = {"kind": "kill", "target": {"ranks": tuple(lost)}, "trigger": {"step": STRUCK, "phase": phase}}
     job = {"steps": STEPS, "protection": ("RSC",), "agent": True}
-    (found,) = plan(fault, cluster={"ranks": rows * model, "parallel": parallel}, job=job).response.recoveries
-    assert found.trained_again is not None and found.step == 0
+    (recovery,) = plan(fault, cluster={"ranks": rows * model, "parallel": parallel}, job=job).response.recoveries
+    assert recovery.trained_again is not None and recovery.step == 0
     most = {rank: max(possible) for rank, possible in ends.items()}
     for rank, step in most.items():
-        assert step <= found.trained_again + (rank in found.one_more)
-    assert {rank for rank, step in most.items() if step > found.trained_again} == set(found.one_more)
-    assert max(min(possible) for possible in ends.values()) <= found.trained_again
-    assert any(found.trained_again in possible for possible in ends.values())
+        assert step <= recovery.trained_again + (rank in recovery.one_more)
+    assert {rank for rank, step in most.items() if step > recovery.trained_again} == set(recovery.one_more)
+    assert max(min(possible) for possible in ends.values()) <= recovery.trained_again
+    assert any(recovery.trained_again in possible for possible in ends.values())

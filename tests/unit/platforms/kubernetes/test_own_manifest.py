@@ -177,8 +177,8 @@ def test_pods_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
 
 
 def test_another_kind_of_job_than_the_scenario_says_is_refused(tmp_path: Path) -> None:
-    (found,) = own_problems(written(tmp_path, JOB), settings("vcjob"), Wanted(nodes=1))
-    assert "of the kind job, and cluster.kubernetes.workload says vcjob" in found.message
+    (problem,) = own_problems(written(tmp_path, JOB), settings("vcjob"), Wanted(nodes=1))
+    assert "of the kind job, and cluster.kubernetes.workload says vcjob" in problem.message
 
 
 SCENARIO = """\

@@ -81,14 +81,14 @@ class Followed:
 
     def told(self, name: str, count: int = 1) -> list[Event]:
         """The events of that name, once there are so many."""
-        found: list[Event] = []
+        events: list[Event] = []
 
         def there() -> bool:
-            found[:] = read_history(self._directory).select(name)
-            return len(found) >= count
+            events[:] = read_history(self._directory).select(name)
+            return len(events) >= count
 
         wait_for(name, there, seconds=30, clock=SYSTEM_CLOCK)
-        return found
+        return events
 
 
 @contextlib.contextmanager

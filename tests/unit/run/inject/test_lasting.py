@@ -294,8 +294,8 @@ def test_a_condition_that_is_seen_after_its_steps_were_undone_is_not_healed(star
     injection = start(kind)
     injection.lasting.end_all(FakeJob())
     assert names(tmp_path)[-2:] == ["fault.ending", "fault.unseen"]
-    (told,) = read_history(tmp_path / "history").select("fault.unseen")
-    assert "its steps are undone, and it was seen 5 s later" in told.data["why"]
+    (event,) = read_history(tmp_path / "history").select("fault.unseen")
+    assert "its steps are undone, and it was seen 5 s later" in event.data["why"]
     assert injection.lasting.healed == set()
 
 
@@ -314,8 +314,8 @@ def test_a_condition_that_nobody_can_see_any_more_is_healed_by_its_steps(
 
 
 def ending(tmp_path: Path) -> dict[str, Any]:
-    (found,) = read_history(tmp_path / "history").select("fault.ending")
-    return found.data
+    (event,) = read_history(tmp_path / "history").select("fault.ending")
+    return event.data
 
 
 def test_a_condition_without_an_end_is_looked_at_with_the_launch(start: Under, tmp_path: Path) -> None:

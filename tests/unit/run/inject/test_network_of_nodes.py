@@ -82,10 +82,10 @@ def test_a_job_without_such_a_wish_is_started_where_the_scenario_says(tmp_path: 
 def test_a_platform_without_such_a_network_refuses_it_at_its_place(tmp_path: Path) -> None:
     settings = "kubernetes: {namespace: train, image: a, volume: {path: /data, host_path: /data}}"
     loaded = scenario(tmp_path, "platform: kubernetes", "network: true", settings)
-    (told,) = platform_problems(loaded, loaded.cells[0])
-    assert told.line == 5
-    assert told.message == "the platform kubernetes has no network between nodes that faults could act on"
-    assert told.hint == "leave it out, or use local or local-nodes or docker or ssh"
+    (problem,) = platform_problems(loaded, loaded.cells[0])
+    assert problem.line == 5
+    assert problem.message == "the platform kubernetes has no network between nodes that faults could act on"
+    assert problem.hint == "leave it out, or use local or local-nodes or docker or ssh"
 
 
 def test_a_baseline_is_found_under_the_key_that_it_had_before_there_was_such_a_wish(

@@ -153,7 +153,7 @@ def test_a_subnet_that_does_not_do_is_told_at_its_place(tmp_path: Path, subnet: 
     cluster = f"cluster: {{platform: docker, docker: {{subnets: [10.99.0.0/29, {subnet}]}}, nodes: 2,"
     file.write_text(text.replace("cluster: {nodes: 2,", cluster), "utf-8")
     loaded = load_scenario(file, names=known_names())
-    (told,) = platform_problems(loaded, loaded.cells[0])
-    assert (told.line, why in told.message) == (3, True)
+    (problem,) = platform_problems(loaded, loaded.cells[0])
+    assert (problem.line, why in problem.message) == (3, True)
     with pytest.raises(ScenarioError, match=why):
         plan_cell(loaded, loaded.cells[0], 1)
