@@ -36,7 +36,7 @@ class Partition(OnNetwork):
     parameters = MappingProxyType(
         {
             "seconds": Parameter(
-                f"up to {UNNOTICED:g} seconds, or longer than MindIO TFT takes to lose ranks; else to the launch's end",
+                f"up to {UNNOTICED:g} seconds, or from 18 (timings fast) or 55 (vendor); else to the launch's end",
                 least=0.1,
                 most=600,
             ),
