@@ -90,7 +90,7 @@ def wanted_stamp(pyproject: bytes, extras: set[str], python: str, place: Path) -
 
 
 def read_stamp(path: Path) -> dict[str, object]:
-    """The stamp of the last complete installation, or an empty one."""
+    """Return the stamp of the last complete installation, or an empty one."""
     try:
         stamp = json.loads(path.read_text())
     except (OSError, ValueError):
@@ -99,7 +99,7 @@ def read_stamp(path: Path) -> dict[str, object]:
 
 
 def missing_extras(stamp: dict[str, object], wanted: dict[str, object]) -> bool:
-    """Whether the installation that ``stamp`` describes lacks something that is wanted."""
+    """Return whether the installation that ``stamp`` describes lacks something that is wanted."""
     return stamp.get("pyproject") != wanted["pyproject"] or not set(_extras(wanted)) <= set(_extras(stamp))
 
 
@@ -255,7 +255,7 @@ def environment(programs: Path) -> dict[str, str]:
 
 
 def environment_of_tests(programs: Path) -> dict[str, str]:
-    """The same for tests, which start thousands of Python processes: they keep the bytecode of what they import.
+    """Return the same for tests, which start thousands of Python processes: they keep the bytecode of what they import.
 
     Without it each ``chaos`` compiles some 400 modules again, which is half of the time that most commands take.
     """

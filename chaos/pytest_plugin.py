@@ -151,7 +151,7 @@ class ScenarioFile(pytest.File):
         return tuple(loaded.cells), settings
 
     def _platform(self, names: KnownNames) -> str | None:
-        """The platform that the command line names. Raises UsageError for one that there is not."""
+        """Return the platform that the command line names. Raises UsageError for one that there is not."""
         name: str | None = self.config.getoption("--chaos-platform")
         if name is not None and names.platforms is not None and name not in names.platforms:
             known = ", ".join(sorted(names.platforms))
@@ -160,7 +160,7 @@ class ScenarioFile(pytest.File):
 
 
 def _inventory(config: pytest.Config) -> Path | None:
-    """The inventory that the command line names, from where pytest was called."""
+    """Return the inventory that the command line names, from where pytest was called."""
     given = config.getoption("--chaos-inventory")
     return config.invocation_params.dir / given if given else None
 
@@ -237,13 +237,13 @@ class ScenarioItem(pytest.Item):
         raise ScenarioFailed(text, pytrace=False)
 
     def _failing(self) -> tuple[str, ...]:
-        """The checks in which it may fail by its finding."""
+        """Return the checks in which it may fail by its finding."""
         from chaos.run.prepare.known_failure import failing_by, sdk_of
 
         return failing_by(self.cell.scenario, map(sdk_of, self.results))
 
     def _known(self) -> Finding | None:
-        """The scenario's finding where it holds with the SDK that the run was made with."""
+        """Return the scenario's finding where it holds with the SDK that the run was made with."""
         from chaos.run.prepare.known_failure import holding, sdk_of
 
         return holding(self.cell.scenario, map(sdk_of, self.results))
@@ -253,7 +253,7 @@ class ScenarioItem(pytest.Item):
         return next((verdict for verdict in ("fail", "unknown") if verdict in verdicts), "pass")
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """The scenario file, its first line, and the name of the cell."""
+        """Return the scenario file, its first line, and the name of the cell."""
         return self.path, 0, self.name
 
     @property
@@ -262,7 +262,7 @@ class ScenarioItem(pytest.Item):
         return self.config.invocation_params.dir / given if given else self.config.rootpath / "reports"
 
     def command(self) -> list[str]:
-        """The command that runs this cell."""
+        """Return the command that runs this cell."""
         command = ["run", str(self.path)]
         command += ["--json", "--reports", str(self._reports), "--sdk", self.config.getoption("--chaos-sdk")]
         if (workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))) > 1:
@@ -279,7 +279,7 @@ class ScenarioItem(pytest.Item):
         return self._tied(command)
 
     def _tied(self, arguments: list[str]) -> list[str]:
-        """The command of these arguments, which ends in order when this process does, be it by SIGKILL."""
+        """Return the command of these arguments, which ends in order when this process does, be it by SIGKILL."""
         from chaos.cli.with_parent import command_of, tied
 
         own: list[str] = self.config.getini("chaos_command")
@@ -364,7 +364,7 @@ def properties(result: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
 
 
 def describe(name: str, verdict: str, result: Mapping[str, Any], *, scenario: str) -> str:
-    """The checks that explain a verdict: what was expected, what was seen, and where to look.
+    """Return the checks that explain a verdict: what was expected, what was seen, and where to look.
 
     ``scenario`` is the file to quote for lines of the scenario, of which the run holds only a copy.
     """

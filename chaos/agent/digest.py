@@ -8,7 +8,7 @@ from typing import Any
 
 
 def dims_text(shape: Sequence[int]) -> str:
-    """The shape as it goes into a digest: ``3x4``, and an empty text for a scalar.
+    """Return the shape as it goes into a digest: ``3x4``, and an empty text for a scalar.
 
     The shapes ``()`` and ``(1,)`` are written alike. A scalar parameter is ``()`` in the process and, by the release of
     MindSpore, ``[]``, ``[0]`` or ``[1]`` in the file; both sides must come to the same digest.
@@ -23,7 +23,7 @@ def tensor_hash(dtype: str, shape: Sequence[int]) -> blake2b:
 
 
 def tensor_digest(dtype: str, shape: Sequence[int], raw: Any) -> str:
-    """The digest of one tensor, 32 hexadecimal digits.
+    """Return the digest of one tensor, 32 hexadecimal digits.
 
     ``dtype`` is the name that numpy uses (``float32``, ``int64``, ``bool``), or ``bfloat16``. ``raw`` is any
     C-contiguous buffer that holds the values in little-endian order: bytes, a memoryview or the array itself, which is

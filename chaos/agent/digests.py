@@ -34,7 +34,7 @@ class Digests:
         self.costs_us: list[float] = []
 
     def wanted(self, step: int) -> bool:
-        """Whether this step has a digest."""
+        """Return whether this step has a digest."""
         return self._interval > 0 and (step % self._interval == 0 or step in self._steps)
 
     def write_initial(self, parameters: Iterable[tuple[str, Any]]) -> None:
@@ -69,7 +69,7 @@ class Digests:
 
 
 def array_of(value: Any) -> Any:
-    """The NumPy array that a tensor or an array holds; None for what is neither."""
+    """Return the NumPy array that a tensor or an array holds; None for what is neither."""
     if hasattr(value, "asnumpy"):
         return value.asnumpy()
     return value if hasattr(value, "dtype") and hasattr(value, "tobytes") else None

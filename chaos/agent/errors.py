@@ -31,7 +31,7 @@ def record_uncaught(record: Record) -> None:
 
 
 def error_fields(error: BaseException | None) -> dict[str, Any]:
-    """The fields of an event that tells of an exception; none without one.
+    """Return the fields of an event that tells of an exception; none without one.
 
     ``error`` is its text with the class before it, ``base`` the class of Python's own that it is.
     """
@@ -39,7 +39,7 @@ def error_fields(error: BaseException | None) -> dict[str, Any]:
 
 
 def first_fields(error: BaseException) -> dict[str, Any]:
-    """The fields that tell of the first exception of a chain; none where it is the only one.
+    """Return the fields that tell of the first exception of a chain; none where it is the only one.
 
     ``first`` is its text, ``first_base`` its class, and ``wrapped`` whether each was raised ``from`` the one before.
     """
@@ -50,7 +50,7 @@ def first_fields(error: BaseException) -> dict[str, Any]:
 
 
 def _chain(error: BaseException) -> Iterator[tuple[BaseException, bool]]:
-    """Each exception before this one, the nearest first, and whether the later one was raised ``from`` it.
+    """Yield each exception before this one, the nearest first, and whether the later one was raised ``from`` it.
 
     One that is hidden by ``from None`` is among them.
     """
@@ -74,5 +74,5 @@ def _text(error: BaseException) -> str:
 
 
 def _base(error: BaseException) -> str:
-    """The nearest class of Python itself that the exception is of."""
+    """Return the nearest class of Python itself that the exception is of."""
     return next(str(cls.__name__) for cls in type(error).__mro__ if getattr(builtins, cls.__name__, None) is cls)

@@ -99,7 +99,7 @@ def _step_callback(base: type, training: Training, barriers: Barriers) -> Any:
             training.begin(done, parameters, updates=updates)
 
         def _joins(self) -> bool:
-            """Whether this training has no state yet: the first one of a process that replaces a lost one (ARF).
+            """Return whether this training has no state yet: the first one of a process that replaces a lost one (ARF).
 
             It runs into the first collective and ends there, whatever its parameters and its step counter are. Before
             that it may end steps that have none, as within an accumulation of gradients. Only the next one, with the
@@ -192,7 +192,7 @@ def _round_file(training: Training, write: Callable[..., Any]) -> Callable[..., 
 
 
 def _after_write(training: Training, write: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that writes one parameter, with the barrier in the middle of a file behind it."""
+    """Return the function that writes one parameter, with the barrier in the middle of a file behind it."""
 
     @functools.wraps(write)
     def write_with_agent(*args: Any, **kwargs: Any) -> Any:

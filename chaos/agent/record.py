@@ -143,5 +143,5 @@ class Record:
 
 
 def optional_step(step: int | None) -> dict[str, int]:
-    """The ``step`` field where the step is known, and nothing where it is not."""
+    """Return the ``step`` field where the step is known, and nothing where it is not."""
     return {} if step is None else {"step": step}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def steps_done(updates: int, arguments: Any, training: Training) -> int:
-    """The job-wide step before the next one, after so many updates.
+    """Return the job-wide step before the next one, after so many updates.
 
     Within an accumulation the position in the data tells, else the checkpoint that was loaded, else the training loop's
     own number. Where none of them names a step of this accumulation, it begins anew.

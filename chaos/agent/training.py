@@ -177,7 +177,7 @@ def _step_num(loaded: Any) -> int | None:
 
 
 def _name_of(path: str) -> str:
-    """A checkpoint file by whatever path: a writer may be given its real one, with its ending."""
+    """Return a checkpoint file by whatever path: a writer may be given its real one, with its ending."""
     real = os.path.realpath(path)
     return next((real[: -len(end)] for end in (".ckpt", ".safetensors") if real.endswith(end)), real)
 

@@ -42,7 +42,7 @@ class Unproven:
             self._cut_off(oldest)
 
     def leave(self, caller: socket.socket) -> bool:
-        """A caller has shown who it is, or is gone; False when it had been cut off before."""
+        """Return a caller has shown who it is, or is gone; False when it had been cut off before."""
         with self._lock:
             limit = self._limits.pop(caller, None)
         if limit is None:

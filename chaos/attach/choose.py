@@ -17,7 +17,7 @@ _ONLY_LEFT = "no rank runs there any more, and what ranks have left behind is no
 
 
 def named_job(survey: Survey, name: str, *, here: Path, proc_root: Path = PROC) -> RunningJob:
-    """The job that ``name`` means: a PID of one of its processes, or a directory.
+    """Return the job that ``name`` means: a PID of one of its processes, or a directory.
 
     The directory is the one that its ranks log in (msrun's ``--log_dir``), the one that they work in, or one between
     the two; it is compared as a file, so links and mounts of containers do not matter. ``here`` is what a relative path
@@ -167,7 +167,7 @@ def _by_pid(survey: Survey, pid: int, proc_root: Path) -> RunningJob:
 
 
 def _ancestors(pid: int, survey: Survey) -> list[int]:
-    """The processes that this one descends from, its parent first."""
+    """Return the processes that this one descends from, its parent first."""
     seen: list[int] = []
     while (pid := survey.parents.get(pid, 0)) and pid not in seen:
         seen.append(pid)

@@ -53,7 +53,7 @@ class Holding:
         return self.kind.signal == signal.SIGSTOP
 
     def _over(self, hit: Hit, victim: Victim) -> str | None:
-        """How the fault has ended in a rank before it was undone; None while it holds."""
+        """Return how the fault has ended in a rank before it was undone; None while it holds."""
         state = self.held.state(hit.process.identity)
         if self._stops:
             return None if state == "stopped" else f"{'continued' if state == 'alive' else 'ended'} by somebody else"

@@ -29,7 +29,7 @@ class _Place:
     reported: bool = False
 
     def files(self) -> dict[Path, tuple[FileKey, FoundCheckpoint]]:
-        """The finished checkpoints in it, by their paths as the job sees them."""
+        """Return the finished checkpoints in it, by their paths as the job sees them."""
         found = {}
         for checkpoint in find_checkpoints(self.reached, unseen=None):
             try:

@@ -42,7 +42,7 @@ class _Followed:
     writers: dict[tuple[str, int | None], JobProcess] = field(default_factory=dict)
 
     def writer(self, event: LogEvent) -> JobProcess | None:
-        """The process that wrote a line."""
+        """Return the process that wrote a line."""
         of_ranks = [process for process in self.writers.values() if process.role == "rank"]
         candidates = of_ranks or list(self.writers.values())
         if len(candidates) == 1:
@@ -50,7 +50,7 @@ class _Followed:
         return next((candidate for candidate in candidates if candidate.pid == event.pid), None)
 
     def takes(self, event: LogEvent) -> bool:
-        """Whether it is of the job, and said here and not only repeated."""
+        """Return whether it is of the job, and said here and not only repeated."""
         if event.kind == CHATTER:
             return False
         only_launcher = all(process.role == "launcher" for process in self.writers.values())
@@ -64,7 +64,7 @@ class _Once:
         self._seen: OrderedDict[tuple[object, ...], Counter[FileKey]] = OrderedDict()
 
     def new(self, event: LogEvent, file: FileKey) -> bool:
-        """Whether this file has it more often than any other had it."""
+        """Return whether this file has it more often than any other had it."""
         key = (event.kind, event.step, event.rank, event.wall_ns, repr(event.fields))
         counts = self._seen.setdefault(key, Counter())
         most = max(counts.values(), default=0)

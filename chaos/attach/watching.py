@@ -69,7 +69,7 @@ class Watch:
             self._checkpoints.search(here / name)
 
     def look(self) -> list[JobEvent]:
-        """Everything that has happened since the last look."""
+        """Return everything that has happened since the last look."""
         happened: list[JobEvent] = []
         job = self.job if self._first else self._job_of(self._look())
         processes = [process for process in job.processes if self._takes(process)] if job is not None else []
@@ -94,7 +94,7 @@ class Watch:
         self._logs.close()
 
     def _job_of(self, found: Survey) -> RunningJob | None:
-        """The same launch, or the next one in the directory that was named."""
+        """Return the same launch, or the next one in the directory that was named."""
         for job in (*found.jobs, *found.forks):
             if any(process.identity in self._known for process in job.processes):
                 return job
@@ -104,7 +104,7 @@ class Watch:
         return min(without_leftovers(jobs_in(self._key, found)), key=_least_clear, default=None)
 
     def _takes(self, process: JobProcess) -> bool:
-        """Whether it is certain what this process is; one that was named by its PID is what it says."""
+        """Return whether it is certain what this process is; one that was named by its PID is what it says."""
         if _unnumbered(process):
             return False
         return not process.doubt or process.identity in self._known or str(process.pid) == self._name
@@ -214,7 +214,7 @@ class Watch:
 
 
 def _unnumbered(process: JobProcess) -> bool:
-    """A rank that lives, and of which its log does not say yet which it is."""
+    """Return a rank that lives, and of which its log does not say yet which it is."""
     return process.role == "rank" and process.rank is None
 
 

@@ -42,7 +42,7 @@ class BootUnknown(RuntimeError):
 
 
 def boot_id() -> str:
-    """The kernel's random id of this boot: monotonic times, PIDs and start times mean nothing beyond it.
+    """Return the kernel's random id of this boot: monotonic times, PIDs and start times mean nothing beyond it.
 
     Raises BootUnknown where it cannot be read, as in a container without /proc/sys.
     """

@@ -63,7 +63,7 @@ class Member:
         return self.value.partition(":")[0]
 
     def load(self) -> Any:
-        """The object. Raises ImportError or AttributeError where it is not there."""
+        """Return the object. Raises ImportError or AttributeError where it is not there."""
         if not isinstance(self.target, str):
             return self.target
         module, _, name = self.target.partition(":")
@@ -90,7 +90,7 @@ _MEMBERS: Mapping[str, Callable[[FamilyLike], Mapping[str, object]]] = {
 
 
 def is_filled_by_families(group: str) -> bool:
-    """Whether families add to this registry."""
+    """Return whether families add to this registry."""
     return group in _MEMBERS
 
 

@@ -69,7 +69,7 @@ class FileLock:
 
 
 def is_no_file(path: Path) -> bool:
-    """Whether a device, a pipe or a socket is there, of which opening alone may do something."""
+    """Return whether a device, a pipe or a socket is there, of which opening alone may do something."""
     try:
         mode = path.lstat().st_mode
     except OSError:

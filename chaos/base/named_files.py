@@ -28,7 +28,7 @@ _pipes: dict[Path, bytes] = {}
 
 
 def is_pipe(path: Path) -> bool:
-    """Whether it is standard input, a pipe, or another descriptor of this process by its name. Never raises."""
+    """Return whether it is standard input, a pipe, or another descriptor of this process by its name. Never raises."""
     if path == STANDARD_INPUT or path in _pipes or _is_descriptor(path):
         return True
     try:

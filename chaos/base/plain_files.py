@@ -109,7 +109,7 @@ def open_plain(path: Path) -> io.BufferedReader:
 
 
 def read_plain(path: Path, limit: int = MAX_JSON) -> bytes:
-    """The content of a plain file of at most ``limit`` bytes. Raises UnreadableFile."""
+    """Return the content of a plain file of at most ``limit`` bytes. Raises UnreadableFile."""
     with open_plain(path) as file:
         try:
             content = file.read(limit + 1)

@@ -14,7 +14,7 @@ K = TypeVar("K")
 
 
 def spans(ranks: Iterable[int]) -> str:
-    """The numbers alone, neighbours as a span: ``0-3,8``. Of very many spans the first ones and the last."""
+    """Return the numbers alone, neighbours as a span: ``0-3,8``. Of very many spans the first ones and the last."""
     found: list[list[int]] = []
     for rank in sorted(set(ranks)):
         if found and rank == found[-1][1] + 1:

@@ -32,7 +32,7 @@ class UnknownName(RegistryError):
 
 
 def installed_points(group: str, distributions: Iterable[Distribution] | None = None) -> list[EntryPoint]:
-    """The entry points of a group, of every installed distribution.
+    """Return the entry points of a group, of every installed distribution.
 
     A build leaves an ``.egg-info`` directory beside the sources. It is on the path when the repository is the current
     directory, it may be stale, and :func:`importlib.metadata.entry_points` would prefer it to what pip has installed.
@@ -75,7 +75,7 @@ def _with_points(distributions: Iterable[Distribution]) -> list[Pointed]:
 
 @cache
 def _name_of(distribution: Distribution) -> str:
-    """Its name; its metadata is parsed once, and not again for each of its entry points."""
+    """Return its name; its metadata is parsed once, and not again for each of its entry points."""
     return _plain(distribution.metadata["Name"])
 
 
@@ -84,7 +84,7 @@ def _is_installed_by_pip(distribution: Distribution) -> bool:
 
 
 def _plain(name: str) -> str:
-    """A distribution's name as pip compares it."""
+    """Return a distribution's name as pip compares it."""
     return name.lower().replace("_", "-")
 
 
@@ -173,7 +173,7 @@ class Registry:
             ) from error
 
     def misfit(self, name: str, base: str) -> RegistryError:
-        """The error that the object called ``name`` does not derive from the class ``base``, which it has to."""
+        """Return the error that the object called ``name`` does not derive from the class ``base``, which it has to."""
         return RegistryError(
             f"the {self.noun} {name!r} is registered as {self.points[name].value}, which does not derive from {base}, "
             "as it has to (docs/extending.md)"
@@ -219,7 +219,7 @@ NOUNS = {
 
 @cache
 def registry(group: str) -> Registry:
-    """The registry of an entry point group, by its short or full name (``faults`` or ``chaos.faults``).
+    """Return the registry of an entry point group, by its short or full name (``faults`` or ``chaos.faults``).
 
     Raises RegistryError for a group that does not exist. What is installed is looked up once in a process.
     """

@@ -14,7 +14,7 @@ MAX_DIGITS = 40
 def parse(
     text: str | bytes, *, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None, finite: bool = True
 ) -> Any:
-    """The value of a JSON text. ``pairs`` makes an object of its pairs, by default a dict.
+    """Return the value of a JSON text. ``pairs`` makes an object of its pairs, by default a dict.
 
     With ``finite=False`` NaN and Infinity are taken, which Python's own writer writes. Raises ValueError on them else,
     and on text that is not JSON, is nested too deep for the parser, or holds a number that is too large for a float.

@@ -87,7 +87,7 @@ def walk(top: str | os.PathLike[str], onerror: Unseen = None) -> Iterator[tuple[
 
 
 def entries_below(top: Path, onerror: Unseen = None) -> list[Path]:
-    """Everything below a directory, sorted, as ``sorted(top.rglob("*"))``; links are in it and are not followed.
+    """Return everything below a directory, sorted, as ``sorted(top.rglob("*"))``; links are in it and are not followed.
 
     ``onerror`` as of :func:`walk`.
     """

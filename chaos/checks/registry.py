@@ -42,7 +42,7 @@ BUILT_IN: dict[str, Check] = {
 
 
 def all_checks(points: Iterable[EntryPoint] | None = None) -> dict[str, Check | EntryPoint]:
-    """The built-in checks, then those of other packages by name. The latter are not imported yet.
+    """Return the built-in checks, then those of other packages by name. The latter are not imported yet.
 
     ``points`` stands in for the installed entry points. A name of a built-in check cannot be taken.
     """

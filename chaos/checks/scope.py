@@ -23,7 +23,7 @@ class NotChecked:
 
 
 def not_checked(plan: Plan) -> list[NotChecked]:
-    """Everything that the plan excludes. A reader of the result must see it: it is not covered by a pass."""
+    """Return everything that the plan excludes. A reader of the result must see it: it is not covered by a pass."""
     left: list[NotChecked] = []
     if plan.equivalence.baseline == NONE:
         reason = "baseline: none"

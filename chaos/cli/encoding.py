@@ -32,7 +32,7 @@ codecs.register_error(HANDLER, plainer)
 
 
 def takes_everything(stream: Any) -> bool:
-    """Whether every character can be written as it is."""
+    """Return whether every character can be written as it is."""
     encoding = getattr(stream, "encoding", None) or "ascii"
     try:
         return codecs.lookup(encoding).name.startswith("utf")

@@ -61,7 +61,7 @@ def explain(error: BaseException, arguments: Sequence[str], *, debug: bool) -> s
 
 
 def _unwritable(error: BaseException | None) -> str | None:
-    """Why the disk took nothing more, if that is what the error comes from."""
+    """Return why the disk took nothing more, if that is what the error comes from."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in _UNWRITABLE:
             return _UNWRITABLE[error.errno]

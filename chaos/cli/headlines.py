@@ -26,7 +26,7 @@ class Deed:
     several: str
 
     def of(self, ranks: Iterable[int]) -> str:
-        """The line about these ranks."""
+        """Return the line about these ranks."""
         numbers = set(ranks)
         return f"{self.attempt}: {rank_set(numbers)} {self.one if len(numbers) == 1 else self.several}"
 
@@ -52,7 +52,7 @@ def deed_of(event: Event) -> Deed | None:
 
 
 def headline(event: Event) -> str | None:
-    """One line about an event that matters to a watcher, None for the others (steps, digests, …)."""
+    """Return one line about an event that matters to a watcher, None for the others (steps, digests, …)."""
     data = event.data
     if event.rank is not None and (deed := deed_of(event)) is not None:
         return deed.of([event.rank])

@@ -51,7 +51,7 @@ def show(
 
 
 def _list(processes: Sequence[JobProcess]) -> str:
-    """Each with its PID; many ranks as a set."""
+    """Return each with its PID; many ranks as a set."""
     ranks = _ranks(processes)
     told = [process for process in processes if not ranks or process.role != "rank" or process.rank is None]
     texts = [f"{_who(process)} {process.pid}" for process in told]
@@ -59,7 +59,7 @@ def _list(processes: Sequence[JobProcess]) -> str:
 
 
 def _ranks(processes: Sequence[JobProcess]) -> list[int]:
-    """The ranks among these where they are many, else none."""
+    """Return the ranks among these where they are many, else none."""
     ranks = [process.rank for process in processes if process.role == "rank" and process.rank is not None]
     return ranks if len(ranks) > MANY else []
 

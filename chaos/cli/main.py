@@ -61,7 +61,7 @@ class LazyGroup(click.Group):
     """A group that imports a command when it is called, not when it is listed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of the commands, in the order of the table."""
+        """Return names of the commands, in the order of the table."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

@@ -31,7 +31,7 @@ def scenario_directories(start: Path) -> tuple[Path, ...]:
 
 
 def find_run(text: str, reports: Path) -> Path:
-    """The directory of a run: a path, or a name in the reports directory.
+    """Return the directory of a run: a path, or a name in the reports directory.
 
     Raises click.UsageError, with the name that was probably meant, when there is no such run.
     """
@@ -66,7 +66,7 @@ def make_reports(reports: Path) -> None:
 
 
 def run_names(reports: Path) -> list[str]:
-    """Names of the runs in a reports directory, oldest first."""
+    """Return names of the runs in a reports directory, oldest first."""
     if not reports.is_dir():
         return []
     runs = [path for path in reports.iterdir() if not path.is_symlink() and (path / "run.json").is_file()]

@@ -125,7 +125,7 @@ class LiveProgress:
         self._ranks[event.rank] = (event.attempt or attempt, step, state)
 
     def table(self) -> Table:
-        """The table as it is now: a row for each rank, with very many for all of which the same is true."""
+        """Return the table as it is now: a row for each rank, with very many for all of which the same is true."""
         from rich.table import Table
 
         many = len(self._ranks) > _ROWS

@@ -76,7 +76,7 @@ def refuse_impossible(pairs: Iterable[tuple[LoadedScenario, Cell]], sdk: str) ->
 
 
 def named_files(texts: Sequence[str]) -> list[Path]:
-    """The scenario files that are meant: those of files and directories, and those that have such a name.
+    """Return the scenario files that are meant: those of files and directories, and those that have such a name.
 
     Raises ScenarioError, with the name that was probably meant, for what is none of them.
     """
@@ -85,7 +85,7 @@ def named_files(texts: Sequence[str]) -> list[Path]:
 
 
 def pick_cells(loaded: Sequence[LoadedScenario], wanted: Sequence[str]) -> list[tuple[LoadedScenario, Cell]]:
-    """The cells to work on: all, or those that are named; a name may be in several scenarios.
+    """Return the cells to work on: all, or those that are named; a name may be in several scenarios.
 
     Raises click.UsageError, with the name that was probably meant, for one that is in none.
     """

@@ -36,12 +36,12 @@ _LOOK_SECONDS = 0.01
 
 
 def stem_of(name: CellName) -> str:
-    """The name of a cell as a part of the name of a directory, in which a number keeps its sign."""
+    """Return the name of a cell as a part of the name of a directory, in which a number keeps its sign."""
     return re.sub(r"[^A-Za-z0-9_.]+", "-", "-".join(filter(None, name)).replace("=-", "=minus "))
 
 
 def _has_come(moment: Moment, place: Path) -> bool:
-    """Whether that is there in ``place`` from which the moment is counted."""
+    """Return whether that is there in ``place`` from which the moment is counted."""
     if moment.undo is not None:
         return moment.undo in open_undo(place)
     return moment.line is None or recorded_lines(place) >= moment.line
@@ -109,7 +109,7 @@ class KillSoak:
         self._numbers = Counter(kill.of for kill in self._record.kills())  # of any code, or places were used twice
 
     def kills(self) -> list[Kill]:
-        """The kills of the present code, also those that came too late."""
+        """Return the kills of the present code, also those that came too late."""
         return [kill for kill in self._record.kills() if self._codes.get(kill.of) == kill.code]
 
     def tallies(self) -> list[KillTally]:
@@ -152,7 +152,7 @@ class KillSoak:
             raise
 
     def _next(self) -> CellName | None:
-        """The cell with the fewest kills, counted as if this one were made; None when all have enough."""
+        """Return the cell with the fewest kills, counted as if this one were made; None when all have enough."""
         with self._lock:
             name = min(self._cells, key=lambda cell: self._counted[cell])
             if self._counted[name] >= self._times:
@@ -161,7 +161,7 @@ class KillSoak:
             return name
 
     def _whole(self, name: CellName) -> Whole:
-        """How long a run takes that nobody kills, measured once."""
+        """Return how long a run takes that nobody kills, measured once."""
         with self._measuring:
             known = [run for run in self._record.wholes() if (run.of, run.code) == (name, self._codes[name])]
             if known:

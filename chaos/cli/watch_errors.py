@@ -19,7 +19,7 @@ class FirstErrors:
         self._of_log: Counter[str] = Counter()
 
     def shows(self, event: JobEvent) -> bool:
-        """Whether it gets a line: everything does but the later errors of a log."""
+        """Return whether it gets a line: everything does but the later errors of a log."""
         if event.event != "log" or event.before or not str(event.data.get("kind")).endswith(".error"):
             return True
         file = str(event.data.get("file"))

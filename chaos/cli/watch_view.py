@@ -59,7 +59,7 @@ def open_view(watch: Watch, stream: TextIO, *, as_json: bool) -> Iterator[View]:
 
 
 def headline(event: JobEvent) -> str | None:
-    """One line about it, None for what a watcher does not want a line for."""
+    """Return one line about it, None for what a watcher does not want a line for."""
     data, who = event.data, f"rank {event.rank}"
     match event.event:
         case "launcher.found":
@@ -207,7 +207,7 @@ class TableView:
         """The table is made again by itself."""
 
     def table(self) -> Table:
-        """The table as it is now: a row for each rank, of very many for all of which the same is true."""
+        """Return the table as it is now: a row for each rank, of very many for all of which the same is true."""
         from rich.table import Table
 
         many = len(self._watch.ranks) > _ROWS

@@ -10,7 +10,7 @@ from chaos.machine.probe import Machine, Probe
 
 
 def cgroup(_: Machine) -> Probe:
-    """Whether processor time can be limited."""
+    """Return whether processor time can be limited."""
     found = cpu_hierarchy()
     if found is None:
         return Probe("cgroup-cpu", False, "none is mounted", "a quota needs the control group cpu: mount it")
@@ -24,7 +24,7 @@ def cgroup(_: Machine) -> Probe:
 
 
 def memory_group(_: Machine) -> Probe:
-    """Whether memory can be limited, so that the kernel kills who takes more."""
+    """Return whether memory can be limited, so that the kernel kills who takes more."""
     try:
         found = memory_groups()
     except (NoMemoryGroup, OSError) as error:

@@ -9,7 +9,7 @@ from chaos.machine.probe import GIB, Machine, Probe
 
 
 def python(machine: Machine) -> Probe:
-    """Whether chaos supports this version of Python."""
+    """Return whether chaos supports this version of Python."""
     text = ".".join(map(str, machine.python))
     if machine.python >= (3, 10):
         return Probe("python", True, text)
@@ -17,20 +17,20 @@ def python(machine: Machine) -> Probe:
 
 
 def cores(machine: Machine) -> Probe:
-    """Whether there are cores enough for ranks beside the harness."""
+    """Return whether there are cores enough for ranks beside the harness."""
     cores = machine.cores()
     return Probe("cores", cores >= 2, str(cores), "" if cores >= 2 else "with one core, runs may pass their deadlines")
 
 
 def memory(machine: Machine) -> Probe:
-    """Whether four small ranks fit into the memory that is free."""
+    """Return whether four small ranks fit into the memory that is free."""
     free = machine.memory()
     enough = free >= 2 * GIB
     return Probe("memory", enough, f"{free / GIB:.1f} GiB available", "" if enough else "four ranks need about 2 GiB")
 
 
 def shared_memory(machine: Machine) -> Probe:
-    """Whether files can be made in shared memory."""
+    """Return whether files can be made in shared memory."""
     path = machine.shared_memory
     if not path.is_dir() or not os.access(path, os.W_OK):
         return Probe("shm", False, f"{path} cannot be written", f"mount a tmpfs at {path}")
@@ -38,7 +38,7 @@ def shared_memory(machine: Machine) -> Probe:
 
 
 def reports(machine: Machine) -> Probe:
-    """Whether runs can be written where they are to go; it makes nothing."""
+    """Return whether runs can be written where they are to go; it makes nothing."""
     path = machine.reports.absolute()
     nearest = next(parent for parent in (path, *path.parents) if parent.exists())
     if nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK):
@@ -47,7 +47,7 @@ def reports(machine: Machine) -> Probe:
 
 
 def root(machine: Machine) -> Probe:
-    """Whether the user is root."""
+    """Return whether the user is root."""
     user = machine.user()
     advice = "" if user == 0 else "hccn_tool and npu-smi change a device for root only; chaos itself changes no user"
     return Probe("root", user == 0, "yes" if user == 0 else f"user {user}", advice)

@@ -10,7 +10,7 @@ from chaos.machine.probe import Machine, Probe
 
 
 def namespaces(machine: Machine) -> Probe:
-    """Whether networks can be made, with pairs of interfaces."""
+    """Return whether networks can be made, with pairs of interfaces."""
     absent = [tool for tool in ("unshare", "nsenter", "ip", "tc", "sysctl") if machine.tool(tool) is None]
     if absent:
         advice = "install iproute2, util-linux and procps: nodes on this host get networks of their own by them"
@@ -39,7 +39,7 @@ def impairment(machine: Machine) -> Probe:
 
 
 def connection_reset(machine: Machine) -> Probe:
-    """Whether the kernel resets connections when it is asked to."""
+    """Return whether the kernel resets connections when it is asked to."""
     del machine
     if (why := refusal()) is not None:
         advice = "the kernel must be built with CONFIG_INET_DIAG_DESTROY, and root is needed"
@@ -48,7 +48,7 @@ def connection_reset(machine: Machine) -> Probe:
 
 
 def tbf(machine: Machine) -> Probe:
-    """Whether the rate of an interface can be limited."""
+    """Return whether the rate of an interface can be limited."""
     try:
         limit = ("dev", "lo", "root", "tbf", "rate", "1mbit", "burst", "16kb", "latency", "1s")
         machine.commands("unshare", "--net", "--", "tc", "qdisc", "add", *limit).checked()

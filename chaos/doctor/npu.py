@@ -10,20 +10,20 @@ from chaos.machine.probe import Machine, Probe
 
 
 def npu(machine: Machine) -> Probe:
-    """Whether there is a driver of NPUs."""
+    """Return whether there is a driver of NPUs."""
     found = machine.tool("npu-smi")
     return Probe("npu", bool(found), found or "no npu-smi", "" if found else "no NPU driver; rehearsals use the CPU")
 
 
 def hccn_tool(machine: Machine) -> Probe:
-    """Whether there is the tool that changes an NPU's network port."""
+    """Return whether there is the tool that changes an NPU's network port."""
     found = machine.tool("hccn_tool")
     advice = "" if found else "it comes with the NPU driver; faults of a device need it"
     return Probe("hccn_tool", bool(found), found or f"neither on the PATH nor at {PLACES['hccn_tool'][0]}", advice)
 
 
 def quarantine(machine: Machine) -> Probe:
-    """Whether the cluster keeps a card of this machine out of training."""
+    """Return whether the cluster keeps a card of this machine out of training."""
     if machine.tool("npu-smi") is None:
         return Probe("quarantine", False, "no NPU", "there is no card that the cluster could quarantine")
     if machine.which("kubectl") is None:

@@ -14,7 +14,7 @@ _DEEP_SECONDS = 120.0
 
 
 def mindspore(machine: Machine) -> Probe:
-    """Whether a supported MindSpore is installed, by its metadata."""
+    """Return whether a supported MindSpore is installed, by its metadata."""
     version = machine.version("mindspore")
     first, end = (".".join(map(str, part)) for part in MINDSPORE)
     wanted = f"chaos supports MindSpore from {first} up to and without {end}"
@@ -30,7 +30,7 @@ def mindspore(machine: Machine) -> Probe:
 
 
 def numpy(machine: Machine) -> Probe:
-    """Whether numpy is one that MindSpore works with."""
+    """Return whether numpy is one that MindSpore works with."""
     version = machine.version("numpy")
     if version is None:
         return Probe("numpy", False, "not installed", "pip install 'numpy<2'")
@@ -40,7 +40,7 @@ def numpy(machine: Machine) -> Probe:
 
 
 def msrun(machine: Machine) -> Probe:
-    """Whether MindSpore's launcher belongs to this Python."""
+    """Return whether MindSpore's launcher belongs to this Python."""
     # msrun starts the `python` of the PATH, so only the one that belongs to this Python is of use.
     found = machine.which("msrun", path=str(machine.executable.parent))
     if found:
@@ -51,7 +51,7 @@ def msrun(machine: Machine) -> Probe:
 
 
 def mindio(machine: Machine) -> Probe:
-    """Whether the vendor's MindIO TFT is installed."""
+    """Return whether the vendor's MindIO TFT is installed."""
     version = machine.version("mindio_ttp")
     if version or machine.has_module("mindio_ttp"):
         return Probe("mindio_ttp", True, version or "a module without metadata")
@@ -60,7 +60,7 @@ def mindio(machine: Machine) -> Probe:
 
 
 def mindformers(machine: Machine) -> Probe:
-    """Whether MindFormers is installed."""
+    """Return whether MindFormers is installed."""
     version = machine.version("mindformers")
     if version or machine.has_module("mindformers"):
         return Probe("mindformers", True, version or "a module without metadata")

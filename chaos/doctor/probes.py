@@ -70,7 +70,7 @@ def all_probes() -> Probes:
 
 
 def _brought_by(kinds: Iterable[BringsProbes], known: Probes) -> Probes:
-    """The probes that are known, and then those that kinds bring under other names."""
+    """Return the probes that are known, and then those that kinds bring under other names."""
     brought = (item for kind in kinds for item in kind.probes.items())
     return {**known, **{name: look for name, look in brought if name not in known}}
 

@@ -12,7 +12,7 @@ _PR_GET_CHILD_SUBREAPER = 37
 
 
 def pidfd(_: Machine) -> Probe:
-    """Whether a process can be signalled without a race, and told from a later one of the same PID."""
+    """Return whether a process can be signalled without a race, and told from a later one of the same PID."""
     try:
         os.close(os.pidfd_open(os.getpid()))
     except (AttributeError, OSError) as error:
@@ -25,7 +25,7 @@ def pidfd(_: Machine) -> Probe:
 
 
 def subreaper(_: Machine) -> Probe:
-    """Whether the processes of a job can be collected."""
+    """Return whether the processes of a job can be collected."""
     value = ctypes.c_int()
     try:
         status = ctypes.CDLL(None, use_errno=True).prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(value), 0, 0, 0)

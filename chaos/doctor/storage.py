@@ -13,7 +13,7 @@ from chaos.machine.probe import Machine, Probe
 
 
 def mounts(_: Machine) -> Probe:
-    """Whether this user may mount file systems."""
+    """Return whether this user may mount file systems."""
     if may_mount():
         return Probe("mounts", True, "allowed")
     advice = "storage faults mount a file system over the checkpoint directory: run as root, or with CAP_SYS_ADMIN"
@@ -21,7 +21,7 @@ def mounts(_: Machine) -> Probe:
 
 
 def loop(machine: Machine) -> Probe:
-    """Whether a disk can be made in a file."""
+    """Return whether a disk can be made in a file."""
     tool = machine.tool("mkfs.ext4")
     if tool is None:
         return Probe("loop", False, "no mkfs.ext4", "install e2fsprogs: a fault of a disk makes one in a file")
@@ -34,7 +34,7 @@ def loop(machine: Machine) -> Probe:
 
 
 def fanotify(_: Machine) -> Probe:
-    """Whether opens of files can be held: tried with a directory that nobody else opens."""
+    """Return whether opens of files can be held: tried with a directory that nobody else opens."""
     try:
         with tempfile.TemporaryDirectory() as own:
             os.close(watch_opens(own, alone=True))
@@ -45,7 +45,7 @@ def fanotify(_: Machine) -> Probe:
 
 
 def permissions(machine: Machine) -> Probe:
-    """Whether anything keeps this user out of a directory."""
+    """Return whether anything keeps this user out of a directory."""
     if machine.user() != 0:
         return Probe("permissions", True, f"user {machine.user()}, whom a mode keeps out")
     if has_capability("self", CAP_LINUX_IMMUTABLE):

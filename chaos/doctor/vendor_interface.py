@@ -10,17 +10,17 @@ from chaos.machine.probe import Machine, Probe
 
 
 def interface(machine: Machine) -> Probe:
-    """Whether the two agree in what every recovery calls."""
+    """Return whether the two agree in what every recovery calls."""
     return _fit(INTERFACE, machine, own_agent=False)
 
 
 def own_agent(machine: Machine) -> Probe:
-    """Whether they agree in what MindSpore registers where no cluster's agent does."""
+    """Return whether they agree in what MindSpore registers where no cluster's agent does."""
     return _fit(OWN_AGENT, machine, own_agent=True)
 
 
 def _fit(need: str, machine: Machine, *, own_agent: bool) -> Probe:
-    """Whether MindSpore's code and the vendor's package, as installed, call each other as both expect it."""
+    """Return whether MindSpore's code and the vendor's package, as installed, call each other as both expect it."""
     mindspore, mindio = machine.package("mindspore"), machine.package("mindio_ttp")
     if mindspore is None or mindio is None:
         return Probe(need, True, "only the stand-in is there to be called")

@@ -97,13 +97,13 @@ class Artifacts:
         return self.search(find_temporary_directories)
 
     def read_checkpoint(self, path: Path) -> SavedState:
-        """The content of a checkpoint file. Raises CheckpointError when it is not sound."""
+        """Return the content of a checkpoint file. Raises CheckpointError when it is not sound."""
         if path not in self._states:
             self._states[path] = read_saved_state(path)
         return self._states[path]
 
     def relative(self, path: Path) -> str:
-        """A path as findings quote it: from the run's directory, the same on every machine."""
+        """Return a path as findings quote it: from the run's directory, the same on every machine."""
         try:
             return path.relative_to(self.run_dir).as_posix()
         except ValueError:
@@ -119,7 +119,7 @@ class Artifacts:
         return "/".join(("…", *parts[-3:]))
 
     def locate(self, recorded: str) -> Path | None:
-        """The kept file of a path that a process recorded, or None.
+        """Return the kept file of a path that a process recorded, or None.
 
         The run may have been copied, so an absolute path is matched by the part from the job's directory on; a
         relative one belongs to the job's directory.
@@ -169,18 +169,18 @@ class Artifacts:
         return self._logs[key]
 
     def worker_logs(self, attempt: str, rank: int) -> list[Path]:
-        """A rank's own logs that are there, those of replaced processes first."""
+        """Return a rank's own logs that are there, those of replaced processes first."""
         return self._worker_logs(self.run_dir / "logs" / attempt).get(rank, [])
 
     def losses(self, attempt: str, rank: int) -> list[tuple[str, LossColumns]]:
-        """The losses in a rank's own logs, file by file. Not kept: those of a thousand ranks fill the memory.
+        """Return the losses in a rank's own logs, file by file. Not kept: those of a thousand ranks fill the memory.
 
         Raises OSError for a log that cannot be read, and what a reader of another package raises.
         """
         return [self._losses_of(path, rank, columns) for path, columns in self._scan(attempt, rank)]
 
     def baseline_losses(self, rank: int) -> list[tuple[str, LossColumns]]:
-        """The losses in the logs of the fault-free run that were kept beside its history."""
+        """Return the losses in the logs of the fault-free run that were kept beside its history."""
         paths = self._worker_logs(self.run_dir / "baseline" / "logs" / "train").get(rank, [])
         return [self._losses_of(path, rank, self._scanner.scan(path)) for path in paths]
 
@@ -206,13 +206,13 @@ class Artifacts:
         return scanned
 
     def signs(self, attempt: str, rank: int) -> list[LogEvent]:
-        """The lines of a rank's own logs that tell of a rollback of an abnormal result, or of its replicas."""
+        """Return the lines of a rank's own logs that tell of a rollback of an abnormal result, or of its replicas."""
         if (attempt, rank) not in self._signs:
             self._scan(attempt, rank)
         return self._signs[attempt, rank]
 
     def _worker_logs(self, directory: Path) -> dict[int, list[Path]]:
-        """All ranks' logs in a directory: it is listed once, for a thousand ranks."""
+        """Return all ranks' logs in a directory: it is listed once, for a thousand ranks."""
         if directory not in self._listed:
             listed: dict[int, list[Path]] = defaultdict(list)
             for path in directory.iterdir() if directory.is_dir() else ():
@@ -225,7 +225,7 @@ class Artifacts:
         return self._listed[directory]
 
     def log_contains(self, attempt: str, text: str, rank: int | None) -> bool:
-        """Whether a log of the attempt (of one rank's, where given) contains ``text``. Memory is bounded.
+        """Return whether a log of the attempt (of one rank's, where given) contains ``text``. Memory is bounded.
 
         The logs of a rank's earlier processes count too; their names have more between the rank and ``log``.
         """
@@ -245,7 +245,7 @@ def _is_directory(path: Path) -> bool:
 
 
 def _is_plain_below(root: Path, path: Path) -> bool:
-    """Whether it is a plain file, and no link on the way to it leads out of ``root``."""
+    """Return whether it is a plain file, and no link on the way to it leads out of ``root``."""
     try:
         return path.is_file() and not path.is_symlink() and path.resolve().is_relative_to(root.resolve())
     except (OSError, ValueError, RuntimeError):  # too long a name, a NUL in it, a ring of links
@@ -253,7 +253,7 @@ def _is_plain_below(root: Path, path: Path) -> bool:
 
 
 def _number_of(path: Path) -> float:
-    """The number of ``worker_2.before-1.log``; the log of the last process comes after all."""
+    """Return the number of ``worker_2.before-1.log``; the log of the last process comes after all."""
     match = _WORKER_LOG.fullmatch(path.name)
     return float(match["before"]) if match and match["before"] else math.inf
 

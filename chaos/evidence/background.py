@@ -19,12 +19,12 @@ WRITTEN = "checkpoint.written"
 
 
 def is_background(save: Event) -> bool:
-    """Whether a record of a save is of one that goes on in the background."""
+    """Return whether a record of a save is of one that goes on in the background."""
     return save.data.get("asynchronous") is True
 
 
 def written(history: History, save: Event) -> Event | None:
-    """The end of the writing that ``save`` has begun; None where the rank has recorded none."""
+    """Return the end of the writing that ``save`` has begun; None where the rank has recorded none."""
     ends = history.select(WRITTEN, attempt=save.attempt, rank=save.rank, path=save.data.get("path"))
     return next(
         (event for event in ends if event.pid == save.pid and event.data.get("step") == save.data.get("step")), None
@@ -32,7 +32,7 @@ def written(history: History, save: Event) -> Event | None:
 
 
 def is_finished(history: History, save: Event, before: int) -> bool:
-    """Whether the file of a save whose call has returned was whole before the time ``before``."""
+    """Return whether the file of a save whose call has returned was whole before the time ``before``."""
     if not is_background(save):
         return save.mono < before
     end = written(history, save)

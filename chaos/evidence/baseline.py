@@ -83,7 +83,7 @@ class Baseline:
         )
 
     def _of_this_run(self, baseline: History) -> Event | None:
-        """A run that is compared with itself agrees with itself."""
+        """Return a run that is compared with itself agrees with itself."""
         own = {event.data.get("run") for event in self.history.select("writer.start")}
         return next((event for event in baseline.select("writer.start") if event.data.get("run") in own), None)
 
@@ -144,7 +144,7 @@ class Baseline:
 
 
 def _uneven(baseline: History) -> tuple[str, tuple[str, ...]] | None:
-    """Where the baseline has not one digest of each rank after a step, all that it has of others.
+    """Return where the baseline has not one digest of each rank after a step, all that it has of others.
 
     Digests may be thinned out, and then of all ranks alike. What one has not recorded could be compared with nothing.
     """
@@ -166,7 +166,7 @@ def _uneven(baseline: History) -> tuple[str, tuple[str, ...]] | None:
 
 
 def at_baseline(event: Event) -> str:
-    """Where an event of the baseline is found in the run's directory."""
+    """Return where an event of the baseline is found in the run's directory."""
     return f"baseline/{event.source}"
 
 
@@ -189,7 +189,7 @@ def close(ours: float, theirs: float, tolerance: float) -> bool:
 
 
 def differing(ours: object, theirs: object) -> list[str]:
-    """Names whose digests differ, or that only one side has, in order. The consistency flag is left out.
+    """Return names whose digests differ, or that only one side has, in order. The consistency flag is left out.
 
     Nothing differs where one side recorded nothing.
     """
@@ -199,7 +199,7 @@ def differing(ours: object, theirs: object) -> list[str]:
 
 
 def origin(baseline: Baseline, own: int, name: str, ours: Mapping[str, str], step: int) -> str:
-    """Where a wrong value comes from, if the fault-free run has it elsewhere: another step, or another rank.
+    """Return where a wrong value comes from, if the fault-free run has it elsewhere: another step, or another rank.
 
     A text that begins with a space, or nothing.
     """

@@ -58,7 +58,7 @@ class LogClock:
         return self.placed(event).mono
 
     def placed(self, event: LogEvent) -> Event:
-        """The moment of the line as one of the history: on which clock it was read, and how wrong it may be."""
+        """Return the moment of the line as one of the history: on which clock it was read, and how wrong it may be."""
         if event.wall_ns is None or event.file not in self.zones:
             raise ClockError(f"{event.source} has no time that can be placed")
         clock = self.hosts[event.file]
@@ -88,7 +88,7 @@ class _Points:
 
 
 def log_clock(history: History, artifacts: Artifacts) -> LogClock:
-    """The clock of the faulted launch's logs.
+    """Return the clock of the faulted launch's logs.
 
     Raises ClockError when the wall clock jumped against the monotonic one, when a log's own times run back, or when
     there is nothing to compare with.
@@ -118,7 +118,7 @@ def log_clock(history: History, artifacts: Artifacts) -> LogClock:
 
 
 def _zone(after_start: int, after_end: int) -> int:
-    """The offset of a log's zone, by how far its first line is behind the start and its last behind the end.
+    """Return the offset of a log's zone, by how far its first line is behind the start and its last behind the end.
 
     A process may take long until it logs: of several that are possible the commonest counts, then the one nearest to
     the start; that also where none is possible, since the zone has changed in between.
@@ -133,13 +133,13 @@ def _zone(after_start: int, after_end: int) -> int:
 
 
 def _named_pid(file: str) -> int:
-    """The process that the name of a log of the SDK ends in; -1 where it ends in none."""
+    """Return the process that the name of a log of the SDK ends in; -1 where it ends in none."""
     _, _, number = file.rpartition(".")
     return int(number) if number.isascii() and number.isdigit() else -1
 
 
 def _clocks_of_its_node(history: History, file: str) -> set[str] | None:
-    """The clocks of the node whose directory this log of the SDK is in; None where it is in that of no node.
+    """Return the clocks of the node whose directory this log of the SDK is in; None where it is in that of no node.
 
     Hosts count processes by themselves: one number may be that of a process on each of them.
     """
@@ -192,7 +192,7 @@ def _lies_apart(offsets: list[int], index: int) -> bool:
 
 
 def _start(history: History, event: LogEvent) -> Event:
-    """The start of the process that wrote a log: it knows both clocks of its host, and the log its zone."""
+    """Return the start of the process that wrote a log: it knows both clocks of its host, and the log its zone."""
     starts = history.select("agent.start", attempt=TRAIN, pid=event.pid) if event.pid is not None else []
     if any(not clock.same for clock in history.clocks.values()):
         named = history.select("agent.start", attempt=TRAIN, pid=_named_pid(event.file))

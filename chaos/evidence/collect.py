@@ -62,7 +62,7 @@ class Collector:
         self._aspect = []
 
     def findings(self) -> list[Finding]:
-        """Everything that was found."""
+        """Return everything that was found."""
         self.close()
         return self._done
 
@@ -88,7 +88,7 @@ def _merged(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _first_of(ranks: Mapping[int, Finding]) -> Finding:
-    """The first of these findings, with the ranks of the others, and the places of the first few of them."""
+    """Return the first of these findings, with the ranks of the others, and the places of the first few of them."""
     (first, *others), (finding, *alike) = ranks, ranks.values()
     seen, findings = f"{finding.seen}; the same of {rank_set(others)}", alike[: CAP - 1]
     places = dict.fromkeys([*finding.where, *(place for one in findings for place in one.where)])

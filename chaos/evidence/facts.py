@@ -44,7 +44,7 @@ def by_rank(history: History, event: str, attempt: str) -> dict[int, list[Event]
 
 
 def step_of(event: Event) -> int:
-    """The event's step. Raises ValueError, naming the line, when it has none."""
+    """Return the event's step. Raises ValueError, naming the line, when it has none."""
     step = event.data.get("step")
     if not isinstance(step, int) or isinstance(step, bool):
         raise ValueError(f"{event.source}: {event.event} without a step")
@@ -52,12 +52,12 @@ def step_of(event: Event) -> int:
 
 
 def steps(history: History, event: str, attempt: str) -> dict[int, list[int]]:
-    """The steps of ``step.begin`` or ``step.end``, by rank, in the order in which they were written."""
+    """Return the steps of ``step.begin`` or ``step.end``, by rank, in the order in which they were written."""
     return {rank: [step_of(fact) for fact in events] for rank, events in by_rank(history, event, attempt).items()}
 
 
 def last_trained(history: History, rank: int) -> Event | None:
-    """The last step that the rank ended in the faulted launch."""
+    """Return the last step that the rank ended in the faulted launch."""
     ends = by_rank(history, "step.end", TRAIN).get(rank)
     return ends[-1] if ends else None
 
@@ -111,7 +111,7 @@ def signal_name(number: int | None) -> str:
 
 
 def exit_status(event: Event) -> str:
-    """An exit status in words."""
+    """Return an exit status in words."""
     number = signal_number(event.data.get("signal"))
     return f"ended by {signal_name(number)}" if number is not None else f"exit code {event.data.get('code')}"
 
@@ -129,7 +129,7 @@ def ranks_text(ranks: Iterable[int]) -> str:
 
 
 def places(events: Iterable[Event]) -> tuple[str, ...]:
-    """Where to look for these events."""
+    """Return where to look for these events."""
     return tuple(event.source for event in events if event.source)
 
 

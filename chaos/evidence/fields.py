@@ -9,13 +9,13 @@ Fields = Mapping[str, Any]
 
 
 def number(evidence: Fields, key: str) -> float | None:
-    """The number under a key; None where there is none."""
+    """Return the number under a key; None where there is none."""
     value = evidence.get(key)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def some(key: str) -> Callable[[Fields, Fields], str | None]:
-    """The evidence has a number above 0 under ``key``."""
+    """Return the evidence has a number above 0 under ``key``."""
 
     def judge(parameters: Fields, evidence: Fields) -> str | None:
         del parameters

@@ -27,5 +27,5 @@ class Finding:
 
 
 def worst(verdicts: list[Verdict]) -> Verdict:
-    """The worst verdict wins: fail, then unknown, then pass. Nothing checked at all is unknown."""
+    """Return the worst verdict wins: fail, then unknown, then pass. Nothing checked at all is unknown."""
     return max(verdicts, key=_ORDER.__getitem__) if verdicts else "unknown"

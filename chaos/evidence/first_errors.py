@@ -74,7 +74,7 @@ class _Seen:
 
 
 def first_errors(run_dir: Path) -> tuple[FirstError, ...]:
-    """The first errors of a run, those of its first attempt first; by time where the lines tell it."""
+    """Return the first errors of a run, those of its first attempt first; by time where the lines tell it."""
     errors: list[FirstError] = []
     left = _Left(MOST_BYTES_IN_ALL, MOST_LOGS, MOST_LINES)
     for directory in _attempts(run_dir / "logs"):
@@ -105,7 +105,7 @@ def _logs(directory: Path) -> list[Path]:
 
 
 def _errors_of(path: Path, attempt: str, name: str, left: _Left) -> Iterator[_Seen]:
-    """The first errors of one log. One without a time was written after the last that has one."""
+    """Yield the first errors of one log. One without a time was written after the last that has one."""
     reader, splitter = ErrorLineReader(timezone.utc), LineSplitter()
     match = _WORKER.fullmatch(path.name)
     rank = int(match[1]) if match else None
@@ -151,7 +151,7 @@ def _moment(seen: _Seen) -> tuple[float, str, int]:
 
 
 def _alike(seen: list[_Seen]) -> list[FirstError]:
-    """Each error once, with how many other logs have it."""
+    """Return each error once, with how many other logs have it."""
     kept: dict[str, FirstError] = {}
     logs: dict[str, set[str]] = {}
     for candidate in seen:

@@ -203,7 +203,7 @@ def _differences(both: _Both, steps: Numbers) -> Iterator[Difference]:
 
 
 def _before(plan: Plan, saved: int | None) -> int:
-    """The last step that was trained before any fault could have an effect; 0 where there is no fault."""
+    """Return the last step that was trained before any fault could have an effect; 0 where there is no fault."""
     if not plan.faults:
         return 0
     steps = [recovery.step for recovery in plan.response.goes_on if recovery.step is not None] + (

@@ -26,7 +26,7 @@ class Acted:
 
 
 def mechanisms(history: History, artifacts: Artifacts, attempt: str) -> Acted:
-    """Every sign of a mechanism in one attempt."""
+    """Return every sign of a mechanism in one attempt."""
     acted, signs = Acted(), all_signs()
     acted.listened = history.first("agent.start", attempt=attempt) is not None
     handlers = {handler: own.name for own in signs for handler in own.handlers}
@@ -52,7 +52,7 @@ def mechanisms(history: History, artifacts: Artifacts, attempt: str) -> Acted:
 
 
 def all_signs() -> tuple[Signs, ...]:
-    """The signs of all mechanisms, each once."""
+    """Return the signs of all mechanisms, each once."""
     found = {mechanism.signs.name: mechanism.signs for mechanism in in_order() if mechanism.signs is not None}
     return tuple(found.values())
 

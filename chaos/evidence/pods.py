@@ -52,7 +52,7 @@ class PodFate:
 
 
 def in_pods(history: History) -> bool:
-    """Whether the job ran in pods: the harness says before each launch which pod a rank is in."""
+    """Return whether the job ran in pods: the harness says before each launch which pod a rank is in."""
     return bool(history.select("ranks.placed") or history.select(writer=POD_WRITER))
 
 

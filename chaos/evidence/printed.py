@@ -52,7 +52,7 @@ class Track:
         return len(self.step)
 
     def at(self, row: int) -> Printed:
-        """One line."""
+        """Return one line."""
         loss = float(self.loss[row]) if self.present[row] else None
         where = f"{self.files[int(self._file[row])]}:{int(self._line[row])}"
         return Printed(int(self.step[row]), loss, int(self.places[row]), where)
@@ -77,16 +77,16 @@ class Course:
     rows: Numbers
 
     def steps(self) -> Numbers:
-        """The steps that have a line."""
+        """Return the steps that have a line."""
         return np.flatnonzero(self.rows >= 0)
 
     def at(self, step: int) -> Printed:
-        """The line of a step that has one."""
+        """Return the line of a step that has one."""
         return self.track.at(int(self.rows[step]))
 
 
 def course(track: Track, last_step: int, rows: Numbers | None = None) -> Course:
-    """The last line of every step from 1 to ``last_step``, of these rows of the track or of all."""
+    """Return the last line of every step from 1 to ``last_step``, of these rows of the track or of all."""
     chosen = np.arange(len(track)) if rows is None else rows
     chosen = chosen[track.step[chosen] <= last_step]
     table = np.full(last_step + 1, -1, np.int64)
@@ -95,7 +95,7 @@ def course(track: Track, last_step: int, rows: Numbers | None = None) -> Course:
 
 
 def unequal(ours: Course, theirs: Course, tolerance: float) -> tuple[int, Numbers]:
-    """How many losses can be compared, and the steps at which they differ.
+    """Return how many losses can be compared, and the steps at which they differ.
 
     Equal is what is printed alike; with different numbers of digits, what the shorter one may be rounded from. With a
     tolerance (relative to ``theirs``) the rounding of both is allowed for. NaN and infinity equal nothing.
@@ -130,5 +130,5 @@ def without(ours: Course, theirs: Course) -> Numbers:
 
 
 def _rounding(places: Numbers) -> Numbers:
-    """Half a unit of the last digit; 0 where the number is not written out."""
+    """Return half a unit of the last digit; 0 where the number is not written out."""
     return np.where(places >= 0, 0.5 * 10.0 ** -np.maximum(places, 0), 0.0)

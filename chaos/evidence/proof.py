@@ -70,7 +70,7 @@ Part = Callable[[Case], Iterable[Doubt]]
 
 
 def all_of(*parts: Part) -> Part:
-    """Everything that any of the parts says."""
+    """Yield everything that any of the parts says."""
 
     def doubts(case: Case) -> Iterator[Doubt]:
         for part in parts:

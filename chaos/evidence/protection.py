@@ -49,19 +49,19 @@ class Process:
         return ended[-1][0] if ended else None
 
     def handlers_before(self, until: int) -> dict[str, Event]:
-        """The handler of each name that it had registered last before a time."""
+        """Return the handler of each name that it had registered last before a time."""
         own = {name: [event for event in events if event.mono < until] for name, events in self.handlers.items()}
         return {name: events[-1] for name, events in own.items() if events}
 
     def disconnection(self) -> Event | None:
-        """Where it left the SDK before its last step, and did not connect again before that."""
+        """Return where it left the SDK before its last step, and did not connect again before that."""
         last = self.last_step
         before = [event for event in self.connections if last is None or event.seq < last.seq]
         return before[-1] if before and before[-1].event == DISCONNECTED else None
 
 
 def processes_of(history: History, attempt: str) -> dict[int, list[Process]]:
-    """The processes of each rank in a launch, in the order in which they began."""
+    """Return the processes of each rank in a launch, in the order in which they began."""
     known: dict[tuple[int, int], Process] = {}
     for event in history.select("agent.start", attempt=attempt):
         if event.rank is not None and event.pid is not None:
@@ -99,12 +99,12 @@ def _read_steps(process: Process, events: list[Event]) -> None:
 
 
 def steps_before(process: Process, until: int) -> list[tuple[int, set[str]]]:
-    """The steps that it ended before a time, each with what it told the SDK then."""
+    """Return the steps that it ended before a time, each with what it told the SDK then."""
     return [(step_of(event), told) for event, told in (*process.earlier, *process.steps) if event.mono < until]
 
 
 def steps_since(process: Process, since: int, last_step: int | None) -> list[tuple[int, set[str]]]:
-    """The steps of its last training that it ended after a time, each with what it told the SDK then.
+    """Return the steps of its last training that it ended after a time, each with what it told the SDK then.
 
     The last one counts only where it is ``last_step``, that of the training: it may have been broken off behind it.
     """

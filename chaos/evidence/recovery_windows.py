@@ -40,7 +40,7 @@ class Window:
     end: int | None
 
     def holds(self, event: Event) -> bool:
-        """Whether the event is of the time of this recovery."""
+        """Return whether the event is of the time of this recovery."""
         return self.begin <= event.mono and (self.end is None or event.mono < self.end)
 
     def of(self, events: Iterable[Event]) -> list[Event]:
@@ -75,22 +75,22 @@ class Window:
 
 
 def goes_on(plan: Plan) -> bool:
-    """Whether a recovery lets the training go on within the launch."""
+    """Return whether a recovery lets the training go on within the launch."""
     return bool(plan.response.goes_on)
 
 
 def trains_to_the_end(plan: Plan) -> bool:
-    """Whether the faulted launch itself trains its last step because of a recovery."""
+    """Return whether the faulted launch itself trains its last step because of a recovery."""
     return plan.response.mechanism is not None and plan.response.mechanism not in ENDING | {"none"}
 
 
 def reaches_the_end(plan: Plan) -> bool:
-    """Whether the faulted launch must train its last step: because of a recovery, or since nothing stops it."""
+    """Return whether the faulted launch must train its last step: because of a recovery, or since nothing stops it."""
     return plan.response.mechanism is None or trains_to_the_end(plan)
 
 
 def chains(plan: Plan) -> list[list[Recovery]]:
-    """The planned recoveries, each with those that are tried before it and fail, in order."""
+    """Return the planned recoveries, each with those that are tried before it and fail, in order."""
     found: list[list[Recovery]] = [[]]
     for recovery in plan.response.recoveries:
         found[-1].append(recovery)
@@ -122,7 +122,7 @@ def recovery_windows(plan: Plan, history: History) -> list[Window]:
 
 
 def replayed_windows(plan: Plan, history: History) -> list[Window]:
-    """The windows after which every rank begins to train again within the launch."""
+    """Return the windows after which every rank begins to train again within the launch."""
     return [
         window
         for window in recovery_windows(plan, history)

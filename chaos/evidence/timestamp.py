@@ -24,7 +24,7 @@ class Timestamp:
 
     @classmethod
     def of(cls, event: Event) -> Timestamp:
-        """The moment of one event."""
+        """Return the moment of one event."""
         return cls(event.mono, event.source, event.clock, event.error)
 
     def uncertainty(self, other: Timestamp) -> int:
@@ -33,7 +33,7 @@ class Timestamp:
 
 
 def latest(moments: Iterable[Timestamp]) -> Timestamp:
-    """The last of the moments, at least one: which of them it is, clocks of several hosts may leave open."""
+    """Return the last of the moments, at least one: which of them it is, clocks of several hosts may leave open."""
     found = list(moments)
     last = max(found, key=lambda moment: moment.mono)
     surely = max(moment.mono - moment.error for moment in found)
@@ -41,7 +41,7 @@ def latest(moments: Iterable[Timestamp]) -> Timestamp:
 
 
 def earliest(moments: Iterable[Timestamp]) -> Timestamp:
-    """The first of the moments, at least one."""
+    """Return the first of the moments, at least one."""
     found = list(moments)
     first = min(found, key=lambda moment: moment.mono)
     surely = min(moment.mono + moment.error for moment in found)
@@ -49,7 +49,7 @@ def earliest(moments: Iterable[Timestamp]) -> Timestamp:
 
 
 def _picked(moment: Timestamp, candidates: list[Timestamp]) -> Timestamp:
-    """The moment with the error of all that it may be: their least and greatest times bound it."""
+    """Return the moment with the error of all that it may be: their least and greatest times bound it."""
     if len({other.clock for other in candidates}) == 1:
         return moment
     error = max(abs(other.mono - moment.mono) + other.error for other in candidates)

@@ -13,7 +13,7 @@ from chaos.machine.linux.procfs import environment
 
 
 def process_of(step: UndoStep, context: UndoContext) -> ProcessIdentity:
-    """The rank's process. Raises CannotUndo where the step does not name one, or the run started its own job."""
+    """Return the rank's process. Raises CannotUndo where the step does not name one, or the run started its own job."""
     match step.arguments:
         case {"pid": int(pid), "start_time": int(start_time), "boot": str(boot), "rank": int()}:
             identity = ProcessIdentity(pid, start_time, boot)
@@ -25,7 +25,7 @@ def process_of(step: UndoStep, context: UndoContext) -> ProcessIdentity:
 
 
 def lives_as_rank(step: UndoStep, identity: ProcessIdentity, otherwise: str) -> bool:
-    """Whether it lives. Raises CannotUndo where its environment does not say that it is the rank of the step."""
+    """Return whether it lives. Raises CannotUndo where its environment does not say that it is the rank of the step."""
     if state(identity) in ("gone", "zombie"):
         return False
     # A rank whose environment has no number was chosen by its log; PID and start time are those of the step anyway.

@@ -46,7 +46,7 @@ class Lasting(FaultKind):
 
     @abstractmethod
     def may_end(self, job: Job, victim: Victim) -> bool:
-        """Whether it need not last longer because of this rank."""
+        """Return whether it need not last longer because of this rank."""
 
     @abstractmethod
     def end(self, victim: Victim) -> None:
@@ -54,7 +54,7 @@ class Lasting(FaultKind):
 
     @abstractmethod
     def ended(self, job: Job, victim: Victim) -> bool:
-        """Whether it has ended for this rank."""
+        """Return whether it has ended for this rank."""
 
 
 class StillShown(FaultKind):
@@ -79,7 +79,7 @@ class StillShown(FaultKind):
 
     @abstractmethod
     def gone(self, job: Job, victim: Victim) -> bool:
-        """Whether that has ended on which it lay, so that nothing can show any more."""
+        """Return whether that has ended on which it lay, so that nothing can show any more."""
 
 
 class Aimed(FaultKind):
@@ -87,7 +87,7 @@ class Aimed(FaultKind):
 
     @abstractmethod
     def aimed(self, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> FaultKind:
-        """The kind with what is to be hit of each rank. Raises FaultMissed where there is nothing."""
+        """Return the kind with what is to be hit of each rank. Raises FaultMissed where there is nothing."""
 
     @abstractmethod
     def shown(self) -> list[dict[str, Any]]:

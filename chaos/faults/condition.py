@@ -39,11 +39,11 @@ class Condition(Lasting, StillShown):
         """Proof that it holds, by the kernel."""
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The same proof, asked for just before the end."""
+        """Return the same proof, asked for just before the end."""
         return self.evidence(job, victim)
 
     def gone(self, job: Job, victim: Victim) -> bool:
-        """Whether that has ended on which it lay. A machine, a storage or a network has not."""
+        """Return whether that has ended on which it lay. A machine, a storage or a network has not."""
         del job, victim
         return False
 

@@ -36,7 +36,7 @@ _SANE: Mapping[str, float | str] = MappingProxyType(
 
 
 def example(kind: FaultKind, rank: int, ranks: int) -> dict[str, Any]:
-    """A scenario of a job of at least so many ranks whose rank is hit, or the node that it is on."""
+    """Return a scenario of a job of at least so many ranks whose rank is hit, or the node that it is on."""
     ranks = max(4, ranks + ranks % 2, rank + 1 + (rank + 1) % 2)
     means = kind.means
     platform = next((platform_kind for platform_kind in platform_kinds() if means in platform_kind.shows), None)
@@ -78,7 +78,7 @@ def written(scenario: Mapping[str, Any]) -> str:
 
 
 def needed_place(scenario: Mapping[str, Any]) -> str:
-    """Where the job of such a scenario must live, in words; empty where any host will do."""
+    """Return where the job of such a scenario must live, in words; empty where any host will do."""
     cluster, job = scenario["cluster"], scenario["job"]
     nodes = f"{cluster['nodes']} nodes" if "nodes" in cluster else ""
     where = [f"the platform {cluster['platform']}"] if "platform" in cluster else []
@@ -97,7 +97,7 @@ def _needed_by(effect: JobEffect) -> Mapping[str, Any]:
 
 
 def _shown_by(*wanted: str) -> dict[str, Any]:
-    """A job of the first kind that shows faults of one of these: an effect, or what a kind acts on."""
+    """Return a job of the first kind that shows faults of one of these: an effect, or what a kind acts on."""
     shown = {what: (job.name, own) for job in job_kinds() for what, own in job.examples.items()}
     name, own = next(shown[what] for what in wanted if what in shown)
     return {"kind": name, "steps": 2 * _STEP, **own}

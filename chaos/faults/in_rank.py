@@ -23,7 +23,7 @@ class InRank(FaultKind):
 
     @abstractmethod
     def order(self, victim: Victim) -> dict[str, Any]:
-        """The message to the agent of this rank (:mod:`chaos.agent.barriers`)."""
+        """Return the message to the agent of this rank (:mod:`chaos.agent.barriers`)."""
 
     def inject(self, job: Job, victim: Victim) -> None:
         """Answer the agent, which holds the rank, with what to do. Raises FaultMissed when it does not hold it."""
@@ -31,7 +31,7 @@ class InRank(FaultKind):
         self.held(victim)(self.order(victim))
 
     def held(self, victim: Victim) -> Callable[[dict[str, Any]], None]:
-        """How to answer the agent. Raises FaultMissed when it does not hold the rank."""
+        """Return how to answer the agent. Raises FaultMissed when it does not hold the rank."""
         if victim.answer is None:
             raise FaultMissed(f"rank {victim.rank} is not held at a barrier: {self.name} needs a trigger with a step")
         return victim.answer

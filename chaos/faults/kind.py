@@ -121,7 +121,7 @@ class FaultKind(ABC):
             cls.effect = as_effect(word)
 
     def effect_in(self, scenario: Scenario) -> JobEffect:
-        """Its effect on the job of this scenario, where that depends on where the job lives."""
+        """Return its effect on the job of this scenario, where that depends on where the job lives."""
         del scenario
         return self.effect
 
@@ -143,7 +143,7 @@ class FaultKind(ABC):
         return ""
 
     def in_running_job(self) -> FaultKind | None:
-        """The kind as it is made in an attached job; None where it cannot be made there."""
+        """Return the kind as it is made in an attached job; None where it cannot be made there."""
         return self if self.from_outside else None
 
 

@@ -28,7 +28,7 @@ def own_event(record: Path, event: str, fault: str) -> dict[str, Any] | None:
 def own_proof(
     job: Job, victim: Victim, event: str, deed: str, accept: Callable[[dict[str, Any]], bool] = lambda found: True
 ) -> dict[str, Any] | None:
-    """The event by which a rank tells that a fault was made in it; None as long as it has not and may yet.
+    """Return the event by which a rank tells that a fault was made in it; None as long as it has not and may yet.
 
     ``deed`` says what was to happen, for a message. ``accept`` tells whether the event is of the act that was ordered.
     Raises FaultMissed when the rank has ended without it, FileNotFoundError where the agent has no history.

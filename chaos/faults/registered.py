@@ -31,7 +31,7 @@ def kind_in_running_job(kind: FaultKind) -> FaultKind | None:
 
 
 def aimed_kind(kind: FaultKind, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> FaultKind:
-    """The kind with what it is to hit besides the ranks; the same where that is nothing.
+    """Return the kind with what it is to hit besides the ranks; the same where that is nothing.
 
     Raises as :func:`fault_kind` does, FaultMissed and OSError where there is nothing to hit.
     """
@@ -48,7 +48,7 @@ def _seen(of: FaultKind, given: FaultKind | None) -> FaultKind | None:
 
 
 def _lacking_base(kind: object) -> str | None:
-    """The class that a fault kind would have to derive from and does not."""
+    """Return the class that a fault kind would have to derive from and does not."""
     if not isinstance(kind, FaultKind):
         return "chaos.faults.kind.FaultKind"
     known = frozenset(dir(kind))

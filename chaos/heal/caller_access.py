@@ -44,12 +44,12 @@ def with_caller_access(step: UndoStep, inventory: Path | None) -> UndoStep:
 
 
 def _cluster_platform() -> PlatformKind:
-    """The platform on which faults act on objects of a cluster."""
+    """Return the platform on which faults act on objects of a cluster."""
     return next(kind for name in platform_names() if (kind := built_in_kind(name)) and CLUSTER in kind.carries)
 
 
 def _with_access(platform: PlatformKind, step: UndoStep, inventory: Path | None) -> UndoStep:
-    """The step with the access that the caller has to that platform."""
+    """Return the step with the access that the caller has to that platform."""
     assert platform.caller_access is not None
     try:
         return replace(step, arguments=dict(platform.caller_access(step.arguments, inventory)))

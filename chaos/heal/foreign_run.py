@@ -162,7 +162,7 @@ def _refuse_another_run(processes: list[FoundProcess], context: UndoContext) -> 
 
 
 def _is_in(pid: int, directory: Path) -> bool:
-    """Whether a process works in a directory, or writes its output there."""
+    """Return whether a process works in a directory, or writes its output there."""
     places = [output.path for output in standard_outputs_of(pid)]
     with contextlib.suppress(OSError):
         places.append(str((PROC / str(pid) / "cwd").readlink()))
@@ -170,7 +170,7 @@ def _is_in(pid: int, directory: Path) -> bool:
 
 
 def _named_once(acts: Iterable[Act]) -> Iterator[Act]:
-    """Each with an identity of its own, by which an operator means it."""
+    """Yield each with an identity of its own, by which an operator means it."""
     taken: set[str] = set()
     for act in acts:
         name, number = act.id, 1

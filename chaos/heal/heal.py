@@ -108,7 +108,7 @@ def heal_all(
 
 
 def _is_none_of_ours(run_dir: Path, error: Exception) -> bool:
-    """Whether the directory was removed meanwhile, or is another user's, who alone may look into it."""
+    """Return whether the directory was removed meanwhile, or is another user's, who alone may look into it."""
     try:
         owner = run_dir.lstat().st_uid
     except FileNotFoundError:
@@ -198,7 +198,7 @@ def _heal_owned(run_dir: Path, report: HealReport, actions: Mapping[str, UndoAct
 
 
 def _roots(described: Mapping[str, Any]) -> tuple[Path, ...]:
-    """The directories of a job that was running already, as they were written down when its ranks were found."""
+    """Return the directories of a job that was running already, as they were written down when its ranks were found."""
     match described.get(ADOPTED):
         case {"directories": list(named)}:
             return tuple(Path(name) for name in named if isinstance(name, str))

@@ -75,10 +75,10 @@ def would_do(run_dir: Path, trust: Trust) -> list[str]:
 
 
 def as_proposed(step: UndoStep) -> str:
-    """A step in words, with everything that it would act on."""
+    """Return a step in words, with everything that it would act on."""
     return f"{step.id}: {step.note or step.action} ({step.action} {json.dumps(step.arguments, ensure_ascii=True)})"
 
 
 def private_left(token: str) -> list[Path]:
-    """The private directories of a run that are there."""
+    """Return the private directories of a run that are there."""
     return [path for path in private_directories(token) if os.path.lexists(path)]

@@ -57,7 +57,7 @@ def remove_cut_off(run_dir: Path, steps: Iterable[UndoStep]) -> tuple[list[str],
 def _left_by_acts(
     job: Path, steps: Iterable[UndoStep], unread: Callable[[OSError], None]
 ) -> Iterator[tuple[Path, Callable[[], None]]]:
-    """Each with what removes it, to be called before the next one is asked for."""
+    """Yield each with what removes it, to be called before the next one is asked for."""
     by_faults = any(step.action in _MADE_BY for step in steps)
     try:
         # A pipe in its place would hold whoever opens it without saying that it is to be a directory.
@@ -88,7 +88,7 @@ def _is_of_checkpoint(name: str, files: Container[str]) -> bool:
 
 
 def _is_own_file(name: str, place: int) -> bool:
-    """Whether it is a plain file of this user; a link is none."""
+    """Return whether it is a plain file of this user; a link is none."""
     try:
         status = os.stat(name, dir_fd=place, follow_symlinks=False)
     except OSError:
@@ -97,7 +97,7 @@ def _is_own_file(name: str, place: int) -> bool:
 
 
 def _is_empty(name: str, place: int) -> bool:
-    """Whether it is an empty directory or an empty plain file of this user; a link is neither."""
+    """Return whether it is an empty directory or an empty plain file of this user; a link is neither."""
     try:
         status = os.stat(name, dir_fd=place, follow_symlinks=False)
         if status.st_uid != os.geteuid():

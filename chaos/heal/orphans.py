@@ -40,7 +40,7 @@ class Writer:
 
 
 def writers() -> list[Writer]:
-    """All processes that may be such orphans of some run: this one, and what it descends from, are none."""
+    """Return all processes that may be such orphans of some run: this one, and what it descends from, are none."""
     own = {os.getpid(), *ancestors(os.getpid())}
     boot = boot_id()
     found = []
@@ -101,7 +101,7 @@ class _Sessions:
     until: int
 
     def hold(self, writer: Writer) -> bool:
-        """Whether the process is in one of them, and has begun while the harness lived.
+        """Return whether the process is in one of them, and has begun while the harness lived.
 
         The number of a session is not used again as long as anybody is in it.
         """

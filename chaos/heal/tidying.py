@@ -14,7 +14,7 @@ from chaos.store.ownership import LOCK_NAME, is_live
 
 
 def tidy_reports(reports: Path, clock: Clock) -> list[Path]:
-    """The run directories, after removing what was cut off while it was being made.
+    """Return the run directories, after removing what was cut off while it was being made.
 
     Where that cannot be done (read-only reports, a lock that a stopped harness holds) the runs are healed all the same.
     """
@@ -36,7 +36,7 @@ def tidy_reports(reports: Path, clock: Clock) -> list[Path]:
 
 
 def runs_in(reports: Path) -> list[Path]:
-    """The run directories, as they are; none where there is no such directory."""
+    """Return the run directories, as they are; none where there is no such directory."""
     return [path for path in _directories(reports) if _is_run(path)] if reports.is_dir() else []
 
 
@@ -60,7 +60,7 @@ def _directories(reports: Path) -> list[Path]:
 
 
 def _is_own(path: Path) -> bool:
-    """Whether it belongs to this user: what others have left half made is theirs."""
+    """Return whether it belongs to this user: what others have left half made is theirs."""
     try:
         return path.lstat().st_uid == os.geteuid()
     except OSError:

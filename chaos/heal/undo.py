@@ -54,7 +54,7 @@ def in_order(steps: Iterable[UndoStep]) -> list[UndoStep]:
 
 
 def after_processes(action: str) -> bool:
-    """Whether an action has to wait for the end of the processes that use what it takes away."""
+    """Return whether an action has to wait for the end of the processes that use what it takes away."""
     return action == REMOVE_DIRECTORY or (action not in _ENGINE and waits_for_processes(action))
 
 
@@ -64,7 +64,7 @@ def after_launches(action: str) -> bool:
 
 
 def healable(steps: Iterable[UndoStep]) -> list[UndoStep]:
-    """The steps of a fault, ready for the ledger, before the fault is made.
+    """Return the steps of a fault, ready for the ledger, before the fault is made.
 
     The note of a step names the package that its action comes from: whoever heals it may lack that. Raises CannotUndo
     where no action of that name is here: nothing would put the fault back.
@@ -217,7 +217,7 @@ def _remove(path: Path) -> None:
 
 
 def _in_words(ended: Sequence[FoundProcess]) -> str:
-    """Each process with its PID; of very many ranks only which they are."""
+    """Return each process with its PID; of very many ranks only which they are."""
     ranks = [process.rank for process in ended if process.role == "rank" and process.rank is not None]
     many = len(ranks) > FEW
     alone = [process for process in ended if not many or process.role != "rank" or process.rank is None]

@@ -71,7 +71,7 @@ def kind_of_step(step: UndoStep) -> PlatformKind:
 
 
 def platform_of_step(step: UndoStep) -> NodePlatform:
-    """The platform that an END_NODES step names. Raises CannotUndo."""
+    """Return the platform that an END_NODES step names. Raises CannotUndo."""
     kind = kind_of_step(step)
     platform = kind.make()
     if not isinstance(platform, NodePlatform):

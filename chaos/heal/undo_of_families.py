@@ -24,12 +24,12 @@ A package may also add to it directly: an :class:`~chaos.faults.family.Undo`, or
 
 
 def own_actions() -> Collection[str]:
-    """Names of the actions that families of this project bring."""
+    """Return names of the actions that families of this project bring."""
     return registry(GROUP).own.keys()
 
 
 def action_of_family(name: str, registered: Registry | None = None) -> UndoAction | None:
-    """The action that a family or a package has registered; None where none has.
+    """Return the action that a family or a package has registered; None where none has.
 
     ``registered`` stands in for the installed ones. Raises CannotUndo for one that cannot be used.
     """
@@ -49,19 +49,19 @@ def action_of_family(name: str, registered: Registry | None = None) -> UndoActio
 
 
 def waits_for_processes(name: str) -> bool:
-    """Whether the job's processes have to be ended before an action."""
+    """Return whether the job's processes have to be ended before an action."""
     found = _registered(name)
     return isinstance(found, Undo) and found.after_processes
 
 
 def waits_for_launches(name: str) -> bool:
-    """Whether an action waits until the job is not launched any more."""
+    """Return whether an action waits until the job is not launched any more."""
     found = _registered(name)
     return isinstance(found, Undo) and found.after_launches
 
 
 def attached_form(step: UndoStep, rank: int) -> UndoStep:
-    """The step of a fault kind, for a rank of an attached job. Its note says how to do it by hand.
+    """Return the step of a fault kind, for a rank of an attached job. Its note says how to do it by hand.
 
     Raises CannotUndo where the form is not known.
     """

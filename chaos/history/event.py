@@ -36,9 +36,9 @@ class Event:
         return 0 if self.clock == other.clock else self.error + other.error
 
     def surely_before(self, other: Event) -> bool:
-        """Whether it was earlier, however wrong the clocks may be."""
+        """Return whether it was earlier, however wrong the clocks may be."""
         return self.mono + self.uncertainty(other) < other.mono
 
     def maybe_before(self, other: Event) -> bool:
-        """Whether it may have been earlier."""
+        """Return whether it may have been earlier."""
         return self.mono < other.mono + self.uncertainty(other)

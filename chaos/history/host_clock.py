@@ -94,7 +94,7 @@ class HostClock:
         )
 
     def place(self, mono: int) -> Placed:
-        """A time of that clock on the harness's.
+        """Return a time of that clock on the harness's.
 
         Between two measurements the clock is taken to drift evenly, and may be wrong by the errors of both and by all
         that it has drifted. Outside of them it may have drifted by ``DRIFT_PPM``.

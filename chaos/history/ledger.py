@@ -173,7 +173,7 @@ class _Taken:
         return tuple(step for step in reversed(self.steps.values()) if step.id not in self.closed)
 
     def holds(self, record: dict[str, Any]) -> bool:
-        """Whether a record closes a step of these."""
+        """Return whether a record closes a step of these."""
         key = record.get("id")
         return record.get("record") == "close" and isinstance(key, str) and key in self.steps
 
@@ -201,7 +201,7 @@ class _Taken:
 
 
 def _last_line(path: Path) -> bytes:
-    """The last whole line, as a reader finds it; empty for one that is too long, and where there is none."""
+    """Return the last whole line, as a reader finds it; empty for one that is too long, and where there is none."""
     last = b""
     for line in read_lines(path):
         if not line.torn:

@@ -79,11 +79,11 @@ class History:
         ]
 
     def first(self, event: str | None = None, /, **match: Any) -> Event | None:
-        """The earliest event that ``select`` finds, or None."""
+        """Return the earliest event that ``select`` finds, or None."""
         return next(iter(self.select(event, **match)), None)
 
     def last(self, event: str | None = None, /, **match: Any) -> Event | None:
-        """The latest event that ``select`` finds, or None."""
+        """Return the latest event that ``select`` finds, or None."""
         return next(reversed(self.select(event, **match)), None)
 
     def _candidates(self, event: str | None, rank: int | None) -> Sequence[Event]:
@@ -257,7 +257,7 @@ def _integer(record: dict[str, Any], key: str) -> int | None:
 
 
 def _placed(segments: list[_Segment], clocks: Mapping[tuple[str, str], HostClock]) -> list[_Segment]:
-    """The segments with the times of measured hosts on the harness's clock, under the harness's boot."""
+    """Return the segments with the times of measured hosts on the harness's clock, under the harness's boot."""
     own = next((segment for segment in segments if segment.writer == HARNESS), None)
     if own is None or not clocks:
         return segments
@@ -276,12 +276,12 @@ def _placed(segments: list[_Segment], clocks: Mapping[tuple[str, str], HostClock
 
 
 def clock_name(host: str, boot: str) -> str:
-    """The name that the clock of a boot of a host has in events."""
+    """Return the name that the clock of a boot of a host has in events."""
     return f"{host}/{boot}"
 
 
 def _clocks(segments: list[_Segment]) -> dict[tuple[str, str], HostClock]:
-    """The clock of every host and boot that the harness has measured."""
+    """Return the clock of every host and boot that the harness has measured."""
     harness = [segment for segment in segments if segment.writer == HARNESS]
     found: dict[tuple[str, str], list[Offset]] = {}
     for event in (fact for segment in harness for fact in segment.events if fact.event == EVENT):

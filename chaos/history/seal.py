@@ -20,16 +20,16 @@ class Seal:
         self._key = hmac.digest(key, b"chaos run\0" + run.encode("utf-8", "surrogatepass"), "sha256")
 
     def document(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """The record with its proof."""
+        """Return the record with its proof."""
         content = _content(record)
         return {**content, PROOF: self._proof(b"document", content)}
 
     def proves_document(self, record: Mapping[str, Any]) -> bool:
-        """Whether the record has a proof made with this key, of just this content."""
+        """Return whether the record has a proof made with this key, of just this content."""
         return self._agrees(record, b"document")
 
     def line(self, record: Mapping[str, Any], before: bytes) -> dict[str, Any]:
-        """The record of a file of lines with its proof. ``before`` is the line before it as it stands there.
+        """Return the record of a file of lines with its proof. ``before`` is the line before it as it stands there.
 
         The proof covers that line, so none can be put in between, moved, or left out before it.
         """
@@ -37,7 +37,7 @@ class Seal:
         return {**content, PROOF: self._proof(b"line" + hashlib.sha256(before).digest(), content)}
 
     def proves_line(self, record: Mapping[str, Any], before: bytes) -> bool:
-        """Whether the record has a proof made with this key, of this content after this line."""
+        """Return whether the record has a proof made with this key, of this content after this line."""
         return self._agrees(record, b"line" + hashlib.sha256(before).digest())
 
     def _agrees(self, record: Mapping[str, Any], place: bytes) -> bool:

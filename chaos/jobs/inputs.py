@@ -38,7 +38,7 @@ def sources_digest(root: Path, more: Iterable[Path] = ()) -> str:
 
 
 def named_inputs(words: Iterable[str], beside: Path | None = None) -> dict[str, str]:
-    """An entry for each file or directory that these words name; words that name nothing have none.
+    """Return an entry for each file or directory that these words name; words that name nothing have none.
 
     ``--option=path`` names one too. ``beside`` is where relative paths begin; without it they name nothing, since a job
     runs in a new directory.
@@ -54,7 +54,7 @@ def named_inputs(words: Iterable[str], beside: Path | None = None) -> dict[str, 
 
 
 def module_inputs(search_path: str) -> dict[str, str]:
-    """An entry for each directory of a PYTHONPATH: what its Python files look like from outside."""
+    """Return an entry for each directory of a PYTHONPATH: what its Python files look like from outside."""
     found = {}
     for name in search_path.split(os.pathsep):
         # A relative one begins in the job's own directory, which is new.
@@ -64,7 +64,7 @@ def module_inputs(search_path: str) -> dict[str, str]:
 
 
 def words_of(data: Any) -> Iterator[str]:
-    """Every text in plain data."""
+    """Yield every text in plain data."""
     if isinstance(data, str):
         yield data
     elif isinstance(data, Mapping):
@@ -76,7 +76,7 @@ def words_of(data: Any) -> Iterator[str]:
 
 
 def changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
-    """Names of the entries in which two fingerprints differ."""
+    """Return names of the entries in which two fingerprints differ."""
     return tuple(sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name)))
 
 

@@ -119,14 +119,14 @@ class JobKind(ABC):
 
     @abstractmethod
     def command(self, launch: Launch) -> Command:
-        """How to start it. Raises JobError."""
+        """Return how to start it. Raises JobError."""
 
     @abstractmethod
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
         """What of the job's own files decides about its losses; part of the baseline's key."""
 
     def needs_for(self, scenario: Scenario) -> tuple[str, ...]:
-        """Names of the probes that this scenario's job needs, where one scenario needs less than another."""
+        """Return names of the probes that this scenario's job needs, where one scenario needs less than another."""
         del scenario
         return self.needs
 
@@ -162,5 +162,5 @@ def job_kind(name: str) -> JobKind:
 
 
 def job_kinds() -> list[JobKind]:
-    """All job kinds that are registered, by their names. Raises RegistryError where one cannot be loaded."""
+    """Return all job kinds that are registered, by their names. Raises RegistryError where one cannot be loaded."""
     return list(map(job_kind, registries.registry("jobs").names()))

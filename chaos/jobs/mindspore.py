@@ -61,7 +61,7 @@ class MindSporeJob(JobKind):
         return ()
 
     def missing_files(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
-        """The script, where it cannot be read."""
+        """Yield the script, where it cannot be read."""
         if scenario.job.script is not None and (why := file_problem(path := directory / scenario.job.script)):
             yield "job.script", f"{path}: {why}", "name it relative to the scenario's file, or in full"
 

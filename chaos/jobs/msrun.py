@@ -9,7 +9,7 @@ from chaos.jobs.kind import JobError, Launch
 
 
 def msrun_argv(launch: Launch, script: Path, arguments: Sequence[str], *, master_port: int) -> tuple[str, ...]:
-    """The command line of ``msrun`` for all ranks on this host, or for those of one node.
+    """Return the command line of ``msrun`` for all ranks on this host, or for those of one node.
 
     ``--join=False``: with ``--join=True`` msrun kills every rank within a second of the first death, before an
     end-of-life checkpoint can be saved (MindSpore 2.10). Raises JobError where msrun is not beside the interpreter.
@@ -47,7 +47,7 @@ def tft_environment(launch: Launch, controller_port: int) -> dict[str, str]:
 
 
 def sdk_logs(launch: Launch) -> Path:
-    """Where the SDK of these ranks writes its logs: each node has a directory of its own.
+    """Return where the SDK of these ranks writes its logs: each node has a directory of its own.
 
     The SDK names a log by its process. Every host, and every container, counts processes by itself: two of them may
     have written one file, or one of two would be lost where files are brought together.
@@ -56,5 +56,5 @@ def sdk_logs(launch: Launch) -> Path:
 
 
 def tft_switches(protection: Sequence[str]) -> str:
-    """The value of MS_ENABLE_TFT for these mechanisms, written as MindSpore's documents do."""
+    """Return the value of MS_ENABLE_TFT for these mechanisms, written as MindSpore's documents do."""
     return "{" + ",".join(f"{mechanism}:1" for mechanism in protection) + "}"

@@ -33,12 +33,12 @@ _EXAMPLE = 'write it like "{TTP:1,UCE:1}"'
 
 
 def mechanisms(value: str) -> tuple[Mechanism, ...]:
-    """The mechanisms that this value switches on: those whose name is followed by ``:1`` without a blank."""
+    """Return the mechanisms that this value switches on: those whose name is followed by ``:1`` without a blank."""
     return tuple(name for name in mechanism_names() if f"{name}:1" in value)
 
 
 def switched_by_environment(cell: Unfinished) -> Iterator[Filled]:
-    """The mechanisms that are on, where the scenario writes the variable itself."""
+    """Yield the mechanisms that are on, where the scenario writes the variable itself."""
     written = text(mapped(mapped(cell.data.get("job")).get("environment")).get(SWITCHES))
     if written is not None:
         line, column = cell.lines.nearest(_PATH)

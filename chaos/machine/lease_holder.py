@@ -58,7 +58,7 @@ def write_holder(path: Path, holder: Holder) -> None:
 
 
 def read_holder(path: Path) -> Holder | None:
-    """The process that holds the lease of this record; None where none is recorded that lives."""
+    """Return the process that holds the lease of this record; None where none is recorded that lives."""
     try:
         told: Any = json.loads(read_plain(path, _LONGEST))
         holder = Holder(**told)

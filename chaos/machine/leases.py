@@ -121,7 +121,7 @@ class Lease:
 
 
 def default_directory() -> Path:
-    """Where all harnesses of this user meet.
+    """Return where all harnesses of this user meet.
 
     Not under TMPDIR or XDG_RUNTIME_DIR: they differ between a login, a cron job and a service of the same user, and
     two harnesses that look in two places would share cores without a word.
@@ -284,7 +284,7 @@ def _make_private(directory: Path) -> None:
 
 
 def _holder(name: Path) -> str:
-    """The run that has had a port last and did not give it back, by its CHAOS_RUN; empty where there is none."""
+    """Return the run that has had a port last and did not give it back, by its CHAOS_RUN; empty where there is none."""
     with contextlib.suppress(OSError):
         return read_plain(name, _LONGEST_NAME).decode("utf-8", "replace")
     return ""

@@ -36,7 +36,7 @@ class BringsProbes(Protocol):
 
 
 def version_of(name: str) -> str | None:
-    """The version of an installed package; None where there is none of that name.
+    """Return the version of an installed package; None where there is none of that name.
 
     Only the first lines of its metadata are of use here, and to parse the whole text takes milliseconds.
     """
@@ -49,7 +49,7 @@ def version_of(name: str) -> str | None:
 
 
 def has_module(name: str) -> bool:
-    """Whether a top-level module can be imported; finding it does not import it.
+    """Return whether a top-level module can be imported; finding it does not import it.
 
     A directory of that name without a module in it, such as that of a sample beside which a command is given, is none:
     Python takes it for an empty package.
@@ -59,7 +59,7 @@ def has_module(name: str) -> bool:
 
 
 def _package(name: str) -> Path | None:
-    """The directory that a top-level package is installed in; finding it does not import it."""
+    """Return the directory that a top-level package is installed in; finding it does not import it."""
     found = util.find_spec(name)
     return Path(found.origin).parent if found is not None and found.origin else None
 
@@ -93,5 +93,5 @@ class Machine:
     commands: Commands = field(default_factory=SystemCommands)
 
     def tool(self, name: str) -> str | None:
-        """Where a tool of the vendor is: on the PATH, or where its package puts it."""
+        """Return where a tool of the vendor is: on the PATH, or where its package puts it."""
         return self.which(name) or next((place for place in PLACES.get(name, ()) if os.access(place, os.X_OK)), None)

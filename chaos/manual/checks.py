@@ -26,7 +26,7 @@ another check: [extending.md](extending.md).
 
 
 def checks_page() -> str:
-    """The page, in the order in which a report shows the checks."""
+    """Return the page, in the order in which a report shows the checks."""
     defects = catalogue()
     table = ["| check | what it judges | seeded defects |", "|---|---|---|"]
     sections = []

@@ -26,7 +26,7 @@ raises FaultMissed, the fault did not happen as planned, and the verdict is *unk
 
 
 def faults_page(scenarios: Path) -> str:
-    """The page. ``scenarios`` is the directory of the shipped scenarios; each kind names those that use it."""
+    """Return the page. ``scenarios`` is the directory of the shipped scenarios; each kind names those that use it."""
     used: dict[str, set[str]] = defaultdict(set)
     for name, cells in shipped_scenarios(scenarios).items():
         for scenario in cells:

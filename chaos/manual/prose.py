@@ -24,18 +24,18 @@ def own_points(group: str) -> list[EntryPoint | Member]:
 
 
 def markdown(text: str | None) -> str:
-    """A docstring in Markdown: code in single backticks, each paragraph filled anew."""
+    """Return a docstring in Markdown: code in single backticks, each paragraph filled anew."""
     plain = _ROLE.sub(r"`\1`", inspect.cleandoc(text or "")).replace("``", "`")
     return "\n\n".join(_filled(part) for part in plain.split("\n\n"))
 
 
 def cell(text: str | None) -> str:
-    """A docstring in one cell of a table."""
+    """Return a docstring in one cell of a table."""
     return " ".join(markdown(text).split()).replace("|", "\\|")
 
 
 def module_doc(point: EntryPoint | Member) -> str:
-    """The docstring of the module of an entry point, without the name that it begins with."""
+    """Return the docstring of the module of an entry point, without the name that it begins with."""
     text = markdown(import_module(point.module).__doc__)
     head, _, rest = text.partition(": ")
     if not head.startswith("`") or not rest:
@@ -44,8 +44,13 @@ def module_doc(point: EntryPoint | Member) -> str:
 
 
 def doc_of(thing: Any, method: str) -> str:
-    """The docstring of a method, as a cell; empty when there is no such method."""
-    return cell(getattr(getattr(type(thing), method, None), "__doc__", None))
+    """Return the docstring of a method, as a cell; empty when there is no such method.
+
+    A page names the thing that is returned, without the verb of the docstring.
+    """
+    text = cell(getattr(getattr(type(thing), method, None), "__doc__", None))
+    returned = text.removeprefix("Return ")
+    return returned[:1].upper() + returned[1:]
 
 
 def _filled(paragraph: str) -> str:

@@ -30,7 +30,7 @@ _VARIABLES = {"#/definitions/variable", "#/definitions/textWithVariables"}
 
 
 def reference(schema: dict[str, Any]) -> str:
-    """One table for the file and one for each part, as Markdown. ``schema`` is that of a scenario."""
+    """Return one table for the file and one for each part, as Markdown. ``schema`` is that of a scenario."""
     definitions = {name: part for name, part in schema["definitions"].items() if "properties" in part}
     needed = schema.get("else", {})
     sections = [_section("The file", schema, needed.get("required", ()))]

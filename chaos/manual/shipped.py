@@ -14,13 +14,13 @@ _SHOWN = 4
 
 
 def some(names: Iterable[str]) -> str:
-    """A few of the names, the first ones: a page that listed all would change with every new scenario."""
+    """Return a few of the names, the first ones: a page that listed all would change with every new scenario."""
     ordered = sorted(names)
     return ", ".join(f"`{name}`" for name in ordered[:_SHOWN]) + (", …" if len(ordered) > _SHOWN else "")
 
 
 def shipped_scenarios(directory: Path) -> dict[str, list[Scenario]]:
-    """The cells of every scenario in a directory, by its name, in the order of the names."""
+    """Return the cells of every scenario in a directory, by its name, in the order of the names."""
     names = known_names()
     loaded = [load_scenario(path, names=names) for path in iter_scenarios([directory])]
     found = {scenario.cells[0].scenario.name: [cell.scenario for cell in scenario.cells] for scenario in loaded}

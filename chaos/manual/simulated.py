@@ -36,7 +36,7 @@ Nothing has been run on Ascend hardware yet.
 
 
 def simulated_page(scenarios: Path) -> str:
-    """The page. ``scenarios`` is the directory of the shipped scenarios."""
+    """Return the page. ``scenarios`` is the directory of the shipped scenarios."""
     loaded = shipped_scenarios(scenarios)
     points = [point for point in own_points("jobs") if not point.name.startswith("defective-")]
     return "\n".join([_HEAD, *(_section(point, loaded) for point in points)]).rstrip() + "\n"

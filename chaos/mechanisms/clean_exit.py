@@ -18,7 +18,7 @@ _SIGKILL = 9
 
 
 def ends_by_sdk(plan: Plan) -> bool:
-    """Whether the plan says that the job ends without a recovery, with the SDK in it to decide that.
+    """Return whether the plan says that the job ends without a recovery, with the SDK in it to decide that.
 
     With TSP, TRE or RSC alone nobody watches over lost ranks but the launcher or the cluster's agent.
     """
@@ -72,7 +72,7 @@ def _judge_host(history: History, host: LogEvent, found: Collector) -> bool:
 
 
 def _exits_ordered(history: History) -> dict[int, Event]:
-    """The first call of handler ``exit`` on each rank."""
+    """Return the first call of handler ``exit`` on each rank."""
     told: dict[int, Event] = {}
     for event in history.select("handler.enter", attempt=TRAIN, name="exit"):
         if event.rank is not None:
@@ -90,13 +90,13 @@ def _silent(plan: Plan) -> frozenset[int]:
 
 
 def _killed_by_agent(plan: Plan, history: History, rank: int) -> bool:
-    """Whether there is an agent that may have ended the rank before the controller told it to exit."""
+    """Return whether there is an agent that may have ended the rank before the controller told it to exit."""
     ends = history.select("rank.exit", attempt=TRAIN, rank=rank)
     return bool(plan.fault_tolerance.strategies and ends and signal_number(ends[-1].data.get("signal")) == _SIGKILL)
 
 
 def _host(logged: list[LogEvent]) -> LogEvent | None:
-    """The line by which a controller has started inside a rank; None where it is outside, or not told."""
+    """Return the line by which a controller has started inside a rank; None where it is outside, or not told."""
     starts = [event for event in logged if event.kind == "ttp.controller_start"]
     return starts[-1] if starts and starts[-1].rank is not None and starts[-1].rank >= 0 else None
 

@@ -54,12 +54,12 @@ def apart(draw: Random, last: int, count: int) -> list[int]:
 
 
 def a_step(draw: Random, job: dict[str, Any]) -> int:
-    """One step that is neither the first nor the last."""
+    """Return one step that is neither the first nor the last."""
     return apart(draw, job["steps"], 1)[0]
 
 
 def a_loss(draw: Random, cluster: Keys, job: Keys, step: int) -> Any:
-    """A fault that takes ranks."""
+    """Return a fault that takes ranks."""
     kind = "suspend" if job["protection"] == [*SAVING] and draw.random() < 0.15 else "kill"
     return {
         "id": "loss",
@@ -70,7 +70,7 @@ def a_loss(draw: Random, cluster: Keys, job: Keys, step: int) -> Any:
 
 
 def an_error(draw: Random, cluster: Keys, job: Keys, step: int) -> Any:
-    """An error that one of the job's mechanisms repairs."""
+    """Return an error that one of the job's mechanisms repairs."""
     kinds = [
         kind
         for mechanism in mechanisms().values()
@@ -86,7 +86,7 @@ def an_error(draw: Random, cluster: Keys, job: Keys, step: int) -> Any:
 
 
 def a_pause(draw: Random, cluster: Keys, job: Keys, step: int) -> Any:
-    """A pause of all ranks."""
+    """Return a pause of all ranks."""
     parameters: dict[str, Any] = {"seconds": draw.choice((0.5, 1, 2))}
     if draw.random() < 0.3:
         parameters["switch"] = True

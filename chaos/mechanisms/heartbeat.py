@@ -30,7 +30,7 @@ def judge_watched(plan: Plan, history: History, artifacts: Artifacts, found: Col
 
 
 def _registered(artifacts: Artifacts, attempt: str) -> dict[int, str]:
-    """The ranks that have registered in a launch, and where the log says so."""
+    """Return the ranks that have registered in a launch, and where the log says so."""
     return {
         event.rank: event.source
         for event in artifacts.sdk_events(attempt)

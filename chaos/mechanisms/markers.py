@@ -43,7 +43,7 @@ class Launch:
         return self._clock
 
     def logged(self, test: Callable[[LogEvent], bool], what: str, after: int) -> Timestamp:
-        """The first log line of a kind that is not from before ``after``."""
+        """Return the first log line of a kind that is not from before ``after``."""
         clock = self.clock()
         try:
             times = [Timestamp.of(clock.placed(event)) for event in self.artifacts.sdk_events(TRAIN) if test(event)]
@@ -62,7 +62,7 @@ Marker = Callable[[Launch, int], Timestamp]
 
 
 def marked(markers: Mapping[str, Marker], launch: Launch, after: int) -> Iterator[tuple[str, Timestamp | str]]:
-    """The end of each phase that the plan has, or why it is not known."""
+    """Yield the end of each phase that the plan has, or why it is not known."""
     for name in phase_names(launch.plan):
         try:
             yield name, markers[name](launch, after)
@@ -71,7 +71,7 @@ def marked(markers: Mapping[str, Marker], launch: Launch, after: int) -> Iterato
 
 
 def first_of(events: list[Event], after: int, what: str) -> Timestamp:
-    """The first of the events that is not from before ``after``."""
+    """Return the first of the events that is not from before ``after``."""
     later = [event for event in events if event.mono >= after]
     if not later:
         raise MarkerError(f"{what} is not in the history")
@@ -79,7 +79,7 @@ def first_of(events: list[Event], after: int, what: str) -> Timestamp:
 
 
 def last_of_ranks(launch: Launch, events: list[Event], what: str, ranks: int) -> Timestamp:
-    """The moment by which every rank has its first such event."""
+    """Return the moment by which every rank has its first such event."""
     firsts: dict[int | None, Event] = {}
     for event in events:
         firsts.setdefault(event.rank, event)
@@ -89,7 +89,7 @@ def last_of_ranks(launch: Launch, events: list[Event], what: str, ranks: int) ->
 
 
 def noticed(launch: Launch, after: int) -> Timestamp:
-    """The SDK's controller knows of the fault."""
+    """Return the SDK's controller knows of the fault."""
 
     def abnormal(event: LogEvent) -> bool:
         return event.kind == "ttp.state" and event.fields.get("state") == "ABNORMAL"
@@ -98,7 +98,7 @@ def noticed(launch: Launch, after: int) -> Timestamp:
 
 
 def state_reached(launch: Launch, state: str, after: int) -> Timestamp:
-    """The SDK's controller changes its state."""
+    """Return the SDK's controller changes its state."""
 
     def reached(event: LogEvent) -> bool:
         return event.kind == "ttp.state" and event.fields.get("state") == state

@@ -27,6 +27,6 @@ def suspicious(begun: Sequence[Event], ended: Sequence[Event]) -> tuple[Event, E
 
 
 def _outermost(events: Sequence[Event], clocks: list[str], pick: Callable[..., Event]) -> list[Event]:
-    """The first or the last event of each clock."""
+    """Return the first or the last event of each clock."""
     own = ([event for event in events if event.clock == clock] for clock in clocks)
     return [pick(one, key=lambda event: event.mono) for one in own if one]

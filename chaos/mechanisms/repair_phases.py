@@ -23,7 +23,7 @@ from chaos.mechanisms.markers import (
 
 
 def _cleaned(launch: Launch, after: int) -> Timestamp:
-    """All ranks are stopped and clean: the controller goes on to the repair."""
+    """Return all ranks are stopped and clean: the controller goes on to the repair."""
     begin = noticed(launch, after).mono
     try:
         return state_reached(launch, "REPAIR", begin)
@@ -42,7 +42,7 @@ def _called(name: str, launch: Launch, after: int) -> Timestamp:
 
 
 def _first_replayed(launch: Launch, after: int) -> Timestamp:
-    """Every rank has ended a step that it began after the repair."""
+    """Return every rank has ended a step that it began after the repair."""
     normal = _repaired(launch, after)
     ends: list[Event] = []
     ended = by_rank(launch.history, "step.end", TRAIN)
@@ -67,5 +67,5 @@ _MARKERS: Mapping[str, Marker] = MappingProxyType(
 
 
 def phase_ends(launch: Launch, after: int) -> Iterator[tuple[str, Timestamp | str]]:
-    """The end of each phase, or why it is not known."""
+    """Yield the end of each phase, or why it is not known."""
     return marked(_MARKERS, launch, after)

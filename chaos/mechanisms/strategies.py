@@ -71,7 +71,7 @@ def judge_strategies(plan: Plan, history: History, artifacts: Artifacts, found: 
 
 
 def _could_be_saved(plan: Plan, history: History) -> bool:
-    """Whether every replica group has a rank that no fault hits and that has trained a step.
+    """Return whether every replica group has a rank that no fault hits and that has trained a step.
 
     After a rollback it may still be that nothing can: the ranks count their steps anew.
     """
@@ -82,7 +82,7 @@ def _could_be_saved(plan: Plan, history: History) -> bool:
 
 
 def _repaired(logged: list[LogEvent]) -> int:
-    """How often the controller has come back to normal from a repair, by its states."""
+    """Return how often the controller has come back to normal from a repair, by its states."""
     states = [str(event.fields.get("state")) for event in logged if event.kind == "ttp.state"]
     return sum(pair == ("REPAIR", "NORMAL") for pair in pairwise(states))
 

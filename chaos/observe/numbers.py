@@ -8,5 +8,5 @@ _WIDTHS = {"int32": 4, "int64": 8}
 
 
 def number_digests(number: int) -> frozenset[str]:
-    """The digests that a parameter with this one number may have, not negative."""
+    """Return the digests that a parameter with this one number may have, not negative."""
     return frozenset(tensor_digest(dtype, (1,), number.to_bytes(width, "little")) for dtype, width in _WIDTHS.items())

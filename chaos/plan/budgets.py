@@ -57,7 +57,7 @@ hardware: real devices, with what the vendor states for the whole of a recovery.
 
 
 def growth(timings: str, ranks: int) -> float:
-    """How many times as long as for a few ranks the budgets of a timing profile are for so many.
+    """Return how many times as long as for a few ranks the budgets of a timing profile are for so many.
 
     The ranks of a rehearsal share the cores of one machine. What the vendor states holds for any number of ranks.
     """
@@ -65,7 +65,7 @@ def growth(timings: str, ranks: int) -> float:
 
 
 def profile_of(timings: str, mechanism: str, ranks: int) -> Profile:
-    """The budgets of a mechanism for so many ranks. How long the SDK waits for a new process does not grow."""
+    """Return the budgets of a mechanism for so many ranks. How long the SDK waits for a new process does not grow."""
     chosen, times = PROFILES[timings][mechanism], growth(timings, ranks)
     return replace(
         chosen,

@@ -175,7 +175,7 @@ def _checkpoint(
     traits: JobTraits,
     training: Training,
 ) -> PlannedCheckpoint | None:
-    """The end-of-life checkpoint, None where the mechanism saves none."""
+    """Return the end-of-life checkpoint, None where the mechanism saves none."""
     if outcome.mechanism not in SAVING:
         return None
     every = training.steps_per_update or 1

@@ -113,7 +113,7 @@ def _follow(
 
 
 def _goes_back(change: Change, step: int | None, problems: Problems) -> bool:
-    """Whether training that goes on after ``step`` trains the changed one again, or never had it."""
+    """Return whether training that goes on after ``step`` trains the changed one again, or never had it."""
     if step is None:
         _refuse_open(change, problems)
         return False
@@ -123,7 +123,7 @@ def _goes_back(change: Change, step: int | None, problems: Problems) -> bool:
 def _is_made_before(
     change: Change, causes: Sequence[Scheduled], groups: Sequence[tuple[int, ...]], problems: Problems
 ) -> bool:
-    """Whether the change is made before the recovery from the faults ``causes``, and not after it."""
+    """Return whether the change is made before the recovery from the faults ``causes``, and not after it."""
     exact = [fault for fault in causes if fault.moment.exact and fault.handler is None]
     if not exact:
         _refuse_open(change, problems)

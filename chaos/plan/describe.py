@@ -17,7 +17,7 @@ def count(number: int, noun: str) -> str:
 
 
 def listing(items: Sequence[object]) -> str:
-    """A list in words, shortened where it is long: ``0, 1, 2, 3 … 131071``."""
+    """Return a list in words, shortened where it is long: ``0, 1, 2, 3 … 131071``."""
     if len(items) <= SHOWN + 2:
         return ", ".join(str(item) for item in items)
     return f"{', '.join(str(item) for item in items[:SHOWN])} … {items[-1]}"
@@ -34,17 +34,17 @@ def are_lost(numbers: Sequence[int]) -> str:
 
 
 def group(numbers: Sequence[int]) -> str:
-    """A replica group as the SDK logs it: ``[0, 4]``; a long one as a set: ``[0-127]``."""
+    """Return a replica group as the SDK logs it: ``[0, 4]``; a long one as a set: ``[0-127]``."""
     return f"[{listing(numbers) if len(numbers) <= SHOWN + 2 else spans(numbers)}]"
 
 
 def sentence(text: str) -> str:
-    """A text as a sentence: first letter large, full stop at the end."""
+    """Return a text as a sentence: first letter large, full stop at the end."""
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
 
 
 def layout_reason(layout: Layout) -> str:
-    """Why the replica groups are what they are."""
+    """Return why the replica groups are what they are."""
     size = layout.ranks_per_stage // layout.stride
     found = f"{count(layout.ranks // size, 'replica group')} of {count(size, 'rank')}"
     if size != layout.copies:

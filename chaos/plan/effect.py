@@ -61,6 +61,6 @@ NONE = Effect()
 
 
 def effect_of(kind: str) -> Effect:
-    """The effect of a kind; none of one that no family here has, which its own proof alone can judge."""
+    """Return the effect of a kind; none of one that no family here has, which its own proof alone can judge."""
     kinds = registry("kinds")
     return cast(Effect, kinds.load(kind).effect) if kind in kinds.points else NONE

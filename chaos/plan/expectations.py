@@ -70,7 +70,7 @@ def merge(
 
 
 def _merge_restore(scenario: Scenario, step: int, problems: Problems) -> Expected:
-    """The job is started again from periodic checkpoints of this step."""
+    """Return the job is started again from periodic checkpoints of this step."""
     written = scenario.expect.resume
     path, shown = "expect.resume", f"the plan shows that the job resumes from the periodic checkpoints of step {step}"
     if isinstance(scenario.expect.checkpoint, ExpectCheckpoint):
@@ -118,7 +118,7 @@ def _merge_step(scenario: Scenario, outcome: Outcome, problems: Problems) -> int
 
 
 def _merge_resume(scenario: Scenario, outcome: Outcome, step: int | None, problems: Problems) -> int | None:
-    """The step that the checkpoint holds; a written resume says it where nothing else does."""
+    """Return the step that the checkpoint holds; a written resume says it where nothing else does."""
     written = scenario.expect.resume
     if written == "none":
         message = f"expect.resume says none, but the job is started again ({problems.where('job.resume')})"
@@ -138,7 +138,7 @@ def _merge_resume(scenario: Scenario, outcome: Outcome, step: int | None, proble
 def _sharpened(
     step: int, path: str, said: str, text: int, outcome: Outcome, derived: int | None, problems: Problems
 ) -> int | None:
-    """A written step where the plan leaves it open, if it lies within what is possible."""
+    """Return a written step where the plan leaves it open, if it lies within what is possible."""
     loss = outcome.loss
     assert loss is not None
     if derived is None and max(1, loss.lowest) <= step <= loss.highest:

@@ -71,7 +71,7 @@ class Rules:
 
 @cache
 def in_order() -> tuple[Rules, ...]:
-    """The rules of every registered family, in the order in which they are asked.
+    """Return the rules of every registered family, in the order in which they are asked.
 
     Raises RegistryError where those of one cannot be imported, or are none: what they refuse would be planned.
     """
@@ -86,7 +86,7 @@ def _loaded(name: str) -> Rules:
 
 
 def settled(effect: JobEffect, occurrence: Occurrence, problems: Problems) -> JobEffect:
-    """The effect of a fault in this scenario, given that of its kind.
+    """Return the effect of a fault in this scenario, given that of its kind.
 
     Raises RegistryError where it is one that a plan could not be read with.
     """
@@ -106,7 +106,7 @@ def check_families(draft: Draft, problems: Problems) -> None:
 
 
 def changes_of_families(draft: Draft, recoveries: Sequence[Recovery]) -> tuple[Change, ...]:
-    """The faults that change what is computed, family by family."""
+    """Return the faults that change what is computed, family by family."""
     asked = (rules.changes for rules in in_order() if rules.changes is not None)
     return tuple(change for changes in asked for change in changes(draft, recoveries))
 
@@ -133,6 +133,6 @@ def reasons_of_fault(fault: Scheduled) -> tuple[str, ...]:
 
 
 def reasons_of_families(draft: Draft, faults: Sequence[PlannedFault]) -> tuple[str, ...]:
-    """The reasons at the end of a plan, each without its full stop."""
+    """Return the reasons at the end of a plan, each without its full stop."""
     listed = sorted(in_order(), key=lambda rules: rules.listed)
     return tuple(reason for rules in listed if rules.explain is not None for reason in rules.explain(draft, faults))

@@ -111,7 +111,7 @@ def loads(text: str | bytes) -> Plan:
 
 @cache
 def _parts() -> Mapping[str, type[Any]]:
-    """The parts that every plan has, by their name in it. The others are keys of plan.json themselves."""
+    """Return the parts that every plan has, by their name in it. The others are keys of plan.json themselves."""
     return {
         name: kind
         for name, kind in get_type_hints(Plan).items()
@@ -121,7 +121,7 @@ def _parts() -> Mapping[str, type[Any]]:
 
 @cache
 def _flat() -> type[Any]:
-    """A dataclass with the keys of plan.json."""
+    """Return a dataclass with the keys of plan.json."""
     hints = get_type_hints(Plan)
     fields = {field.name: field for field in dataclasses.fields(Plan) if field.name not in _parts()}
     for part in _parts().values():
@@ -152,7 +152,7 @@ def _data(value: Any) -> Any:
 
 
 def _plain(part: Any) -> dict[str, Any]:
-    """The fields of what is in a part; an effect is its name."""
+    """Return the fields of what is in a part; an effect is its name."""
     return {name: value.name if isinstance(value, JobEffect) else value for name, value in _fields(part).items()}
 
 

@@ -237,22 +237,22 @@ BUILT_IN: Mapping[str, JobEffect] = MappingProxyType(
 
 
 def as_effect(effect: JobEffect | str) -> JobEffect:
-    """The effect, where a built-in one may be given by its name; of any other word nothing is known."""
+    """Return the effect, where a built-in one may be given by its name; of any other word nothing is known."""
     return effect if isinstance(effect, JobEffect) else BUILT_IN.get(effect, JobEffect(effect))
 
 
 def may_be_planned(effect: JobEffect) -> bool:
-    """Whether a kind may have it: it is a built-in one, or a family that is installed here lists it."""
+    """Return whether a kind may have it: it is a built-in one, or a family that is installed here lists it."""
     return effect in OF_KINDS or (is_known(effect) and effect.name not in BUILT_IN)
 
 
 def is_known(effect: JobEffect) -> bool:
-    """Whether a plan that names it is read as it was written."""
+    """Return whether a plan that names it is read as it was written."""
     return _found(effect.name) == effect
 
 
 def read(name: str) -> JobEffect:
-    """The effect that a plan names. Raises ValueError where there is none of that name."""
+    """Return the effect that a plan names. Raises ValueError where there is none of that name."""
     found = _found(name)
     if found is None:
         raise ValueError(f"there is no effect {name!r}, and no family that is installed here lists it")
@@ -260,7 +260,7 @@ def read(name: str) -> JobEffect:
 
 
 def _found(name: str) -> JobEffect | None:
-    """The effect of that name: a built-in one, or one that an installed family lists."""
+    """Return the effect of that name: a built-in one, or one that an installed family lists."""
     if name in BUILT_IN:
         return BUILT_IN[name]
     listed = registry("effects")

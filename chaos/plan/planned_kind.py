@@ -38,25 +38,25 @@ Kinds = Mapping[str, PlannedKind]
 
 
 def effects_of(kinds: Kinds) -> Mapping[str, JobEffect]:
-    """The effect of each kind."""
+    """Return the effect of each kind."""
     return {name: kind.effect for name, kind in kinds.items()}
 
 
 def hazards_of(kinds: Kinds) -> Mapping[str, Hazard]:
-    """The hazard of each kind that has one."""
+    """Return the hazard of each kind that has one."""
     return {name: kind.hazard for name, kind in kinds.items() if kind.hazard is not None}
 
 
 def parameters_of(kinds: Kinds) -> Mapping[str, Parameters]:
-    """The parameters of each kind that says which it has."""
+    """Return the parameters of each kind that says which it has."""
     return {name: kind.parameters for name, kind in kinds.items() if kind.parameters is not None}
 
 
 def asks_of(kinds: Kinds) -> Mapping[str, Asks]:
-    """Where the ranks must be, of each kind that says so."""
+    """Return where the ranks must be, of each kind that says so."""
     return {name: kind.asks for name, kind in kinds.items() if kind.asks is not None}
 
 
 def lasting_of(kinds: Kinds) -> frozenset[str]:
-    """The kinds that end by the harness's word while the job goes on."""
+    """Return the kinds that end by the harness's word while the job goes on."""
     return frozenset(name for name, kind in kinds.items() if kind.lasting)

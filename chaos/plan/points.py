@@ -67,17 +67,17 @@ class Moment:
 
 
 def point(step: int, phase: str | None) -> Point:
-    """The barrier of a trigger with a step; the default phase is the beginning of the step."""
+    """Return the barrier of a trigger with a step; the default phase is the beginning of the step."""
     return Point(step, PHASE_ORDER.index(phase or PHASE_ORDER[0]))
 
 
 def when_all(moments: Iterable[Moment]) -> Moment:
-    """All conditions must have come true: not before the latest of them."""
+    """Return all conditions must have come true: not before the latest of them."""
     found = tuple(moments)
     return Moment(max(moment.earliest for moment in found), all(moment.exact for moment in found))
 
 
 def when_any(moments: Iterable[Moment]) -> Moment:
-    """The first condition decides: not before the earliest of them."""
+    """Return the first condition decides: not before the earliest of them."""
     found = tuple(moments)
     return Moment(min(moment.earliest for moment in found), all(moment.exact for moment in found))

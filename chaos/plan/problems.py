@@ -73,7 +73,7 @@ class Problems:
         self.add(f"{base}.{error.key}" if error.key else base, error.message, text=text, hint=error.hint)
 
     def error(self) -> ScenarioError:
-        """One error with every problem noted so far."""
+        """Return one error with every problem noted so far."""
         return ScenarioError(self._found)
 
     def raise_found(self) -> None:

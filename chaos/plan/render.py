@@ -18,7 +18,7 @@ _WIDTH = 12
 
 
 def render(plan: Plan) -> str:
-    """The plan as lines of text, each ending with a line break. Control characters are escaped."""
+    """Return the plan as lines of text, each ending with a line break. Control characters are escaped."""
     return "".join(f"{printable(line)}\n" for line in _lines(plan))
 
 
@@ -85,7 +85,7 @@ def _row(name: str, text: str) -> str:
 
 
 def _mark(plan: Plan, expectation: str, text: str) -> str:
-    """The text with the line of the scenario that it comes from."""
+    """Return the text with the line of the scenario that it comes from."""
     line = plan.explanation.lines.get(expectation)
     return text if line is None else f"{text}  (line {line})"
 
@@ -134,7 +134,7 @@ def _fault(fault: PlannedFault) -> str:
 
 
 def trigger_text(trigger: Mapping[str, Any]) -> str:
-    """A planned fault's trigger in words."""
+    """Return a planned fault's trigger in words."""
     parts = []
     if "step" in trigger:
         parts.append(f"at {trigger.get('phase', 'step.begin')} of step {trigger['step']}")

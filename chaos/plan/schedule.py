@@ -121,14 +121,14 @@ def plan_faults(
 
 
 def _effect_here(effect: JobEffect, occurrence: Occurrence, target: Resolved, problems: Problems) -> JobEffect:
-    """The effect of the kind on this target, with these parameters, at this moment."""
+    """Return the effect of the kind on this target, with these parameters, at this moment."""
     effect = settled(effect, occurrence, problems)
     # A process beside the ranks: what no rule refuses touches no rank.
     return effect if target.role is None else NONE
 
 
 def plain_trigger(trigger: Trigger) -> dict[str, Any]:
-    """A trigger as plain data: only what is set, durations in seconds, and the default phase filled in."""
+    """Return a trigger as plain data: only what is set, durations in seconds, and the default phase filled in."""
     plain: dict[str, Any] = trigger.model_dump(exclude_none=True, exclude={"all", "any"})
     if trigger.step is not None:
         plain["phase"] = trigger.phase or "step.begin"
@@ -155,7 +155,7 @@ def _effect(kind: str, effects: Mapping[str, JobEffect], path: str, problems: Pr
 
 
 def _plain(parameters: dict[str, Any], path: str, problems: Problems) -> dict[str, Any] | None:
-    """The parameters if the plan can be written to JSON and read back with them unchanged."""
+    """Return the parameters if the plan can be written to JSON and read back with them unchanged."""
     try:
         same: dict[str, Any] = json.loads(json.dumps(parameters, allow_nan=False))
     except (TypeError, ValueError) as error:

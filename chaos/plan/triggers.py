@@ -14,7 +14,7 @@ from chaos.scenario.models.scenario import Scenario
 def read_moments(
     scenario: Scenario, ids: Sequence[str], observable: frozenset[str], problems: Problems
 ) -> tuple[Moment | None, ...]:
-    """The moment of every fault, None for a trigger that can never fire; what is wrong with it is noted.
+    """Return the moment of every fault, None for a trigger that can never fire; what is wrong with it is noted.
 
     Args:
         scenario: the scenario.
@@ -37,7 +37,7 @@ def _path(index: int) -> str:
 
 
 def parts(trigger: Trigger, path: str) -> Iterator[tuple[str, Trigger]]:
-    """A trigger and those inside it, with their paths in the scenario."""
+    """Yield a trigger and those inside it, with their paths in the scenario."""
     yield path, trigger
     for key, inner in (("all", trigger.all), ("any", trigger.any)):
         for index, part in enumerate(inner or ()):
@@ -90,7 +90,7 @@ def _moment(trigger: Trigger, landed: Mapping[str, Moment]) -> Moment | None:
 
 
 def _sound(trigger: Trigger, path: str, scenario: Scenario, observable: frozenset[str], problems: Problems) -> bool:
-    """Whether every barrier in a trigger comes; all that do not are noted, not only the first."""
+    """Return whether every barrier in a trigger comes; all that do not are noted, not only the first."""
     checked = [_barrier_comes(part, at, scenario, observable, problems) for at, part in parts(trigger, path)]
     return all(checked)
 
@@ -98,7 +98,7 @@ def _sound(trigger: Trigger, path: str, scenario: Scenario, observable: frozense
 def _barrier_comes(
     trigger: Trigger, path: str, scenario: Scenario, observable: frozenset[str], problems: Problems
 ) -> bool:
-    """Whether the job reports the barrier that a trigger names; if not, that is noted."""
+    """Return whether the job reports the barrier that a trigger names; if not, that is noted."""
     job, step = scenario.job, trigger.step
     if step is None:
         return True
@@ -128,5 +128,5 @@ def _barrier_comes(
 
 
 def _saves_at(step: int, last_step: int, interval: int | None) -> bool:
-    """Whether a periodic checkpoint is saved after a step. MindSpore saves one more at the end of training."""
+    """Return whether a periodic checkpoint is saved after a step. MindSpore saves one more at the end of training."""
     return interval is not None and (step % interval == 0 or step == last_step)

@@ -136,7 +136,7 @@ class PlatformKind:
     example: Mapping[str, Any] = field(default_factory=dict)
 
     def needed(self, scenario: Scenario) -> tuple[str, ...]:
-        """Names of the probes that must succeed for a scenario."""
+        """Return names of the probes that must succeed for a scenario."""
         return self.needs if self.needs_for is None else self.needs_for(scenario)
 
     def met(self, scenario: Scenario) -> Mapping[str, str]:
@@ -161,21 +161,21 @@ def platform_kind(name: str) -> PlatformKind:
 
 
 def platform_names() -> tuple[str, ...]:
-    """Names of all platforms that are registered. Imports none of them."""
+    """Return names of all platforms that are registered. Imports none of them."""
     return registries.registry(GROUP).names()
 
 
 def platform_kinds() -> list[PlatformKind]:
-    """All platforms that are registered, in their order."""
+    """Return all platforms that are registered, in their order."""
     return sorted(map(platform_kind, platform_names()), key=lambda kind: (kind.order, kind.name))
 
 
 def built_in_kind(name: str) -> PlatformKind | None:
-    """The platform of that name where it is this project's own; None where it is another package's, or none."""
+    """Return the platform of that name where it is this project's own; None where it is another package's, or none."""
     known = name in registries.registry(GROUP).points and registries.package_of(GROUP, name) is None
     return platform_kind(name) if known else None
 
 
 def with_inventory() -> tuple[str, ...]:
-    """Names of the platforms whose hosts the command line may name."""
+    """Return names of the platforms whose hosts the command line may name."""
     return tuple(kind.name for kind in platform_kinds() if kind.by_inventory is not None)

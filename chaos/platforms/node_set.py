@@ -20,7 +20,7 @@ class NodeSet(Generic[N]):
         self._nodes: dict[int, N] = {}
 
     def all(self) -> Sequence[N]:
-        """All nodes as they are, in order."""
+        """Return all nodes as they are, in order."""
         return [self._nodes[number] for number in sorted(self._nodes)]
 
     def close(self) -> None:

@@ -123,7 +123,7 @@ class Nodes(AbstractContextManager["Nodes"], Protocol):
         """
 
     def all(self) -> Sequence[Node]:
-        """All nodes as they are."""
+        """Return all nodes as they are."""
 
 
 @runtime_checkable
@@ -181,7 +181,7 @@ class TellsRules(Protocol):
     """A node on whose network faults lay rules."""
 
     def rules_left(self) -> Sequence[str]:
-        """The rules that are still there, in words. Raises PlatformError."""
+        """Return the rules that are still there, in words. Raises PlatformError."""
 
 
 @runtime_checkable
@@ -203,4 +203,4 @@ class RebootableNode(Protocol):
         """Order its reboot, where it is still in that boot."""
 
     def boot(self) -> str | None:
-        """The kernel's boot ID of it now; None while it does not answer."""
+        """Return the kernel's boot ID of it now; None while it does not answer."""

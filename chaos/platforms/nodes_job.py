@@ -27,7 +27,7 @@ _SETTLE_SECONDS = 5.0
 
 
 def ranks_of(node: int, nodes: int, ranks: int) -> tuple[int, ...]:
-    """The ranks of a node: they are spread over the nodes evenly, in order."""
+    """Return the ranks of a node: they are spread over the nodes evenly, in order."""
     each = ranks // nodes
     return tuple(range(node * each, (node + 1) * each))
 
@@ -71,7 +71,7 @@ class NodesJob:
         return tuple(self._nodes.values())
 
     def node(self, number: int) -> Node:
-        """The node of that number."""
+        """Return the node of that number."""
         return self._nodes[number]
 
     @property
@@ -93,11 +93,11 @@ class NodesJob:
         return [process for processes in self._seen.values() for process in processes]
 
     def state(self, identity: ProcessIdentity) -> State:
-        """Whether that process runs, is stopped, is a zombie, or is gone; on a frozen node it is stopped."""
+        """Return whether that process runs, is stopped, is a zombie, or is gone; on a frozen node it is stopped."""
         return self._ask(self._of(identity), lambda helper: helper.state(identity), lambda: "stopped", lambda: "gone")
 
     def exit_status(self, identity: ProcessIdentity) -> ExitStatus | None:
-        """How a process of the job ended; None while it runs, or its node is frozen. The first answer stays."""
+        """Return how a process of the job ended; None while it runs, or its node is frozen. The first answer stays."""
         if identity not in self._statuses:
             node = self._of(identity)
             status = self._ask(
@@ -114,7 +114,7 @@ class NodesJob:
         return self._of(identity).place
 
     def machine(self, identity: ProcessIdentity) -> RankMachine:
-        """The machine that a process of the job runs on."""
+        """Return the machine that a process of the job runs on."""
         from chaos.machine.remote.tool_calls import NodeMachine  # a job of one node, as most are, has no helper
 
         return NodeMachine(self._of(identity).helper)
@@ -137,7 +137,7 @@ class NodesJob:
         self._rebootable(node).reboot(boot)
 
     def boot_of_node(self, node: int) -> str | None:
-        """The kernel's boot ID of a node; None while it does not answer. Raises PlatformError."""
+        """Return the kernel's boot ID of a node; None while it does not answer. Raises PlatformError."""
         return self._rebootable(node).boot()
 
     def _rebootable(self, number: int) -> RebootableNode:
@@ -224,7 +224,7 @@ class NodesJob:
 
 
 def places(nodes: Sequence[Node], ranks: int, meeting: Path) -> Iterator[tuple[Node, Place]]:
-    """Each node with its place in a job of ``ranks`` ranks."""
+    """Yield each node with its place in a job of ``ranks`` ranks."""
     for node in nodes:
         own = ranks_of(node.number, len(nodes), ranks)
         yield node, Place(node.number, len(nodes), own, ranks, node.address, nodes[0].address, meeting)

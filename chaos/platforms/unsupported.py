@@ -14,5 +14,5 @@ _INSTEAD = (
 
 
 def without_names(reason: str) -> Mapping[str, Unsupported]:
-    """The reason of one platform, with what to use in its place."""
+    """Return the reason of one platform, with what to use in its place."""
     return {NAMES: Unsupported(reason, _INSTEAD)}

@@ -24,7 +24,7 @@ def note(end: str, rank: int) -> None:
 
 
 def noted(end: str) -> int:
-    """How many ranks have noted this end."""
+    """Return how many ranks have noted this end."""
     try:
         return sum(name.startswith(f"{end}-") for name in os.listdir(_directory()))
     except FileNotFoundError:

@@ -62,7 +62,7 @@ class RehearsalJob(JobKind):
     )
 
     def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
-        """The device layer always; the SDK where it is the stand-in."""
+        """Return the device layer always; the SDK where it is the stand-in."""
         parts = [
             Simulated("collectives, cluster formation and the device calls of TrainFaultTolerance", "device layer"),
             Simulated("optimizer update report (TensorReport)", "device layer"),
@@ -113,7 +113,7 @@ class RehearsalJob(JobKind):
         return Command(with_controller(launch, argv, controller_port), environment, path)
 
     def missing_files(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
-        """The script, where it cannot be read and none of this kind's own has that name."""
+        """Yield the script, where it cannot be read and none of this kind's own has that name."""
         named = scenario.job.script
         if named is None or (_ROOM / "jobs" / named).is_file():
             return
@@ -122,7 +122,7 @@ class RehearsalJob(JobKind):
             yield "job.script", f"{path}: {why}", hint
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
-        """The script and everything in this room: any of it may change a loss."""
+        """Return the script and everything in this room: any of it may change a loss."""
         script = _script(scenario, scenario_directory)
         return {"script": hashlib.sha256(script.read_bytes()).hexdigest(), "rehearsal": room_digest()}
 
@@ -145,7 +145,7 @@ def _slicing(scenario: Scenario) -> tuple[str, ...]:
 
 
 def is_sliced(scenario: Scenario) -> bool:
-    """Whether the job's own script is the one with sliced weights."""
+    """Return whether the job's own script is the one with sliced weights."""
     layout = layout_of(scenario.cluster)
     return scenario.job.script is None and (layout.model > 1 or layout.shards > 1)
 

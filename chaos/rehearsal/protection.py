@@ -23,7 +23,7 @@ _TASK = "MINDX_TASK_ID"
 
 
 def needs_sdk(job: Job) -> bool:
-    """Whether a mechanism of the vendor's SDK is on, or an agent that hosts its controller.
+    """Return whether a mechanism of the vendor's SDK is on, or an agent that hosts its controller.
 
     By the document's table TRE needs none.
     """
@@ -65,7 +65,7 @@ def protection_path(launch: Launch) -> tuple[Path, ...]:
 
 
 def with_controller(launch: Launch, argv: tuple[str, ...], controller_port: int) -> tuple[str, ...]:
-    """The launcher's command line, behind that of the controller where it lives outside ranks and agent."""
+    """Return the launcher's command line, behind that of the controller where it lives outside ranks and agent."""
     job = launch.scenario.job
     elsewhere = launch.place is not None and launch.place.node > 0
     if not needs_sdk(job) or job.controller != "outside" or job.agent or elsewhere:

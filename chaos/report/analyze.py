@@ -142,7 +142,7 @@ def _simulated(facts: dict[str, Any]) -> tuple[dict[str, Any], ...]:
 
 
 def _plan(plan: Plan) -> dict[str, Any]:
-    """The plan as JSON would give it back; of places on the machine of the run only the last part."""
+    """Return the plan as JSON would give it back; of places on the machine of the run only the last part."""
     data = json.loads(json.dumps(as_data(plan), allow_nan=False))
     assert isinstance(data, dict)
     for key in ("source", "baseline"):

@@ -107,7 +107,7 @@ def _state(name: str, share: float, figures: tuple[float | None, float | None], 
 
 
 def _incomparable(first: Result, second: Result, axis: str | None) -> str:
-    """Why nothing can be said about the two, empty if something can."""
+    """Return why nothing can be said about the two, empty if something can."""
     for which, run in (("first", first), ("second", second)):
         if run.verdict != "pass":
             return f"the {which} run ({run.cell or run.scenario}) is {run.verdict}"
@@ -147,5 +147,5 @@ def _others(cell: str, axis: str) -> list[str]:
 
 
 def shown(name: str, value: float) -> str:
-    """A figure with its unit."""
+    """Return a figure with its unit."""
     return f"{value:g} steps" if name in COUNTED else f"{value:.3f} s"

@@ -19,7 +19,7 @@ _LEFT = ("orphans", "ports", "private_left", "unsearched")
 
 
 def broken_in_order(verdict: Verdict, findings: Sequence[Finding], history: History) -> list[Finding]:
-    """The findings that decide the verdict, the first that broke before what follows from it.
+    """Return the findings that decide the verdict, the first that broke before what follows from it.
 
     Their time is that of the first event that they point at. One that points at none, since something is missing, is
     taken for a consequence of what has a time. Where the run itself came to no good end, that is why nothing is known.
@@ -36,7 +36,7 @@ def broken_in_order(verdict: Verdict, findings: Sequence[Finding], history: Hist
 
 
 def reason_of(verdict: Verdict, broken: Sequence[Finding], history: History) -> str:
-    """One line: why the verdict is what it is. Empty for a pass."""
+    """Return one line: why the verdict is what it is. Empty for a pass."""
     if any(end.data.get("interrupted") is True for end in history.select("run.end")):
         told = _interrupted(history)
         return told if verdict != "fail" or not broken else f"{_first(broken)}; {told}"
@@ -86,7 +86,7 @@ def became_of(history: History) -> str:
 
 
 def _clean_nodes(history: History) -> bool:
-    """Whether every node of the run was asked, and has nothing left of it."""
+    """Return whether every node of the run was asked, and has nothing left of it."""
     found = Collector(HYGIENE)
     judge_nodes(history, found)
     return all(finding.verdict == "pass" for finding in found.findings())

@@ -198,7 +198,7 @@ class Result:
 
 
 def from_json(data: dict[str, Any]) -> Result:
-    """The opposite of :meth:`Result.to_json`. Raises KeyError, TypeError or ValueError on anything else."""
+    """Return the opposite of :meth:`Result.to_json`. Raises KeyError, TypeError or ValueError on anything else."""
     if data["schema_version"] != SCHEMA_VERSION:
         raise ValueError(f"schema_version {data['schema_version']}: this version reads {SCHEMA_VERSION}")
     recovery = data["recovery"]

@@ -13,7 +13,7 @@ from chaos.scenario.load import Cell
 
 
 def completed(cell: Cell, run_dir: Path) -> Cell | None:
-    """The cell with ``job.steps_per_update`` filled in from the run's baseline.
+    """Return the cell with ``job.steps_per_update`` filled in from the run's baseline.
 
     None where the scenario says it, where every step makes an update, and where the baseline does not tell.
     """
@@ -33,7 +33,7 @@ def is_misnumbered(run_dir: Path) -> bool:
 
 
 def first_drawn(cell: Cell, plan: Plan) -> int | None:
-    """The first seed that was drawn for the plan, with which the same ranks are drawn again."""
+    """Return the first seed that was drawn for the plan, with which the same ranks are drawn again."""
     seeds = {fault.id: fault.seed for fault in plan.faults}
     for fault, planned in zip(cell.scenario.faults, plan.faults, strict=True):
         if fault.target.random is not None and fault.target.random.seed is None:

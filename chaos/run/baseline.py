@@ -118,7 +118,7 @@ class BaselineTaker:
         return {"unknown releases": owned.token}
 
     def _still(self, inputs: Inputs) -> bool:
-        """Whether the job's inputs are what they were; a source that changed is an error."""
+        """Return whether the job's inputs are what they were; a source that changed is an error."""
         changed = inputs.changed()
         if changed:
             listed = ", ".join(changed)

@@ -17,7 +17,7 @@ from chaos.observe.checkpoints.checkpoint import CheckpointError
 
 
 def look_at_saves(run_dir: Path, kind: SavedKind, history: HistoryWriter) -> bool:
-    """Whether the job has saved a checkpoint of this kind to its end, under whatever name and wherever.
+    """Return whether the job has saved a checkpoint of this kind to its end, under whatever name and wherever.
 
     What a file holds whose name does not tell its step is recorded, for the job may save it anew under the same name
     (``latest.ckpt``), and what it goes on from is not there any more when the run is judged.

@@ -77,7 +77,7 @@ def run_cells(
 
 
 def label(loaded: LoadedScenario, cell: Cell) -> str:
-    """A cell as it is written for people: ``kill-rank[victim=1]``."""
+    """Return a cell as it is written for people: ``kill-rank[victim=1]``."""
     name = loaded.path.stem if not cell.scenario.name else cell.scenario.name
     return f"{name}[{cell.name}]" if cell.name else name
 

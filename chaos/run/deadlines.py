@@ -14,7 +14,7 @@ _GROWTH: Mapping[str, float] = {"run": 10.0, "start": 2.0, "fault": 2.0, "land":
 
 
 def with_deadlines(cell: Cell) -> Cell:
-    """The cell with the deadlines that hold for its number of ranks."""
+    """Return the cell with the deadlines that hold for its number of ranks."""
     scenario = cell.scenario
     return replace(
         cell,

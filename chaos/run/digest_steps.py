@@ -6,7 +6,7 @@ from chaos.plan.model import Plan
 
 
 def digest_steps(plan: Plan, interval: int) -> tuple[int, ...]:
-    """The steps that must have digests although they are thinned out: without them nothing could be compared."""
+    """Return the steps that must have digests although they are thinned out: without them nothing could be compared."""
     if interval <= 1:
         return ()
     saved = [part.step for part in (plan.checkpoint, plan.resume.restore) if part is not None]

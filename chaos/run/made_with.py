@@ -68,7 +68,7 @@ def _content(path: str) -> bytes:
 
 
 def _sources(directory: str, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The files below a directory but for compiled ones: the parts of their paths in it, and where they are.
+    """Yield the files below a directory but for compiled ones: the parts of their paths in it, and where they are.
 
     There are a thousand of them, and every run waits for this before its job starts.
     """
@@ -94,5 +94,5 @@ def _masked(name: str, value: Any) -> Any:
 
 
 def _is_json(number: float) -> bool:
-    """Whether every reader of JSON takes this number: it is finite, and no longer than 64 bits."""
+    """Return whether every reader of JSON takes this number: it is finite, and no longer than 64 bits."""
     return math.isfinite(number) if isinstance(number, float) else abs(number) < 1 << 63

@@ -32,7 +32,7 @@ class Origin:
     caret: int = -1
 
     def problem(self, message: str, hint: str = "") -> Problem:
-        """A problem with the value, which quotes its line."""
+        """Return a problem with the value, which quotes its line."""
         text = self.key.rpartition(".")[2]
         return Problem(self.file, self.line, self.column, printable(message), text, hint, self.excerpt, self.caret)
 
@@ -136,7 +136,7 @@ def _shown(value: Any) -> str:
 
 
 def _copied(data: dict[str, Any], sections: tuple[str, ...]) -> dict[str, Any]:
-    """A copy in which these sections, and mappings in them, can be filled."""
+    """Return a copy in which these sections, and mappings in them, can be filled."""
     copy = dict(data)
     for name in sections:
         if isinstance(section := copy.get(name), dict):

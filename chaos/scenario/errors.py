@@ -92,7 +92,7 @@ def printable(text: str) -> str:
 
 
 def near_miss(word: str, candidates: Iterable[str]) -> str | None:
-    """The candidate that was probably meant, None if no one is near."""
+    """Return the candidate that was probably meant, None if no one is near."""
     return _near_miss(word[:_MAX_QUOTED], tuple(sorted(candidates))[:_MAX_CANDIDATES])
 
 
@@ -104,7 +104,7 @@ def _near_miss(word: str, candidates: tuple[str, ...]) -> str | None:
 
 
 def suggest(word: str, candidates: Iterable[str], known: str = "known") -> str:
-    """A hint for a word that is not among ``candidates``: the near miss, or else the list of them."""
+    """Return a hint for a word that is not among ``candidates``: the near miss, or else the list of them."""
     choices = sorted(candidates)
     if (meant := near_miss(word, choices)) is not None:
         return f"did you mean '{printable(meant)}'?"

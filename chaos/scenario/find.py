@@ -98,7 +98,7 @@ def _only(paths: list[Path], name: str | Path) -> Path:
 
 
 def iter_scenarios(paths: Iterable[str | Path]) -> list[Path]:
-    """The scenario files among ``paths``, each once.
+    """Return the scenario files among ``paths``, each once.
 
     A file is taken as it is, so that loading it says what is wrong with it. A directory is walked, in sorted order and
     without hidden directories, links to directories, and the directories of runs, which hold copies of what was run.

@@ -62,7 +62,7 @@ def read_known_findings(file: Path) -> KnownFindings:
 
 
 def _files_of(path: Path) -> Iterator[Path]:
-    """The file beside a scenario, then those above it up to the directory ``scenarios``, where it lies in one."""
+    """Yield the file beside a scenario, then those above it up to the directory ``scenarios``, where it lies in one."""
     above = [path.absolute().parent, *path.absolute().parent.parents]
     last = next((number for number, directory in enumerate(above) if directory.name == TOP), 0)
     for directory in above[: last + 1]:

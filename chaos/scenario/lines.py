@@ -25,7 +25,7 @@ class Place:
 
 
 def locate(root: Mapping, path: Path) -> Place:
-    """The place of ``path``, or of the nearest part around it that the file holds."""
+    """Return the place of ``path``, or of the nearest part around it that the file holds."""
     node: Node = root
     line, column, broken = _first_position(root), root.column, root.broken
     for part in path:
@@ -54,12 +54,12 @@ class Lines:
         self._root = root
 
     def get(self, path: str) -> tuple[int, int] | None:
-        """The position of exactly this path, None where the file does not hold it."""
+        """Return the position of exactly this path, None where the file does not hold it."""
         place = locate(self._root, self._parts(path))
         return (place.line, place.column) if place.exact else None
 
     def nearest(self, path: str) -> tuple[int, int]:
-        """The position of the path, or of the nearest key around it that the file holds."""
+        """Return the position of the path, or of the nearest key around it that the file holds."""
         place = locate(self._root, self._parts(path))
         return place.line, place.column
 
@@ -96,6 +96,6 @@ class Lines:
 
 
 def scalar_at(root: Mapping, path: Path) -> Scalar | None:
-    """The scalar at a path, None where there is something else or nothing."""
+    """Return the scalar at a path, None where there is something else or nothing."""
     place = locate(root, path)
     return place.node if place.exact and isinstance(place.node, Scalar) else None

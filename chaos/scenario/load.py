@@ -184,7 +184,7 @@ class _Cells:
         self._allowance = Allowance(MAX_UNITS)
 
     def load(self) -> tuple[Cell, ...]:
-        """All cells that are right; ``problems`` then says what is wrong with the others."""
+        """Return all cells that are right; ``problems`` then says what is wrong with the others."""
         lines = Lines(self.root)
         self._plain = self._literal()
         cells = []
@@ -212,7 +212,7 @@ class _Cells:
         ]
 
     def _literal(self) -> dict[str, Any]:
-        """The sections that hold no references. Their own problems were reported when they were read."""
+        """Return the sections that hold no references. Their own problems were reported when they were read."""
         axes = {name: [value.data for value in values] for name, values in self.declared.axes.items()}
         variables = {name: value.data for name, value in self.declared.variables.items()}
         return {"chaos": 1, "variables": variables, "matrix": axes}
@@ -242,7 +242,7 @@ class _Cells:
         return scenario
 
     def _complete(self, plain: dict[str, Any]) -> dict[str, Any] | None:
-        """The cell's data with what the job's own files say; None where they cannot be used."""
+        """Return the cell's data with what the job's own files say; None where they cannot be used."""
         assert self.names.complete is not None
         self._origins, self._facts = {}, {}
         completion = self.names.complete(Unfinished(plain, self.path, Lines(self.root)))
@@ -289,7 +289,7 @@ class _Cells:
 
 
 def _keys(root: Mapping, section: str) -> object:
-    """The keys of a section as the file writes them; None where a variable stands in its place."""
+    """Return the keys of a section as the file writes them; None where a variable stands in its place."""
     entry = root.entries.get(section)
     return () if entry is None else entry.value.entries if isinstance(entry.value, Mapping) else None
 

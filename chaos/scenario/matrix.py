@@ -15,7 +15,7 @@ _LONGEST_LABEL = 40
 
 
 def count_cells(declared: Declared) -> int:
-    """How many cells the matrix gives; 1 without a matrix."""
+    """Return how many cells the matrix gives; 1 without a matrix."""
     return math.prod(len(values) for values in declared.axes.values())
 
 

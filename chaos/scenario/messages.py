@@ -34,7 +34,7 @@ _PATTERNS = {
 
 
 def complaints(errors: Iterable[Any], data: Any) -> Iterator[Complaint]:
-    """One complaint for each place that ``errors`` (of a pydantic ValidationError) speak of.
+    """Yield one complaint for each place that ``errors`` (of a pydantic ValidationError) speak of.
 
     ``data`` is what was validated.
     """
@@ -64,13 +64,13 @@ def complaints(errors: Iterable[Any], data: Any) -> Iterator[Complaint]:
 
 
 def _has_choices(path: Path) -> bool:
-    """Whether the value at a path is one of some words, or a mapping with known keys."""
+    """Return whether the value at a path is one of some words, or a mapping with known keys."""
     annotation = annotation_at(path)
     return bool(literals_in(annotation) or models_in(annotation))
 
 
 def kind_of(value: Any) -> str:
-    """A value in the words of a message: ``text 'four'``, ``the number 1.5``, ``a list``."""
+    """Return a value in the words of a message: ``text 'four'``, ``the number 1.5``, ``a list``."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -83,7 +83,7 @@ def kind_of(value: Any) -> str:
 
 
 def _strip_alternatives(loc: tuple[str | int, ...], data: Any) -> tuple[Path, bool]:
-    """The path without the names of union alternatives, and whether the last part was one."""
+    """Return the path without the names of union alternatives, and whether the last part was one."""
     path: list[str | int] = []
     last_was_alternative = False
     value = data

@@ -15,7 +15,7 @@ _LONGEST = 1 << 20
 
 
 def is_run(directory: str | Path) -> bool:
-    """Whether a directory is that of a run, whatever its name and whoever made it. Never raises."""
+    """Return whether a directory is that of a run, whatever its name and whoever made it. Never raises."""
     path = Path(directory, _RECORD)
     try:
         if not path.is_file():

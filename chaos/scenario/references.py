@@ -84,7 +84,7 @@ def _check_scalar(scalar: Scalar, declared: Declared, source: Source, problems: 
 
 
 def _where(scalar: Scalar, text: str, source: Source) -> tuple[int, int]:
-    """Where ``text`` stands inside a scalar that may run over several lines."""
+    """Return where ``text`` stands inside a scalar that may run over several lines."""
     for number in range(scalar.line, scalar.line + scalar.text.count("\n") + 2):
         start = scalar.column - 1 if number == scalar.line else 0
         if (found := source.line(number).find(text.split("\n")[0], start)) >= 0:
@@ -93,13 +93,13 @@ def _where(scalar: Scalar, text: str, source: Source) -> tuple[int, int]:
 
 
 def references_of(scalar: Scalar) -> list[str]:
-    """Names that a scalar refers to, each once, in order."""
+    """Return names that a scalar refers to, each once, in order."""
     found = [match[2] for match in REFERENCE.finditer(scalar.text) if match[1] is None] if scalar.refers else []
     return list(dict.fromkeys(found))
 
 
 def fill(node: Node, values: Mapped[str, Value], allowance: Allowance) -> Any:
-    """The plain data of a node with references filled in; BROKEN where a problem was reported.
+    """Return the plain data of a node with references filled in; BROKEN where a problem was reported.
 
     A scalar that is one reference takes the typed value; otherwise the value's text is inserted.
     Raises OverflowError when the allowance is spent.

@@ -15,22 +15,22 @@ class Report(Protocol):
 
 
 def whole(value: Any) -> int | None:
-    """A whole number, None for anything else."""
+    """Return a whole number, None for anything else."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def text(value: Any) -> str | None:
-    """A text, None for anything else."""
+    """Return a text, None for anything else."""
     return value if isinstance(value, str) else None
 
 
 def mapped(value: Any) -> dict[str, Any]:
-    """A mapping, an empty one for anything else."""
+    """Return a mapping, an empty one for anything else."""
     return value if isinstance(value, dict) else {}
 
 
 def listed(value: Any) -> list[Any]:
-    """A list, an empty one for anything else."""
+    """Return a list, an empty one for anything else."""
     return value if isinstance(value, list) else []
 
 
@@ -55,5 +55,5 @@ def rank_range(values: list[Any], path: Path, ranks: int | None, report: Report)
 
 
 def numbered(what: str, count: int) -> str:
-    """Which numbers there are: ``ranks are 0 to 3``."""
+    """Return which numbers there are: ``ranks are 0 to 3``."""
     return f"{what} are 0 to {count - 1}" if count > 1 else f"{what} are only 0"

@@ -62,7 +62,7 @@ def _check_random(random: dict[str, Any], path: Path, ranks: int | None, report:
 
 
 def _triggers(trigger: Any, path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """A trigger and those inside it."""
+    """Yield a trigger and those inside it."""
     if not isinstance(trigger, dict):
         return
     yield path, trigger
@@ -155,7 +155,7 @@ def _check_reachable(faults: list[Any], own: list[str], report: Report) -> None:
 
 
 def _waits_for(trigger: dict[str, Any]) -> list[tuple[str, str]]:
-    """The keys of a trigger that name another fault, each with the name."""
+    """Return the keys of a trigger that name another fault, each with the name."""
     return [(key, name) for key in ("after", "healed") if (name := text(trigger.get(key))) is not None]
 
 

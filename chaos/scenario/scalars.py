@@ -25,7 +25,7 @@ _LARGEST = 2**63
 
 
 def resolve(text: str) -> str | int | float | bool | None:
-    """The value of a scalar that is written without quotes.
+    """Return the value of a scalar that is written without quotes.
 
     Raises ValueError on a number that does not fit 64 bits.
     """

@@ -30,7 +30,7 @@ _TEXT_WITH_VARIABLES = {
 
 
 def scenario_schema(names: KnownNames | None = None) -> Schema:
-    """The schema of a scenario file as plain data. ``names`` limits kinds and platforms to those registered."""
+    """Return the schema of a scenario file as plain data. ``names`` limits kinds and platforms to those registered."""
     raw = Scenario.model_json_schema(ref_template="#/definitions/{model}")
     definitions: dict[str, Schema] = raw.pop("$defs")
     for definition in (raw, *definitions.values()):
@@ -61,7 +61,7 @@ def _convert_model(model: Schema, skip: Collection[str]) -> None:
 
 
 def _convert(schema: Schema) -> Schema:
-    """One value: durations as text, no titles, and a variable as another way to write it."""
+    """Return one value: durations as text, no titles, and a variable as another way to write it."""
     notes: Schema = {key: schema.pop(key) for key in ("description", "default") if key in schema}
     if notes.get("default") is None or isinstance(notes.get("default"), dict):
         notes.pop("default", None)  # A key that is left out is clearer than one that says null or {}.

@@ -14,14 +14,14 @@ from chaos.scenario.models.terms import RegisteredWord
 
 
 def models_in(annotation: Any) -> tuple[type[BaseModel], ...]:
-    """The models that a type is made of, looked for inside optional types, unions and sequences."""
+    """Return the models that a type is made of, looked for inside optional types, unions and sequences."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return (annotation,)
     return tuple(model for part in typing.get_args(annotation) if part is not ... for model in models_in(part))
 
 
 def literals_in(annotation: Any) -> tuple[Any, ...]:
-    """The fixed values that a type admits, looked for in the same way."""
+    """Return the fixed values that a type admits, looked for in the same way."""
     if typing.get_origin(annotation) is Literal:
         return typing.get_args(annotation)
     if isinstance(annotation, RegisteredWord):
@@ -30,7 +30,7 @@ def literals_in(annotation: Any) -> tuple[Any, ...]:
 
 
 def annotation_at(path: Path) -> Any:
-    """The type of the value at a path, None where the model has no such key. List positions do not count."""
+    """Return the type of the value at a path, None where the model has no such key. List positions do not count."""
     annotation: Any = Scenario
     for part in path:
         if isinstance(part, int):

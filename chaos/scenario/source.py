@@ -40,11 +40,11 @@ class Source:
         return re.split("\r\n|\n|\r", self.text)
 
     def line(self, number: int) -> str:
-        """The line of that number, counted from 1; empty past the end."""
+        """Return the line of that number, counted from 1; empty past the end."""
         return self._lines[number - 1] if 0 < number <= len(self._lines) else ""
 
     def problem(self, line: int, column: int, message: str, *, text: str = "", hint: str = "") -> Problem:
-        """A problem at a line and column, both counted from 1."""
+        """Return a problem at a line and column, both counted from 1."""
         whole = self.line(line)
         at = max(0, min(column - 1, len(whole)))
         start = max(0, at - _WINDOW // 2) if len(whole) > _WINDOW else 0

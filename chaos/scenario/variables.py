@@ -49,7 +49,7 @@ class Declared:
         return {*self.variables, *self.axes, *self.broken}
 
     def possible(self, name: str) -> list[Value]:
-        """Every value that a name can have; an axis hides the variable of its name."""
+        """Return every value that a name can have; an axis hides the variable of its name."""
         if name in self.axes:
             return self.axes[name]
         return [self.variables[name]] if name in self.variables else []
@@ -111,7 +111,7 @@ def apply_settings(declared: Declared, settings: Mapped[str, str]) -> list[Probl
 
 
 def show(data: Any) -> str:
-    """A value as text. Text that could be taken for another value or for two is shown in quotes."""
+    """Return a value as text. Text that could be taken for another value or for two is shown in quotes."""
     if isinstance(data, str):
         try:
             plain = re.fullmatch(r"[^\s,='\"#\[\]{}]+", data) is not None and resolve(data) == data

@@ -157,7 +157,7 @@ class _Builder:
         self._nodes = 0
 
     def fatal(self, line: int, column: int, message: str, hint: str = "") -> ScenarioError:
-        """The error that ends the reading: this problem and those found before it."""
+        """Return the error that ends the reading: this problem and those found before it."""
         return ScenarioError([*self.problems, self.source.problem(line, column, message, hint=hint)])
 
     def read(self, loader: Any) -> None:

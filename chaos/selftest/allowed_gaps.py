@@ -89,13 +89,13 @@ EXCUSED: Excuses = MappingProxyType(
 
 
 def kind_of(event: str, attempt: str | None, rank: int | None = None, *, baseline: bool = False) -> str:
-    """The name of the events of one kind in one launch, of one rank or whatever their rank."""
+    """Return the name of the events of one kind in one launch, of one rank or whatever their rank."""
     of_rank, where = "" if rank is None else f" of rank {rank}", "" if attempt is None else f" in attempt {attempt}"
     return f"{OF_BASELINE if baseline else ''}{event}{of_rank}{where}"
 
 
 def excuse_for(base: str, kinds: Collection[str], excuses: Excuses = EXCUSED) -> str:
-    """Why the run of this base may be green without events that have these names; empty where it may not."""
+    """Return why the run of this base may be green without events that have these names; empty where it may not."""
     for reason, named in excuses.items():
         if any(base in named.get(kind, "").split() for kind in kinds):
             return reason

@@ -120,7 +120,7 @@ def _refuse_bad(name: str, run: Path, advice: str = "") -> None:
 
 
 def cache_directory(environment: Mapping[str, str]) -> Path:
-    """The user's own cache, ``$XDG_CACHE_HOME/chaos/selftest``, made with rights for nobody else.
+    """Return the user's own cache, ``$XDG_CACHE_HOME/chaos/selftest``, made with rights for nobody else.
 
     Raises BaseUnusable when it belongs to somebody else, is a link, or others may write there.
     """
@@ -163,7 +163,7 @@ def _digest(path: Path) -> str:
 
 
 def damage(entry: Path) -> str | None:
-    """Why an entry of the cache is not what was once kept; None when it is."""
+    """Return why an entry of the cache is not what was once kept; None when it is."""
     try:
         kept = json.loads((entry / _MANIFEST).read_bytes())
     except (OSError, ValueError):

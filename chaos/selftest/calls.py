@@ -20,7 +20,7 @@ def call(records: Records, after: Record, name: str, **values: Any) -> None:
 
 
 def called_again(name: str, rank: int) -> Spoil:
-    """The handler of a rank was called once more after it had returned."""
+    """Return the handler of a rank was called once more after it had returned."""
 
     def change(records: Records) -> None:
         enter = records.last("handler.enter", name=name, rank=rank)
@@ -31,12 +31,12 @@ def called_again(name: str, rank: int) -> Spoil:
 
 
 def called(name: str, rank: int, after: str, **values: Any) -> Spoil:
-    """A handler of a rank was called after another one had returned."""
+    """Return a handler of a rank was called after another one had returned."""
     return recorded(lambda records: call(records, records.last("handler.exit", name=after, rank=rank), name, **values))
 
 
 def never_called(name: str, *ranks: int) -> Spoil:
-    """A handler of these ranks was not called."""
+    """Return a handler of these ranks was not called."""
 
     def change(records: Records) -> None:
         for rank in ranks:
@@ -47,7 +47,7 @@ def never_called(name: str, *ranks: int) -> Spoil:
 
 
 def started_anew(rank: int) -> Spoil:
-    """A rank that nobody had to replace got a new process in the first launch, beside the one that it had."""
+    """Return a rank that nobody had to replace got a new process in the first launch, beside the one that it had."""
 
     def change(records: Records) -> None:
         found = records.first("rank.found", attempt="train", rank=rank)

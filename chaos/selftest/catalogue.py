@@ -11,7 +11,7 @@ from chaos.selftest.defect import Defect
 
 
 def catalogue() -> tuple[Defect, ...]:
-    """Every defect, module by module in the order of their names.
+    """Return every defect, module by module in the order of their names.
 
     Raises ValueError when two have the same name: their rows could not be told apart.
     """

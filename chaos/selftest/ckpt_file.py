@@ -32,7 +32,7 @@ class CkptFile:
         self.path.write_bytes(b"".join(_record(entry) for entry in self.entries))
 
     def content(self, tag: str) -> bytes:
-        """The bytes of one tensor."""
+        """Return the bytes of one tensor."""
         return self._one(tag).content
 
     def set_content(self, tag: str, content: bytes) -> None:
@@ -47,7 +47,7 @@ class CkptFile:
         self.set_content(tag, number.to_bytes(len(self.content(tag)), "little"))
 
     def number(self, tag: str) -> int:
-        """A whole number."""
+        """Return a whole number."""
         return int.from_bytes(self.content(tag), "little")
 
     def set_float(self, tag: str, index: int, number: float) -> None:
@@ -72,11 +72,11 @@ class CkptFile:
         self.entries.remove(self._one(tag))
 
     def moments(self) -> list[str]:
-        """Names of the optimizer's slots."""
+        """Return names of the optimizer's slots."""
         return [entry.tag for entry in self.entries if entry.tag.startswith("moments.")]
 
     def weights(self) -> list[str]:
-        """Names of the network's weights and biases."""
+        """Return names of the network's weights and biases."""
         return [entry.tag for entry in self.entries if entry.tag.startswith("layer")]
 
     def _one(self, tag: str) -> Entry:
@@ -87,7 +87,7 @@ class CkptFile:
 
 
 def stored(pattern: str, change: Callable[[CkptFile], object]) -> Spoil:
-    """A spoil that changes the checkpoint files that match ``pattern``, below the job's checkpoints.
+    """Return a spoil that changes the checkpoint files that match ``pattern``, below the job's checkpoints.
 
     It raises Unspoilt where there is none, or nothing is changed.
     """
@@ -108,7 +108,7 @@ def stored(pattern: str, change: Callable[[CkptFile], object]) -> Spoil:
 
 
 def _entry(value: bytes) -> Entry:
-    """One record: its tag, and its tensor of dims, type and content."""
+    """Return one record: its tag, and its tensor of dims, type and content."""
     dims: list[int] = []
     texts: dict[int, bytes] = {}
     tag = b""

@@ -117,6 +117,6 @@ def outcome_of(defect: Defect, findings: Sequence[Finding], verdict: Verdict) ->
 
 
 def said(finding: Finding) -> str:
-    """A finding in one line: what was expected, what was seen, where."""
+    """Return a finding in one line: what was expected, what was seen, where."""
     where = f" ({', '.join(finding.where)})" if finding.where else ""
     return f"{finding.expected} | {finding.seen}{where}"

@@ -53,7 +53,7 @@ class Engine:
     keep: bool = False
 
     def run(self, defects: Sequence[Defect]) -> list[Row]:
-        """A row for each defect, in their order.
+        """Return a row for each defect, in their order.
 
         Whatever ends it early, Ctrl-C too, ends the runs that go on first.
         """

@@ -82,7 +82,7 @@ def sweep(base: str, run_dir: Path, place: Path, excuses: Excuses = EXCUSED) -> 
 
 
 def stale(removals: Collection[Removal], excuses: Excuses = EXCUSED) -> tuple[str, ...]:
-    """The excuses, in words, that none of these removals has needed, of the bases that they are from."""
+    """Return the excuses, in words, that none of these removals has needed, of the bases that they are from."""
     taken = {(removal.base, name) for removal in removals for name in (removal.kind, removal.evidence)}
     needed = {
         (removal.base, name) for removal in removals if removal.green for name in (removal.kind, removal.evidence)
@@ -114,12 +114,12 @@ def _removal(base: str, group: Group, verdict: Verdict, excuses: Excuses, *, bas
 
 
 def _goes_on(plan: Plan) -> bool:
-    """Whether anybody trains on, or tries to, after the faults."""
+    """Return whether anybody trains on, or tries to, after the faults."""
     return plan.response.mechanism != "none" or plan.resume.restore is not None
 
 
 def _groups(history: History, asked: set[str]) -> Iterator[tuple[Group, History]]:
-    """Every kind of event of a rank and launch that was asked for, and the history without it.
+    """Yield every kind of event of a rank and launch that was asked for, and the history without it.
 
     All times have been placed by the measurements of clocks already; those are taken from the files.
     """
@@ -130,7 +130,7 @@ def _groups(history: History, asked: set[str]) -> Iterator[tuple[Group, History]
 
 
 def _verdict(plan: Plan, history: History, artifacts: Artifacts) -> Verdict:
-    """The verdict of all checks; ``unknown`` as soon as one is not green, since no more is asked."""
+    """Return the verdict of all checks; ``unknown`` as soon as one is not green, since no more is asked."""
     artifacts.logged = None  # which ranks are judged by their logs depends on the history
     for check in BUILT_IN.values():
         try:
@@ -242,7 +242,7 @@ def _forget_clock(host: str, boot: str, records: Records) -> None:
 
 
 def _passing(findings: Sequence[Finding], checks: Sequence[str]) -> tuple[str, ...]:
-    """Which of the checks say nothing but pass."""
+    """Return which of the checks say nothing but pass."""
     return tuple(
         name for name in checks if all(finding.verdict == "pass" for finding in findings if finding.check == name)
     )

@@ -35,7 +35,7 @@ class DefectiveJob(JobKind):
         self.extensions = (*kind.extensions, "chaos.selftest.live.install")
 
     def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
-        """The kind's own, and the defect first: no such run may be mistaken for a real one."""
+        """Return the kind's own, and the defect first: no such run may be mistaken for a real one."""
         own = self._kind.simulated(_without_defect(scenario), sdk)
         if not scenario.faults:
             return own
@@ -53,12 +53,12 @@ class DefectiveJob(JobKind):
         return replace(command, environment={**command.environment, VARIABLE: _defect_of(launch.scenario)})
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
-        """The kind's own: the baseline has no defect."""
+        """Return the kind's own: the baseline has no defect."""
         return self._kind.fingerprint(_without_defect(scenario), scenario_directory)
 
 
 def defective(kind: str) -> str:
-    """The name of the kind that puts defects into jobs of this kind."""
+    """Return the name of the kind that puts defects into jobs of this kind."""
     return f"defective-{kind}"
 
 

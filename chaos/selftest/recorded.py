@@ -33,7 +33,7 @@ class NotRecorded(Exception):
 
 
 def archive_of(name: str) -> Path:
-    """Where the recorded run of a base is, if it is one."""
+    """Return where the recorded run of a base is, if it is one."""
     return RECORDED / f"{name}.zip"
 
 

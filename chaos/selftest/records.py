@@ -39,15 +39,15 @@ class Records:
         return sorted(found, key=lambda record: int(record["mono"]))
 
     def first(self, event: str, /, **match: Any) -> Record:
-        """The earliest of them."""
+        """Return the earliest of them."""
         return self.all(event, **match)[0]
 
     def last(self, event: str, /, **match: Any) -> Record:
-        """The latest of them."""
+        """Return the latest of them."""
         return self.all(event, **match)[-1]
 
     def digest(self, rank: int, step: int, attempt: str = "train") -> Record:
-        """The rank's last digest of a step."""
+        """Return the rank's last digest of a step."""
         return self.last("digest", rank=rank, step=step, attempt=attempt)
 
     def drop(self, unwanted: list[Record]) -> None:

@@ -50,7 +50,7 @@ def _put_back_and_remove(place: Path, note: Callable[[str], None]) -> None:
 
 
 def _owned(place: Path) -> FileLock | None:
-    """The lock of a place that nobody works in; None where somebody does, or it cannot be told."""
+    """Return the lock of a place that nobody works in; None where somebody does, or it cannot be told."""
     try:
         return FileLock.try_acquire(place / _OWNER)
     except OSError:

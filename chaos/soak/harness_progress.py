@@ -33,12 +33,12 @@ def _histories(place: Path) -> list[bytes]:
 
 
 def recorded_lines(place: Path) -> int:
-    """How many lines the harness has recorded so far, over all runs in ``place``."""
+    """Return how many lines the harness has recorded so far, over all runs in ``place``."""
     return sum(text.count(b"\n") for text in _histories(place))
 
 
 def reached(place: Path) -> str:
-    """The last thing that it has recorded, in words."""
+    """Return the last thing that it has recorded, in words."""
     last = next(reversed(_events(place)), None)
     return "nothing" if last is None else f"{last.attempt or 'run'}: {last.event}"
 
@@ -65,12 +65,12 @@ def acts_of_faults(place: Path) -> dict[int, float]:
 
 
 def kinds_of_undo(place: Path) -> list[str]:
-    """The undo actions of all steps in the ledgers of its runs."""
+    """Return the undo actions of all steps in the ledgers of its runs."""
     return _actions(place, lambda ledger: ledger.steps)
 
 
 def open_undo(place: Path) -> list[str]:
-    """The undo actions of the steps that are open now."""
+    """Return the undo actions of the steps that are open now."""
     return _actions(place, lambda ledger: ledger.open)
 
 

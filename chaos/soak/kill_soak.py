@@ -127,11 +127,11 @@ class KillRecord:
         self._lines.append({"record": _NAMES[type(entry)], **asdict(entry)})
 
     def wholes(self) -> list[Whole]:
-        """Every whole run, in order."""
+        """Return every whole run, in order."""
         return self._of(Whole)
 
     def kills(self) -> list[Kill]:
-        """Every kill, in order, also those that came too late."""
+        """Return every kill, in order, also those that came too late."""
         return self._of(Kill)
 
     def _of(self, kind: type[T]) -> list[T]:

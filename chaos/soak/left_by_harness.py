@@ -23,7 +23,7 @@ _END_SECONDS = 10.0
 
 
 def left_by_harness(harnesses: Sequence[int], clock: Clock = SYSTEM_CLOCK) -> list[int]:
-    """The living processes of these sessions, each by the PID of the harness that led it and was killed.
+    """Return the living processes of these sessions, each by the PID of the harness that led it and was killed.
 
     They are given some seconds to end.
     """
@@ -39,7 +39,7 @@ def left_by_harness(harnesses: Sequence[int], clock: Clock = SYSTEM_CLOCK) -> li
 
 
 def networks_of(pids: Iterable[int]) -> list[str]:
-    """The network namespaces that these processes are in and this one is not, with what is in each, in words."""
+    """Return the network namespaces that these processes are in and this one is not, with what is in each, in words."""
     own = _network_of("self")
     held: dict[str, int] = {}
     for pid in pids:
@@ -62,7 +62,7 @@ def _in_sessions(harnesses: Sequence[int]) -> list[int]:
 
 
 def described(pid: int) -> str:
-    """A process in words."""
+    """Return a process in words."""
     return f"process {pid}: {' '.join(command_line(pid))}"
 
 

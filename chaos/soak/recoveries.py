@@ -45,7 +45,7 @@ def propose(draw: Random, *, kind: str, mechanism: str, variety: bool) -> Propos
 
 
 def recovers(plan: Plan) -> bool:
-    """Whether a run of this plan is a good recovery: a mechanism succeeds, and training goes on to its end."""
+    """Return whether a run of this plan is a good recovery: a mechanism succeeds, and training goes on to its end."""
     return (
         plan.response.mechanism not in (None, "none")
         and (bool(plan.response.goes_on) or plan.resume.resumes)
@@ -81,7 +81,7 @@ def overwrites_names(plan: Plan) -> bool:
 
 
 def acting(plan: Plan) -> str:
-    """The mechanisms that act, in order: ``UCE, TTP``; one that is tried in vain is in brackets."""
+    """Return the mechanisms that act, in order: ``UCE, TTP``; one that is tried in vain is in brackets."""
     return ", ".join(
         recovery.mechanism if recovery.succeeds else f"({recovery.mechanism})" for recovery in plan.response.recoveries
     )

@@ -66,7 +66,7 @@ class SoakRecord:
         self._lines.append(asdict(run))
 
     def runs(self) -> list[SoakRun]:
-        """Every run that the file tells of, in order."""
+        """Return every run that the file tells of, in order."""
         return [run for record in self._lines.read() if (run := _parsed(record)) is not None]
 
 
@@ -111,7 +111,7 @@ class Keys:
 def keys_of_cells(
     loaded: LoadedScenario, cells: Iterable[LoadedCell], settings: Mapping[str, str], package: Path, sdk: str = "auto"
 ) -> Keys:
-    """The keys of a run of these cells with the SDK that is asked for.
+    """Return the keys of a run of these cells with the SDK that is asked for.
 
     What of a job's inputs cannot be read is told by the run itself. Raises OSError when the scenario cannot be read.
     """

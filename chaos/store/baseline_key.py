@@ -25,7 +25,7 @@ def baseline_key(
     cores: int,
     same_losses: Collection[str] = (),
 ) -> str:
-    """A key that two jobs share only if they compute the same, 64 hexadecimal digits.
+    """Return a key that two jobs share only if they compute the same, 64 hexadecimal digits.
 
     Faults, expectations, deadlines and names are left out: the baseline has no faults. ``fingerprint`` stands for the
     job's own files, ``versions`` for its libraries. The processor is part of it: another one may round differently.
@@ -51,7 +51,7 @@ def baseline_key(
 
 
 def processor_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """The processor's model name and instruction sets, as far as the kernel tells."""
+    """Return the processor's model name and instruction sets, as far as the kernel tells."""
     try:
         lines = cpuinfo.read_bytes().decode("ascii", "replace").split("\n")
     except OSError:

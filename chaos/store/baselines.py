@@ -32,7 +32,7 @@ class BaselineError(RuntimeError):
 def find_or_make(
     reports: Path, key: str, make: Callable[[], Path], *, wait: Patience, still: Callable[[], bool] = lambda: True
 ) -> tuple[Path, bool]:
-    """The run directory of the baseline with this key, and whether it was made now.
+    """Return the run directory of the baseline with this key, and whether it was made now.
 
     One harness makes it while others with the same key wait. A cached one that is incomplete is made again. One that
     was made is kept for others only if its key is ``still`` that of the job. Raises what ``make`` and ``still`` raise,
@@ -83,7 +83,7 @@ def remove_abandoned(reports: Path) -> dict[str, str | None]:
 
 
 def _is_plain(path: Path) -> bool:
-    """Whether it is a plain file of this user; another's is left to its own."""
+    """Return whether it is a plain file of this user; another's is left to its own."""
     try:
         status = path.lstat()
         return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
@@ -92,7 +92,7 @@ def _is_plain(path: Path) -> bool:
 
 
 def _run_named_in(pointer: Path, reports: Path) -> Path | None:
-    """The run that a cache entry names; None unless it is the name of a run's directory in ``reports``."""
+    """Return the run that a cache entry names; None unless it is the name of a run's directory in ``reports``."""
     try:
         name = pointer.read_text("utf-8")
     except (OSError, ValueError):
@@ -102,7 +102,7 @@ def _run_named_in(pointer: Path, reports: Path) -> Path | None:
 
 
 def why_incomplete(run_dir: Path) -> str | None:
-    """Why this run cannot serve as a baseline, None if it can: every rank must have trained to the last step."""
+    """Return why this run cannot serve as a baseline, None if it can: every rank must have trained to the last step."""
     try:
         plan = io.loads(read_plain(run_dir / "plan.json"))
     except (OSError, io.PlanFormatError) as error:
@@ -125,7 +125,7 @@ def why_incomplete(run_dir: Path) -> str | None:
 
 
 def _what_ended(history: History) -> str:
-    """The deadline or the error that ended a run early, if it says so."""
+    """Return the deadline or the error that ended a run early, if it says so."""
     for expired in history.select("deadline.expired"):
         name, seconds = expired.data.get("name"), expired.data.get("seconds")
         return f": deadline {name} of {seconds} s has expired, {expired.data.get('detail')}"
@@ -134,7 +134,7 @@ def _what_ended(history: History) -> str:
 
 
 def _tells_losses(log: Path) -> bool:
-    """Whether a rank's log has lines by which its losses can be compared, readers of other packages included."""
+    """Return whether a rank's log has lines by which its losses can be compared, readers of other packages included."""
     # Readers are imported when there is a log to read: the job starts sooner.
     from chaos.observe.logs.losses.training_line import MARK
 

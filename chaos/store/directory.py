@@ -140,7 +140,7 @@ def update_run(run_dir: Path, **values: Any) -> None:
 
 
 def read_run(run_dir: Path) -> dict[str, Any]:
-    """The content of run.json. Raises RunDirectoryError unless it names the run and its token."""
+    """Return the content of run.json. Raises RunDirectoryError unless it names the run and its token."""
     path = run_dir / RUN_FILE
     try:
         record = decode(read_plain(path))
@@ -205,7 +205,7 @@ def make_private_directory(
 
 
 def private_directories(token: str) -> list[Path]:
-    """Where the private directories of a run are, if it has any."""
+    """Return where the private directories of a run are, if it has any."""
     parents = dict.fromkeys((Path(tempfile.gettempdir()), Path("/tmp"), MEMORY))
     return [parent / private_name(token) for parent in parents]
 

@@ -18,7 +18,7 @@ def this_host() -> dict[str, str]:
 
 
 def other_host(described: Mapping[str, Any], here: Mapping[str, str]) -> str | None:
-    """The name of the host that made a run, if it is another one than ``here``.
+    """Return the name of the host that made a run, if it is another one than ``here``.
 
     A container has a name of its own and its host's boot; a host that was rebooted has its name and another boot.
     """

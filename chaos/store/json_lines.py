@@ -29,7 +29,7 @@ class JsonLines:
             os.close(descriptor)
 
     def read(self) -> list[dict[str, Any]]:
-        """Every object in the file, in order; none when there is no file. Raises UnreadableFile."""
+        """Return every object in the file, in order; none when there is no file. Raises UnreadableFile."""
         try:
             lines = [line.text for line in read_lines(self._path) if line.text is not None]
         except UnreadableFile as error:

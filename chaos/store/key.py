@@ -27,7 +27,7 @@ class KeyUnusable(Refused):
 
 
 def seal_of(run: str) -> Seal:
-    """The seal of the run with this identity; the user's key is made where there is none. Raises KeyUnusable."""
+    """Return the seal of the run with this identity; the user's key is made where there is none. Raises KeyUnusable."""
     return Seal(_key() or _made(key_file()), run)
 
 
@@ -38,7 +38,7 @@ def known_seal(run: str) -> Seal | None:
 
 
 def key_file() -> Path:
-    """Where the key is: CHAOS_KEY_FILE, or in the user's directory for what programs keep (XDG_STATE_HOME)."""
+    """Return where the key is: CHAOS_KEY_FILE, or in the user's directory for what programs keep (XDG_STATE_HOME)."""
     if named := os.environ.get(KEY_FILE_VARIABLE):
         return Path(named)
     state = Path(os.environ.get("XDG_STATE_HOME", ""))
@@ -46,7 +46,7 @@ def key_file() -> Path:
 
 
 def source_of_key() -> str:
-    """Where the key comes from, in words; nothing of the key itself."""
+    """Return where the key comes from, in words; nothing of the key itself."""
     return f"the variable {KEY_VARIABLE}" if os.environ.get(KEY_VARIABLE) else str(key_file())
 
 
@@ -65,7 +65,7 @@ def _home() -> Path:
 
 
 def _key() -> bytes | None:
-    """The key that is there already."""
+    """Return the key that is there already."""
     if given := os.environ.get(KEY_VARIABLE):
         return _parsed(given.strip().encode("utf-8", "surrogateescape"), f"the variable {KEY_VARIABLE}")
     path = key_file()

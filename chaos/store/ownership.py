@@ -59,7 +59,7 @@ class RunLock:
 
 
 def is_live(run_dir: Path) -> bool:
-    """Whether a process owns the run now. A directory that was never locked has no owner."""
+    """Return whether a process owns the run now. A directory that was never locked has no owner."""
     if is_no_file(run_dir / LOCK_NAME):  # whoever locks it is told
         return False
     try:

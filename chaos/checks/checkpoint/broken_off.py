@@ -33,7 +33,7 @@ def broken_off(plan: Plan, history: History, artifacts: Artifacts) -> set[str]:
 
 
 def _ended(plan: Plan, history: History, rank: int) -> set[int | None]:
-    """The processes of a rank that the plan lets end before they have come to the end of the training."""
+    """Return the processes of a rank that the plan lets end before they have come to the end of the training."""
     exits = history.select("rank.exit", attempt=TRAIN, rank=rank)
     taking = {fault.id for fault in plan.faults if fault.effect.silences}  # the teardown ends a suspended process
     acts = history.select("fault.injecting", attempt=TRAIN, rank=rank)

@@ -57,7 +57,7 @@ def _is_written(history: History, save: Event) -> bool:
 
 
 def _is_taken(plan: Plan, history: History, save: Event) -> bool:
-    """Whether a planned fault has laid hands on what the rank had saved."""
+    """Return whether a planned fault has laid hands on what the rank had saved."""
     if plan.resume.restore is not None and save.attempt == TRAIN and save.rank in plan.resume.restore.lost:
         return True
     hit = [fault for fault in plan.faults if fault.effect.takes_saved and save.rank in fault.ranks]
@@ -65,7 +65,7 @@ def _is_taken(plan: Plan, history: History, save: Event) -> bool:
 
 
 def _is_held(history: History, artifacts: Artifacts, save: Event) -> bool:
-    """Whether a file of the rank with another name holds the step."""
+    """Return whether a file of the rank with another name holds the step."""
     for file in periodic(history, artifacts):
         try:
             if file.rank == save.rank and stored_step(history, artifacts, file) == save.data.get("step"):

@@ -42,7 +42,7 @@ def judge_overwritten(history: History, artifacts: Artifacts, found: Collector) 
 
 
 def _again(history: History, artifacts: Artifacts) -> Iterator[tuple[str, Event, Event]]:
-    """The name, and both saves, where a name is used for another step than before."""
+    """Yield the name, and both saves, where a name is used for another step than before."""
     last: dict[tuple[int | None, str], Event] = {}
     for save in _saves(history):
         name = _name(save, artifacts)
@@ -66,7 +66,7 @@ def _was_taken(history: History, before: Event, after: Event) -> bool:
 
 
 def _taken(evidence: dict[str, Any]) -> Iterator[str]:
-    """The files that a fault's evidence says it has taken away or changed."""
+    """Yield the files that a fault's evidence says it has taken away or changed."""
     removed = evidence.get("removed")
     for name in removed if isinstance(removed, list) else ():
         yield f"{evidence.get('directory')}/{name}"

@@ -172,7 +172,7 @@ def _judge_names(
 
 
 def _asked(file: OwnedCheckpoint, state: SavedState, recorded: Event, history: History) -> list[str]:
-    """The names that a file has to hold of those that its rank held."""
+    """Return the names that a file has to hold of those that its rank held."""
     exported = is_exported(file, state, history)
     return [name for name in recorded.data["parameters"] if not (exported and is_optimizer_state(name))]
 

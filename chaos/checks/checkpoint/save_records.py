@@ -62,7 +62,7 @@ def _metas(artifacts: Artifacts) -> set[Path]:
 
 
 def _broken_off(history: History) -> bool:
-    """Whether a rank did not come to its own end, which may have been in the middle of a save."""
+    """Return whether a rank did not come to its own end, which may have been in the middle of a save."""
     return any(event.data.get("code") != 0 for event in history.select("rank.exit"))
 
 

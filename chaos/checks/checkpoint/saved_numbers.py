@@ -86,12 +86,12 @@ def _readable(files: Iterable[OwnedCheckpoint], artifacts: Artifacts) -> dict[Ow
 
 
 def _known(file: OwnedCheckpoint) -> frozenset[int]:
-    """The steps that it may be of by its record or, without one, by the directory of its save."""
+    """Return the steps that it may be of by its record or, without one, by the directory of its save."""
     return file.held or frozenset(() if file.step is None else {file.step})
 
 
 def _steps(plan: Plan, file: OwnedCheckpoint, state: SavedState, history: History, every: int) -> Iterator[_Doubt]:
-    """The numbers of steps that are not those of the step at which the file was saved."""
+    """Yield the numbers of steps that are not those of the step at which the file was saved."""
     told = steps_by_name(state.numbers, every)
     if not told:
         return
@@ -143,7 +143,7 @@ def _behind(
 
 
 def _counters(history: History, rank: int, steps: Iterable[int]) -> set[str]:
-    """The digests of the optimizer's count that a rank has recorded after these steps."""
+    """Return the digests of the optimizer's count that a rank has recorded after these steps."""
     recorded = (
         event.data.get("parameters") for step in steps for event in history.select("digest", rank=rank, step=step)
     )
@@ -158,7 +158,7 @@ def _named(plan: Plan, file: OwnedCheckpoint) -> int | None:
 
 
 def _knows_epochs(plan: Plan) -> bool:
-    """Whether the plan knows how many steps an epoch has: where nobody says so, it takes all steps for one."""
+    """Return whether the plan knows how many steps an epoch has: where nobody says so, it takes all steps for one."""
     return plan.training.steps_per_epoch < plan.training.last_step
 
 
@@ -187,7 +187,7 @@ def _epochs(plan: Plan, file: OwnedCheckpoint, state: SavedState, history: Histo
 
 
 def _counts_anew(file: OwnedCheckpoint, history: History) -> bool:
-    """Whether the training in which it was saved did not begin with the job's first step, or nobody knows."""
+    """Return whether the training in which it was saved did not begin with the job's first step, or nobody knows."""
     begin = None if file.made is None else before(file.made, "train.begin", history)
     return begin is None or begin.data.get("initial_step") != 0
 

@@ -63,7 +63,7 @@ def judge_left(plan: Plan, history: History, artifacts: Artifacts, found: Collec
 
 
 def _breaks_save(fault: PlannedFault) -> bool:
-    """Whether a fault breaks a save off when its directory has been made."""
+    """Return whether a fault breaks a save off when its directory has been made."""
     parts = [fault.trigger, *fault.trigger.get("all", ())]
     inside = {part["handler"] for part in parts if "handler" in part}
     phases = {part["phase"] for part in parts if "phase" in part}
@@ -76,11 +76,11 @@ def _breaks_save(fault: PlannedFault) -> bool:
 
 
 def _refused_before(history: History) -> bool:
-    """Whether the storage has refused the directory itself: then the error names a path."""
+    """Return whether the storage has refused the directory itself: then the error names a path."""
     left = history.select("handler.exit", attempt=TRAIN, name="save_ckpt", ok=False)
     return any("_tmp" in str(event.data.get("error")) for event in left)
 
 
 def _temporary(begin: Event) -> list[str]:
-    """The temporary directory's name in the path that a save began to write."""
+    """Return the temporary directory's name in the path that a save began to write."""
     return [part for part in PurePosixPath(str(begin.data.get("path"))).parts if part.endswith("_tmp")]

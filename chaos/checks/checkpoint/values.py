@@ -51,7 +51,7 @@ def judge_values(
 
 
 def _step(baseline: Baseline, file: OwnedCheckpoint, state: SavedState) -> int:
-    """The saved step; -1, of which nobody has recorded anything, where nothing tells it."""
+    """Return the saved step; -1, of which nobody has recorded anything, where nothing tells it."""
     step = step_in(baseline.history, baseline.artifacts, file, state)
     return -1 if step is None else step
 

@@ -15,7 +15,7 @@ from chaos.plan.model import Plan
 
 
 def own_accumulators(plan: Plan, history: History, artifacts: Artifacts) -> frozenset[str]:
-    """Names of the accumulated gradients in which the ranks of a replica group differ without a fault."""
+    """Return names of the accumulated gradients in which the ranks of a replica group differ without a fault."""
     if artifacts.steps_per_update == 1:
         return frozenset()
     first = min((event.mono for event in history.select("fault.injecting")), default=None)

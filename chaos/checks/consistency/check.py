@@ -63,7 +63,7 @@ def _agreeing(plan: Plan, group: tuple[int, ...], step: int) -> tuple[int, ...]:
 
 
 def _beginning_anew(plan: Plan, history: History) -> list[Window]:
-    """The recoveries after which ranks begin anew within the launch, or only read a checkpoint and fail."""
+    """Return the recoveries after which ranks begin anew within the launch, or only read a checkpoint and fail."""
     begun = {window.number for window in replayed_windows(plan, history)}
     return [
         window

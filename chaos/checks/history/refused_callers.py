@@ -44,7 +44,7 @@ def judge_refused_callers(history: History, artifacts: Artifacts, found: Collect
 
 
 def _who(refused: Event) -> str:
-    """The process that called, where the kernel has told it; else whoever has recorded the refusal."""
+    """Return the process that called, where the kernel has told it; else whoever has recorded the refusal."""
     return f"process {refused.pid}: " if refused.writer == "harness" else f"rank {refused.rank} was called: "
 
 
@@ -56,7 +56,7 @@ def _trained_after(history: History, refused: Event) -> Event | None:
 
 
 def _was_known(history: History, refused: Event) -> bool:
-    """Whether the harness knew the process as a rank then. After its exit the PID may be another's."""
+    """Return whether the harness knew the process as a rank then. After its exit the PID may be another's."""
     found = [event.mono for event in history.select("rank.found", pid=refused.pid) if event.mono <= refused.mono]
     ended = [event.mono for event in history.select("rank.exit", pid=refused.pid) if event.mono <= refused.mono]
     return bool(found) and not any(mono > max(found) for mono in ended)

@@ -14,7 +14,7 @@ GONE = ("host.vanished", "host.rebooted", "host.reboot")
 
 
 def torn_by_its_end(problem: Problem, history: History) -> bool:
-    """Whether the writer of a torn tail was ended by a signal, or has gone with its host."""
+    """Return whether the writer of a torn tail was ended by a signal, or has gone with its host."""
     if problem.kind != "torn-last-line":
         return False
     file = problem.where.rpartition(":")[0]
@@ -57,7 +57,7 @@ def _in_attempt(gone: Event, attempt: str, history: History) -> bool:
 
 
 def _boots(gone: Event, otherwise: set[object]) -> set[object]:
-    """The boot that has gone; where the event does not say, any may be."""
+    """Return the boot that has gone; where the event does not say, any may be."""
     match gone.data.get("boot"):
         case {"before": str(boot)} | str(boot):
             return {boot}

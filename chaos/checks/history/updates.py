@@ -46,7 +46,7 @@ class Observed:
         return self.lowest if self.lowest == self.highest else None
 
     def fits(self, every: int) -> bool:
-        """Whether an update is made once in so many steps."""
+        """Return whether an update is made once in so many steps."""
         return self.lowest <= every and (self.highest is None or every <= self.highest)
 
 
@@ -130,7 +130,7 @@ def _digest(parameters: object) -> str | None:
 
 
 def _updates(digest: str, step: int) -> int | None:
-    """The number that has this digest, among those of an update once in any number of steps."""
+    """Return the number that has this digest, among those of an update once in any number of steps."""
     return next((updates for updates in _candidates(step) if digest in number_digests(updates)), None)
 
 

@@ -80,7 +80,7 @@ def _judge_exit(
 
 
 def _replaced(plan: Plan, attempt: str, rank: int, exits: list[Event]) -> set[int | None]:
-    """The processes of a rank that a recovery has replaced: all but the last, as many as the plan says."""
+    """Return the processes of a rank that a recovery has replaced: all but the last, as many as the plan says."""
     if attempt != TRAIN:
         return set()
     restarts = sum(rank in recovery.restarted for recovery in plan.response.recoveries)
@@ -111,7 +111,7 @@ def _is_untold(event: Event) -> bool:
 
 
 def _not_hit(history: History, event: Event) -> bool:
-    """Whether no fault was made to this process of the rank, though to another one."""
+    """Return whether no fault was made to this process of the rank, though to another one."""
     acts = history.select("fault.injecting", rank=event.rank)
     return bool(acts) and all(act.pid != event.pid for act in acts)
 
@@ -130,7 +130,7 @@ def _judge_new(plan: Plan, event: Event, found: Collector) -> None:
 def _wanted_exit(
     plan: Plan, attempt: str, fault: PlannedFault | None
 ) -> tuple[str, Callable[[int | None, int | None], bool]]:
-    """The exit status in words, and a test of signal and code."""
+    """Return the exit status in words, and a test of signal and code."""
     if attempt == RESUME or reaches_the_end(plan):
         return "exit code 0", lambda signal, code: signal is None and code == 0
     if fault is not None and is_cut_off(fault):
@@ -297,6 +297,6 @@ def _processes(listed: list[dict[str, object]]) -> str:
 
 
 def _allowed(plan: Plan, path: str) -> bool:
-    """Where the plan says that nothing is saved, a save that was broken off leaves its temporary directory."""
+    """Return where the plan says that nothing is saved, a save that was broken off leaves its temporary directory."""
     temporary = any(part.endswith("_tmp") for part in path.split("/"))
     return plan.checkpoint is None and not reaches_the_end(plan) and temporary

@@ -42,7 +42,7 @@ def _is_explained(core: Leftover, dumped: set[int | None]) -> bool:
 
 
 def _dumped_by_fault(plan: Plan, history: History) -> set[int | None]:
-    """The processes that a fault of the plan has ended by a signal which leaves a dump."""
+    """Return the processes that a fault of the plan has ended by a signal which leaves a dump."""
     ends = {fault.id: wanted_end(fault) for fault in plan.faults}
     dumping = {name for name, end in ends.items() if end is not None and end.signal in _DUMPING}
     return {event.pid for event in history.select("fault.injecting") if event.data.get("fault") in dumping}

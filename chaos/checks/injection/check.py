@@ -51,7 +51,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
 
 
 def _proof_for(history: History, fault: PlannedFault) -> tuple[Proof | None, str]:
-    """The proof of the fault's kind; None, and why, where there is none here."""
+    """Return the proof of the fault's kind; None, and why, where there is none here."""
     try:
         return proof_of(fault.kind), ""
     except NoProof:
@@ -231,7 +231,7 @@ def _judge_proof(case: _Case, at_rank: ProofCase) -> None:
 
 
 def _planned_signal(fault: PlannedFault) -> int | None:
-    """The signal that a fault of this kind, or the plan, asks for; None where neither does."""
+    """Return the signal that a fault of this kind, or the plan, asks for; None where neither does."""
     if (end := wanted_end(fault)) is not None:
         return end.signal
     if (shown := effect_of(fault.kind).shows) is not None:

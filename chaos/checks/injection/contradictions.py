@@ -20,7 +20,7 @@ _BY_THE_RANK = (ACTING, "fault.raised", "fault.altered", "fault.scaled", "fault.
 
 
 def injected_again(injections: list[Event]) -> bool:
-    """Whether a fault was made again: to the same rank, be it in a new process, or in another launch."""
+    """Return whether a fault was made again: to the same rank, be it in a new process, or in another launch."""
     # Beside the ranks there are several processes of no rank.
     targets = [(event.rank, event.pid if event.rank is None else None) for event in injections]
     return len(targets) != len(set(targets)) or len({event.attempt for event in injections}) > 1

@@ -30,7 +30,7 @@ def effect_doubts(case: Case) -> Iterator[Doubt]:
 
 
 def proof_of(kind: str, package: str = "", registered: Registry | None = None) -> Proof:
-    """The proof of a fault kind. No other package can take the name of one of this project's kinds.
+    """Return the proof of a fault kind. No other package can take the name of one of this project's kinds.
 
     ``package`` is the one that the run had the kind from, where the run says so. ``registered`` stands in for the
     installed proofs. Raises NoProof where there is none, or none that can be used.
@@ -50,7 +50,7 @@ def proof_of(kind: str, package: str = "", registered: Registry | None = None) -
 
 
 def is_built_in(kind: str) -> bool:
-    """Whether a family of this project has the kind."""
+    """Return whether a family of this project has the kind."""
     return kind in registry(GROUP).own
 
 

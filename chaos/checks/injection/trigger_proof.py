@@ -64,7 +64,7 @@ class _Fired:
                 yield f"no log of the job contains {line.get('contains')!r}", (self.act.source,)
 
     def _held_at(self, wanted: tuple[int | None, str]) -> Iterator[Doubt]:
-        """Every rank was held there; whether each was, by its own record, is judged with the rank."""
+        """Yield every rank was held there; whether each was, by its own record, is judged with the rank."""
         told = [entry for entry in self.landing.data.get("evidence") or [] if isinstance(entry, dict)]
         places = [entry["barrier"] for entry in told if isinstance(entry.get("barrier"), dict)]
         if len(places) < max(1, len(told)) or any(

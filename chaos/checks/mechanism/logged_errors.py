@@ -23,7 +23,7 @@ _UNCAUGHT = 1
 def logged_errors(
     plan: Plan, history: History, artifacts: Artifacts, known: Collection[tuple[int | None, int | None]]
 ) -> Iterator[Event]:
-    """The error of each process of the faulted launch that ended with exit code 1 and is not ``known``.
+    """Yield the error of each process of the faulted launch that ended with exit code 1 and is not ``known``.
 
     One whose handler ``exit`` was called ended by that. An exception of a class that is not Python's own tells nothing
     by its name alone, and is passed over.

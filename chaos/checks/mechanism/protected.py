@@ -71,7 +71,7 @@ def _is_recorded(known: Mapping[int, list[Process]]) -> bool:
 
 
 def _times(plan: Plan, history: History) -> tuple[int, int] | None:
-    """The act of the first fault that a recovery answers, and that of the last one; of any where none does."""
+    """Return the act of the first fault that a recovery answers, and that of the last one; of any where none does."""
     try:
         begins = [window.begin for window in recovery_windows(plan, history)]
     except Ambiguous:
@@ -159,7 +159,7 @@ def _judge_report(
 
 
 def _has_done(process: Process, kind: str, first: int) -> bool | None:
-    """Whether this followed on a step before the fault; None where it ended none.
+    """Return whether this followed on a step before the fault; None where it ended none.
 
     The last one does not count: the fault may have come between the two.
     """

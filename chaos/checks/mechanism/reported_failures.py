@@ -54,5 +54,5 @@ def failures(logged: list[LogEvent], mechanisms: set[str]) -> Iterator[tuple[Log
 
 
 def _is_order_to_save(event: LogEvent) -> bool:
-    """Whether the cluster has ordered it of its own accord, and not where a repair has failed."""
+    """Return whether the cluster has ordered it of its own accord, and not where a repair has failed."""
     return event.kind == "ttp.cluster_order" and event.fields.get("order") == "dump" and "why_text" not in event.fields

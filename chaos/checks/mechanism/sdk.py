@@ -59,7 +59,7 @@ def judge_sdk(plan: Plan, history: History, artifacts: Artifacts, found: Collect
 
 
 def _trained(plan: Plan, history: History) -> dict[Process, Event]:
-    """The processes that have trained, which comes after the import, with the place where that is seen.
+    """Return the processes that have trained, which comes after the import, with the place where that is seen.
 
     Where agents have recorded no steps, all processes that began in a launch that is to train; but for a rank that a
     fault hits, which may have ended before.

@@ -71,12 +71,12 @@ def _of_rank(history: History, name: str, rank: int) -> list[Event]:
 
 
 def _went_on(history: History, rank: int, fault: int) -> bool:
-    """Whether the rank began to train anew after the fault, in whichever process."""
+    """Return whether the rank began to train anew after the fault, in whichever process."""
     return any(event.mono > fault for event in _of_rank(history, "train.begin", rank))
 
 
 def _repeated(history: History, rank: int) -> int:
-    """The largest number of steps that this rank went back by."""
+    """Return the largest number of steps that this rank went back by."""
     marks = sorted(
         [*_of_rank(history, "step.begin", rank), *_of_rank(history, "step.end", rank)], key=lambda event: event.mono
     )

@@ -87,7 +87,7 @@ def pace_left_out(plan: Plan, history: History, artifacts: Artifacts) -> Iterato
 
 
 def _measure(plan: Plan, history: History, artifacts: Artifacts) -> Pace | str | None:
-    """The times of steps, or why they are not judged. None where the plan has no training after a recovery."""
+    """Return the times of steps, or why they are not judged. None where the plan has no training after a recovery."""
     if not (plan.response.goes_on or plan.resume.resumes):
         return None
     acts = [event.mono for event in history.select("fault.injecting")]
@@ -115,7 +115,7 @@ def _measure(plan: Plan, history: History, artifacts: Artifacts) -> Pace | str |
 
 
 def _busy(plan: Plan, history: History, measured: Pace) -> str:
-    """Why the machine itself may have slowed the steps; empty where it has not."""
+    """Return why the machine itself may have slowed the steps; empty where it has not."""
     waited = cpu_starvation(plan, history, measured.begin, measured.end)
     return str(waited) if waited is not None and waited.share >= MOST_WAITED else ""
 
@@ -133,12 +133,12 @@ class _Step:
 
 
 def _steps(history: History, attempt: str, since: int = 0) -> Iterator[_Step]:
-    """The steps that each process has ended since a moment, but for the first of each of its trainings."""
+    """Yield the steps that each process has ended since a moment, but for the first of each of its trainings."""
     yield from _paired(_in_order(history, attempt, "train.begin", "step.begin", "step.end"), since)
 
 
 def _paired(events: Iterable[Event], since: int) -> Iterator[_Step]:
-    """Each step's beginning with its end, but for the first after each beginning of a training."""
+    """Yield each step's beginning with its end, but for the first after each beginning of a training."""
     last: dict[tuple[int | None, int | None], Event] = {}
     begun: dict[tuple[int | None, int | None], Event] = {}
     for event in events:

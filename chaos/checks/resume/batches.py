@@ -76,7 +76,7 @@ def doubt_baseline(baseline: Baseline, rank: int, other: Event | None, expected:
 
 
 def shift(baseline: Baseline, rank: int, step: int, ours: Event) -> str:
-    """The first wrong batch of a rank, and which one it was in the fault-free run."""
+    """Return the first wrong batch of a rank, and which one it was in the fault-free run."""
     seen = f"rank {rank} trained another batch at step {step}"
     others = sorted(baseline.digests.get(rank, {}).items(), key=lambda item: abs(item[0] - step))
     for other_step, other in others:

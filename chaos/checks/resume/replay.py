@@ -81,7 +81,7 @@ def _parts(plan: Plan, history: History) -> dict[int, list[list[Event]]]:
 
 
 def _is_continued(part: list[Event], begin: Event) -> bool:
-    """Whether a training of the same process had come to its end at the step that the next one begins after."""
+    """Return whether a training of the same process had come to its end at the step that the next one begins after."""
     ends = _named(part, "train.end")
     if (
         not ends

@@ -78,7 +78,7 @@ def _judge_state(
 
 
 def _of_baseline(baseline: Baseline, rank: int, step: int) -> Iterator[tuple[dict[str, str], str]]:
-    """The fault-free run's state after ``step``; its initial one for step 0."""
+    """Yield the fault-free run's state after ``step``; its initial one for step 0."""
     history = baseline.artifacts.baseline
     other = baseline.digests.get(rank, {}).get(step)
     if not step and history is not None:

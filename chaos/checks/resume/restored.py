@@ -162,6 +162,6 @@ def _at_update(history: History, artifacts: Artifacts, rank: int, file: OwnedChe
 
 
 def _names_later(history: History, rank: int) -> set[str]:
-    """The parameters that the resumed rank has by its first record after a step."""
+    """Return the parameters that the resumed rank has by its first record after a step."""
     recorded = (event.data.get("parameters") for event in history.select("digest", attempt=RESUME, rank=rank))
     return set(next((names for names in recorded if names), ()))

@@ -47,7 +47,7 @@ def _judge_order(plan: Plan, rank: int, events: list[Event], attempt: str, found
 
 
 def _stride(plan: Plan, events: Sequence[Event]) -> int:
-    """How far apart a rank's recorded steps are: a sink of several counts as one, where the data is sunk at all.
+    """Return how far apart a rank's recorded steps are: a sink of several counts as one, where the data is sunk at all.
 
     A rank with a step that ends no sink had its steps recorded one by one, so it has skipped those that are missing.
     """

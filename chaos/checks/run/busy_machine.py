@@ -44,7 +44,7 @@ class CpuStarvation:
 
 
 def cpu_starvation(plan: Plan, history: History, begin: int, end: int) -> CpuStarvation | None:
-    """The waiting between two moments of the monotonic clock, in nanoseconds.
+    """Return the waiting between two moments of the monotonic clock, in nanoseconds.
 
     At each moment whoever waited longest counts, since nobody knows on whom the others depended; ranks wait for the
     harness too. None where nobody was seen to wait, or a fault of the plan lets ranks wait on purpose:
@@ -72,7 +72,7 @@ def cpu_starvation(plan: Plan, history: History, begin: int, end: int) -> CpuSta
 
 
 def _common(event: Event, begin: int, end: int) -> tuple[int, int]:
-    """The part of an event's span that lies between the two moments."""
+    """Return the part of an event's span that lies between the two moments."""
     return max(int(event.data["since"]), begin), min(int(event.data["until"]), end)
 
 

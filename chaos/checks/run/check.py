@@ -109,7 +109,7 @@ def _judge_error(history: History, end: Event, found: Collector, expected: str) 
 
 
 def _is_excused(history: History) -> bool:
-    """Whether something befell the harness that a job may suffer from."""
+    """Return whether something befell the harness that a job may suffer from."""
     return bool(history.select(STOPPED) or history.select(LOW))
 
 
@@ -139,6 +139,6 @@ def _judge_deadline(plan: Plan, history: History, event: Event, found: Collector
 
 
 def _waited(plan: Plan, history: History, expired: Event) -> CpuStarvation | None:
-    """The waiting in the time that the deadline gave."""
+    """Return the waiting in the time that the deadline gave."""
     seconds = number(expired.data, "seconds")
     return None if seconds is None else cpu_starvation(plan, history, expired.mono - round(seconds * 1e9), expired.mono)

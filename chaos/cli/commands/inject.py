@@ -99,7 +99,7 @@ def command(
 
 
 def _chosen(name: str, ranks: tuple[int, ...]) -> tuple[RunningJob, list[JobProcess]]:
-    """The job that is meant, and the processes of the ranks that are to be hit."""
+    """Return the job that is meant, and the processes of the ranks that are to be hit."""
     from chaos.attach.choose import chosen_ranks, named_job
     from chaos.evidence.text import readable
     from chaos.jobs.kind import JobError
@@ -142,7 +142,7 @@ def _inject(
 
 
 def _aimed(fault: FaultKind, chosen: list[JobProcess], parameters: dict[str, Any]) -> FaultKind:
-    """The kind with what it is to hit besides the ranks, found before anything is touched."""
+    """Return the kind with what it is to hit besides the ranks, found before anything is touched."""
     from chaos.evidence.text import readable
     from chaos.faults.kind import FaultMissed
     from chaos.faults.registered import aimed_kind
@@ -225,7 +225,7 @@ def _parameters(fault: FaultKind, settings: dict[str, str], seconds: float | Non
 
 
 def _value(text: str) -> object:
-    """A number where it is one, else the text."""
+    """Return a number where it is one, else the text."""
     for number in (int, float):
         with suppress(ValueError):
             return number(text)

@@ -132,7 +132,7 @@ def _finite(value: Any) -> Any:
 
 
 def _ending(path: Path, scan: LogScan, counts: Counter[str], *, as_json: bool) -> Iterator[str]:
-    """The unknown lines, if they were kept, and what the file came to."""
+    """Yield the unknown lines, if they were kept, and what the file came to."""
     from chaos.evidence.text import readable
 
     if as_json:

@@ -172,7 +172,7 @@ def _save(summary: Summary, reports: Path) -> bool:
 
 
 def _with_results(summary: Summary) -> dict[str, Any]:
-    """The summary with the result.json of each cell beside it."""
+    """Return the summary with the result.json of each cell beside it."""
     import json
 
     plain = summary.to_json()
@@ -183,7 +183,7 @@ def _with_results(summary: Summary) -> dict[str, Any]:
 
 
 def _with_comparisons(summary: Summary, loaded: list[LoadedScenario]) -> Summary:
-    """The summary with every pair of cells compared that its scenario compares and that both were run."""
+    """Return the summary with every pair of cells compared that its scenario compares and that both were run."""
     from chaos.report.compare import compare
     from chaos.report.result import read_result
 

@@ -79,7 +79,7 @@ def command(
 
 
 def _chosen(defects: Sequence[Defect], only: Sequence[str], layer: str | None) -> list[Defect]:
-    """The defects that are asked for. Raises click.UsageError where a name is none, or nothing is left."""
+    """Return the defects that are asked for. Raises click.UsageError where a name is none, or nothing is left."""
     names = {name for defect in defects for name in (defect.name, defect.base)}
     for name in only:
         if name not in names:

@@ -143,7 +143,7 @@ def _refuse_contradictions(
 def _given(
     scenarios: tuple[str, ...], settings: dict[str, str], cells: tuple[str, ...]
 ) -> list[tuple[LoadedScenario, Cell]]:
-    """The cells of the scenarios that the command line names."""
+    """Return the cells of the scenarios that the command line names."""
     return pick_cells([load(_not_piped(text), settings) for text in scenarios], cells)
 
 
@@ -227,11 +227,11 @@ class _Soak:
         self._started = StoppableRuns()
 
     def runs(self) -> list[SoakRun]:
-        """The runs that count."""
+        """Return the runs that count."""
         return [run for run in self._record.runs() if self._codes.get(run.of) == run.code]
 
     def other_runs(self) -> list[SoakRun]:
-        """The runs of these cells that do not count: other code, or another text of the scenario."""
+        """Return the runs of these cells that do not count: other code, or another text of the scenario."""
         return [run for run in self._record.runs() if self._codes.get(run.of, run.code) != run.code]
 
     def tallies(self) -> list[Tally]:

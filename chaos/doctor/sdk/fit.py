@@ -29,7 +29,7 @@ class Disagreement:
 
 
 def disagreements(wanted: Wanted, offered: Offered) -> list[Disagreement]:
-    """Every point in which they disagree, each once. What cannot be told from the files is none."""
+    """Return every point in which they disagree, each once. What cannot be told from the files is none."""
     found = [_of_use(use, offered) for use in wanted.uses if not use.guarded]
     found += [_of_function(handed, offered) for handed in wanted.handed]
     first: dict[str, Disagreement] = {}

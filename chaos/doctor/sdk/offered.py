@@ -54,7 +54,7 @@ def _module(package: Path, files: dict[str, Source], dotted: str) -> Source | No
 
 
 def _names(source: Source, package: Path, files: dict[str, Source]) -> dict[str, Offer]:
-    """The names of a module, each followed to where it is defined."""
+    """Return the names of a module, each followed to where it is defined."""
     found: dict[str, Offer] = {}
     for node in source.tree.body:
         if isinstance(node, ast.ImportFrom):

@@ -19,7 +19,7 @@ class Source:
     tree: ast.Module
 
     def place(self, node: ast.AST) -> str:
-        """Where this is: file and line."""
+        """Return where this is: file and line."""
         return f"{self.name}:{getattr(node, 'lineno', 1)}"
 
 
@@ -66,7 +66,7 @@ def signature(node: ast.FunctionDef) -> inspect.Signature:
 
 
 def takes(found: inspect.Signature, positional: int, keywords: tuple[str, ...] = ()) -> bool:
-    """Whether a function of this signature can be called so."""
+    """Return whether a function of this signature can be called so."""
     try:
         found.bind(*[None] * positional, **dict.fromkeys(keywords))
     except TypeError:
@@ -75,19 +75,19 @@ def takes(found: inspect.Signature, positional: int, keywords: tuple[str, ...] =
 
 
 def in_classes(tree: ast.AST, inside: str | None = None) -> Iterator[tuple[ast.AST, str | None]]:
-    """Every node, and the name of the class that it is in."""
+    """Yield every node, and the name of the class that it is in."""
     for node in ast.iter_child_nodes(tree):
         yield node, inside
         yield from in_classes(node, node.name if isinstance(node, ast.ClassDef) else inside)
 
 
 def calls_in_classes(tree: ast.AST) -> Iterator[tuple[ast.Call, str | None]]:
-    """Every call, and the name of the class that it is in."""
+    """Yield every call, and the name of the class that it is in."""
     return ((node, inside) for node, inside in in_classes(tree) if isinstance(node, ast.Call))
 
 
 def starred(call: ast.Call) -> bool:
-    """Whether the files do not tell what is passed: ``*arguments``, ``**keywords``."""
+    """Return whether the files do not tell what is passed: ``*arguments``, ``**keywords``."""
     return any(isinstance(argument, ast.Starred) for argument in call.args) or any(
         keyword.arg is None for keyword in call.keywords
     )

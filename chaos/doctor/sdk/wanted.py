@@ -149,7 +149,7 @@ class _Reading:
 
 
 def _walk(node: ast.AST, guarded: bool) -> Iterator[tuple[ast.AST, bool]]:
-    """Every node, and whether an error there is caught and not raised again."""
+    """Yield every node, and whether an error there is caught and not raised again."""
     yield node, guarded
     for name, value in ast.iter_fields(node):
         inside = guarded or (isinstance(node, ast.Try) and name == "body" and _forgives(node))

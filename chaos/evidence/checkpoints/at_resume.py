@@ -42,5 +42,5 @@ def state_at_resume(history: History, artifacts: Artifacts, file: FoundCheckpoin
 
 
 def step_at_resume(history: History, artifacts: Artifacts, file: OwnedCheckpoint) -> int | None:
-    """The step that was stored in it, as chaos.evidence.checkpoints.saved.stored_step."""
+    """Return the step that was stored in it, as chaos.evidence.checkpoints.saved.stored_step."""
     return step_in(history, artifacts, file, state_at_resume(history, artifacts, file))

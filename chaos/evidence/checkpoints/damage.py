@@ -28,7 +28,7 @@ def loads_made(history: History, rank: int | None = None) -> list[Event]:
 
 
 def _given_up(history: History, load: Event) -> bool:
-    """Whether a load of a file that a fault had damaged did not come to its end; or the save that it is of had a
+    """Return whether a load of a file that a fault had damaged did not come to its end; or the save that it is of had a
     damaged file, and the same part of another save was loaded afterwards."""
     path = str(load.data.get("path"))
     damaged = [str(entry.get("file")) for entry in _shown(history) if entry.get("after") != entry.get("before")]
@@ -47,7 +47,7 @@ def _given_up(history: History, load: Event) -> bool:
 
 
 def as_saved(history: History, recorded: str) -> str:
-    """The path of the file whose content was loaded under a path that a process recorded.
+    """Return the path of the file whose content was loaded under a path that a process recorded.
 
     A renamed file has its own name back, so it was put back. Under the name of a stale one lay the content of an older
     file, byte for byte: whoever has loaded it has loaded that file.
@@ -62,7 +62,7 @@ def as_saved(history: History, recorded: str) -> str:
 
 
 def is_damaged(history: History, recorded: str) -> bool:
-    """Whether a path that a process recorded is of a file that a fault had given a content that nobody saved."""
+    """Return whether a path that a process recorded is of a file that a fault had given a content that nobody saved."""
     return any(
         ends_with(recorded, str(entry.get("file")))
         and entry.get("after") != entry.get("before")
@@ -77,6 +77,6 @@ def _shown(history: History) -> list[dict[str, object]]:
 
 
 def ends_with(path: str, file: str) -> bool:
-    """Whether a recorded path ends with the parts of another one."""
+    """Return whether a recorded path ends with the parts of another one."""
     parts, wanted = PurePosixPath(path).parts, PurePosixPath(file).parts
     return parts[-len(wanted) :] == wanted

@@ -139,7 +139,7 @@ def _recorded(history: History, artifacts: Artifacts) -> _Saves:
 
 
 def kept_of(save: Event, artifacts: Artifacts) -> Path | None:
-    """The file that lies now where a save was recorded; None where there is none."""
+    """Return the file that lies now where a save was recorded; None where there is none."""
     path = str(save.data.get("path"))
     return next((kept for end in _FORMATS if (kept := artifacts.locate(path + end)) is not None), None)
 
@@ -156,7 +156,7 @@ def _storages(paths: Iterable[Path]) -> dict[Path, Storage | None]:
 
 
 def _other(path: Path) -> FoundCheckpoint:
-    """A file with a name of the job's own, known by the record of the save alone."""
+    """Return a file with a name of the job's own, known by the record of the save alone."""
     return FoundCheckpoint(path, None, None, None, None, False, "either", rank_in_name(path.stem))
 
 
@@ -167,7 +167,7 @@ def _owner(
     artifacts: Artifacts,
     storage: Storage | None,
 ) -> int | str:
-    """The rank, or why it cannot be told."""
+    """Return the rank, or why it cannot be told."""
     part = ITERATION.fullmatch(file.path.parent.name) is not None
     state = None if part else _state(file, artifacts)
     told = list(_beside(file, storage) if part else _inside(state))
@@ -218,7 +218,7 @@ def _beside(file: FoundCheckpoint, storage: Storage | None) -> Iterator[tuple[in
 def _holders(
     file: FoundCheckpoint, state: SavedState | None, savers: Iterable[int], history: History, every: int
 ) -> set[int]:
-    """The savers that held after the stored step what the file holds."""
+    """Return the savers that held after the stored step what the file holds."""
     told = {} if state is None else steps_by_name(state.numbers, every)
     if state is None or not told:
         return set()
@@ -249,7 +249,7 @@ def _steps(saves: Iterable[Event]) -> frozenset[int]:
 
 
 def _held(saves: Iterable[Event], history: History) -> frozenset[int]:
-    """The steps whose state was saved: the rank's own step or, as long as that had not ended, the one before.
+    """Return the steps whose state was saved: the rank's own step or, as long as that had not ended, the one before.
 
     A process that has loaded a state and not begun a step since records the step of its last one, or none.
     """
@@ -266,6 +266,6 @@ def _held(saves: Iterable[Event], history: History) -> frozenset[int]:
 
 
 def before(save: Event, event: str, history: History) -> Event | None:
-    """The last such event in the process's own record before the save."""
+    """Return the last such event in the process's own record before the save."""
     own = history.select(event, attempt=save.attempt, rank=save.rank, pid=save.pid)
     return max((fact for fact in own if fact.seq < save.seq), key=lambda fact: fact.seq, default=None)

@@ -39,27 +39,27 @@ def is_flag(name: str) -> bool:
 
 
 def is_appended(name: str) -> bool:
-    """Whether the save added it: a fact about the save, not a parameter of network or optimizer."""
+    """Return whether the save added it: a fact about the save, not a parameter of network or optimizer."""
     return name in _APPENDED
 
 
 def is_accumulated(name: str) -> bool:
-    """Whether it holds the gradients of a weight that have been accumulated since the last update."""
+    """Return whether it holds the gradients of a weight that have been accumulated since the last update."""
     return bool(_ACCUMULATED.match(name))
 
 
 def is_optimizer_state(name: str) -> bool:
-    """Whether the optimizer owns it: a slot for each weight, accumulated gradients, or a counter."""
+    """Return whether the optimizer owns it: a slot for each weight, accumulated gradients, or a counter."""
     return bool(_SLOT.match(name) or is_accumulated(name) or _COUNTER.match(name))
 
 
 def is_weight(name: str) -> bool:
-    """Whether training moves it by gradients: neither optimizer state, running statistic, flag, nor appended."""
+    """Return whether training moves it by gradients: neither optimizer state, running statistic, flag, nor appended."""
     return not (is_appended(name) or is_flag(name) or is_optimizer_state(name) or _STATISTIC.search(name))
 
 
 def is_replicated(name: str) -> bool:
-    """Whether every rank of a replica group must hold the same value: weights and optimizer state.
+    """Return whether every rank of a replica group must hold the same value: weights and optimizer state.
 
     Running statistics follow each rank's own data.
     """

@@ -69,7 +69,7 @@ def resumed_from(plan: Plan, history: History, artifacts: Artifacts) -> int | No
 
 
 def _held(plan: Plan, history: History, artifacts: Artifacts) -> int | None:
-    """The one step that is stored in the files from which the job was started again."""
+    """Return the one step that is stored in the files from which the job was started again."""
     if plan.resume.restore is None:
         return saved_step(history, artifacts)
     files = by_path(periodic(history, artifacts))

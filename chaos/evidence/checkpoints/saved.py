@@ -39,7 +39,7 @@ def may_be_end_of_life(history: History, artifacts: Artifacts) -> bool:
 
 
 def unowned(history: History, artifacts: Artifacts, kind: SavedKind) -> list[OwnerUnknown]:
-    """The finished files of a kind of which nobody can say whose they are."""
+    """Return the finished files of a kind of which nobody can say whose they are."""
     recorded = _recorded(history, artifacts)
     return [
         file
@@ -62,7 +62,7 @@ def _recorded(history: History, artifacts: Artifacts) -> set[Path | None]:
 
 
 def stored_step(history: History, artifacts: Artifacts, file: OwnedCheckpoint) -> int | None:
-    """The step stored inside a file, as :func:`step_in`.
+    """Return the step stored inside a file, as :func:`step_in`.
 
     Raises chaos.observe.checkpoints.checkpoint.CheckpointError when the file is not sound.
     """
@@ -70,7 +70,7 @@ def stored_step(history: History, artifacts: Artifacts, file: OwnedCheckpoint) -
 
 
 def step_in(history: History, artifacts: Artifacts, file: OwnedCheckpoint, state: SavedState) -> int | None:
-    """The step whose state a file holds: ``step_num``, else that of the optimizer's ``global_step``.
+    """Return the step whose state a file holds: ``step_num``, else that of the optimizer's ``global_step``.
 
     Within an accumulation of gradients the rank's record of the save tells, else its digests: the accumulated gradients
     are another's in every step. None where nothing does, or the file has neither number.
@@ -80,7 +80,7 @@ def step_in(history: History, artifacts: Artifacts, file: OwnedCheckpoint, state
 
 
 def _held_after(history: History, file: OwnedCheckpoint, state: SavedState, every: int) -> frozenset[int]:
-    """The steps with the stored number of updates after which the file's rank held what is in the file."""
+    """Return the steps with the stored number of updates after which the file's rank held what is in the file."""
     if every == 1:
         return frozenset()
     digests = (
@@ -96,7 +96,7 @@ def _held_after(history: History, file: OwnedCheckpoint, state: SavedState, ever
 
 
 def saved_step(history: History, artifacts: Artifacts) -> int | None:
-    """The one step that all end-of-life files hold. None when there is no file, or they do not agree."""
+    """Return the one step that all end-of-life files hold. None when there is no file, or they do not agree."""
     steps: set[int | None] = set()
     for file in end_of_life(history, artifacts):
         try:

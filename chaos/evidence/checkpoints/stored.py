@@ -17,7 +17,7 @@ def counted(name: str, step: int, every: int) -> int:
 
 
 def steps_by_name(numbers: Mapping[str, int], every: int) -> dict[str, frozenset[int]]:
-    """The numbers in a file that say a step, each with the steps after which it is right."""
+    """Return the numbers in a file that say a step, each with the steps after which it is right."""
     found = {}
     if STEP in numbers:
         found[STEP] = frozenset({numbers[STEP]})
@@ -28,7 +28,7 @@ def steps_by_name(numbers: Mapping[str, int], every: int) -> dict[str, frozenset
 
 
 def one_step(numbers: Mapping[str, int], every: int, among: Iterable[frozenset[int]] = ()) -> int | None:
-    """The step that is stored: ``step_num``, else what the optimizer has counted. None where neither is there.
+    """Return the step that is stored: ``step_num``, else what the optimizer has counted. None where neither is there.
 
     Of several steps with the same number of updates, the first of ``among`` that leaves one decides; None where none
     does.

@@ -37,18 +37,18 @@ def lacking(file: FoundCheckpoint, state: SavedState, names: Iterable[str]) -> l
 
 
 def is_of_weights(file: FoundCheckpoint) -> bool:
-    """Whether it is one of the files of weights only that MindFormers saves beside its checkpoints."""
+    """Return whether it is one of the files of weights only that MindFormers saves beside its checkpoints."""
     return bool(_WEIGHTS_ONLY.intersection(file.path.parts) or _OF_WEIGHTS.fullmatch(file.path.name))
 
 
 def is_converted(file: FoundCheckpoint) -> bool:
-    """Whether MindFormers takes the parameters of such a file through numpy, which has no bfloat16
+    """Return whether MindFormers takes the parameters of such a file through numpy, which has no bfloat16
     (save_trainable_params; core/callback/callback.py, 2.1)."""
     return "checkpoint_trainable" in file.path.parts or "-trainable_params-" in file.path.name
 
 
 def unequal(state: SavedState, theirs: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """The parameters that a file and the digests of a rank both have, and those of them that differ."""
+    """Return the parameters that a file and the digests of a rank both have, and those of them that differ."""
     shared = [name for name in state.digests if name in theirs and not (is_flag(name) or is_appended(name))]
     return shared, sorted(name for name in shared if theirs[name] != state.digests[name])
 

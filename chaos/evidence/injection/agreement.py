@@ -10,7 +10,7 @@ from chaos.evidence.proof import Case
 
 
 def agrees(event: str, *keys: str) -> Callable[[Case], Iterator[Doubt]]:
-    """The evidence tells under each key what the rank's first ``event`` of this fault tells there."""
+    """Yield the evidence tells under each key what the rank's first ``event`` of this fault tells there."""
 
     def doubts(case: Case) -> Iterator[Doubt]:
         rank = case.injection.rank
@@ -28,7 +28,7 @@ def agrees(event: str, *keys: str) -> Callable[[Case], Iterator[Doubt]]:
 
 
 def recorded(event: str, *keys: str) -> Callable[[Case], Iterator[Doubt]]:
-    """The same, and the rank has recorded ``event``: for kinds whose own proof looks at the evidence alone."""
+    """Yield the same, and the rank has recorded ``event``: for kinds whose own proof looks at the evidence alone."""
 
     def doubts(case: Case) -> Iterator[Doubt]:
         rank, pid = case.injection.rank, case.injection.pid
@@ -50,7 +50,7 @@ def ends_as_shown(case: Case) -> Iterator[Doubt]:
 
 
 def hangs_as_shown(case: Case) -> Iterator[Doubt]:
-    """The evidence of a rank that hangs names the act, and the process lived then."""
+    """Yield the evidence of a rank that hangs names the act, and the process lived then."""
     yield from agrees(ACTING, "act")(case)
     if (state := case.evidence.get("state")) != "alive":
         text = f"the evidence for rank {case.injection.rank} shows its process as {state}, not alive"
@@ -58,7 +58,7 @@ def hangs_as_shown(case: Case) -> Iterator[Doubt]:
 
 
 def severed_as_shown(case: Case) -> Iterator[Doubt]:
-    """The evidence of a link names what was done to the device."""
+    """Yield the evidence of a link names what was done to the device."""
     records = case.history.select("fault.device", fault=case.fault.id, rank=case.injection.rank)
     shown = case.evidence.get("device")
     if records and shown not in {event.data.get("action") for event in records}:

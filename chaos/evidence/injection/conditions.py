@@ -46,7 +46,7 @@ class Condition:
 
 
 def condition(shown: Condition, words: str, fields: tuple[str, ...], *parts: Part) -> Proof:
-    """The proof of a condition; ``parts`` are further doubts that its kind has."""
+    """Yield the proof of a condition; ``parts`` are further doubts that its kind has."""
 
     def doubts(case: Case) -> Iterator[Doubt]:
         yield from condition_doubts(shown, case.history, case.fault, case.landing, case.evidence)
@@ -58,7 +58,7 @@ def condition(shown: Condition, words: str, fields: tuple[str, ...], *parts: Par
 
 
 def at_least(key: str, wanted: str, unit: str) -> Callable[[Fields, Fields], str | None]:
-    """The evidence has a number under ``key`` that reaches the parameter ``wanted``."""
+    """Return the evidence has a number under ``key`` that reaches the parameter ``wanted``."""
 
     def judge(parameters: Fields, evidence: Fields) -> str | None:
         seen, limit = number(evidence, key), number(parameters, wanted)
@@ -70,7 +70,7 @@ def at_least(key: str, wanted: str, unit: str) -> Callable[[Fields, Fields], str
 
 
 def at_most(key: str, wanted: str, default: float) -> Callable[[Fields, Fields], str | None]:
-    """The evidence has a number under ``key`` that is within the parameter ``wanted``."""
+    """Return the evidence has a number under ``key`` that is within the parameter ``wanted``."""
 
     def judge(parameters: Fields, evidence: Fields) -> str | None:
         seen, limit = number(evidence, key), number({wanted: default, **parameters}, wanted)

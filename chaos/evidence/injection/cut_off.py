@@ -7,15 +7,15 @@ from chaos.plan.parts.fault import PlannedFault
 
 
 def is_cut_off(fault: PlannedFault) -> bool:
-    """Whether its ranks are lost to the controller because the network to them is taken."""
+    """Return whether its ranks are lost to the controller because the network to them is taken."""
     return effect_of(fault.kind).parts_nodes and fault.effect.suspends
 
 
 def comes_back(fault: PlannedFault) -> bool:
-    """Whether the network that it takes, for a moment or longer, is back before the launch has ended."""
+    """Return whether the network that it takes, for a moment or longer, is back before the launch has ended."""
     return effect_of(fault.kind).parts_nodes and "seconds" in fault.parameters
 
 
 def ends_by_itself(fault: PlannedFault) -> bool:
-    """Whether its ranks are lost to the controller, and have to end by themselves when the network is back."""
+    """Return whether its ranks are lost to the controller, and have to end by themselves when the network is back."""
     return is_cut_off(fault) and comes_back(fault)

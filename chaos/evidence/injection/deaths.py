@@ -30,7 +30,7 @@ class End:
     code: int | None = None
 
     def was(self, event: Event) -> bool:
-        """Whether this exit was it."""
+        """Return whether this exit was it."""
         return signal_number(event.data.get("signal")) == self.signal and event.data.get("code") == self.code
 
     def __str__(self) -> str:
@@ -38,7 +38,7 @@ class End:
 
 
 def wanted_end(fault: PlannedFault) -> End | None:
-    """How the process of a rank that this fault hits must end; None where it need not end by it."""
+    """Return how the process of a rank that this fault hits must end; None where it need not end by it."""
     effect = effect_of(fault.kind)
     if effect.code is not None:
         code = fault.parameters.get(effect.code, DEFAULT_CODE)
@@ -95,5 +95,5 @@ def own_act_doubts(
 
 
 def death(case: Case) -> Iterator[Doubt]:
-    """The same of a case."""
+    """Yield the same of a case."""
     yield from death_doubts(case.history, case.fault, case.injection)

@@ -8,7 +8,7 @@ from chaos.history.event import Event
 
 
 def identity_doubt(identified: Sequence[Event], act: Event) -> str | None:
-    """Why the process of ``act`` is not proven to be the one that was ``identified`` under its PID; None: it is.
+    """Return why the process of ``act`` is not proven to be the one that was ``identified`` under its PID; None: it is.
 
     A PID is given again once its process has ended, so a record without a start time (clock ticks since the boot)
     names no process.
@@ -23,7 +23,7 @@ def identity_doubt(identified: Sequence[Event], act: Event) -> str | None:
 
 
 def other_process(end: Event, known: Sequence[Event]) -> str | None:
-    """Why an exit status is not that of the process that is ``known`` under its PID; None: nothing says so.
+    """Return why an exit status is not that of the process that is ``known`` under its PID; None: nothing says so.
 
     An exit status without a start time is taken for its PID's: not every platform can tell.
     """

@@ -13,7 +13,7 @@ from chaos.plan.parts.fault import PlannedFault
 
 
 def is_silenced(fault: PlannedFault) -> bool:
-    """Whether its ranks are lost to the job while they live."""
+    """Return whether its ranks are lost to the job while they live."""
     return effect_of(fault.kind).silenced is not None or is_cut_off(fault)
 
 
@@ -61,7 +61,7 @@ def early_doubts(
 
 
 def nanoseconds(text: object) -> int | None:
-    """A time in the words of RFC 3339, up to nanoseconds, in UTC; None where it is none."""
+    """Return a time in the words of RFC 3339, up to nanoseconds, in UTC; None where it is none."""
     if not isinstance(text, str) or not text.endswith("Z"):
         return None
     whole, _, rest = text.removesuffix("Z").partition(".")

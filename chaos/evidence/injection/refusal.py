@@ -9,7 +9,7 @@ from chaos.evidence.proof import Case, Proof
 
 
 def refused(*errors: str, place: str = "mount", words: str = "the kernel's refusal of a file there") -> Proof:
-    """The proof of a fault of the storage.
+    """Yield the proof of a fault of the storage.
 
     Args:
         errors: names of the errors, such as ENOSPC, with one of which the kernel must have refused a file.

@@ -47,7 +47,7 @@ def demands(trigger: dict[str, Any]) -> Demands:
 
 
 def barrier_of(trigger: Mapping[str, Any]) -> Barrier | None:
-    """The barrier that stands in a trigger itself, whatever is inside it."""
+    """Return the barrier that stands in a trigger itself, whatever is inside it."""
     if trigger.get("step"):
         return trigger["step"], trigger.get("phase") or "step.begin"
     return (None, _of_handler(trigger)) if trigger.get("handler") else None
@@ -58,7 +58,7 @@ def _of_handler(part: Mapping[str, Any]) -> str:
 
 
 def barrier(step: object, phase: object) -> Barrier | None:
-    """A recorded step and phase as a barrier, None if they are none."""
+    """Return a recorded step and phase as a barrier, None if they are none."""
     if not isinstance(phase, str):
         return None
     if phase.startswith(HANDLER):
@@ -67,7 +67,7 @@ def barrier(step: object, phase: object) -> Barrier | None:
 
 
 def place_text(at: Barrier) -> str:
-    """A barrier in words."""
+    """Return a barrier in words."""
     if at[0] is not None:
         return f"step {at[0]}, phase {at[1]}"
     handler, _, point = at[1].removeprefix(HANDLER).partition("/")

@@ -66,7 +66,7 @@ def may_end(end: Event, own: list[Event], landing: Event, evidence: Mapping[str,
 
 
 def _let_go(history: History, fault: PlannedFault, landed: Mapping[str, object], ending: Event) -> str | None:
-    """Why what was seen just before it was let go does not show that it was still so; None where it does."""
+    """Return why what was seen just before it was let go does not show that it was still so; None where it does."""
     listed = ending.data.get("evidence")
     told: list[dict[str, Any]] = (
         [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
@@ -87,5 +87,5 @@ def _let_go(history: History, fault: PlannedFault, landed: Mapping[str, object],
 
 
 def silence(case: Case) -> Iterator[Doubt]:
-    """The same as :func:`silence_doubts`, of a case."""
+    """Yield the same as :func:`silence_doubts`, of a case."""
     yield from silence_doubts(case.history, case.fault, case.landing, case.evidence, case.injection)

@@ -32,7 +32,7 @@ class Cards:
     _known: dict[ProcessIdentity, Device] = field(default_factory=dict)
 
     def of(self, victim: Victim) -> Device:
-        """The card that this rank trains on. Raises FaultMissed where that cannot be proven."""
+        """Return the card that this rank trains on. Raises FaultMissed where that cannot be proven."""
         if victim.identity not in self._known:
             with tool_errors():
                 variables = (self.machine or victim.machine).variables(victim.identity)
@@ -42,17 +42,17 @@ class Cards:
         return self._known[victim.identity]
 
     def tools(self, victim: Victim) -> AscendTools:
-        """The vendor's tools on the rank's machine."""
+        """Return the vendor's tools on the rank's machine."""
         return AscendTools((self.machine or victim.machine).commands)
 
 
 def place_of(victim: Victim) -> dict[str, int]:
-    """The node of a rank, for undo steps; nothing where there is one machine."""
+    """Return the node of a rank, for undo steps; nothing where there is one machine."""
     return {} if victim.identity.node is None else {"node": victim.identity.node}
 
 
 def on_node(victim: Victim) -> str:
-    """Where a rank's card is, as the end of a sentence; nothing where there is one machine."""
+    """Return where a rank's card is, as the end of a sentence; nothing where there is one machine."""
     return "" if victim.identity.node is None else f" on the host of node {victim.identity.node}"
 
 

@@ -23,12 +23,12 @@ DIRECTORY = "beside"
 
 
 def switch_of(victim: Victim) -> Path:
-    """The switch of the fault's process, in the run's directory."""
+    """Return the switch of the fault's process, in the run's directory."""
     return victim.record.parent.parent.resolve() / DIRECTORY / victim.fault
 
 
 def switch_step(fault: str, victim: Victim, note: str) -> UndoStep:
-    """The step that ends the process."""
+    """Return the step that ends the process."""
     return UndoStep(f"{fault}-beside", fault, SWITCH_OFF, {"path": str(switch_of(victim))}, note)
 
 
@@ -70,7 +70,7 @@ def said(victim: Victim) -> dict[str, Any] | None:
 
 
 def is_held(switch: Path) -> bool:
-    """Whether a process holds the switch, by the kernel's word. Raises OSError where there is none."""
+    """Return whether a process holds the switch, by the kernel's word. Raises OSError where there is none."""
     descriptor = os.open(switch, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -88,7 +88,7 @@ def switch_off(switch: Path) -> None:
 
 
 def is_off(switch: Path) -> bool:
-    """Whether it was switched off and its process has ended; then nothing is left of it."""
+    """Return whether it was switched off and its process has ended; then nothing is left of it."""
     if switch.exists():
         return False
     with contextlib.suppress(FileNotFoundError):

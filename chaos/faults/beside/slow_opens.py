@@ -73,7 +73,7 @@ def watch_opens(directory: str, *, alone: bool = False) -> int:
 
 
 def _mount_point(descriptor: int, proc: str = "/proc/self") -> str:
-    """Where the mount is mounted that an open directory is in (proc(5), fdinfo and mountinfo).
+    """Return where the mount is mounted that an open directory is in (proc(5), fdinfo and mountinfo).
 
     Read as bytes, whose lines end with a newline only: a path may hold whatever else would end a line of text.
     """

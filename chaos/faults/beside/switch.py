@@ -40,5 +40,5 @@ class Switch:
         self._file.flush()
 
     def is_on(self) -> bool:
-        """Whether it is still there, by its name."""
+        """Return whether it is still there, by its name."""
         return os.path.exists(self.path)  # noqa: PTH110

@@ -102,11 +102,11 @@ class Damage(FaultKind):
             replace_content(hit.path, content, lambda: self.check(hit, victim))
 
     def left_at(self, path: Path) -> Path:
-        """Where the file is afterwards, if anywhere."""
+        """Return where the file is afterwards, if anywhere."""
         return path
 
     def in_running_job(self) -> FaultKind | None:
-        """The kind for a checkpoint of a job that runs already; None where it hits something else."""
+        """Return the kind for a checkpoint of a job that runs already; None where it hits something else."""
         from chaos.faults.checkpoints.running_checkpoint import in_running_jobs
 
         return None if self.find is not None else in_running_jobs(self)
@@ -160,7 +160,7 @@ def older_than(victim: Victim, step: int | None, path: Path) -> Path | None:
 
 
 def finished(victim: Victim) -> list[tuple[int, Path]]:
-    """The rank's finished checkpoints with the steps that are stored in them, the newest last.
+    """Return the rank's finished checkpoints with the steps that are stored in them, the newest last.
 
     Raises chaos.base.walking.TooDeep where a newer one may lie deeper than anybody looks.
     """
@@ -175,7 +175,7 @@ def finished(victim: Victim) -> list[tuple[int, Path]]:
 
 
 def stored_step(path: Path) -> int | None:
-    """The step stored in a checkpoint, None if it is unreadable.
+    """Return the step stored in a checkpoint, None if it is unreadable.
 
     The optimizer's ``global_step`` counts over the whole training; ``step_num``, taken where there is no other, may
     count from the last start of the job.
@@ -203,7 +203,7 @@ def kept_step(kept: Path, path: Path) -> int | None:
 
 
 def kept_place(victim: Victim, path: Path) -> Path:
-    """Where the original of a file is kept: beside the run's history, by fault and rank, under its own path."""
+    """Return where the original of a file is kept: beside the run's history, by fault and rank, under its own path."""
     return _kept_of(victim) / path.relative_to(storage_of(victim))
 
 
@@ -216,7 +216,7 @@ def kept_file(victim: Victim) -> tuple[Path, Path] | None:
 
 
 def shown(victim: Victim, path: Path) -> str:
-    """A file as the evidence names it: from the directory on that the job saves in."""
+    """Return a file as the evidence names it: from the directory on that the job saves in."""
     return path.relative_to(storage_of(victim)).as_posix()
 
 
@@ -231,7 +231,7 @@ def keep(path: Path, kept: Path) -> None:
 
 
 def storage_of(victim: Victim) -> Path:
-    """Where the job saves. Raises FaultMissed when the job kind does not say."""
+    """Return where the job saves. Raises FaultMissed when the job kind does not say."""
     if victim.storage is None:
         raise FaultMissed("this kind of job does not say in which directory it saves its checkpoints")
     return victim.storage

@@ -26,7 +26,7 @@ class Hit:
 
 
 def part_of(hit: Hit, part: object) -> Hit:
-    """The file of the same save that holds this part, and that of the save before, None where it has none.
+    """Return the file of the same save that holds this part, and that of the save before, None where it has none.
 
     Raises FaultMissed where the newest save has none.
     """

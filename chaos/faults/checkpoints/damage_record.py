@@ -28,7 +28,7 @@ _BIT = 0x40
 
 
 def record_of(victim: Victim) -> Hit:
-    """The record that tells of the rank's newest checkpoint. Raises FaultMissed where there is none."""
+    """Return the record that tells of the rank's newest checkpoint. Raises FaultMissed where there is none."""
     storage = storage_of(victim)
     for path in (storage / f"rank_{victim.rank}" / META, storage / TRACKER):
         if path.is_file() and not path.is_symlink() and not path.parent.is_symlink():

@@ -48,12 +48,12 @@ def look_like(path: Path, copy: Path) -> None:
 
 
 def unfinished_place(path: Path) -> Path:
-    """Where the content is written before it takes the file's place; no job takes that name for a checkpoint."""
+    """Return where the content is written before it takes the file's place; no job takes that name for a checkpoint."""
     return path.with_name(f".{path.name}.chaos")
 
 
 def blocks(path: Path, size: int | None = None) -> Iterable[bytes]:
-    """The content of a plain file, or its first ``size`` bytes, in blocks. Raises OSError."""
+    """Yield the content of a plain file, or its first ``size`` bytes, in blocks. Raises OSError."""
     with open_plain(path) as file:
         left = os.fstat(file.fileno()).st_size if size is None else size
         while left > 0 and (block := file.read(min(_BLOCK, left))):

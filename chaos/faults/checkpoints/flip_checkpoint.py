@@ -32,7 +32,7 @@ _LENGTH_OF_HEADER = 8  # what a safetensors file begins with
 
 
 def flipped(hit: Hit, victim: Victim) -> Iterable[bytes]:
-    """The file with one other bit."""
+    """Yield the file with one other bit."""
     if victim.parameters.get("where", "data") == "header":
         at, bit = header_bit(hit.path)
     else:

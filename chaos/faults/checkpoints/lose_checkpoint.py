@@ -29,7 +29,7 @@ class LoseCheckpoint(FaultKind):
     needs_from_start = FROM_START
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """A note where the files are kept: put back, the job started again would find them."""
+        """Return a note where the files are kept: put back, the job started again would find them."""
         return [
             UndoStep(
                 f"{fault}-rank-{victim.rank}",
@@ -51,7 +51,7 @@ class LoseCheckpoint(FaultKind):
         directory.rename(kept)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The directory does not exist any more, and the files that were in it are where they are kept."""
+        """Return the directory does not exist any more, and the files that were in it are where they are kept."""
         del job
         if os.path.lexists(rank_directory(victim)):
             return None
@@ -59,14 +59,14 @@ class LoseCheckpoint(FaultKind):
 
 
 def rank_directory(victim: Victim) -> Path:
-    """Where the rank saves. Raises FaultMissed when the job kind does not say where its jobs save."""
+    """Return where the rank saves. Raises FaultMissed when the job kind does not say where its jobs save."""
     if victim.storage is None:
         raise FaultMissed("this kind of job does not say in which directory it saves its checkpoints")
     return victim.storage / f"rank_{victim.rank}"
 
 
 def kept_place(victim: Victim) -> Path:
-    """Where the files are kept: beside the run's history."""
+    """Return where the files are kept: beside the run's history."""
     return victim.record.parent.parent / KEPT / f"rank_{victim.rank}"
 
 

@@ -19,7 +19,7 @@ _BLOCK = 1 << 20
 
 
 def half_written(hit: Hit, victim: Victim) -> Iterable[bytes]:
-    """The first half of the file, and zeros up to its length."""
+    """Yield the first half of the file, and zeros up to its length."""
     del victim
     size = hit.path.stat().st_size
     yield from blocks(hit.path, size // 2)

@@ -16,7 +16,7 @@ from chaos.plan.schedule import Scheduled
 
 
 def all_losing(draft: Draft) -> list[Scheduled]:
-    """The faults that take away or damage what has been saved."""
+    """Return the faults that take away or damage what has been saved."""
     return [*losing(draft.faults), *damaging(draft.faults), *of_records(draft.faults)]
 
 

@@ -36,7 +36,7 @@ NEEDS_OLDER = ("stale-checkpoint",)
 
 
 def damaging(faults: Sequence[Scheduled]) -> list[Scheduled]:
-    """The faults that damage or rename checkpoints."""
+    """Return the faults that damage or rename checkpoints."""
     return [fault for fault in faults if fault.effect.changes_file]
 
 
@@ -97,12 +97,12 @@ def _goes_on(traits: JobTraits) -> bool:
 
 
 def _is_missed(fault: Scheduled, traits: JobTraits) -> bool:
-    """Whether nobody may go on from the file that this fault hits: its content is spoilt, or nobody finds it."""
+    """Return whether nobody may go on from the file that this fault hits: its content is spoilt, or nobody finds it."""
     return fault.effect.damages == "content" or (fault.effect.damages == "name" and traits.restarts)
 
 
 def spoilt(draft: Draft, last: Mapping[int, int], interval: int, problems: Problems) -> dict[int, int]:
-    """The step of the file that nobody may go on from, by rank. Notes ranks that have no file to be damaged."""
+    """Return the step of the file that nobody may go on from, by rank. Notes ranks that have no file to be damaged."""
     damaged: dict[int, int] = {}
     for fault in damaging(draft.faults):
         for rank in fault.fault.ranks:

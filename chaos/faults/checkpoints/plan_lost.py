@@ -14,7 +14,7 @@ RESTART = "MindFormers, resume training"
 
 
 def losing(faults: Sequence[Scheduled]) -> list[Scheduled]:
-    """The faults that take files away."""
+    """Return the faults that take files away."""
     return [fault for fault in faults if fault.effect.damages == "files"]
 
 
@@ -25,7 +25,7 @@ def check_lost(draft: Draft, problems: Problems) -> None:
 
 
 def lost_ranks(draft: Draft, everyone: int, problems: Problems) -> tuple[int, ...]:
-    """The ranks whose files are gone. Notes where a job that goes on by itself would find nothing at all."""
+    """Return the ranks whose files are gone. Notes where a job that goes on by itself would find nothing at all."""
     gone = losing(draft.faults)
     lost = tuple(sorted({rank for fault in gone for rank in fault.fault.ranks}))
     if draft.traits.restarts and len(lost) == everyone:

@@ -33,7 +33,7 @@ class Recorded:
 
 
 def of_records(faults: Sequence[Scheduled]) -> list[Scheduled]:
-    """The faults that damage records."""
+    """Return the faults that damage records."""
     return [fault for fault in faults if fault.effect.damages == "record"]
 
 

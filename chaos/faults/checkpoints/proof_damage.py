@@ -77,7 +77,7 @@ def _is_of_save(path: str, file: str) -> bool:
 def _record_doubts(
     fault: PlannedFault, landing: Event, evidence: dict[str, object], saves: list[Event]
 ) -> Iterator[Doubt]:
-    """The record was that of the newest checkpoint that the rank has saved."""
+    """Yield the record was that of the newest checkpoint that the rank has saved."""
     last = max((step for save in saves if isinstance(step := save.data.get("step"), int)), default=None)
     if last is None or evidence.get("step") != last:
         seen = (

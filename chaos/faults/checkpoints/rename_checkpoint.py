@@ -96,18 +96,18 @@ class RenameCheckpoint(FaultKind):
         }
 
     def left_at(self, path: Path) -> Path:
-        """Where the file is afterwards."""
+        """Return where the file is afterwards."""
         return other_name(path)
 
     def in_running_job(self) -> FaultKind | None:
-        """The kind for a checkpoint of a job that runs already."""
+        """Return the kind for a checkpoint of a job that runs already."""
         from chaos.faults.checkpoints.running_checkpoint import in_running_jobs
 
         return in_running_jobs(self)
 
 
 def other_name(path: Path) -> Path:
-    """The path with twice the step in its name. Raises FaultMissed where there is no step in it."""
+    """Return the path with twice the step in its name. Raises FaultMissed where there is no step in it."""
     name, count = _STEP_IN_NAME.subn(lambda match: f"{match['epoch']}{2 * int(match['step'])}", path.name)
     if not count:
         raise FaultMissed(f"the name of {path} holds no step")

@@ -120,7 +120,7 @@ class RunningCheckpoint(Aimed, StillShown):
         return shown
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Whether nobody has put another file there. It is looked at often, so its content is not read again."""
+        """Return whether nobody has put another file there. It is looked at often, so its content is not read again."""
         del job
         now = _identity(self._seen(victim))
         if now != self.landed.get(victim.rank):
@@ -153,7 +153,7 @@ class RunningCheckpoint(Aimed, StillShown):
 
 
 def in_running_jobs(kind: CheckpointKind) -> RunningCheckpoint:
-    """A kind of damage, for jobs that run already."""
+    """Return a kind of damage, for jobs that run already."""
     own = PARAMETERS.get(kind.name, {})
     words = {name: Parameter(f"default {words[0]}", words=words) for name, words in own.items()}
     return RunningCheckpoint(kind, kind.name, kind.effect, {**words, "step": STEP})
@@ -193,7 +193,7 @@ def _aim(process: JobProcess, step: int | None, part: str, running: Survey) -> A
 
 
 def _other_job(path: Path, process: JobProcess, running: Survey) -> RunningJob | None:
-    """A job that may have saved a file too: it works or logs above it, and may have a rank of this number."""
+    """Return a job that may have saved a file too: it works or logs above it, and may have a rank of this number."""
     own = _job_of(process.identity, running)
     for job in running.jobs:
         if job is own:
@@ -207,12 +207,12 @@ def _other_job(path: Path, process: JobProcess, running: Survey) -> RunningJob |
 
 
 def _job_of(identity: ProcessIdentity, running: Survey) -> RunningJob | None:
-    """The job that a process is of."""
+    """Return the job that a process is of."""
     return next((job for job in running.jobs if identity in {process.identity for process in job.processes}), None)
 
 
 def own_directories(process: JobProcess) -> list[Path]:
-    """The directories that a rank works and logs in, without those that are below another one of them.
+    """Return the directories that a rank works and logs in, without those that are below another one of them.
 
     A path that means another directory here than to the process itself is left out.
     """
@@ -224,7 +224,7 @@ def own_directories(process: JobProcess) -> list[Path]:
 
 
 def _checkpoints(root: Path, process: JobProcess) -> Iterable[tuple[int, Path, Path]]:
-    """The rank's finished checkpoints in a directory, with the steps that they hold."""
+    """Yield the rank's finished checkpoints in a directory, with the steps that they hold."""
     count = 0
     for _, directories, files in walk(root, raise_too_deep):
         count += len(directories) + len(files)

@@ -15,7 +15,7 @@ from chaos.faults.kind import FaultMissed, Victim
 
 
 def older(hit: Hit, victim: Victim) -> Iterable[bytes]:
-    """The content of the checkpoint before. Raises FaultMissed where the rank has saved only one."""
+    """Yield the content of the checkpoint before. Raises FaultMissed where the rank has saved only one."""
     if hit.older is None:
         raise FaultMissed(f"rank {victim.rank} has no older checkpoint than {hit.path} to put in its place")
     return blocks(hit.older)

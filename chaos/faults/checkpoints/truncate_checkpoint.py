@@ -22,13 +22,13 @@ _LONGEST_VARINT = 10
 
 
 def cut_off(hit: Hit, victim: Victim) -> Iterable[bytes]:
-    """The first half of the file, or the values that are whole in it."""
+    """Yield the first half of the file, or the values that are whole in it."""
     half = hit.path.stat().st_size // 2
     return blocks(hit.path, whole_records(hit.path, half) if victim.parameters.get("at") == "record" else half)
 
 
 def whole_records(path: Path, end: int) -> int:
-    """How many bytes the records have that are whole before byte ``end``. Raises FaultMissed without any."""
+    """Return how many bytes the records have that are whole before byte ``end``. Raises FaultMissed without any."""
     whole = 0
     with open_plain(path) as file:
         while file.read(1) == bytes([RECORD]):

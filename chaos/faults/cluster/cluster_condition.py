@@ -23,12 +23,12 @@ class ClusterCondition(Condition):
 
     @abstractmethod
     def over(self, job: Job, victim: Victim) -> bool:
-        """Whether the API says that it holds no more. Raises ApiError."""
+        """Return whether the API says that it holds no more. Raises ApiError."""
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The proof just before the end, when nobody looks again: so the API is asked until it answers."""
+        """Return the proof just before the end, when nobody looks again: so the API is asked until it answers."""
         return asked(lambda: self.shown(job, victim))
 
     def ended(self, job: Job, victim: Victim) -> bool:
-        """Whether it has ended, by the API's word."""
+        """Return whether it has ended, by the API's word."""
         return asked(lambda: self.over(job, victim))

@@ -29,11 +29,11 @@ class OnNodes(Protocol):
     """A job that lives on nodes."""
 
     def node(self, number: int) -> object:
-        """The node of that number."""
+        """Return the node of that number."""
 
 
 def pod_node(job: Job, victim: Victim) -> PodNode:
-    """The pod that a rank lives in. Raises FaultMissed where it lives in none."""
+    """Return the pod that a rank lives in. Raises FaultMissed where it lives in none."""
     number = victim.identity.node
     node = job.node(number) if isinstance(job, OnNodes) and number is not None else None
     if not isinstance(node, PodNode):
@@ -42,7 +42,7 @@ def pod_node(job: Job, victim: Victim) -> PodNode:
 
 
 def host_of(victim: Victim) -> str:
-    """The cluster's node that a rank's pod is on. Raises FaultMissed where the platform does not say."""
+    """Return the cluster's node that a rank's pod is on. Raises FaultMissed where the platform does not say."""
     host = victim.place.get("host")
     if not isinstance(host, str):
         raise FaultMissed(f"nobody says which node of a cluster rank {victim.rank} is on")
@@ -50,7 +50,7 @@ def host_of(victim: Victim) -> str:
 
 
 def release_steps(fault: str, victims: list[Victim], what: str) -> list[UndoStep]:
-    """One undo step for each node of the cluster that ``victims`` are on."""
+    """Return one undo step for each node of the cluster that ``victims`` are on."""
     hosts = {host_of(victim): victim for victim in victims if "host" in victim.place}
     return [
         UndoStep(f"{fault}-{host}", fault, RELEASE_NODE, dict(victim.place), f"{what} node {host}")
@@ -75,7 +75,7 @@ def order_once(victim: Victim, node: PodNode, order: Callable[[], bool]) -> None
 
 
 def pod_gone(job: Job, victim: Victim) -> dict[str, Any] | None:
-    """The very pod has gone by this run's order, and the rank's process with it.
+    """Return the very pod has gone by this run's order, and the rank's process with it.
 
     Raises FaultMissed where the pod or the rank ended in another way.
     """

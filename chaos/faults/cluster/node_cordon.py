@@ -39,7 +39,7 @@ class NodeCordon(ClusterCondition):
             raise FaultMissed(f"node {host} was cordoned before the run, and stays so")
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The node's object says that it takes no pods."""
+        """Return the node's object says that it takes no pods."""
         return answered(lambda: self.shown(job, victim))
 
     def shown(self, job: Job, victim: Victim) -> dict[str, Any] | None:
@@ -50,7 +50,7 @@ class NodeCordon(ClusterCondition):
         return {"signal": None, "host": host, "unschedulable": True}
 
     def over(self, job: Job, victim: Victim) -> bool:
-        """Whether the run holds the node no more for this fault."""
+        """Return whether the run holds the node no more for this fault."""
         return not pod_node(job, victim).own.holds_node(host_of(victim), victim.fault)
 
 

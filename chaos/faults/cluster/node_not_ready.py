@@ -70,7 +70,7 @@ class NodeNotReady(FaultKind):
         asked(mark)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The cluster's own controller has tainted the node as not ready."""
+        """Return the cluster's own controller has tainted the node as not ready."""
         own, host = pod_node(job, victim).own, host_of(victim)
 
         def seen() -> list[str]:

@@ -43,7 +43,7 @@ class OnMesh(ClusterCondition):
 
     @abstractmethod
     def manifest(self, name: str, node: PodNode, job: Job, victim: Victim) -> Manifest:
-        """The object for one pod."""
+        """Return the object for one pod."""
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """Delete the object, and see that it goes: Chaos Mesh keeps it until the fault has been taken back."""
@@ -93,17 +93,17 @@ class OnMesh(ClusterCondition):
     """The pod may end, or be ended by another fault."""
 
     def gone(self, job: Job, victim: Victim) -> bool:
-        """Whether the pod has gone."""
+        """Return whether the pod has gone."""
         return asked(pod_node(job, victim).state) == "gone"
 
     def over(self, job: Job, victim: Victim) -> bool:
-        """Whether the object has gone, and with it the fault."""
+        """Return whether the object has gone, and with it the fault."""
         node = pod_node(job, victim)
         return node.own.find(self.resource, name_of(node.own.run, victim.fault, node.number)) is None
 
 
 def name_of(run: str, fault: str, node: int) -> str:
-    """The name of the object in the run's namespace, where other runs may have faults of the same id.
+    """Return the name of the object in the run's namespace, where other runs may have faults of the same id.
 
     It is shorter than the 63 characters that a name may have which is to be a label's value too.
     """
@@ -111,7 +111,7 @@ def name_of(run: str, fault: str, node: int) -> str:
 
 
 def other_pods(job: Job, node: PodNode) -> list[str]:
-    """The run's pods beside that one. Raises FaultMissed where there is none."""
+    """Return the run's pods beside that one. Raises FaultMissed where there is none."""
     nodes = job.nodes if isinstance(job, HasNodes) else ()
     found = [
         candidate.pod.name for candidate in nodes if isinstance(candidate, PodNode) and candidate.number != node.number
@@ -122,5 +122,5 @@ def other_pods(job: Job, node: PodNode) -> list[str]:
 
 
 def milliseconds(victim: Victim, name: str) -> str:
-    """A parameter in milliseconds as Chaos Mesh writes a time."""
+    """Return a parameter in milliseconds as Chaos Mesh writes a time."""
     return f"{victim.parameters[name]}ms"

@@ -25,7 +25,7 @@ class PodDnsGone(OnMesh):
     parameters = LASTS
 
     def manifest(self, name: str, node: PodNode, job: Job, victim: Victim) -> Manifest:
-        """A DNSChaos of the action error, for every name."""
+        """Return a DNSChaos of the action error, for every name."""
         del job, victim
         return dns_chaos(name, node.own.namespace, node.pod.name, "error")
 

@@ -37,5 +37,5 @@ class PodEnd(FaultKind):
         order_once(victim, node, lambda: self.order(node))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The cluster no longer has a pod of that UID, and the rank's process was killed with it."""
+        """Return the cluster no longer has a pod of that UID, and the rank's process was killed with it."""
         return pod_gone(job, victim)

@@ -32,7 +32,7 @@ class PodIoDelay(OnMesh):
     )
 
     def manifest(self, name: str, node: PodNode, job: Job, victim: Victim) -> Manifest:
-        """An IOChaos of the action latency."""
+        """Return an IOChaos of the action latency."""
         volume = str(node.cluster["settings"]["volume"]["path"])
         given = {"delay": milliseconds(victim, "latency")}
         return io_chaos(name, node.own.namespace, node.pod.name, volume, "latency", given)

@@ -36,7 +36,7 @@ class PodNetworkPartition(OnMesh):
     )
 
     def manifest(self, name: str, node: PodNode, job: Job, victim: Victim) -> Manifest:
-        """A NetworkChaos of the action partition."""
+        """Return a NetworkChaos of the action partition."""
         direction = str(victim.parameters.get("direction", "both"))
         others = other_pods(job, node)
         place = (name, node.own.namespace, node.pod.name)

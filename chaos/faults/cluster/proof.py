@@ -75,7 +75,7 @@ def _of_cluster(case: Case) -> Iterator[Doubt]:
 
 
 def _is_injected(parameters: Fields, evidence: Fields) -> str | None:
-    """The object, the pod that was meant by its UID, and the records of that pod."""
+    """Return the object, the pod that was meant by its UID, and the records of that pod."""
     del parameters
     pod, records = evidence.get("pod"), evidence.get("injected")
     if not (isinstance(pod, Mapping) and pod.get("name") and pod.get("uid")) or not evidence.get("uid"):

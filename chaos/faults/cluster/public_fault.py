@@ -113,7 +113,7 @@ class PublicFaultKind(ClusterCondition):
         return {"signal": None, "host": host, "fault id": identity}
 
     def over(self, job: Job, victim: Victim) -> bool:
-        """Whether ClusterD lists it no more."""
+        """Return whether ClusterD lists it no more."""
         own = pod_node(job, victim).own
         return not is_listed(own.api, host_of(victim), fault_id(own.run, victim.fault))
 

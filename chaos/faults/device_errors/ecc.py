@@ -26,7 +26,7 @@ class TimedMemoryError(DeviceMemoryError):
     """A memory error whose text ends in the time of the event, in microseconds of the host's monotonic clock."""
 
     def order(self, victim: Victim) -> dict[str, Any]:
-        """The error's text with its device and time."""
+        """Return the error's text with its device and time."""
         event = f"HBM MULTI BIT ECC, Uncorrectable ECC, device_id={victim.rank}, event_id={_EVENT}"
         told = super().order(victim)
         return {**told, "text": f"{told['text']} {event}, time us={time.monotonic_ns() // 1000}."}

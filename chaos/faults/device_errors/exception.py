@@ -49,7 +49,7 @@ class RaisedException(RaisedError):
     asks: Asks = ASKS
 
     def order(self, victim: Victim) -> dict[str, Any]:
-        """The act, the exception's type and its text."""
+        """Return the act, the exception's type and its text."""
         given = victim.parameters
         return {
             "message": "act",

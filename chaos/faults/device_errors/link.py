@@ -26,12 +26,12 @@ class Link(InRank):
     effect = COMMUNICATION
 
     def order(self, victim: Victim) -> dict[str, Any]:
-        """The rank's device layer is to take its link down."""
+        """Return the rank's device layer is to take its link down."""
         del victim
         return {"message": "device", "action": ACTION}
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The rank's own record that its link is down. Raises FaultMissed if it has ended without."""
+        """Return the rank's own record that its link is down. Raises FaultMissed if it has ended without."""
         down = own_proof(job, victim, "fault.device", "its link went down", _is_it)
         return None if down is None else {"signal": None, "device": ACTION}
 

@@ -15,7 +15,7 @@ _UPDATE = PHASE_ORDER.index("optimizer.update")
 
 
 def settle_memory(effect: JobEffect, occurrence: Occurrence, problems: Problems) -> JobEffect:
-    """The effect of a memory error of a scenario; that of any other fault as it is. Notes wrong parameters.
+    """Return the effect of a memory error of a scenario; that of any other fault as it is. Notes wrong parameters.
 
     One that tells its time cannot be repaired when it falls into the optimizer's update: MindSpore asks the SDK with
     the times of both (error 507054). One at an SDK's handler comes outside it.

@@ -83,7 +83,7 @@ def _not_lost(fault: PlannedFault, raised: Event) -> Iterator[Doubt]:
 
 
 def _not_alive(history: History, raised: Event) -> Iterator[Doubt]:
-    """An error alone ends no process: one that was ended from outside was hit by something else."""
+    """Yield an error alone ends no process: one that was ended from outside was hit by something else."""
     own = history.select(attempt=raised.attempt, rank=raised.rank, pid=raised.pid, writer=raised.writer)
     said_more = any(event.seq > raised.seq for event in own)
     for event in history.select("rank.exit", attempt=raised.attempt, rank=raised.rank, pid=raised.pid):

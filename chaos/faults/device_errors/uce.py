@@ -28,7 +28,7 @@ class DeviceMemoryError(RaisedError):
     """An error that takes memory from its rank."""
 
     def order(self, victim: Victim) -> dict[str, Any]:
-        """The error's text, and what the device will say that has become of the memory."""
+        """Return the error's text, and what the device will say that has become of the memory."""
         strategy = STRATEGIES[victim.parameters.get("strategy", "high level")]
         return {**super().order(victim), "strategy": strategy}
 

@@ -71,7 +71,7 @@ class ConnectionReset(FaultKind):
         record.write_text(json.dumps(told), "utf-8")
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The connections, each reset at both ends by the kernel's word; None while one is left.
+        """Return the connections, each reset at both ends by the kernel's word; None while one is left.
 
         Raises FaultMissed where they are not on record.
         """
@@ -92,7 +92,7 @@ class ConnectionReset(FaultKind):
         return {"signal": None, "port": port_of(victim), "reset": told, "left": left} if left == 0 else None
 
     def in_running_job(self) -> FaultKind:
-        """The kind for the connections of a rank that runs already."""
+        """Return the kind for the connections of a rank that runs already."""
         return RunningConnections(self.name, self.effect, self.needs)
 
 
@@ -105,7 +105,7 @@ def _is_at(connection: Connection, port: int) -> bool:
 
 
 def _record(victim: Victim, node: int) -> Path:
-    """Where what was reset is kept until it is evidence: a second reset would hit the connections made since."""
+    """Return where what was reset is kept until it is evidence: a second reset would hit the connections made since."""
     return victim.record.parent.parent / _DIRECTORY / f"{victim.fault}-node_{node}.json"
 
 

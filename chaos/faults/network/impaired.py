@@ -43,7 +43,7 @@ class Impaired(OnNetwork):
             raise missed(error) from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The round trips of echoes from the rank's node to the others, and how many packets have passed so.
+        """Return the round trips of echoes from the rank's node to the others, and how many packets have passed so.
 
         Raises FaultMissed on an end.
         """
@@ -72,6 +72,6 @@ class Impaired(OnNetwork):
         return None if shown is None else {"signal": None, **shown}
 
     def ended(self, job: Job, victim: Victim) -> bool:
-        """Whether what is sent to the node passes as before."""
+        """Return whether what is sent to the node passes as before."""
         assert victim.identity.node is not None
         return node_network(job).impaired(victim.fault, victim.identity.node) is None

@@ -10,7 +10,7 @@ _JOINED = "communicator.joined"
 
 
 def port_of(victim: Victim) -> int:
-    """The port: by its number, by what the launch was given it for, or by what the rank itself has recorded.
+    """Return the port: by its number, by what the launch was given it for, or by what the rank itself has recorded.
 
     Raises FaultMissed where the rank has recorded none.
     """

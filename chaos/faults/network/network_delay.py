@@ -39,7 +39,7 @@ class NetworkDelay(Impaired):
         )
 
     def measured(self, victim: Victim, echoes: Echoes) -> dict[str, Any] | None:
-        """The median of the round trips, which takes the delay once; None while none was so long."""
+        """Return the median of the round trips, which takes the delay once; None while none was so long."""
         wanted = self.impairment(victim)
         if not echoes.milliseconds or median(echoes.milliseconds) < max(0.0, wanted.delay - wanted.jitter):
             return None

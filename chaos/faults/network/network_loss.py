@@ -40,7 +40,7 @@ class NetworkLoss(Impaired):
         return Impairment(loss=float(victim.parameters["percent"]))
 
     def measured(self, victim: Victim, echoes: Echoes) -> dict[str, Any] | None:
-        """How many echoes did not come back; None where all did, or none."""
+        """Return how many echoes did not come back; None where all did, or none."""
         lost = echoes.sent - echoes.answered
         return {"sent": echoes.sent, "lost": lost} if lost and echoes.answered else None
 

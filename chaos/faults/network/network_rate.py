@@ -41,7 +41,7 @@ class NetworkRate(OnNetwork):
         return self.still(job, victim)
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The same, whatever the rank does."""
+        """Return the same, whatever the rank does."""
         assert victim.identity.node is not None
         try:
             shown = node_network(job).slowed(victim.fault, victim.identity.node)
@@ -50,7 +50,7 @@ class NetworkRate(OnNetwork):
         return {"signal": None, **shown} if shown is not None and shown["bytes"] else None
 
     def ended(self, job: Job, victim: Victim) -> bool:
-        """Whether the kernel sends to the node without this limit."""
+        """Return whether the kernel sends to the node without this limit."""
         assert victim.identity.node is not None
         return node_network(job).slowed(victim.fault, victim.identity.node) is None
 

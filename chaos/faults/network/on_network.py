@@ -54,7 +54,7 @@ class OnNetwork(Condition):
 
 
 def node_network(job: Job) -> NodeNetwork:
-    """The network between the nodes. Raises FaultMissed where the platform has none that may be changed."""
+    """Return the network between the nodes. Raises FaultMissed where the platform has none that may be changed."""
     found = job.nodes[0].node_network if isinstance(job, HasNodes) and job.nodes else None
     if found is None:
         raise FaultMissed("the platform that the job lives on has no network between its nodes that may be changed")
@@ -62,7 +62,7 @@ def node_network(job: Job) -> NodeNetwork:
 
 
 def sides(job: Job, victim: Victim) -> tuple[list[int], list[int]]:
-    """The nodes of the ranks that the fault hits, and all others. Raises FaultMissed where there is no other."""
+    """Return the nodes of the ranks that the fault hits, and all others. Raises FaultMissed where there is no other."""
     assert isinstance(job, HasNodes)
     wanted = set(victim.ranks)
     found = [process for process in job.seen() if process.rank in wanted] if isinstance(job, NodesJob) else []

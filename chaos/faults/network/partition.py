@@ -94,7 +94,7 @@ class Partition(OnNetwork):
         return {"lost": [list(direction) for direction in directions if direction in own], "ways": len(directions)}
 
     def ended(self, job: Job, victim: Victim) -> bool:
-        """Whether no rule of this fault is left; another one may cut the same ways for longer."""
+        """Return whether no rule of this fault is left; another one may cut the same ways for longer."""
         return not node_network(job).cuts(victim.fault)
 
     def _directions(self, victim: Victim, here: list[int], there: list[int]) -> Iterator[Direction]:

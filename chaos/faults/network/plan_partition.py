@@ -58,12 +58,12 @@ def settle_partition(effect: JobEffect, occurrence: Occurrence, problems: Proble
 
 
 def _is_cut_off(fault: PlannedFault) -> bool:
-    """Whether it is a partition by which its ranks are lost to the controller."""
+    """Return whether it is a partition by which its ranks are lost to the controller."""
     return fault.kind == PARTITION and fault.effect.suspends
 
 
 def _ends_by_itself(fault: PlannedFault) -> bool:
-    """Whether it is one by which ranks are lost, and after which they have to end by themselves."""
+    """Return whether it is one by which ranks are lost, and after which they have to end by themselves."""
     return _is_cut_off(fault) and "seconds" in fault.parameters
 
 

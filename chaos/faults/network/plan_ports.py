@@ -57,7 +57,7 @@ def check_ports(draft: Draft, problems: Problems) -> None:
 
 
 def _not_known(named: str, scenario: Scenario, traits: JobTraits) -> tuple[str, str] | None:
-    """Why the job has no such port, and what to do."""
+    """Return why the job has no such port, and what to do."""
     words = sorted((*traits.ports, *traits.own_ports))
     if named not in words:
         hint = f"write {' or '.join([*words, 'the number of a port'])}"
@@ -70,7 +70,7 @@ def _not_known(named: str, scenario: Scenario, traits: JobTraits) -> tuple[str, 
 
 
 def _believed(named: str, scenario: Scenario) -> tuple[str, str] | None:
-    """Why a rank whose connection is reset may count as lost before it can connect again, and what to do."""
+    """Return why a rank whose connection is reset may count as lost before it can connect again, and what to do."""
     if named != CONTROLLER or scenario.job.timings == "vendor":
         return None
     why = f"with the timings {scenario.job.timings} a rank whose connection has broken counts as lost at once"
@@ -78,7 +78,7 @@ def _believed(named: str, scenario: Scenario) -> tuple[str, str] | None:
 
 
 def _not_there(named: str, layout: Layout, hit: Sequence[int], traits: JobTraits) -> tuple[str, str] | None:
-    """Why there is no such port on the nodes of these ranks, and what to do."""
+    """Return why there is no such port on the nodes of these ranks, and what to do."""
     nodes = sorted({rank // layout.ranks_per_node for rank in hit})
     if named in traits.ports and nodes != [_MASTER]:
         return f"the {named} is on node {_MASTER}, and {ranks(hit)} are hit", f"give the target as node: {_MASTER}"

@@ -87,11 +87,11 @@ class PortBlocked(OnNetwork):
             raise missed(error) from error
 
     def ended(self, job: Job, victim: Victim) -> bool:
-        """Whether no rule of this fault is left."""
+        """Return whether no rule of this fault is left."""
         return not node_network(job).cuts(victim.fault)
 
     def _meant(self, job: Job, victim: Victim) -> Iterator[tuple[Direction, Ports]]:
-        """The packets that are to vanish: the ways on which they go, each with their ports."""
+        """Yield the packets that are to vanish: the ways on which they go, each with their ports."""
         (node, there), port = own_and_others(job, victim), port_of(victim)
         yield from (((other, node), Ports(target=port)) for other in there)
         if value_of(victim.parameters, self.parameters, "direction") == "both":

@@ -15,14 +15,14 @@ _DEVIATIONS = 5.0
 
 
 def network_rate(parameters: Fields, evidence: Fields) -> str | None:
-    """The rate, and that something was sent at it."""
+    """Return the rate, and that something was sent at it."""
     if evidence.get("kbit") != parameters.get("kbit"):
         return f"the rate is {evidence.get('kbit')} kbit, not {parameters.get('kbit')}"
     return some("bytes")(parameters, evidence)
 
 
 def delayed(parameters: Fields, evidence: Fields) -> str | None:
-    """A round trip as long as it was to be, and packets that were held up."""
+    """Return a round trip as long as it was to be, and packets that were held up."""
     seen, wanted = number(evidence, "round_trip"), number(parameters, "milliseconds")
     jitter = number({"jitter": 0, **parameters}, "jitter")
     if seen is None or wanted is None or jitter is None or seen < max(0.0, wanted - jitter):
@@ -42,7 +42,7 @@ def partly_lost(parameters: Fields, evidence: Fields) -> str | None:
 
 
 def all_directions_lost(parameters: Fields, evidence: Fields) -> str | None:
-    """Every packet on every way."""
+    """Return every packet on every way."""
     lost, directions = evidence.get("lost"), number(evidence, "ways")
     wanted = 2 if parameters.get("direction", "both") == "both" else 1
     pairs = _pairs(lost)
@@ -69,7 +69,7 @@ def _is_direction(direction: object) -> bool:
 
 
 def all_lost(parameters: Fields, evidence: Fields) -> str | None:
-    """The same, of connections of the job, and no echo that has come back."""
+    """Return the same, of connections of the job, and no echo that has come back."""
     if (doubt := all_directions_lost(parameters, evidence)) is not None:
         return doubt
     echoes = evidence.get("echoes")
@@ -79,7 +79,7 @@ def all_lost(parameters: Fields, evidence: Fields) -> str | None:
 
 
 def port_lost(parameters: Fields, evidence: Fields) -> str | None:
-    """The port, and on the way to it, or both ways, every packet of it."""
+    """Return the port, and on the way to it, or both ways, every packet of it."""
     port, wanted = evidence.get("port"), parameters.get("port")
     if not isinstance(port, int) or isinstance(port, bool) or (isinstance(wanted, int) and port != wanted):
         return f"the port is {port}, and {wanted} was to be blocked"

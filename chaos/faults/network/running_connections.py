@@ -45,7 +45,7 @@ class RunningConnections(Aimed):
     parameters = MappingProxyType({"port": RESET_PORT})
 
     def aimed(self, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> RunningConnections:
-        """The kind with the connections of each rank. Raises FaultMissed where one has none of that port."""
+        """Return the kind with the connections of each rank. Raises FaultMissed where one has none of that port."""
         port = parameters["port"]
         return replace(self, aims={process.rank: _aim(process, port) for process in ranks if process.rank is not None})
 
@@ -73,7 +73,7 @@ class RunningConnections(Aimed):
             raise FaultMissed(f"rank {victim.rank}: the connections were closed before they could be reset")
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The connections, whether the kernel has confirmed the reset of each, and that none is there any more.
+        """Return the connections, whether the kernel has confirmed the reset of each, and that none is there any more.
 
         None as long as one is. Raises FaultMissed where nobody can look.
         """

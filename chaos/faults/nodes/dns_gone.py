@@ -41,7 +41,7 @@ class DnsGone(Condition):
         make_once(victim, node, lambda _: node.names_cut() != [], lambda: node.cut_names(before))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """A name that was resolved before is not resolved by a new program, which still reaches its address.
+        """Return a name that was resolved before is not resolved by a new program, which still reaches its address.
         Raises FaultMissed if the rank has ended."""
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")
@@ -60,11 +60,11 @@ class DnsGone(Condition):
         return {"signal": None, "cut": cut} if cut else None
 
     def gone(self, job: Job, victim: Victim) -> bool:
-        """Whether the node has ended."""
+        """Return whether the node has ended."""
         return bool(node_of(job, victim).shown()["status"] == "exited")
 
     def ended(self, job: Job, victim: Victim) -> bool:
-        """Whether nothing keeps the node from its resolvers."""
+        """Return whether nothing keeps the node from its resolvers."""
         return self.gone(job, victim) or not node_of(job, victim).names_cut()
 
 

@@ -48,17 +48,17 @@ class NodeCpuQuota(Condition):
     """The node may end, or be ended by another fault."""
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The same, whatever the rank does."""
+        """Return the same, whatever the rank does."""
         node = node_of(job, victim)
         periods = node.waited()
         return {"signal": None, "quota": node.quota(), "throttled": periods} if periods else None
 
     def gone(self, job: Job, victim: Victim) -> bool:
-        """Whether the node has ended."""
+        """Return whether the node has ended."""
         return bool(node_of(job, victim).shown()["status"] == "exited")
 
     def ended(self, job: Job, victim: Victim) -> bool:
-        """Whether the platform says that it has no quota any more."""
+        """Return whether the platform says that it has no quota any more."""
         return job.state(victim.identity) in ("gone", "zombie") or node_of(job, victim).quota() == 0
 
 

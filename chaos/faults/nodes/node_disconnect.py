@@ -38,11 +38,11 @@ class NodeDisconnect(StillShown):
         return {"signal": None, "node": shown} if _off(shown) else None
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The same: anybody may take it back."""
+        """Return the same: anybody may take it back."""
         return self.evidence(job, victim)
 
     def gone(self, job: Job, victim: Victim) -> bool:
-        """Whether the node has ended."""
+        """Return whether the node has ended."""
         return bool(node_of(job, victim).shown()["status"] == "exited")
 
 

@@ -30,7 +30,7 @@ class RebootsNodes(Protocol):
         """Order the reboot of the node of that number, which must still be in the boot ``boot``."""
 
     def boot_of_node(self, node: int) -> str | None:
-        """The kernel's boot ID of that node; None while it does not answer."""
+        """Return the kernel's boot ID of that node; None while it does not answer."""
 
 
 class NodeReboot(FaultKind):
@@ -65,7 +65,7 @@ class NodeReboot(FaultKind):
             nodes.reboots.add(order)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The node answers again, in another boot than the one that the rank's process belonged to."""
+        """Return the node answers again, in another boot than the one that the rank's process belonged to."""
         nodes, node = _node(job, victim)
         boot = nodes.boot_of_node(node)
         if boot is None or boot == victim.identity.boot:

@@ -43,7 +43,7 @@ class NodeVolumeGone(FaultKind):
         make_once(victim, node, lambda _: before is not None and before.removed, lambda: node.take_directory(directory))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The rank's process sees a directory that has been removed, and the kernel refuses a file there."""
+        """Return the rank's process sees a directory that has been removed, and the kernel refuses a file there."""
         node, directory = node_of(job, victim), directory_of(victim)
         mount = _seen(job, victim, node)
         if mount is None or not mount.removed:

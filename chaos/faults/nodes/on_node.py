@@ -64,7 +64,7 @@ class ActsOnNode(Protocol):
         """Let it have nothing at that path any more."""
 
     def process_here(self, pid: int) -> int:
-        """The PID on this host of a process of it."""
+        """Return the PID on this host of a process of it."""
 
     def names(self) -> dict[str, Any]:
         """What a new program on it finds: the ``name`` that was looked up, its addresses (``found``) or the ``error``,
@@ -74,7 +74,7 @@ class ActsOnNode(Protocol):
         """Keep it from its resolvers. ``before`` is what was found until then."""
 
     def names_cut(self) -> list[str]:
-        """The resolvers that it is kept from, by the kernel."""
+        """Return the resolvers that it is kept from, by the kernel."""
 
 
 @runtime_checkable
@@ -82,18 +82,18 @@ class HoldsNodes(Protocol):
     """A job on nodes that can be acted on."""
 
     def node(self, number: int) -> ActsOnNode:
-        """The node of that number."""
+        """Return the node of that number."""
 
 
 def node_of(job: Job, victim: Victim) -> ActsOnNode:
-    """The node that a rank is on. Raises FaultMissed on a platform whose nodes cannot be acted on."""
+    """Return the node that a rank is on. Raises FaultMissed on a platform whose nodes cannot be acted on."""
     if not isinstance(job, HoldsNodes) or victim.identity.node is None:
         raise FaultMissed("the platform that the job lives on has no nodes that could be acted on")
     return job.node(victim.identity.node)
 
 
 def restore_steps(fault: str, victims: list[Victim], what: str, note: str) -> list[UndoStep]:
-    """One undo step for each node that the fault hits."""
+    """Return one undo step for each node that the fault hits."""
     numbers = sorted({victim.identity.node for victim in victims if victim.identity.node is not None})
     return [
         UndoStep(f"{fault}-node-{number}", fault, RESTORE, {"node": number, "what": what}, f"{note} node {number}")

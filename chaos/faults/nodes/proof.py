@@ -53,12 +53,12 @@ _SHOWN: Mapping[str, tuple[str, Callable[[Mapping[str, object]], bool]]] = {
 
 
 def is_paused(evidence: Mapping[str, object]) -> bool:
-    """Whether evidence shows a node that is paused."""
+    """Return whether evidence shows a node that is paused."""
     return _shows("node-pause", evidence)
 
 
 def is_disconnected(evidence: Mapping[str, object]) -> bool:
-    """Whether evidence shows a node that runs off the network."""
+    """Return whether evidence shows a node that runs off the network."""
     return _shows("node-disconnect", evidence)
 
 
@@ -99,7 +99,7 @@ def _node_quota(parameters: Fields, evidence: Fields) -> str | None:
 
 
 def names_gone(parameters: Fields, evidence: Fields) -> str | None:
-    """A name that was resolved before is not, and its address is reached."""
+    """Return a name that was resolved before is not, and its address is reached."""
     if not evidence.get("before") or not evidence.get("error"):
         return f"{evidence.get('name')} was {evidence.get('before')} before, and then: {evidence.get('error')}"
     if evidence.get("reached") not in ("refused", "connected"):
@@ -108,7 +108,7 @@ def names_gone(parameters: Fields, evidence: Fields) -> str | None:
 
 
 def resolvers_cut(parameters: Fields, evidence: Fields) -> str | None:
-    """The kernel has a route that keeps the node from a resolver."""
+    """Return the kernel has a route that keeps the node from a resolver."""
     del parameters
     return None if evidence.get("cut") else f"the resolvers that it is kept from are {evidence.get('cut')}"
 

@@ -44,7 +44,7 @@ class Pause(Lasting):
             )
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The rank's own record that its training is blocked. Raises FaultMissed if it has ended."""
+        """Return the rank's own record that its training is blocked. Raises FaultMissed if it has ended."""
         step = paused_at(victim.record)
         if step is not None:
             return {"signal": None, "paused": step}
@@ -62,7 +62,7 @@ class Pause(Lasting):
             victim.tell_worker({"message": "switch", "fault": victim.fault})
 
     def may_end(self, job: Job, victim: Victim) -> bool:
-        """Whether nothing that was to be done during the pause is left to do in this rank."""
+        """Return whether nothing that was to be done during the pause is left to do in this rank."""
         if not victim.parameters.get("switch") or job.state(victim.identity) in ("gone", "zombie"):
             return True
         return own_event(victim.record, "network.switched", victim.fault) is not None
@@ -72,7 +72,7 @@ class Pause(Lasting):
         victim.tell_controller({"message": "continue", "fault": victim.fault})
 
     def ended(self, job: Job, victim: Victim) -> bool:
-        """Whether this rank trains again, or has ended."""
+        """Return whether this rank trains again, or has ended."""
         return job.state(victim.identity) in ("gone", "zombie") or paused_at(victim.record) is None
 
 

@@ -14,7 +14,7 @@ _EVENTS = (b'"pause.enter"', b'"pause.exit"', b'"handler.exit"')
 
 
 def paused_at(record: Path) -> int | None:
-    """The step after which the rank is paused, None if it is not."""
+    """Return the step after which the rank is paused, None if it is not."""
     inside: int | None = None
     noticed = False
     for line in read_lines(record):

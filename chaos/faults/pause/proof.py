@@ -34,7 +34,7 @@ class Halt:
 
 
 def halts(history: History, rank: int) -> list[Halt]:
-    """The stops of a rank in the faulted launch, in order."""
+    """Return the stops of a rank in the faulted launch, in order."""
     found: list[Halt] = []
     enter: Event | None = None
     noticed: Event | None = None

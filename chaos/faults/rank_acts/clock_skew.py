@@ -36,7 +36,7 @@ class ClockSkew(InRank):
     asks = Asks(phases=PHASES, handlers=False)
 
     def order(self, victim: Victim) -> dict[str, Any]:
-        """The act, and how far the clock is to be off."""
+        """Return the act, and how far the clock is to be off."""
         return {"message": "act", "act": self.name, "offset": victim.parameters["offset"]}
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:

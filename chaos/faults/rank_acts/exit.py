@@ -23,11 +23,11 @@ class Exit(OwnEnd):
     """Ends the process by ``os._exit``."""
 
     def order(self, victim: Victim) -> dict[str, Any]:
-        """The act, and the exit code."""
+        """Return the act, and the exit code."""
         return {**super().order(victim), "code": self.code(victim)}
 
     def code(self, victim: Victim) -> int:
-        """The one of the scenario."""
+        """Return the one of the scenario."""
         return int(victim.parameters.get("code", DEFAULT_CODE))
 
 

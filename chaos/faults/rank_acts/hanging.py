@@ -34,7 +34,7 @@ class Hanging(InRank):
     asks: Asks = ASKS
 
     def order(self, victim: Victim) -> dict[str, Any]:
-        """The act, and after how many seconds the rank goes on."""
+        """Return the act, and after how many seconds the rank goes on."""
         return {"message": "act", "act": self.name, SECONDS: victim.parameters.get(SECONDS)}
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:

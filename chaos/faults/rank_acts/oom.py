@@ -51,7 +51,7 @@ class OutOfMemory(OwnEnd):
         ]
 
     def order(self, victim: Victim) -> dict[str, Any]:
-        """The act, and how much it takes at most: more than it may have, and no more than that."""
+        """Return the act, and how much it takes at most: more than it may have, and no more than that."""
         return {**super().order(victim), "most": 2 * _limit(victim) + 32 * _MEBIBYTE}
 
     def inject(self, job: Job, victim: Victim) -> None:

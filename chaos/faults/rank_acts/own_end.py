@@ -31,7 +31,7 @@ class OwnEnd(InRank):
     """The rank must be held: nobody can do it from outside."""
 
     def order(self, victim: Victim) -> dict[str, Any]:
-        """The act."""
+        """Return the act."""
         del victim
         return {"message": "act", "act": self.name}
 
@@ -52,7 +52,7 @@ class OwnEnd(InRank):
         return {"signal": status.signal, "code": status.code, "act": self.name}
 
     def code(self, victim: Victim) -> int | None:
-        """The exit code with which the process must end; None where a signal ends it."""
+        """Return the exit code with which the process must end; None where a signal ends it."""
         del victim
         return None
 

@@ -33,7 +33,7 @@ give up after 30 (MS_CPU_COMM_OP_TIMEOUT)."""
 
 
 def settle_hang(effect: JobEffect, occurrence: Occurrence, problems: Problems) -> JobEffect:
-    """The effect of a hang that ends by itself: none. That of any other fault as it is."""
+    """Return the effect of a hang that ends by itself: none. That of any other fault as it is."""
     del problems
     return NONE if effect.hangs and SECONDS in occurrence.fault.parameters else effect
 

@@ -36,7 +36,7 @@ _OF_TRAINING = (
 def hung_doubts(
     history: History, fault: PlannedFault, wanted: Demands, landing: Event, injection: Event
 ) -> Iterator[Doubt]:
-    """Everything that speaks against a hang of the rank of ``injection``. Nothing for faults of another kind."""
+    """Yield everything that speaks against a hang of the rank of ``injection``. Nothing for faults of another kind."""
     if fault.kind not in KINDS:
         return
     yield from own_act_doubts(history, fault, wanted, landing, injection)

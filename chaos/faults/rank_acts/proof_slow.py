@@ -24,7 +24,7 @@ _ROUNDED = 1e-6
 def slowed_doubts(
     history: History, fault: PlannedFault, wanted: Demands, landing: Event, injection: Event
 ) -> Iterator[Doubt]:
-    """Everything that speaks against a slow rank of ``injection``. Nothing for faults of another kind."""
+    """Yield everything that speaks against a slow rank of ``injection``. Nothing for faults of another kind."""
     if fault.kind != SLOW:
         return
     yield from own_act_doubts(history, fault, wanted, landing, injection)

@@ -36,12 +36,12 @@ class SlowRank(InRank):
     asks = Asks(phases=("step.begin",), handlers=False)
 
     def order(self, victim: Victim) -> dict[str, Any]:
-        """How slow it is to be, and for how many steps."""
+        """Return how slow it is to be, and for how many steps."""
         given = victim.parameters
         return {"message": "slow", "factor": given["factor"], "steps": given.get("steps", 1)}
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The rank's own record that it is slow from now on. Raises FaultMissed if it has ended without."""
+        """Return the rank's own record that it is slow from now on. Raises FaultMissed if it has ended without."""
         acting = own_proof(job, victim, "fault.acting", "it was slowed down")
         if acting is None:
             return None

@@ -45,13 +45,13 @@ class CpuLoad(Condition):
         beside.start("burn", victim, cores, str(value_of(victim.parameters, self.parameters, "processes")))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The processor time that each of the load's processes has got, by the kernel, on cores of the rank."""
+        """Return the processor time that each of the load's processes has got, by the kernel, on cores of the rank."""
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")
         return self._burnt(victim, os.sched_getaffinity(victim.identity.pid))
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The same; where the rank has ended, on the cores that the load has itself."""
+        """Return the same; where the rank has ended, on the cores that the load has itself."""
         with suppress(FaultMissed, ProcessLookupError):  # it may end while it is looked at
             return self.evidence(job, victim)
         told = beside.said(victim)
@@ -76,7 +76,7 @@ class CpuLoad(Condition):
         return {"signal": None, "beside": len(consumed), "cores": sorted(cores), "consumed": min(consumed.values())}
 
     def ended(self, job: Job, victim: Victim) -> bool:
-        """Whether all of its processes have ended, by the kernel's word on their lock."""
+        """Return whether all of its processes have ended, by the kernel's word on their lock."""
         del job
         return beside.is_off(beside.switch_of(victim))
 

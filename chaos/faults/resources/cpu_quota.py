@@ -67,7 +67,7 @@ class CpuQuota(Condition):
             raise FaultMissed(f"rank {victim.rank} cannot get a control group of its own: {error}") from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The kernel has let the rank's process wait in its group. Raises FaultMissed if the rank has ended."""
+        """Return the kernel has let the rank's process wait in its group. Raises FaultMissed if the rank has ended."""
         hierarchy = cpu_hierarchy()
         if hierarchy is None or job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended before it used up its share")
@@ -80,11 +80,11 @@ class CpuQuota(Condition):
     """The group ends with the process."""
 
     def gone(self, job: Job, victim: Victim) -> bool:
-        """Whether the process has ended: it is in no group any more."""
+        """Return whether the process has ended: it is in no group any more."""
         return job.state(victim.identity) in ("gone", "zombie")
 
     def ended(self, job: Job, victim: Victim) -> bool:
-        """Whether the process is in its group no longer."""
+        """Return whether the process is in its group no longer."""
         hierarchy = cpu_hierarchy()
         if hierarchy is None or job.state(victim.identity) in ("gone", "zombie"):
             return True
@@ -98,7 +98,7 @@ class CpuQuota(Condition):
 
 
 def group_name(token: str, fault: str, rank: int) -> str:
-    """The name of the control group: nobody else's has the run's identity in it."""
+    """Return the name of the control group: nobody else's has the run's identity in it."""
     return f"chaos-{token}-{fault}-{rank}"
 
 

@@ -58,7 +58,7 @@ class FdLimit(Condition):
             raise FaultMissed(f"rank {victim.rank} has ended") from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The limit, and how many descriptors are left below it, by the kernel."""
+        """Return the limit, and how many descriptors are left below it, by the kernel."""
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")
         limit = self._soft(victim)
@@ -70,17 +70,17 @@ class FdLimit(Condition):
     """The rank itself may raise its limit at any time."""
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The limit: how many descriptors are left below it is the job's affair by then."""
+        """Return the limit: how many descriptors are left below it is the job's affair by then."""
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")
         return {"limit": self._soft(victim)}
 
     def gone(self, job: Job, victim: Victim) -> bool:
-        """Whether the process has ended: its limit ends with it."""
+        """Return whether the process has ended: its limit ends with it."""
         return job.state(victim.identity) in ("gone", "zombie")
 
     def ended(self, job: Job, victim: Victim) -> bool:
-        """Whether more may be opened again, or the process has ended."""
+        """Return whether more may be opened again, or the process has ended."""
         return job.state(victim.identity) in ("gone", "zombie") or self.evidence(job, victim) is None
 
     def _soft(self, victim: Victim) -> int:

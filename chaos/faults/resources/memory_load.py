@@ -52,13 +52,13 @@ class MemoryLoad(Condition):
         beside.start("hold_memory", victim, str(wanted))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """How much the process holds in memory, by the kernel."""
+        """Return how much the process holds in memory, by the kernel."""
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")
         return self.still(job, victim)
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The same, whatever the rank does. The kernel ends this process first where memory gets short."""
+        """Return the same, whatever the rank does. The kernel ends this process first where memory gets short."""
         del job
         told = beside.said(victim)
         resident = None if told is None else resident_bytes(told["pid"])
@@ -67,7 +67,7 @@ class MemoryLoad(Condition):
         return {"signal": None, "resident": resident // _MEBIBYTE}
 
     def ended(self, job: Job, victim: Victim) -> bool:
-        """Whether the process has ended, by the kernel's word on its lock."""
+        """Return whether the process has ended, by the kernel's word on its lock."""
         del job
         return beside.is_off(beside.switch_of(victim))
 

@@ -53,14 +53,14 @@ class Freeze(Condition):
         job.signal(victim.identity, signal.SIGSTOP)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The kernel says that the process is stopped. Raises FaultMissed if it has ended."""
+        """Return the kernel says that the process is stopped. Raises FaultMissed if it has ended."""
         state = job.state(victim.identity)
         if state in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended before it could be stopped")
         return {"signal": int(signal.SIGSTOP), "state": state} if state == "stopped" else None
 
     def ended(self, job: Job, victim: Victim) -> bool:
-        """Whether the kernel says that it goes on, or has ended."""
+        """Return whether the kernel says that it goes on, or has ended."""
         return job.state(victim.identity) != "stopped"
 
 

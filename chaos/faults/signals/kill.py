@@ -30,7 +30,7 @@ class Kill(FaultKind):
         job.signal(victim.identity, self.signal)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The kernel's exit status of the process. Raises FaultMissed if it ended in another way."""
+        """Return the kernel's exit status of the process. Raises FaultMissed if it ended in another way."""
         status = job.exit_status(victim.identity)
         if status is None:
             return None

@@ -13,7 +13,7 @@ TERMINATE = "terminate"
 
 
 def settle(effect: JobEffect, occurrence: Occurrence, problems: Problems) -> JobEffect:
-    """A termination is a death, and nothing where an SDK processor is in the ranks: it has a handler."""
+    """Return a termination is a death, and nothing where an SDK processor is in the ranks: it has a handler."""
     del problems
     if not effect.asks_to_end:
         return effect
@@ -21,7 +21,7 @@ def settle(effect: JobEffect, occurrence: Occurrence, problems: Problems) -> Job
 
 
 def explain_fault(fault: Scheduled) -> str | None:
-    """Why a rank trains on that was asked to end."""
+    """Return why a rank trains on that was asked to end."""
     if fault.fault.kind != TERMINATE or fault.lethal:
         return None
     return (

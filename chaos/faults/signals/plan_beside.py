@@ -54,7 +54,7 @@ def check_beside(draft: Draft, problems: Problems) -> None:
 
 
 def _objection(scenario: Scenario, role: str) -> tuple[str, str] | None:
-    """Why this process cannot be hit in this job, or nothing be judged of it, and what to do."""
+    """Return why this process cannot be hit in this job, or nothing be judged of it, and what to do."""
     if role == SCHEDULER:
         return (
             "without msrun's scheduler the ranks train on for about 22 s (MindSpore 2.10, observed) and end then, so "

@@ -16,7 +16,7 @@ SIGTERM, SIGSTOP = 15, 19
 
 
 def is_stopped(evidence: Mapping[str, object]) -> bool:
-    """Whether evidence shows a process that SIGSTOP holds."""
+    """Return whether evidence shows a process that SIGSTOP holds."""
     return evidence.get("signal") == SIGSTOP
 
 

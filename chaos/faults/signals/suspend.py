@@ -40,18 +40,18 @@ class Suspend(StillShown):
         job.signal(victim.identity, self.signal)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The kernel says that the process is stopped. Raises FaultMissed if it has ended."""
+        """Return the kernel says that the process is stopped. Raises FaultMissed if it has ended."""
         state = job.state(victim.identity)
         if state in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended before it could be suspended")
         return {"signal": int(self.signal)} if state == "stopped" else None
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The same: anybody may continue a process."""
+        """Return the same: anybody may continue a process."""
         return self.evidence(job, victim)
 
     def gone(self, job: Job, victim: Victim) -> bool:
-        """Whether the process has ended."""
+        """Return whether the process has ended."""
         return job.state(victim.identity) in ("gone", "zombie")
 
 

@@ -47,7 +47,7 @@ class Terminate(FaultKind):
         job.signal(victim.identity, self.signal)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The exit status of a process that it ended, or the kernel's word that a handler has taken it."""
+        """Return the exit status of a process that it ended, or the kernel's word that a handler has taken it."""
         status = job.exit_status(victim.identity)
         if status is not None:
             return _of_end(victim, status)

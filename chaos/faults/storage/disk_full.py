@@ -64,7 +64,7 @@ class DiskFull(Preparing):
             resize_memory(directory_of(victim), used + FREE_BYTES)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The kernel refuses a file of twice the room for want of space, where the rank's process saves."""
+        """Return the kernel refuses a file of twice the room for want of space, where the rank's process saves."""
         mount, refused = top_mount(job, victim), refusal(victim, 2 * FREE_BYTES)
         return shown(mount, refused) if mount is not None and refused == "ENOSPC" else None
 

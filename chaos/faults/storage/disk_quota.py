@@ -51,7 +51,7 @@ class DiskQuota(OnOwnDisk):
                 raise FaultMissed(f"{victim.storage} cannot be limited: {error}") from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The kernel refuses a file of twice the rest for want of space, where the rank's process saves."""
+        """Return the kernel refuses a file of twice the rest for want of space, where the rank's process saves."""
         mount, refused = own_mount(job, victim), refusal(victim, 2 * self._left(victim))
         return shown(mount, refused) if refused == "ENOSPC" else None
 
@@ -61,7 +61,7 @@ class DiskQuota(OnOwnDisk):
 
 
 def _reserved(mount: Mount) -> Path:
-    """Where the kernel takes how many blocks of a mounted ext4 it keeps back."""
+    """Return where the kernel takes how many blocks of a mounted ext4 it keeps back."""
     return Path("/sys/fs/ext4", Path(mount.source).name, "reserved_clusters")
 
 

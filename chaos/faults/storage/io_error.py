@@ -39,7 +39,7 @@ class IoError(OnOwnDisk):
                 raise FaultMissed(f"{victim.storage} cannot be made to fail: {error}") from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The kernel answers with EIO where the rank's process saves."""
+        """Return the kernel answers with EIO where the rank's process saves."""
         mount, refused = own_mount(job, victim), refusal(victim, 1)
         return shown(mount, refused) if refused == "EIO" else None
 

@@ -26,7 +26,7 @@ class MountedOver(FaultKind):
 
     @abstractmethod
     def in_force(self, mount: Mount | None) -> bool:
-        """Whether that is what is mounted there."""
+        """Return whether that is what is mounted there."""
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """Take the mount away again."""

@@ -19,7 +19,7 @@ BYTES = 16 << 30
 
 
 def image_of(storage: Path) -> Path:
-    """The file of the disk that is mounted at a directory: beside it."""
+    """Return the file of the disk that is mounted at a directory: beside it."""
     return storage.with_name(f".{storage.name}.disk")
 
 
@@ -47,12 +47,12 @@ class OnOwnDisk(Preparing):
 
 
 def is_own(mount: Mount, storage: Path) -> bool:
-    """Whether a mount is of that very disk: the kernel says that its loop device reads and writes that file."""
+    """Return whether a mount is of that very disk: the kernel says that its loop device reads and writes that file."""
     return mount.type == "ext4" and is_backed_by(Path(mount.source), image_of(storage))
 
 
 def own_mount(job: Job, victim: Victim) -> Mount:
-    """The disk, as the victim's own process sees it. Raises FaultMissed when it does not save on one."""
+    """Return the disk, as the victim's own process sees it. Raises FaultMissed when it does not save on one."""
     mount = top_mount(job, victim)
     if mount is None or not is_own(mount, directory_of(victim)):
         raise FaultMissed(f"rank {victim.rank} sees {mount or 'no mount'} at {victim.storage}, not a disk of its own")

@@ -42,7 +42,7 @@ def check(draft: Draft, problems: Problems) -> None:
 
 
 def _periodic(scenario: Scenario, after: Point, last: int) -> int | None:
-    """The first periodic checkpoint that is due after a point, up to the last step that is trained."""
+    """Return the first periodic checkpoint that is due after a point, up to the last step that is trained."""
     interval = scenario.job.checkpoint_interval
     if interval is None:
         return None

@@ -29,11 +29,11 @@ class ReadOnly(MountedOver):
         mount_read_only(directory)
 
     def in_force(self, mount: Mount | None) -> bool:
-        """Whether it is read-only."""
+        """Return whether it is read-only."""
         return mount is not None and mount.read_only
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The rank's process sees a read-only mount there, and the kernel refuses a file."""
+        """Return the rank's process sees a read-only mount there, and the kernel refuses a file."""
         mount, refused = top_mount(job, victim), refusal(victim, 1)
         return shown(mount, refused) if mount is not None and self.in_force(mount) and refused == "EROFS" else None
 

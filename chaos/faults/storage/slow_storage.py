@@ -55,11 +55,11 @@ class SlowStorage(Condition):
         beside.start("slow_opens", victim, str(directory), str(victim.parameters["delay"]))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """How long the kernel takes to open a file where the rank's process saves: no less than the delay."""
+        """Return how long the kernel takes to open a file where the rank's process saves: no less than the delay."""
         return self._opened(victim, top_mount(job, victim), f"/proc/{victim.identity.pid}/root{directory_of(victim)}")
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The same; where the rank has ended, by what the harness sees mounted there."""
+        """Return the same; where the rank has ended, by what the harness sees mounted there."""
         if job.state(victim.identity) not in ("gone", "zombie"):
             return self.evidence(job, victim)
         mounts = mounts_at(directory_of(victim))
@@ -77,7 +77,7 @@ class SlowStorage(Condition):
         return {"signal": None, "mount": str(mount), "opened_after": round(took, 6)}
 
     def ended(self, job: Job, victim: Victim) -> bool:
-        """Whether the process has ended that was asked."""
+        """Return whether the process has ended that was asked."""
         del job
         return beside.is_off(beside.switch_of(victim))
 

@@ -24,14 +24,14 @@ FROM_START = "works on the directory that the job saves its checkpoints in, whic
 
 
 def directory_of(victim: Victim) -> Path:
-    """Where the victim's job saves. Raises FaultMissed when the job kind does not say."""
+    """Return where the victim's job saves. Raises FaultMissed when the job kind does not say."""
     if victim.storage is None:
         raise FaultMissed(f"rank {victim.rank}: this kind of job does not say where it saves its checkpoints")
     return victim.storage
 
 
 def unmount_step(fault: str, directory: Path, note: str) -> UndoStep:
-    """The step that takes the fault's mount away again."""
+    """Return the step that takes the fault's mount away again."""
     return UndoStep(f"{fault}-storage", fault, UNMOUNT, {"path": str(directory)}, note)
 
 
@@ -47,7 +47,7 @@ def top_mount(job: Job, victim: Victim) -> Mount | None:
 
 
 def refusal(victim: Victim, size: int) -> str | None:
-    """The name of the error with which the kernel refuses a file of ``size`` bytes there, None if it does not.
+    """Return the name of the error with which the kernel refuses a file of ``size`` bytes there, None if it does not.
 
     The file has no name and is gone when this returns. The directory is reached as the victim's process sees it.
     """
@@ -66,12 +66,12 @@ def refusal(victim: Victim, size: int) -> str | None:
 
 
 def refusal_of_name(victim: Victim) -> str | None:
-    """The name of the error with which the kernel refuses a file with a name there, None if it does not."""
+    """Return the name of the error with which the kernel refuses a file with a name there, None if it does not."""
     return name_refused(directory_of(victim), victim.identity.pid)
 
 
 def name_refused(directory: Path, pid: int) -> str | None:
-    """The same of a directory as a process of this host sees it."""
+    """Return the same of a directory as a process of this host sees it."""
     path = f"/proc/{pid}/root{directory}/{PROBE}"
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
@@ -82,7 +82,7 @@ def name_refused(directory: Path, pid: int) -> str | None:
 
 
 def shown(mount: Mount, refused: str) -> dict[str, Any]:
-    """The evidence: what the rank's process sees, and the kernel's refusal."""
+    """Return the evidence: what the rank's process sees, and the kernel's refusal."""
     return {"signal": None, "mount": str(mount), "refused": refused}
 
 

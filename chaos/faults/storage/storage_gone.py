@@ -30,11 +30,11 @@ class StorageGone(MountedOver):
         mount_removed(directory)
 
     def in_force(self, mount: Mount | None) -> bool:
-        """Whether it has been removed."""
+        """Return whether it has been removed."""
         return mount is not None and mount.removed
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The rank's process sees a directory that has been removed, and the kernel refuses a file there."""
+        """Return the rank's process sees a directory that has been removed, and the kernel refuses a file there."""
         mount = top_mount(job, victim)
         if mount is None or not self.in_force(mount):
             return None

@@ -46,12 +46,12 @@ class StorageStall(OnOwnDisk, Condition):
             raise FaultMissed(f"{victim.storage} cannot be frozen: {error}") from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The kernel says that the file system on which the rank's process saves is frozen."""
+        """Return the kernel says that the file system on which the rank's process saves is frozen."""
         mount = own_mount(job, victim)
         return {"signal": None, "mount": str(mount), "frozen": True} if is_frozen(directory_of(victim)) else None
 
     def ended(self, job: Job, victim: Victim) -> bool:
-        """Whether the kernel has nobody left to let go on.
+        """Return whether the kernel has nobody left to let go on.
 
         Its thaw step is closed by then, so it is thawed again: to ask by freezing it, as :meth:`evidence` does, would
         leave it frozen if the harness were killed just then.

@@ -47,7 +47,7 @@ def stays(fault: PlannedFault) -> bool:
 
 
 def corruptions(faults: Sequence[Scheduled]) -> Iterator[Change]:
-    """Each of them, with what shows that it was made."""
+    """Yield each of them, with what shows that it was made."""
     for fault in faults:
         if fault.effect.alters == "value":
             what = what_of(fault.fault)
@@ -56,7 +56,7 @@ def corruptions(faults: Sequence[Scheduled]) -> Iterator[Change]:
 
 
 def _limit(scheduled_fault: Scheduled) -> Comparable:
-    """How far states and losses can be compared because of one fault of this kind."""
+    """Return how far states and losses can be compared because of one fault of this kind."""
     fault, step = scheduled_fault.fault, scheduled_fault.moment.earliest.step
     what = what_of(fault)
     # The loss of the step itself is computed before its gradients are reduced.

@@ -16,12 +16,12 @@ from chaos.scenario.models.scenario import Scenario
 
 
 def spikes(draft: Draft) -> list[Scheduled]:
-    """The faults by which ranks compute an abnormal result."""
+    """Return the faults by which ranks compute an abnormal result."""
     return [fault for fault in draft.faults if fault.effect.alters == "norm"]
 
 
 def spike_changes(draft: Draft, recoveries: Sequence[Recovery]) -> Iterator[Change]:
-    """The spikes behind which something cannot be compared."""
+    """Yield the spikes behind which something cannot be compared."""
     broken = {
         name
         for recovery in recoveries
@@ -36,7 +36,7 @@ def spike_changes(draft: Draft, recoveries: Sequence[Recovery]) -> Iterator[Chan
 
 
 def _limit(scenario: Scenario, spike: Scheduled, *, broken: bool) -> Comparable | None:
-    """How far states and losses can be compared because of one spike; None where all of them can.
+    """Return how far states and losses can be compared because of one spike; None where all of them can.
 
     ``broken``: its rollback is broken off.
     """
@@ -57,7 +57,7 @@ def _limit(scenario: Scenario, spike: Scheduled, *, broken: bool) -> Comparable 
 
 
 def _is_unpromised(scenario: Scenario, spike: Scheduled) -> bool:
-    """Whether the rollback itself leaves open what is computed after it."""
+    """Return whether the rollback itself leaves open what is computed after it."""
     return spike.repaired_by is not None and scenario.job.storage.asynchronous_saving
 
 
@@ -66,7 +66,7 @@ def _until(step: int, why: str) -> Comparable:
 
 
 def explain_spikes(draft: Draft) -> tuple[str, ...]:
-    """Why nothing is rolled back for a spike, and what comes of one that is repeated."""
+    """Return why nothing is rolled back for a spike, and what comes of one that is repeated."""
     watch = draft.scenario.job.tre
     found = []
     for spike in spikes(draft):

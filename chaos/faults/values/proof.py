@@ -75,7 +75,7 @@ def altered_doubts(
 
 
 def _flip_doubts(fault: PlannedFault, own: Event) -> Iterator[Doubt]:
-    """One bit, the one that the scenario names where it names one, and the value with it."""
+    """Yield one bit, the one that the scenario names where it names one, and the value with it."""
     bit, element = own.data.get("bit"), own.data.get("element")
     before, after = own.data.get("before"), own.data.get("after")
     if not isinstance(bit, int) or not isinstance(element, int) or before is None or after is None:
@@ -90,7 +90,7 @@ def _flip_doubts(fault: PlannedFault, own: Event) -> Iterator[Doubt]:
 
 
 def _weight_doubts(history: History, own: Event, step: int) -> Iterator[Doubt]:
-    """The weight was, before, what the rank had recorded of the step before, and is another afterwards."""
+    """Yield the weight was, before, what the rank had recorded of the step before, and is another afterwards."""
     name, before, after = (own.data.get(key) for key in ("parameter", "digest_before", "digest_after"))
     if before is None or before == after:
         yield f"rank {own.rank}'s {name} has the same digest before and after", (own.source,)
@@ -107,7 +107,7 @@ def _weight_doubts(history: History, own: Event, step: int) -> Iterator[Doubt]:
 
 
 def _felt(history: History, artifacts: Artifacts, fault: PlannedFault, own: Event, step: int) -> Iterator[Doubt]:
-    """The step has another outcome than in the fault-free run, in the way in which the fault says."""
+    """Yield the step has another outcome than in the fault-free run, in the way in which the fault says."""
     baseline = digests(artifacts.baseline, TRAIN).get(own.rank or 0, {}) if artifacts.baseline else {}
     # The step may have been trained again since, and without the change.
     mine = next(
@@ -141,7 +141,7 @@ def _felt(history: History, artifacts: Artifacts, fault: PlannedFault, own: Even
 
 
 def _differs_before(own: Event, step: int, before: Event | None, theirs: Event | None) -> Iterator[Doubt]:
-    """A state that differs from the fault-free run's is the change's only where the one before does not."""
+    """Yield a state that differs from the fault-free run's is the change's only where the one before does not."""
     if before is None or theirs is None:
         return  # of one change, check ``loss`` compares what came before it
     if names := differing(before.data.get("parameters"), theirs.data.get("parameters")):
@@ -150,12 +150,12 @@ def _differs_before(own: Event, step: int, before: Event | None, theirs: Event |
 
 
 def _recorded(history: History, own: Event, step: int) -> list[Event]:
-    """The rank's digests of a step in its launch, in order: it may have been trained more than once."""
+    """Return the rank's digests of a step in its launch, in order: it may have been trained more than once."""
     return history.select("digest", attempt=own.attempt, rank=own.rank, step=step)
 
 
 def may_be_infinite(plan: Plan, step: int) -> bool:
-    """Whether a training of this step that does not count may have come to a value that is no number."""
+    """Return whether a training of this step that does not count may have come to a value that is no number."""
     return any(
         fault.effect.alters == "value"
         and what_of(fault) != "batch"

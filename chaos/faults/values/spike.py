@@ -32,7 +32,7 @@ class Spike(InRank):
         return {"message": "alter", "repeat": 0, **victim.parameters}
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The rank's own record that it has scaled its gradients. Raises FaultMissed if it has ended without."""
+        """Return the rank's own record that it has scaled its gradients. Raises FaultMissed if it has ended without."""
         scaled = own_proof(job, victim, "fault.scaled", "it scaled its gradients")
         return None if scaled is None else {"signal": None, "factor": scaled.get("factor"), "norm": scaled.get("norm")}
 

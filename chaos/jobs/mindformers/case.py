@@ -32,20 +32,20 @@ class Case:
         return self.typed.release
 
     def before(self, *version: int) -> bool:
-        """Whether the job's MindFormers is known to be older."""
+        """Return whether the job's MindFormers is known to be older."""
         return self.release.before(*version)
 
     def first_of(self, mechanisms: Sequence[str]) -> str | None:
-        """The first of these mechanisms that is on."""
+        """Return the first of these mechanisms that is on."""
         return next((name for name in mechanisms if name in self.on), None)
 
     def value(self, *keys: str) -> Value | None:
-        """The value of the first of these keys that the configuration has."""
+        """Return the value of the first of these keys that the configuration has."""
         found = (self.typed.configuration.get(key) for key in keys)
         return next((value for value in found if value is not None and value.data is not None), None)
 
     def absent(self, nearest: str, message: str, hint: str) -> Problem:
-        """A problem with something that is not there, at the section that it belongs to or else at the file."""
+        """Return a problem with something that is not there, at the section that it belongs to or else at the file."""
         value = self.value(nearest)
         if value is not None:
             return value.problem(message, hint)

@@ -54,7 +54,7 @@ class Configuration:
         return Origin(value.file, value.line, value.column, key, value.shown, quoted.excerpt, quoted.caret)
 
     def plain(self) -> dict[str, Any]:
-        """The merged configuration as plain data."""
+        """Return the merged configuration as plain data."""
         data: dict[str, Any] = self.root.plain()
         return data
 
@@ -87,7 +87,7 @@ def read_configuration(
 
 
 def shown_path(path: Path) -> str:
-    """A path as messages show it: relative to the working directory where it is below that."""
+    """Return a path as messages show it: relative to the working directory where it is below that."""
     try:
         return printable(str(path.relative_to(Path.cwd())))
     except (ValueError, OSError):
@@ -104,7 +104,7 @@ class _Read:
 
 
 def _based(file: Path, above: list[Path], read: _Read) -> Value:
-    """A file, merged into those that its base_config names: what it says itself counts more."""
+    """Return a file, merged into those that its base_config names: what it says itself counts more."""
     own = read_yaml(file, shown_path(file))
     read.files += 1
     read.characters += len(own.source.text)
@@ -166,12 +166,12 @@ def _placed(data: Any, key: str, source: Source, line: int, column: int) -> Valu
 
 
 def is_off(value: Value | None) -> bool:
-    """Whether a switch that is on by default is off: null is false to MindFormers, not left out, and so is 0."""
+    """Return whether a switch that is on by default is off: null is false to MindFormers, not left out, and so is 0."""
     return value is not None and not value.data
 
 
 def callbacks(configuration: Configuration) -> Iterator[Value]:
-    """The mappings under ``callbacks``, in their order."""
+    """Yield the mappings under ``callbacks``, in their order."""
     value = configuration.get("callbacks")
     if value is not None and isinstance(value.data, list):
         yield from (part for part in value.data if isinstance(part.data, dict))

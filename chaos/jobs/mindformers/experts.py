@@ -81,7 +81,7 @@ class Reading:
         return self.mesh.ranks // self.stride
 
     def __str__(self) -> str:
-        """How many copies there are, and which ranks hold those of rank 0."""
+        """Return how many copies there are, and which ranks hold those of rank 0."""
         copies = self.mesh.ranks // (self.own or self.mesh.dense)
         if copies < 2:
             return f"{self.subject} have 1 copy, which leaves no replica"
@@ -124,7 +124,7 @@ class Experts:
 
 
 def experts_of(case: Case) -> Experts | None:
-    """The experts of a job, None where expert_parallel spreads none."""
+    """Return the experts of a job, None where expert_parallel spreads none."""
     typed, mode = case.typed, case.value("parallel.parallel_mode")
     size = case.value("parallel_config.expert_parallel")
     experts = typed.whole("parallel_config.expert_parallel", least=1)
@@ -153,7 +153,7 @@ def _legacy(case: Case) -> bool:
 
 
 def _unknown(case: Case, mesh: Mesh) -> str:
-    """Why the layout of the experts is not known to this version; empty where it is."""
+    """Return why the layout of the experts is not known to this version; empty where it is."""
     mode, cube = case.value("parallel.parallel_mode"), case.value(f"{_ARCHITECTURE}.use_3d_tensor_parallel")
     if mode is not None and mode.data in _AUTO:
         return f"in parallel_mode {mode.shown} MindSpore decides it"
@@ -167,7 +167,7 @@ def _unknown(case: Case, mesh: Mesh) -> str:
 
 
 def _readings(case: Case, mesh: Mesh) -> tuple[list[Reading], str]:
-    """The layers that the model may have, and what the configuration has to say where it leaves several.
+    """Return the layers that the model may have, and what the configuration has to say where it leaves several.
 
     A layer for which the sizes do not work out is left out: MindFormers ends such a job.
     """
@@ -205,7 +205,7 @@ def _strides(case: Case, mesh: Mesh, stride: int) -> list[int]:
 
 
 def _in_every_stage(case: Case, stages: int) -> bool:
-    """Whether every pipeline stage is known to have a layer of experts.
+    """Return whether every pipeline stage is known to have a layer of experts.
 
     Dense layers come first, so it is enough that the first stage has more layers than these, and every other one any.
     """

@@ -85,7 +85,7 @@ class MindFormersJob(Configured):
         return examine(cell, scenario_file, self.traits, rehearsed=self.rehearsed)
 
     def missing_files(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
-        """The checkout, where it is no directory. The configuration is read when the scenario is loaded."""
+        """Yield the checkout, where it is no directory. The configuration is read when the scenario is loaded."""
         if (checkout := named_checkout(scenario, directory)) and (why := directory_problem(checkout)):
             yield "job.checkout", f"{checkout}: {why}", "name the directory that MindFormers was cloned into"
 
@@ -97,7 +97,7 @@ class MindFormersJob(Configured):
         """Nothing is made before the first launch: the job reads what its configuration names."""
 
     def command(self, launch: Launch) -> Command:
-        """The launcher, over the run's own copy of the configuration. Raises JobError."""
+        """Return the launcher, over the run's own copy of the configuration. Raises JobError."""
         job = launch.scenario.job
         checkout = checkout_of(launch)
         configuration = _configuration_for(launch)
@@ -128,7 +128,7 @@ class MindFormersJob(Configured):
         return Command(line, environment, () if checkout is None else (checkout,), by_path)
 
     def trained_from(self, data: dict[str, Any], launch: Launch) -> dict[str, Any]:
-        """The copy of the configuration, with what else this kind needs in it: nothing."""
+        """Return the copy of the configuration, with what else this kind needs in it: nothing."""
         return data
 
     def protection(self, launch: Launch) -> dict[str, str]:
@@ -157,7 +157,7 @@ def _configuration_for(launch: Launch) -> Configuration:
 
 
 def configuration_of(scenario: Scenario, directory: Path) -> Configuration:
-    """The merged configuration of a scenario in this directory. Raises JobError."""
+    """Return the merged configuration of a scenario in this directory. Raises JobError."""
     job = scenario.job
     if job.config is None:
         raise JobError("job.config: name the YAML that the job trains from")

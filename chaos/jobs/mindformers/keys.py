@@ -30,7 +30,7 @@ these sizes multiply to the number of ranks.
 
 
 def decided(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
-    """The values that the configuration gives to keys of the scenario."""
+    """Yield the values that the configuration gives to keys of the scenario."""
     for name in SECTIONS:
         typed.section(name, dict)
     typed.section("callbacks", list)
@@ -59,7 +59,7 @@ def decided(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
 
 
 def sinks(typed: Typed) -> bool:
-    """Whether steps are sunk to the device. Without that MindFormers does not train by the sink size.
+    """Return whether steps are sunk to the device. Without that MindFormers does not train by the sink size.
 
     A number, too, turns it on or off; that MindSpore takes none is a rule of its own.
     """
@@ -162,7 +162,7 @@ def _named(origin: Origin, words: str) -> Origin:
 
 
 def _watch(typed: Typed) -> Iterator[Filled]:
-    """The watch over the global norm."""
+    """Yield the watch over the global norm."""
     found = watch_of(typed)
     if found is not None:
         yield Filled(("job", "tre", "threshold"), found[0], found[1])
@@ -171,7 +171,7 @@ def _watch(typed: Typed) -> Iterator[Filled]:
 
 
 def watch_of(typed: Typed) -> tuple[float, Origin] | None:
-    """The threshold from which a global norm is abnormal, and where it stands; None where nobody looks.
+    """Return the threshold from which a global norm is abnormal, and where it stands; None where nobody looks.
 
     ``health_checkpoint`` (2.1) counts where it has a threshold. Without one the keys of 1.6 count; MindFormers 2.1 then
     carries them over.

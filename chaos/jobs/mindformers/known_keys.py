@@ -81,7 +81,7 @@ def misspelt(configuration: Configuration, release: Release) -> Iterator[Problem
 
 
 def _of_the_new_kind(configuration: Configuration) -> bool:
-    """Whether the model is of the new kind, of which MindFormers does not read ``moe_config``."""
+    """Return whether the model is of the new kind, of which MindFormers does not read ``moe_config``."""
     return is_off(configuration.get("use_legacy"))
 
 
@@ -95,7 +95,7 @@ _ELSEWHERE = MappingProxyType(
 
 
 def unread(configuration: Configuration) -> Iterator[Problem]:
-    """A configuration of another form, which names none of the sections that describe a training here."""
+    """Yield a configuration of another form, which names none of the sections that describe a training here."""
     if any(configuration.get(key) is not None for key in (*_DESCRIBING, *_PYNATIVE)):
         return
     first = next((value for value in configuration.root.data.values() if isinstance(value.data, dict)), None)

@@ -20,7 +20,7 @@ _CLUSTER_SECONDS = 600
 
 
 def argv(launch: Launch, configuration: Path, *, master_port: int) -> tuple[str, ...]:
-    """The command line that trains from this configuration.
+    """Return the command line that trains from this configuration.
 
     With a checkout of several ranks it is the checkout's ``scripts/msrun_launcher.sh``, on several nodes in the form
     that says which node this is. That script ends with status 0 and trains nothing where there is one rank (MindFormers
@@ -46,12 +46,12 @@ def argv(launch: Launch, configuration: Path, *, master_port: int) -> tuple[str,
 
 
 def checkout_of(launch: Launch) -> Path | None:
-    """The checkout that the scenario names, absolute; None where the installed package is used."""
+    """Return the checkout that the scenario names, absolute; None where the installed package is used."""
     return named_checkout(launch.scenario, launch.scenario_directory)
 
 
 def named_checkout(scenario: Scenario, directory: Path) -> Path | None:
-    """The checkout that a scenario in this directory names, absolute."""
+    """Return the checkout that a scenario in this directory names, absolute."""
     named = scenario.job.checkout
     return None if named is None else Path(os.path.normpath(directory.absolute() / named))
 

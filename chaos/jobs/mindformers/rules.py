@@ -31,7 +31,7 @@ TRAINING = ("train", "finetune")
 
 
 def problems(case: Case) -> Iterator[Problem]:
-    """Every broken rule."""
+    """Yield every broken rule."""
     for rule in RULES:
         yield from rule(case)
 
@@ -49,7 +49,7 @@ def trains(case: Case) -> Iterator[Problem]:
 
 
 def graph(case: Case) -> Iterator[Problem]:
-    """The mechanisms work in graph mode; the trainer of MindFormers 2.x for PyNative has a loop of its own."""
+    """Yield the mechanisms work in graph mode; the trainer of MindFormers 2.x for PyNative has a loop of its own."""
     mode = case.value("context.mode")
     by_hand = mode is not None and mode.data in (1, "PYNATIVE_MODE")
     sections = [value for key in ("parallelism", "training") if (value := case.value(key)) is not None]
@@ -80,7 +80,7 @@ def saves_checkpoints(case: Case) -> Iterator[Problem]:
 
 
 def sink_of_steps(case: Case) -> Iterator[Problem]:
-    """A sink of a whole epoch; that step-level mechanisms want one step in it is a rule of every plan.
+    """Yield a sink of a whole epoch; that step-level mechanisms want one step in it is a rule of every plan.
 
     Without sinking the size has no part in the training, but MindFormers looks at it all the same where one of these
     mechanisms is on. MindSpore wants the mode to be a bool.
@@ -142,7 +142,7 @@ def watched(case: Case) -> Iterator[Problem]:
 
 
 def parallel_modes(case: Case) -> Iterator[Problem]:
-    """A mode that there is, and optimizer parallelism in it."""
+    """Yield a mode that there is, and optimizer parallelism in it."""
     mode, sharded = (
         case.typed.configuration.get("parallel.parallel_mode"),
         case.value("parallel.enable_parallel_optimizer"),
@@ -176,7 +176,7 @@ def parallel_modes(case: Case) -> Iterator[Problem]:
 
 
 def saves_in_the_run(case: Case) -> Iterator[Problem]:
-    """The run gives the job an output directory of its own; a directory that is written out would be shared."""
+    """Yield the run gives the job an output directory of its own; a directory that is written out would be shared."""
     saving = saving_of(case.typed)
     directory = None if saving is None else saving.value("directory")
     if directory is not None and directory.data != "":
@@ -200,7 +200,7 @@ def keeps_a_checkpoint(case: Case) -> Iterator[Problem]:
 
 
 def names_of_checkpoints(case: Case) -> Iterator[Problem]:
-    """A prefix with ``rank`` in it, and slices that only safetensors can leave out."""
+    """Yield a prefix with ``rank`` in it, and slices that only safetensors can leave out."""
     saving = saving_of(case.typed)
     if saving is None:
         return

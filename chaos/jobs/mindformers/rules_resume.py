@@ -16,7 +16,7 @@ from chaos.scenario.errors import Problem, quote
 
 
 def begins_at_the_first_step(case: Case) -> Iterator[Problem]:
-    """The plan counts steps from 1.
+    """Yield the plan counts steps from 1.
 
     In the new layout of MindFormers 2.1 ``checkpoint.no_load_optim`` decides whether a job goes on, and
     ``resume_training`` only where that is left out (trainer/utils.py).
@@ -63,7 +63,7 @@ def loads_what_is_named(case: Case) -> Iterator[Problem]:
 
 
 def saves_the_optimizer(case: Case) -> Iterator[Problem]:
-    """The new layout may leave the optimizer's state out; whoever resumes from that has lost it."""
+    """Yield the new layout may leave the optimizer's state out; whoever resumes from that has lost it."""
     saving = saving_of(case.typed)
     if saving is None or saving.legacy:
         return

@@ -33,7 +33,7 @@ def run_copy(
     protected: bool = False,
     release: Release = NEWEST,
 ) -> dict[str, Any]:
-    """The merged configuration as plain data, for a run in ``directory``.
+    """Return the merged configuration as plain data, for a run in ``directory``.
 
     The output goes into the directory. With ``resume`` the job goes on from the newest checkpoint there, by the keys of
     the layout that it saves in; ``protected`` says that a mechanism is on with which it takes its own file or that of a

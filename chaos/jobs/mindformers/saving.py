@@ -35,7 +35,7 @@ class Saving:
     section: Value | None
 
     def value(self, key: str) -> Value | None:
-        """A value of the new layout's section or, where that has none, of the callback."""
+        """Return a value of the new layout's section or, where that has none, of the callback."""
         for place, name in ((self.section, _NEW.get(key, key)), (self.callback, key)):
             value: Value | None = None if place is None else place.data.get(name)
             if value is not None and value.data is not None:
@@ -43,7 +43,7 @@ class Saving:
         return None
 
     def origin(self, key: str, default: object) -> Origin:
-        """Where a value stands, or that it is left out and what that means."""
+        """Return where a value stands, or that it is left out and what that means."""
         value = self.value(key)
         return self.configuration.origin(value.key if value is not None else f"{MONITOR}.{key}", value, default)
 
@@ -54,7 +54,7 @@ class Saving:
         return steps, self.origin("save_checkpoint_steps", 1)
 
     def flag(self, typed: Typed, key: str) -> tuple[bool, Origin]:
-        """A switch that is off by default."""
+        """Return a switch that is off by default."""
         value = self.value(key)
         return value is not None and value.data not in (False, None), self.origin(key, False)
 
@@ -64,14 +64,14 @@ class Saving:
         return 5 if value is None else typed.checked("keep_checkpoint_max", value, int, 5) or 1
 
     def text(self, typed: Typed, key: str, default: str) -> tuple[str, Origin]:
-        """A text."""
+        """Return a text."""
         value = self.value(key)
         found = default if value is None else typed.checked(key, value, str, default)
         return found, self.origin(key, default)
 
 
 def saving_of(typed: Typed) -> Saving | None:
-    """How periodic checkpoints are saved, None where no callback saves them.
+    """Return how periodic checkpoints are saved, None where no callback saves them.
 
     Of two callbacks the last one counts; in the new layout of 2.1 the values of the first are those of all of them.
     """
@@ -85,7 +85,7 @@ def saving_of(typed: Typed) -> Saving | None:
 
 
 def monitor_of(configuration: Configuration, release: Release, *, first: bool = False) -> Value | None:
-    """The callback that saves periodic checkpoints."""
+    """Return the callback that saves periodic checkpoints."""
     found = None
     for value in callbacks(configuration):
         kind = value.data.get("type")
@@ -97,7 +97,7 @@ def monitor_of(configuration: Configuration, release: Release, *, first: bool = 
 
 
 def is_new_layout(configuration: Configuration, release: Release) -> bool:
-    """Whether the job saves ``iteration_N`` directories.
+    """Return whether the job saves ``iteration_N`` directories.
 
     The new layout is chosen by the callback's own key in MindFormers 1.7, by the one at the top from 1.8 on, which then
     displaces the callback's, and by the section ``checkpoint`` too in 2.1.
@@ -131,13 +131,13 @@ def layout_origin(typed: Typed, saving: Saving) -> Origin:
 
 
 def _section(configuration: Configuration, release: Release) -> Value | None:
-    """The section ``checkpoint`` where it counts: one that is empty does not."""
+    """Return the section ``checkpoint`` where it counts: one that is empty does not."""
     value = configuration.get("checkpoint") if release.layout == "section" else None
     return value if value is not None and value.data and isinstance(value.data, dict) else None
 
 
 def _choosing(configuration: Configuration, release: Release) -> Value | None:
-    """The key ``use_legacy_format`` that counts."""
+    """Return the key ``use_legacy_format`` that counts."""
     if release.layout == "callback":
         monitor = monitor_of(configuration, release)
         return None if monitor is None else monitor.data.get(_LEGACY)

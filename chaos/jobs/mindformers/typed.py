@@ -29,7 +29,7 @@ class Typed:
         self.problems: list[Problem] = []
 
     def whole(self, key: str, *, least: int = 0, most: int = MOST) -> int | None:
-        """A whole number, None where the configuration has none."""
+        """Return a whole number, None where the configuration has none."""
         value = self._written(key)
         if value is None:
             return None
@@ -42,7 +42,7 @@ class Typed:
         return value.data
 
     def number(self, key: str) -> float | None:
-        """A number, None where the configuration has none."""
+        """Return a number, None where the configuration has none."""
         value = self._written(key)
         if value is None:
             return None
@@ -78,7 +78,7 @@ class Typed:
             self._wrong(key, value, "a mapping" if kind is dict else "a list")
 
     def checked(self, key: str, value: Value, kind: type[_T], default: _T) -> _T:
-        """The data of a value that is there, ``default`` where it is of another type."""
+        """Return the data of a value that is there, ``default`` where it is of another type."""
         if isinstance(value.data, kind) and not (kind is int and isinstance(value.data, bool)):
             if not isinstance(value.data, int) or value.data <= MOST:
                 return value.data
@@ -88,7 +88,7 @@ class Typed:
         return default
 
     def origin(self, key: str, default: object = None) -> Origin:
-        """Where the value of a key stands, or that it is left out and what that means."""
+        """Return where the value of a key stands, or that it is left out and what that means."""
         return self.configuration.origin(key, self._written(key), default)
 
     def _written(self, key: str) -> Value | None:

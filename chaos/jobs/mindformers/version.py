@@ -54,7 +54,7 @@ class Release:
     monitors: frozenset[str] = frozenset({MONITOR})
 
     def before(self, *version: int) -> bool:
-        """Whether it is known to be older."""
+        """Return whether it is known to be older."""
         return self.version is not None and self.version < version
 
     @property
@@ -67,7 +67,7 @@ NEWEST = Release()
 
 
 def release_of(checkout: Path | None) -> Release:
-    """The MindFormers that a job runs: that of the checkout, or the installed one.
+    """Return the MindFormers that a job runs: that of the checkout, or the installed one.
 
     Sources between two releases have the number of the one before, and so has the release 1.2: they are asked for the
     callback that saves (``core/callback/callback.py``), a checkout also for the names of its keys
@@ -121,7 +121,7 @@ def _package(checkout: Path | None) -> Path | None:
 
 
 def _version_of(checkout: Path | None, *, renamed: bool) -> Version | None:
-    """The version; ``renamed`` says that the callback that saves has the name of 1.2 and later."""
+    """Return the version; ``renamed`` says that the callback that saves has the name of 1.2 and later."""
     if checkout is None:
         try:
             numbers = _INSTALLED.search(metadata.version("mindformers"))
@@ -140,7 +140,7 @@ def _version_of(checkout: Path | None, *, renamed: bool) -> Version | None:
 
 
 def _tells_a_version(text: str) -> bool:
-    """Whether anything but a comment, such as that of the license, mentions one."""
+    """Return whether anything but a comment, such as that of the license, mentions one."""
     return any("version" in line.lower() for line in text.splitlines() if not line.lstrip().startswith("#"))
 
 

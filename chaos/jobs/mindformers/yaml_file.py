@@ -60,7 +60,7 @@ class Value:
         return self.source.file
 
     def plain(self) -> Any:
-        """The data without places."""
+        """Return the data without places."""
         if isinstance(self.data, dict):
             return {key: value.plain() for key, value in self.data.items()}
         if isinstance(self.data, list):
@@ -77,7 +77,7 @@ class Value:
         return self.text if len(self.text) <= 60 else f"{self.text[:57]}..."
 
     def problem(self, message: str, hint: str = "") -> Problem:
-        """A problem with this value, which quotes its line."""
+        """Return a problem with this value, which quotes its line."""
         return self.source.problem(self.line, self.column, message, text=self.key or self.text, hint=hint)
 
 
@@ -135,7 +135,7 @@ class _Builder:
         self._count = 0
 
     def error(self, line: int, column: int, message: str, hint: str = "") -> ScenarioError:
-        """The error that ends the reading."""
+        """Return the error that ends the reading."""
         return ScenarioError([self.source.problem(line, column, message, hint=hint)])
 
     def read(self, loader: Any) -> None:

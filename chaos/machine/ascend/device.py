@@ -39,7 +39,7 @@ class Device:
 
 
 def device_of(rank: int, pid: int, environment: Mapping[str, str] | None, tools: AscendTools) -> Device:
-    """The chip that a rank's process trains on.
+    """Return the chip that a rank's process trains on.
 
     What its environment names must agree with npu-smi, which lists the process on that chip. A rank opens a context on
     other chips too, so the list alone decides only where there is one. Raises NoDevice, and what the tools raise.

@@ -29,5 +29,5 @@ class ThisMachine:
     commands: Commands = field(default_factory=SystemCommands)
 
     def variables(self, identity: ProcessIdentity) -> Mapping[str, str] | None:
-        """The environment that the process was started with."""
+        """Return the environment that the process was started with."""
         return environment(identity.pid)

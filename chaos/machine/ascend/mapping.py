@@ -32,7 +32,7 @@ class MappedChip:
 
 
 def read_mapping(text: str) -> tuple[MappedChip, ...]:
-    """The chips that compute, in the order in which they are listed. Raises UnreadableOutput."""
+    """Return the chips that compute, in the order in which they are listed. Raises UnreadableOutput."""
     lines = [line for line in text.splitlines() if line.strip()]
     columns = tuple(_cells(lines[0])) if lines else ()
     if columns not in _COLUMNS:

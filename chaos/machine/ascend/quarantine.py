@@ -42,7 +42,7 @@ class Quarantine:
 
 
 def what_to_do(node: str) -> str:
-    """How a quarantine is taken back, by the vendor's document."""
+    """Return how a quarantine is taken back, by the vendor's document."""
     return (
         f"when the card is sound, delete its name after {KEY}: kubectl edit cm -n kube-system "
         f"{PLUGIN.format(node=node)}, and from Total: kubectl edit cm -n cluster-system {MANUAL}"
@@ -81,7 +81,7 @@ def quarantined(node: str, commands: Commands) -> Quarantine:
 
 
 def read_plugin(text: str, node: str) -> tuple[str, ...]:
-    """The names in the device plugin's ConfigMap, printed as JSON. Raises UnreadableOutput."""
+    """Return the names in the device plugin's ConfigMap, printed as JSON. Raises UnreadableOutput."""
     del node
     data = _data(text)
     if KEY not in data:
@@ -92,7 +92,7 @@ def read_plugin(text: str, node: str) -> tuple[str, ...]:
 
 
 def read_manual(text: str, node: str) -> tuple[str, ...]:
-    """The names of a node in ClusterD's ConfigMap, printed as JSON. Raises UnreadableOutput."""
+    """Return the names of a node in ClusterD's ConfigMap, printed as JSON. Raises UnreadableOutput."""
     entry = _data(text).get(node)
     if entry is None:
         return ()

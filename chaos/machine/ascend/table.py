@@ -108,7 +108,7 @@ def _processes(rows: list[list[str]], chips: tuple[ListedChip, ...], columns: in
 
 
 def _cells(line: str) -> list[str]:
-    """The cells of a line of the table, their inner gaps made one space. Raises UnreadableOutput."""
+    """Return the cells of a line of the table, their inner gaps made one space. Raises UnreadableOutput."""
     text = line.strip()
     if len(text) < 2 or not (text.startswith("|") and text.endswith("|")):
         raise UnreadableOutput(COMMAND, "a line that is no line of a table", line)

@@ -30,7 +30,7 @@ class AscendTools:
     commands: Commands = field(default_factory=SystemCommands)
 
     def mapping(self) -> tuple[MappedChip, ...]:
-        """The chips that compute."""
+        """Return the chips that compute."""
         return read_mapping(self.commands("npu-smi", "info", "-m").checked())
 
     def table(self) -> Table:
@@ -67,15 +67,15 @@ class AscendTools:
 
 
 def recovery(card: int) -> tuple[str, ...]:
-    """The command that puts a card's network back."""
+    """Return the command that puts a card's network back."""
     return ("hccn_tool", "-i", str(card), "-cfg", "recovery")
 
 
 def health_command(card: int) -> tuple[str, ...]:
-    """The command that shows whether it is."""
+    """Return the command that shows whether it is."""
     return ("hccn_tool", "-i", str(card), "-net_health", "-g")
 
 
 def reset_command(npu: int, chip: int) -> tuple[str, ...]:
-    """The command that resets a chip."""
+    """Return the command that resets a chip."""
     return ("npu-smi", "set", "-t", "reset", "-i", str(npu), "-c", str(chip))

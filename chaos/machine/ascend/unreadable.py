@@ -13,7 +13,7 @@ class UnreadableOutput(ValueError):
 
 
 def number(text: str, command: str) -> int:
-    """A number that counts or names something, in the digits of ASCII. Raises UnreadableOutput."""
+    """Return a number that counts or names something, in the digits of ASCII. Raises UnreadableOutput."""
     if not (text.isascii() and text.isdecimal() and len(text) <= 9):
         raise UnreadableOutput(command, "a number was expected", text)
     return int(text)

@@ -40,7 +40,7 @@ def handed_on(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def whole(own: Mapping[str, str], wanted: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
-    """The whole environment of a launcher on a node whose own is ``own``: ``wanted`` goes over it.
+    """Return the whole environment of a launcher on a node whose own is ``own``: ``wanted`` goes over it.
 
     ``before`` are lists of directories (``PATH``, ``PYTHONPATH``) that go before what is there then.
     """

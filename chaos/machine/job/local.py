@@ -75,7 +75,7 @@ class LocalJob:
         return self._launcher
 
     def processes(self) -> list[FoundProcess]:
-        """The job's living processes, now. What was found once is remembered as the job's own."""
+        """Return the job's living processes, now. What was found once is remembered as the job's own."""
         with self._lock:
             self._adopt_orphans()
             unended = [identity for identity in self._sessions if identity not in self._statuses]
@@ -89,11 +89,11 @@ class LocalJob:
             return found
 
     def state(self, identity: ProcessIdentity) -> State:
-        """Whether that process runs, is stopped, is a zombie, or is gone."""
+        """Return whether that process runs, is stopped, is a zombie, or is gone."""
         return state(identity)
 
     def exit_status(self, identity: ProcessIdentity) -> ExitStatus | None:
-        """How a process of the job ended; None while it runs. The first answer that is not None stays.
+        """Return how a process of the job ended; None while it runs. The first answer that is not None stays.
 
         A process that is gone and was reaped by another (msrun reaps a rank that ends before msrun does) has the
         status that the other one told (``LaunchSpec.collected_exit``), or one in which nothing is known. Raises
@@ -175,7 +175,7 @@ class LocalJob:
 
 
 def _children() -> Iterator[tuple[int, int]]:
-    """The children of this process in other sessions, by PID and start time."""
+    """Yield the children of this process in other sessions, by PID and start time."""
     return ((stat.pid, stat.start_time) for stat in orphans_of(os.getsid(0), 0))
 
 

@@ -54,7 +54,7 @@ class _Seen:
 def find_run_processes(
     run: str, *, known: Iterable[ProcessIdentity] = (), proc_root: Path = PROC
 ) -> list[FoundProcess]:
-    """Every living process of the run, this process excepted, in order of PID.
+    """Return every living process of the run, this process excepted, in order of PID.
 
     A process belongs to the run if its environment holds CHAOS_RUN with exactly this value, if it is one of ``known``
     (found earlier), or if it descends from such a process without carrying another run's CHAOS_RUN.
@@ -75,7 +75,7 @@ def find_run_processes(
 
 
 def runs_alive(*, proc_root: Path = PROC) -> set[str]:
-    """The CHAOS_RUN values that living processes carry, this process excepted."""
+    """Return the CHAOS_RUN values that living processes carry, this process excepted."""
     values = {_run_of(seen) for pid, seen in _snapshot(proc_root).items() if pid != os.getpid()}
     return {value for value in values if value}
 
@@ -123,7 +123,7 @@ def _describe(seen: _Seen, boot: str, proc_root: Path) -> FoundProcess:
 
 
 def claim_of(variables: dict[str, str]) -> tuple[Role, int | None]:
-    """The role that an environment claims, and the rank: MS_ROLE, and MS_NODE_ID or RANK_ID (MindSpore 2.10)."""
+    """Return the role that an environment claims, and the rank: MS_ROLE, and MS_NODE_ID or RANK_ID (MindSpore 2.10)."""
     role = variables.get("MS_ROLE")
     if role == "MS_SCHED":
         return "scheduler", None

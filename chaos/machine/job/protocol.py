@@ -69,13 +69,13 @@ class Job(Protocol):
         """The process that was started."""
 
     def processes(self) -> list[FoundProcess]:
-        """The job's living processes, now. What was found once is remembered as the job's own."""
+        """Return the job's living processes, now. What was found once is remembered as the job's own."""
 
     def state(self, identity: ProcessIdentity) -> State:
-        """Whether that process runs, is stopped, is a zombie, or is gone."""
+        """Return whether that process runs, is stopped, is a zombie, or is gone."""
 
     def exit_status(self, identity: ProcessIdentity) -> ExitStatus | None:
-        """How a process of the job ended; None while it runs. The first answer that is not None stays."""
+        """Return how a process of the job ended; None while it runs. The first answer that is not None stays."""
 
     def signal(self, identity: ProcessIdentity, signum: int) -> None:
         """Send a signal to a process of the job. Raises PlatformError for any other process."""
@@ -102,7 +102,7 @@ class TellsSignals(Protocol):
 
 
 def launchers_of(job: Job) -> tuple[ProcessIdentity, ...]:
-    """The processes that were started: one, or one for each node."""
+    """Return the processes that were started: one, or one for each node."""
     return job.launchers if isinstance(job, SeveralLaunchers) else (job.launcher,)
 
 

@@ -36,7 +36,7 @@ class Hierarchy:
 
 
 def cpu_hierarchy(proc_root: Path = PROC) -> Hierarchy | None:
-    """The hierarchy that controls processor time, None where there is none."""
+    """Return the hierarchy that controls processor time, None where there is none."""
     unified = None
     for mount in all_mounts("self", proc_root):
         point = Path(mount.point)
@@ -48,7 +48,7 @@ def cpu_hierarchy(proc_root: Path = PROC) -> Hierarchy | None:
 
 
 def group_of(pid: int | str, hierarchy: Hierarchy, proc_root: Path = PROC) -> Path:
-    """The directory of the group that a process is in. Raises ProcessLookupError when it has ended."""
+    """Return the directory of the group that a process is in. Raises ProcessLookupError when it has ended."""
     for line in kernel_lines(read_text(pid, "cgroup", proc_root) or ""):
         fields = line.split(":", 2)
         if len(fields) < 3:
@@ -96,7 +96,7 @@ def _put(group: Path, pid: int) -> None:
 
 
 def place_for(pid: int, hierarchy: Hierarchy, proc_root: Path = PROC) -> Path:
-    """The group in which one for the process can be made. Raises OSError with the reason where there is none."""
+    """Return the group in which one for the process can be made. Raises OSError with the reason where there is none."""
     own = group_of(pid, hierarchy, proc_root)
     if ".." in own.parts:
         raise OSError(f"the control group of process {pid} is not seen from here")
@@ -133,7 +133,7 @@ def throttle(identity: ProcessIdentity, name: str, cores: float, hierarchy: Hier
 
 
 def throttled(group: Path) -> int:
-    """How many periods the group had to wait in. Raises OSError."""
+    """Return how many periods the group had to wait in. Raises OSError."""
     return counts(group / "cpu.stat").get("nr_throttled", 0)
 
 
@@ -144,7 +144,7 @@ def counts(file: Path) -> dict[str, int]:
 
 
 def members(group: Path) -> list[int]:
-    """The processes that are in the group. Raises FileNotFoundError when there is no such group."""
+    """Return the processes that are in the group. Raises FileNotFoundError when there is no such group."""
     return [int(line) for line in (group / "cgroup.procs").read_text("ascii").split()]
 
 

@@ -77,7 +77,7 @@ def end_with_parent(parent: int, signum: int) -> bool:
 
 
 def collect(identity: ProcessIdentity) -> ExitStatus | None:
-    """How that very process ended; None while it runs.
+    """Return how that very process ended; None while it runs.
 
     A zombie child of this process is reaped. Never call it for a process that a ``subprocess.Popen`` object watches:
     the object could not learn the status any more. A zombie that another process has to reap is asked through
@@ -122,7 +122,7 @@ def orphans_of(session: int, since: int) -> Iterator[Stat]:
 
 
 def from_wait_status(status: int) -> ExitStatus:
-    """A wait status of the kernel's as an exit status."""
+    """Return a wait status of the kernel's as an exit status."""
     return from_return_code(os.waitstatus_to_exitcode(status))
 
 
@@ -132,7 +132,7 @@ def from_return_code(code: int) -> ExitStatus:
 
 
 def status_of_zombie(stat: Stat) -> ExitStatus:
-    """How a zombie of anybody's ended, if this user may know."""
+    """Return how a zombie of anybody's ended, if this user may know."""
     try:
         owner = (PROC / str(stat.pid)).stat().st_uid
     except OSError:

@@ -87,7 +87,7 @@ def find_tool(
     which: Callable[[str], str | None] = shutil.which,
     places: Mapping[str, tuple[str, ...]] = PLACES,
 ) -> Path | None:
-    """Where a tool of the vendor is: on the PATH, or where its package puts it."""
+    """Return where a tool of the vendor is: on the PATH, or where its package puts it."""
     candidates = [which(name), *places.get(name, ())]
     return next((Path(candidate) for candidate in candidates if candidate and os.access(candidate, os.X_OK)), None)
 
@@ -148,7 +148,7 @@ def _end(process: subprocess.Popen[bytes], what: str) -> None:
 
 
 def _read(process: subprocess.Popen[bytes], what: str, seconds: float) -> tuple[str, str]:
-    """Both streams to their ends, and the end of the process, within ``seconds``. Raises CommandError."""
+    """Return both streams to their ends, and the end of the process, within ``seconds``. Raises CommandError."""
     assert process.stdout is not None and process.stderr is not None
     until = time.monotonic() + seconds
     late = f"{what} took more than {seconds:g} s"

@@ -43,7 +43,7 @@ def container_of(pid: int, proc_root: Path = PROC) -> Container | None:
 
 
 def _inner_pid(status: str) -> int | None:
-    """The PID in the innermost namespace, None where there is only one."""
+    """Return the PID in the innermost namespace, None where there is only one."""
     for line in kernel_lines(status):
         if line.startswith("NSpid:"):
             pids = line.split()[1:]

@@ -52,7 +52,7 @@ class ExitListener:
             raise
 
     def now(self) -> int:
-        """The time by which ends are told, in nanoseconds (CLOCK_MONOTONIC)."""
+        """Return the time by which ends are told, in nanoseconds (CLOCK_MONOTONIC)."""
         return self._clock.mono()
 
     def status(self, pid: int, since: int) -> ExitStatus | None:
@@ -108,7 +108,7 @@ class ExitListener:
 
 
 def listen(open_listener: Callable[[], ExitListener] = ExitListener) -> ExitListener | None:
-    """A listener, or None where there can be none."""
+    """Return a listener, or None where there can be none."""
     try:
         return open_listener()
     except OSError:

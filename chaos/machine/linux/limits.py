@@ -12,7 +12,7 @@ from chaos.machine.linux.procfs import PROC
 
 
 def open_files_limit(identity: ProcessIdentity) -> int:
-    """The soft limit. Raises LookupError when that process has ended."""
+    """Return the soft limit. Raises LookupError when that process has ended."""
     return _limits(identity)[0]
 
 
@@ -33,7 +33,7 @@ def set_open_files_limit(identity: ProcessIdentity, soft: int) -> None:
 
 
 def highest_descriptor(pid: int, proc_root: Path = PROC) -> int:
-    """The highest descriptor that is open. Raises OSError when the process has ended."""
+    """Return the highest descriptor that is open. Raises OSError when the process has ended."""
     return max((int(name) for name in os.listdir(proc_root / str(pid) / "fd")), default=-1)  # noqa: PTH208
 
 

@@ -22,7 +22,7 @@ _TRIES = 64
 
 
 def attach(image: Path) -> tuple[Path, int]:
-    """A device for the file, and a descriptor of it that must stay open until it is mounted. Raises OSError."""
+    """Return a device for the file, and a descriptor of it that must stay open until it is mounted. Raises OSError."""
     backing = os.open(image, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         for _ in range(_TRIES):  # somebody else may take the free one first
@@ -42,7 +42,7 @@ def attach(image: Path) -> tuple[Path, int]:
 
 
 def is_backed_by(device: Path, image: Path) -> bool:
-    """Whether the device reads and writes that very file, by the kernel. No where either cannot be looked at."""
+    """Return whether the device reads and writes that very file, by the kernel. No where either cannot be looked at."""
     try:
         wanted = image.lstat()
         descriptor = os.open(device, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)

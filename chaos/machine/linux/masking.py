@@ -88,7 +88,7 @@ def masked(arguments: Sequence[str]) -> tuple[str, ...]:
 
 
 def _program(argument: str, before: str, of: str) -> str:
-    """Which kind of shell an option after this argument is one of: ``sh``, ``su``, or none."""
+    """Return which kind of shell an option after this argument is one of: ``sh``, ``su``, or none."""
     if _OTHER_USER.fullmatch(argument):
         return "su"
     if _SHELL.fullmatch(argument):
@@ -124,7 +124,7 @@ def _values(argument: str, words: _Words | None) -> Iterator[tuple[int, int, str
 
 
 def _value(argument: str, begin: int, end: int) -> tuple[int | None, bool]:
-    """Where the value of a name begins, None if it has no secret one; and whether it is a name of JSON."""
+    """Return where the value of a name begins, None if it has no secret one; and whether it is a name of JSON."""
     name = argument[max(begin, end - _TAIL) : end]
     sign = _ASSIGNS.match(argument, end)
     if sign is None:
@@ -153,7 +153,7 @@ class _Words:
         self._escaped = -1
 
     def end(self, at: int) -> tuple[int, str]:
-        """Where the word ends that has a place in it, and the quote that is open at that place.
+        """Return where the word ends that has a place in it, and the quote that is open at that place.
 
         What is in no simple word (what another command prints, a comment, a here document) may hold any quotes: from
         there on all is one word.

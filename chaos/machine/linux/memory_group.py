@@ -36,7 +36,7 @@ class MemoryGroups:
         return self.hierarchy.version
 
     def path(self, name: str) -> Path:
-        """The directory of the group of this name."""
+        """Return the directory of the group of this name."""
         return self.parent / f"{PREFIX}{name}"
 
     def make(self, name: str, limit: int) -> Path:
@@ -57,7 +57,7 @@ class MemoryGroups:
 
 
 def memory_groups(proc_root: Path = PROC) -> MemoryGroups:
-    """Where this process may make groups: in its own group or above it. Raises NoMemoryGroup."""
+    """Return where this process may make groups: in its own group or above it. Raises NoMemoryGroup."""
     refused = []
     for hierarchy in _hierarchies(proc_root):
         try:
@@ -86,7 +86,7 @@ def kills(group: Path) -> int | None:
 
 
 def is_memory_group(path: Path) -> bool:
-    """Whether a directory is a group that was made here: by its name, and by what only the kernel puts there."""
+    """Return whether a directory is a group that was made here: by its name, and by what only the kernel puts there."""
     return path.name.startswith(PREFIX) and (path / "cgroup.procs").is_file() and (path / "memory.stat").is_file()
 
 
@@ -101,7 +101,7 @@ def _hierarchies(proc_root: Path) -> list[Hierarchy]:
 
 
 def _refusal(directory: Path, version: int) -> str | None:
-    """Why no group can be made in a directory; None when one can."""
+    """Return why no group can be made in a directory; None when one can."""
     if not directory.is_dir():
         return f"{directory} is not there"
     if not os.access(directory, os.W_OK):

@@ -118,7 +118,7 @@ def unmount(point: Path) -> None:
 
 
 def may_mount(proc_root: Path = PROC) -> bool:
-    """Whether this process has the right to mount."""
+    """Return whether this process has the right to mount."""
     return has_capability("self", CAP_SYS_ADMIN, proc_root)
 
 

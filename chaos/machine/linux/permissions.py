@@ -23,7 +23,7 @@ _IMMUTABLE = 0x10
 
 
 def has_capability(pid: int | str, capability: int, proc_root: Path = PROC) -> bool:
-    """Whether a process has it in effect. Raises OSError when it has gone."""
+    """Return whether a process has it in effect. Raises OSError when it has gone."""
     for line in lines_of(proc_root / str(pid) / "status"):
         if line.startswith("CapEff:"):
             return bool(int(line.split()[1], 16) >> capability & 1)

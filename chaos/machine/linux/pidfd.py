@@ -59,7 +59,7 @@ def poll_ended(descriptors: list[int], seconds: float) -> set[int]:
 
 
 def wait_status(descriptor: int) -> int | None:
-    """The wait status of a process of anybody's that has ended and been reaped, by the kernel's own record.
+    """Return the wait status of a process of anybody's that has ended and been reaped, by the kernel's own record.
 
     None while it runs or is a zombie, and on kernels before 6.15, which keep no such record (PIDFD_INFO_EXIT in
     include/uapi/linux/pidfd.h).

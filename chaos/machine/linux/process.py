@@ -59,7 +59,7 @@ def identify(pid: int, proc_root: Path = PROC) -> ProcessIdentity:
 
 
 def state(identity: ProcessIdentity, proc_root: Path = PROC) -> State:
-    """Whether that very process runs, is stopped by a signal, has ended unreaped (zombie), or is gone.
+    """Return whether that very process runs, is stopped by a signal, has ended unreaped (zombie), or is gone.
 
     Raises ElsewhereProcess for one of a node.
     """
@@ -73,7 +73,7 @@ def state(identity: ProcessIdentity, proc_root: Path = PROC) -> State:
 
 
 def alive(identity: ProcessIdentity) -> bool:
-    """Whether that very process still runs or is stopped. A zombie is not alive."""
+    """Return whether that very process still runs or is stopped. A zombie is not alive."""
     return state(identity) in ("alive", "stopped")
 
 
@@ -116,7 +116,7 @@ def wait_ended(identities: Iterable[ProcessIdentity], seconds: float, clock: Clo
 
 
 def ancestors(pid: int, proc_root: Path = PROC) -> set[int]:
-    """The PIDs of the processes that ``pid`` descends from."""
+    """Return the PIDs of the processes that ``pid`` descends from."""
     found: set[int] = set()
     while (stat := read_stat(pid, proc_root)) is not None and stat.ppid > 0 and stat.ppid not in found:
         pid = stat.ppid

@@ -69,7 +69,7 @@ def parse_stat(text: bytes) -> Stat:
 
 
 def read_stat(pid: int, proc_root: Path = PROC) -> Stat | None:
-    """The stat line of a process, None if there is no such process."""
+    """Return the stat line of a process, None if there is no such process."""
     text = _read(pid, "stat", proc_root)
     return parse_stat(text) if text else None
 
@@ -103,7 +103,7 @@ def read_signals(pid: int, proc_root: Path = PROC) -> Signals | None:
 
 
 def kernel_lines(text: str) -> list[str]:
-    """The lines of a file of the kernel. Only a newline ends one: a name in it may hold every other character.
+    """Return the lines of a file of the kernel. Only a newline ends one: a name in it may hold every other character.
 
     ``str.splitlines`` takes ten more for ends of lines, and reading as text takes a carriage return for one: so
     ``text`` must come from :func:`read_text` or :func:`lines_of`, which leave the characters as they are.
@@ -112,12 +112,12 @@ def kernel_lines(text: str) -> list[str]:
 
 
 def lines_of(path: Path) -> list[str]:
-    """The lines of a file of the kernel that may hold names of any kind. Raises OSError."""
+    """Return the lines of a file of the kernel that may hold names of any kind. Raises OSError."""
     return kernel_lines(os.fsdecode(path.read_bytes()))
 
 
 def _masks(status: bytes | None) -> dict[str, int] | None:
-    """The signal masks of a status file; None when it has none, as that of a process that has ended."""
+    """Return the signal masks of a status file; None when it has none, as that of a process that has ended."""
     lines = (line.partition(b":") for line in (status or b"").split(b"\n"))
     masks = {name.decode("ascii"): int(value, 16) for name, _, value in lines if name in _MASKS}
     return masks if len(masks) == len(_MASKS) else None
@@ -128,7 +128,7 @@ def _numbers(mask: int) -> frozenset[int]:
 
 
 def environment(pid: int, proc_root: Path = PROC) -> dict[str, str] | None:
-    """The environment that ``pid`` was started with.
+    """Return the environment that ``pid`` was started with.
 
     None if there is no such process, it is a zombie, or it belongs to somebody else. Entries without ``=`` are left
     out; of two entries with one name the first counts, as getenv(3) has it.
@@ -160,19 +160,19 @@ def living(proc_root: Path = PROC) -> Iterator[tuple[Stat, dict[str, str] | None
 
 
 def command_line(pid: int, proc_root: Path = PROC) -> tuple[str, ...]:
-    """The arguments of ``pid``, secrets masked, since they go into reports; empty if they cannot be read."""
+    """Return the arguments of ``pid``, secrets masked, since they go into reports; empty if they cannot be read."""
     text = _read(pid, "cmdline", proc_root) or b""
     return masked([os.fsdecode(argument) for argument in text.removesuffix(b"\0").split(b"\0")]) if text else ()
 
 
 def started_at(start_time: int) -> datetime:
-    """A start time, in clock ticks since boot, as local time: to within a second, for people."""
+    """Return a start time, in clock ticks since boot, as local time: to within a second, for people."""
     up = float((PROC / "uptime").read_text("ascii").split()[0])
     return datetime.fromtimestamp(time.time() - up + start_time / os.sysconf("SC_CLK_TCK")).astimezone()
 
 
 def read_text(pid: int | str, name: str, proc_root: Path = PROC) -> str | None:
-    """A file of a process (``self`` for this one) as text; None where it cannot be read."""
+    """Return a file of a process (``self`` for this one) as text; None where it cannot be read."""
     text = _read(pid, name, proc_root)
     return None if text is None else os.fsdecode(text)
 
@@ -199,7 +199,7 @@ class RunTimes:
 
 
 def run_times(pid: int, proc_root: Path = PROC) -> dict[int, RunTimes]:
-    """The times of each thread of a process from its start on, by its ID.
+    """Return the times of each thread of a process from its start on, by its ID.
 
     They are the figures of /proc/PID/task/TID/schedstat (the kernel's Documentation/scheduler/
     sched-stats.rst). Empty if there is no such process, or its kernel does not count.
@@ -234,7 +234,7 @@ def stolen_times(proc_root: Path = PROC) -> dict[int, int]:
 
 
 def _core_times(proc_root: Path) -> dict[int, list[int]]:
-    """The fields of each core in /proc/stat, in nanoseconds."""
+    """Return the fields of each core in /proc/stat, in nanoseconds."""
     nanoseconds = 10**9 // os.sysconf("SC_CLK_TCK")
     found: dict[int, list[int]] = {}
     try:
@@ -265,7 +265,7 @@ def resident_bytes(pid: int, proc_root: Path = PROC) -> int | None:
 
 
 def all_pids(proc_root: Path = PROC) -> Iterator[int]:
-    """Every process that /proc lists."""
+    """Yield every process that /proc lists."""
     for name in os.listdir(proc_root):  # noqa: PTH208 - names are wanted, and there may be very many
         if name.isdecimal():
             yield int(name)

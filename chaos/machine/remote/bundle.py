@@ -55,7 +55,7 @@ _BEGINNING_OF_TIME = (1980, 1, 1, 0, 0, 0)
 
 @cache
 def bundle() -> bytes:
-    """The bundle, the same bytes for the same sources."""
+    """Return the bundle, the same bytes for the same sources."""
     packages = sorted({parent for name in MODULES for parent in Path("chaos", name).parents if parent.name})
     files = {str(package / "__init__.py"): b"" for package in packages}
     files |= {f"chaos/{name}": (_PACKAGE / name).read_bytes() for name in MODULES}
@@ -75,7 +75,7 @@ def write_bundle(private: Path) -> Path:
 
 
 def bundle_in(private: Path) -> Path:
-    """The bundle in a run's private directory, also of a run that an earlier release has made."""
+    """Return the bundle in a run's private directory, also of a run that an earlier release has made."""
     path, earlier = private / BUNDLE, private / EARLIER_BUNDLE
     return earlier if earlier.exists() and not path.exists() else path
 
@@ -98,5 +98,5 @@ It is kept in memory that no name leads to, so that nothing is left of it on its
 
 
 def helper_argv(python: str) -> tuple[str, ...]:
-    """The command line of a remote helper that is sent to it afterwards."""
+    """Return the command line of a remote helper that is sent to it afterwards."""
     return (python, "-I", "-c", _LOADER, str(len(bundle())))

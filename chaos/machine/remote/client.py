@@ -123,11 +123,11 @@ class HelperClient(NetworkCalls, PackageCalls, ToolCalls):
         self._call("open_roots", paths=list(paths))
 
     def files(self, path: str) -> dict[str, tuple[int, int]]:
-        """The plain files below a directory, each with its size (bytes) and time of change (ns)."""
+        """Return the plain files below a directory, each with its size (bytes) and time of change (ns)."""
         return dict(self._ask(each(replies.file), "files", path=path))
 
     def read(self, path: str, offset: int = 0, size: int = 1 << 20) -> bytes:
-        """A piece of a file, of at most 1 MiB; empty at its end."""
+        """Return a piece of a file, of at most 1 MiB; empty at its end."""
         return self._ask(replies.piece, "read", path=path, offset=offset, size=size)
 
     # Agents.
@@ -161,15 +161,15 @@ class HelperClient(NetworkCalls, PackageCalls, ToolCalls):
         )
 
     def processes(self, attempt: str) -> list[FoundProcess]:
-        """The living processes of an attempt on that node."""
+        """Return the living processes of an attempt on that node."""
         return self._ask(each(self._found), "processes", attempt=attempt)
 
     def state(self, identity: ProcessIdentity) -> State:
-        """Whether a process runs, is stopped, is a zombie, or is gone."""
+        """Return whether a process runs, is stopped, is a zombie, or is gone."""
         return self._ask(replies.state, "state", identity=asdict(identity))
 
     def exit_status(self, attempt: str, identity: ProcessIdentity) -> ExitStatus | None:
-        """How a process of an attempt ended; None while it runs."""
+        """Return how a process of an attempt ended; None while it runs."""
         return self._ask(replies.exit_statuses, "exit_statuses", attempt=attempt, identities=[asdict(identity)])
 
     def signal(self, attempt: str, identity: ProcessIdentity, signum: int) -> None:
@@ -188,7 +188,7 @@ class HelperClient(NetworkCalls, PackageCalls, ToolCalls):
     # Putting back.
 
     def find(self) -> list[FoundProcess]:
-        """Every living process of the run on that node."""
+        """Return every living process of the run on that node."""
         return self._ask(each(self._found), "find")
 
     def resume(self, identity: ProcessIdentity) -> None:

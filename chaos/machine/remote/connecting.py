@@ -34,7 +34,7 @@ class ConnectionRequests:
         return asdict(ask(OWN, addresses, count=count, interval=interval, wait=wait))
 
     def attempt(self, own: str, address: str, port: int, wait: float) -> bool:
-        """Whether a TCP port answers to this node, by a connection or a refusal. Nothing is said to it."""
+        """Return whether a TCP port answers to this node, by a connection or a refusal. Nothing is said to it."""
         return bool(answered(OWN, [(address, port)], wait=wait, source=own))
 
     def send_from(self, own: str, port: int, addresses: list[str]) -> None:
@@ -66,7 +66,7 @@ class ConnectionRequests:
         return reset(OWN, wanted)
 
     def _sockets(self) -> Collection[int]:
-        """The inodes of the sockets that the run's processes have here."""
+        """Return the inodes of the sockets that the run's processes have here."""
         return {inode for process in find_run_processes(self._own_run) for inode in _sockets_of(process.pid)}
 
 
@@ -74,7 +74,7 @@ class _Own:
     """The network namespace that the remote helper is in."""
 
     def socket(self, family: int, kind: int, protocol: int = 0) -> socket.socket:
-        """A socket in it."""
+        """Return a socket in it."""
         return socket.socket(family, kind, protocol)
 
 

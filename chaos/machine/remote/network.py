@@ -93,7 +93,7 @@ class NetworkRequests(ConnectionRequests):
         return [_told(counter) for table in self._all(fault) for counter in self._of(table)]
 
     def devices(self) -> list[str]:
-        """The devices in which packets of the run are to wait."""
+        """Return the devices in which packets of the run are to wait."""
         return devices(self._devices)
 
     def lift(self, fault: str | None) -> int:
@@ -112,7 +112,7 @@ class NetworkRequests(ConnectionRequests):
         return {"connections": found, "echoes": echoes, "own": self.laid(fault), "all": self.laid(None)}
 
     def look_at_port(self, own: str, port: int, others: list[str]) -> int:
-        """How many connections others have with a TCP port of this node."""
+        """Return how many connections others have with a TCP port of this node."""
         return connections("self", others, port, own=own)
 
     def close(self) -> None:
@@ -186,7 +186,7 @@ class NetworkRequests(ConnectionRequests):
         return f"{self._tables}{hashlib.sha256(fault.encode()).hexdigest()[:_NAME]}"
 
     def _device(self, table: str) -> str:
-        """Names of devices have 15 characters at most."""
+        """Return names of devices have 15 characters at most."""
         return f"{self._devices}{hashlib.sha256(table.encode()).hexdigest()[:5]}"
 
     @staticmethod
@@ -201,17 +201,17 @@ class NetworkRequests(ConnectionRequests):
 
 
 def tables_of(run: str) -> str:
-    """How the names of a run's tables begin."""
+    """Return how the names of a run's tables begin."""
     return f"chaos_{run[-16:]}_"
 
 
 def devices_of(run: str) -> str:
-    """How the names of its devices begin, in which packets wait."""
+    """Return how the names of its devices begin, in which packets wait."""
     return f"ch{run[-8:]}"
 
 
 def rule_of(told: Mapping[str, Any]) -> Rule:
-    """A rule, from what was made of it for the way."""
+    """Return a rule, from what was made of it for the way."""
     return Rule(**{**told, "ports": Ports(**told["ports"])})
 
 

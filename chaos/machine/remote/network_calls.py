@@ -42,7 +42,7 @@ class NetworkCalls(Asking):
         self._call("lay", fault=fault, rules=[asdict(rule) for rule in rules])
 
     def laid(self, fault: str | None = None) -> list[Counted]:
-        """The rules of a fault there, or of the whole run, with what the kernel has counted."""
+        """Return the rules of a fault there, or of the whole run, with what the kernel has counted."""
         return self._ask(each(counted), "laid", fault=fault)
 
     def lift(self, fault: str | None = None) -> int:
@@ -58,15 +58,15 @@ class NetworkCalls(Asking):
         return self._ask(echoes, "echo", addresses=list(addresses), count=count, interval=interval, wait=wait)
 
     def devices(self) -> list[str]:
-        """The devices there in which packets of the run are to wait."""
+        """Return the devices there in which packets of the run are to wait."""
         return self._ask(each(text), "devices")
 
     def connections_at(self, own: str, port: int, others: Sequence[str]) -> int:
-        """How many connections others have with a TCP port there."""
+        """Return how many connections others have with a TCP port there."""
         return self._ask(whole, "look_at_port", own=own, port=port, others=list(others))
 
     def attempt(self, own: str, address: str, port: int, wait: float) -> bool:
-        """Whether a TCP port answers to that node, by a connection or a refusal, within ``wait`` seconds."""
+        """Return whether a TCP port answers to that node, by a connection or a refusal, within ``wait`` seconds."""
         return self._ask(yes, "attempt", own=own, address=address, port=port, wait=wait)
 
     def send_from(self, own: str, port: int, addresses: Sequence[str]) -> None:
@@ -74,7 +74,7 @@ class NetworkCalls(Asking):
         self._call("send_from", own=own, port=port, addresses=list(addresses))
 
     def connected(self, own: str, others: Sequence[str], *, of_run: bool) -> list[Connection]:
-        """The connections there with others; with ``of_run`` those that processes of the run have."""
+        """Return the connections there with others; with ``of_run`` those that processes of the run have."""
         return self._ask(each(connection), "connected", own=own, others=list(others), of_run=of_run)
 
     def reset(self, connection: Connection) -> bool:

@@ -15,6 +15,6 @@ class PackageCalls(Asking):
     """Typed calls. Every one raises HelperLost when the helper has ended, and PlatformError for what it refuses."""
 
     def lacking(self, python: str, needs: Sequence[str], path: str = "") -> list[str]:
-        """Which of these packages that Python has not there; ``path`` is the job's own PYTHONPATH."""
+        """Return which of these packages that Python has not there; ``path`` is the job's own PYTHONPATH."""
         seconds = SECONDS + _MORE_SECONDS
         return self._ask(each(text), "lacking", seconds=seconds, python=python, needs=list(needs), path=path)

@@ -103,7 +103,7 @@ class RemoteHelper(NetworkRequests, PackageRequests, ToolRequests):
         return [{"path": str(file), "size": of.st_size, "changed": of.st_mtime_ns} for file, of in found]
 
     def read(self, path: str, offset: int, size: int) -> str:
-        """A piece of a file in base64, at most 1 MiB; shorter at its end."""
+        """Return a piece of a file in base64, at most 1 MiB; shorter at its end."""
         descriptor = os.open(self._inside(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             return base64.b64encode(os.pread(descriptor, min(size, _PIECE), offset)).decode("ascii")
@@ -152,15 +152,15 @@ class RemoteHelper(NetworkRequests, PackageRequests, ToolRequests):
         return asdict(self._jobs[attempt].launcher)
 
     def processes(self, attempt: str) -> list[dict[str, Any]]:
-        """The living processes of an attempt."""
+        """Return the living processes of an attempt."""
         return [asdict(process) for process in self._job(attempt).processes()]
 
     def state(self, identity: dict[str, Any]) -> str:
-        """Whether a process runs, is stopped, is a zombie, or is gone."""
+        """Return whether a process runs, is stopped, is a zombie, or is gone."""
         return state(_identity(identity))
 
     def exit_statuses(self, attempt: str, identities: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
-        """How processes of an attempt ended, in their order; None for one that runs."""
+        """Return how processes of an attempt ended, in their order; None for one that runs."""
         found = [self._job(attempt).exit_status(_identity(identity)) for identity in identities]
         return [None if status is None else asdict(status) for status in found]
 
@@ -183,7 +183,7 @@ class RemoteHelper(NetworkRequests, PackageRequests, ToolRequests):
     # Putting back, after whoever has started the job has gone.
 
     def find(self) -> list[dict[str, Any]]:
-        """Every living process of the run here."""
+        """Return every living process of the run here."""
         return [asdict(process) for process in find_run_processes(self._run)]
 
     def resume(self, identity: dict[str, Any]) -> None:
@@ -242,7 +242,7 @@ class RemoteHelper(NetworkRequests, PackageRequests, ToolRequests):
 
 
 def _mounts(mountinfo: Path = Path("/proc/self/mountinfo")) -> set[str]:
-    """Where something is mounted, as this process sees it (proc(5), mountinfo)."""
+    """Return where something is mounted, as this process sees it (proc(5), mountinfo)."""
     points = [fields[4] for line in lines_of(mountinfo) if len(fields := line.split(" ")) > 4]
     return {re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), point) for point in points}
 
@@ -264,7 +264,7 @@ def _ended(result: Ended) -> dict[str, Any]:
 
 
 def _network() -> str:
-    """Which network of this machine it is on; empty where the kernel does not say."""
+    """Return which network of this machine it is on; empty where the kernel does not say."""
     try:
         return str(Path("/proc/self/ns/net").readlink())
     except OSError:

@@ -38,7 +38,7 @@ class Asking(ABC):
     """Asks a helper. Whatever it answers comes out as facts, as PlatformError, or as an error that the call names."""
 
     def _ask(self, parse: Parser[T], request: str, /, **arguments: Any) -> T:
-        """The answer to a request. Raises what :meth:`_call` does, and PlatformError where it is none."""
+        """Return the answer to a request. Raises what :meth:`_call` does, and PlatformError where it is none."""
         said = self._call(request, **arguments)
         try:
             return parse(said)
@@ -51,21 +51,21 @@ class Asking(ABC):
 
 
 def text(value: Any) -> str:
-    """A text."""
+    """Return a text."""
     if not isinstance(value, str):
         raise TypeError(f"{_short(value)} is no text")
     return value
 
 
 def whole(value: Any) -> int:
-    """A whole number."""
+    """Return a whole number."""
     if not isinstance(value, int) or isinstance(value, bool) or abs(value) >= _MOST:
         raise TypeError(f"{_short(value)} is no whole number")
     return value
 
 
 def number(value: Any) -> float:
-    """A number of any kind."""
+    """Return a number of any kind."""
     if isinstance(value, float) and math.isfinite(value):
         return value
     return float(whole(value))
@@ -79,14 +79,14 @@ def yes(value: Any) -> bool:
 
 
 def fields(value: Any) -> Mapping[str, Any]:
-    """An object."""
+    """Return an object."""
     if not isinstance(value, dict):
         raise TypeError(f"{_short(value)} is no object")
     return value
 
 
 def each(parse: Parser[T]) -> Parser[list[T]]:
-    """A list, all of one kind."""
+    """Return a list, all of one kind."""
 
     def parsed(value: Any) -> list[T]:
         if not isinstance(value, list):
@@ -97,23 +97,23 @@ def each(parse: Parser[T]) -> Parser[list[T]]:
 
 
 def optional(parse: Parser[T]) -> Parser[T | None]:
-    """One, or None."""
+    """Return one, or None."""
     return lambda value: None if value is None else parse(value)
 
 
 def by_name(parse: Parser[T]) -> Parser[dict[str, T]]:
-    """An object, all values of one kind."""
+    """Return an object, all values of one kind."""
     return lambda value: {name: parse(field) for name, field in fields(value).items()}
 
 
 def state(value: Any) -> State:
-    """Whether a process lives."""
+    """Return whether a process lives."""
     found: State = _one_of(value, get_args(State))
     return found
 
 
 def file(value: Any) -> tuple[str, tuple[int, int]]:
-    """A file with its size and time of change."""
+    """Return a file with its size and time of change."""
     return text(fields(value)["path"]), (whole(value["size"]), whole(value["changed"]))
 
 
@@ -123,7 +123,7 @@ def piece(value: Any) -> bytes:
 
 
 def exit_statuses(value: Any) -> ExitStatus | None:
-    """How the one process ended that was asked for; None while it runs."""
+    """Return how the one process ended that was asked for; None while it runs."""
     (status,) = each(optional(fields))(value)
     return None if status is None else ExitStatus(optional(whole)(status["signal"]), optional(whole)(status["code"]))
 
@@ -134,12 +134,12 @@ def signals(value: Any) -> Signals:
 
 
 def identity(value: Any, node: int) -> ProcessIdentity:
-    """A process of that node."""
+    """Return a process of that node."""
     return ProcessIdentity(whole(fields(value)["pid"]), whole(value["start_time"]), text(value["boot"]), node)
 
 
 def found(value: Any, node: int) -> FoundProcess:
-    """A process of the run on that node."""
+    """Return a process of the run on that node."""
     role: Role = _one_of(fields(value)["role"], get_args(Role))
     return FoundProcess(
         identity(value["identity"], node),
@@ -165,7 +165,7 @@ def left_over(value: Any) -> dict[str, list[str]]:
 
 
 def counted(value: Any) -> Counted:
-    """A rule and what the kernel has counted by it."""
+    """Return a rule and what the kernel has counted by it."""
     rule, passed = _rule(fields(value)["rule"]), whole(value["passed"])
     return Counted(rule, _numbers(value["came"]), _numbers(value["vanished"]), passed)
 
@@ -176,7 +176,7 @@ def echoes(value: Any) -> Echoes:
 
 
 def connection(value: Any) -> Connection:
-    """A connection."""
+    """Return a connection."""
     return Connection(
         text(fields(value)["source"]),
         whole(value["source_port"]),

@@ -34,7 +34,7 @@ class ToolCalls(Asking):
         return self._ask(each(text), "lacking_tools")
 
     def device_variables(self, identity: ProcessIdentity) -> dict[str, str] | None:
-        """The variables of a process of the run that name its device; None where it has ended."""
+        """Return the variables of a process of the run that name its device; None where it has ended."""
         return self._ask(optional(by_name(text)), "device_variables", identity=asdict(identity))
 
 
@@ -49,5 +49,5 @@ class NodeMachine:
         return self.helper.tool(argv, answer)
 
     def variables(self, identity: ProcessIdentity) -> Mapping[str, str] | None:
-        """The variables that name the device of a process."""
+        """Return the variables that name the device of a process."""
         return self.helper.device_variables(identity)

@@ -61,7 +61,7 @@ class ToolRequests:
         return lacking if os.geteuid() == 0 else [*lacking, "the user who logs in must be root there"]
 
     def device_variables(self, identity: dict[str, Any]) -> dict[str, str] | None:
-        """The variables of a process of the run that name its device; None where it has ended."""
+        """Return the variables of a process of the run that name its device; None where it has ended."""
         who = ProcessIdentity(int(identity["pid"]), int(identity["start_time"]), str(identity["boot"]))
         found = environment(who.pid)
         if state(who) in ("gone", "zombie"):

@@ -24,7 +24,7 @@ class Transport(Protocol):
         """Write all of it. Raises OSError when the remote helper is gone."""
 
     def read(self) -> bytes:
-        """The next bytes; empty when there will be none any more. Raises OSError."""
+        """Return the next bytes; empty when there will be none any more. Raises OSError."""
 
     def close(self) -> None:
         """End the remote helper's input, by which it ends, and let go of it. May be called twice."""
@@ -67,7 +67,7 @@ class SubprocessTransport:
             raise BrokenPipeError("the remote helper's input was closed") from error
 
     def read(self) -> bytes:
-        """The next bytes."""
+        """Return the next bytes."""
         assert self._process.stdout is not None
         try:
             return self._process.stdout.read(_READ) or b""
@@ -88,7 +88,7 @@ class SubprocessTransport:
         self._listener.join(_END_SECONDS)
 
     def ended(self) -> str:
-        """Its exit status and its last words."""
+        """Return its exit status and its last words."""
         with self._lock:
             try:
                 code = self._process.wait(_END_SECONDS)

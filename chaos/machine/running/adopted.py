@@ -59,11 +59,11 @@ class AdoptedJob:
         return []
 
     def state(self, identity: ProcessIdentity) -> State:
-        """Whether that process runs, is stopped, is a zombie, or is gone."""
+        """Return whether that process runs, is stopped, is a zombie, or is gone."""
         return state(identity)
 
     def exit_status(self, identity: ProcessIdentity) -> ExitStatus | None:
-        """How one of the chosen processes ended; None while it runs. The first answer stays.
+        """Return how one of the chosen processes ended; None while it runs. The first answer stays.
 
         It is the kernel's word: the status that its zombie shows, the one that the kernel keeps after it was reaped
         (Linux 6.15), or the one that it told while it was listened to. Where its parent was quicker and none of these

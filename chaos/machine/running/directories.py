@@ -37,7 +37,7 @@ class Directories:
 
 
 def directories_of(pid: int, proc_root: Path = PROC) -> Directories:
-    """Where a process logs and works.
+    """Return where a process logs and works.
 
     Links of /proc lead to the files themselves, also in another mount namespace; their texts are paths in there.
     """
@@ -58,7 +58,7 @@ def key_of(path: Path) -> FileKey | None:
 
 
 def _between(logs: str | None, cwd: str | None) -> Iterator[PurePath]:
-    """The directory of the logs, and its parents up to the working directory if they lead there."""
+    """Yield the directory of the logs, and its parents up to the working directory if they lead there."""
     if logs is None:
         return
     path = PurePath(logs)
@@ -68,7 +68,7 @@ def _between(logs: str | None, cwd: str | None) -> Iterator[PurePath]:
 
 
 def _log_directory(place: Path, numbers: Iterable[str]) -> str | None:
-    """The directory of the first of these descriptors that is a plain file."""
+    """Return the directory of the first of these descriptors that is a plain file."""
     for number in numbers:
         link = place / "fd" / number
         text = _text(link)
@@ -85,7 +85,7 @@ def _log_directory(place: Path, numbers: Iterable[str]) -> str | None:
 
 
 def tees_of(place: Path, proc_root: Path) -> list[Path]:
-    """The ``tee`` that reads what the process of this directory of /proc writes, by such directories.
+    """Return the ``tee`` that reads what the process of this directory of /proc writes, by such directories.
 
     A pipe's name says which one it is (pipe(7)).
     """
@@ -98,7 +98,7 @@ def tees_of(place: Path, proc_root: Path) -> list[Path]:
 
 
 def opened(place: Path) -> list[str]:
-    """The numbers of what the process of this directory of /proc has opened itself."""
+    """Return the numbers of what the process of this directory of /proc has opened itself."""
     try:
         numbers = os.listdir(place / "fd")  # noqa: PTH208 - names are wanted
     except OSError:

@@ -41,12 +41,12 @@ class Launch:
 
 
 def is_python(cmdline: tuple[str, ...]) -> bool:
-    """Whether this is the command line of a Python."""
+    """Return whether this is the command line of a Python."""
     return any("python" in PurePath(argument).name for argument in cmdline[:1])
 
 
 def size_of(variables: Mapping[str, str]) -> str:
-    """The number of the job's ranks, as an environment says it."""
+    """Return the number of the job's ranks, as an environment says it."""
     return variables.get("MS_WORKER_NUM") or variables.get("RANK_SIZE") or ""
 
 
@@ -101,7 +101,7 @@ def launches_of(
 
 
 def _of(pid: int, claimed: Mapping[int, Claimed], starters: Container[int], proc_root: Path) -> int:
-    """The program that a process is a part of: the topmost Python above it with its role, else itself.
+    """Return the program that a process is a part of: the topmost Python above it with its role, else itself.
 
     Whatever the environment of what a rank has started says of a job, it is none of another one. A shell may start any
     number of jobs, and so may a launcher, which has no role, and what starts processes with other numbers.
@@ -117,7 +117,7 @@ def _of(pid: int, claimed: Mapping[int, Claimed], starters: Container[int], proc
 
 
 def _claimed_above(pid: int, claimed: Mapping[int, Claimed]) -> list[int]:
-    """The processes with a role that this one descends from, its parent first, up to the first without one."""
+    """Return the processes with a role that this one descends from, its parent first, up to the first without one."""
     found: list[int] = []
     while (pid := claimed[pid].stat.ppid) in claimed and pid not in found:
         found.append(pid)
@@ -125,7 +125,7 @@ def _claimed_above(pid: int, claimed: Mapping[int, Claimed]) -> list[int]:
 
 
 def _launch(pid: int, claimed: Mapping[int, Claimed], stats: Mapping[int, Stat], proc_root: Path) -> Launch:
-    """The scheduler's address alone is too little: what an earlier launch has left has the same one.
+    """Return the scheduler's address alone is too little: what an earlier launch has left has the same one.
 
     Without a launcher it is the shell that has started them, and where that has ended too, the directory that they log
     in. A shell may start any number of jobs, so where neither a scheduler nor a rank table is common to them, it is
@@ -151,12 +151,12 @@ def _launch(pid: int, claimed: Mapping[int, Claimed], stats: Mapping[int, Stat],
 
 
 def launcher_of(pid: int, stats: Mapping[int, Stat], proc_root: Path = PROC) -> int | None:
-    """The nearest ancestor that is a program that starts ranks."""
+    """Return the nearest ancestor that is a program that starts ranks."""
     return next((ancestor for ancestor in _ancestors(pid, stats) if _launches(ancestor, proc_root)), None)
 
 
 def _ancestors(pid: int, stats: Mapping[int, Stat]) -> list[int]:
-    """The processes that this one descends from, its parent first."""
+    """Return the processes that this one descends from, its parent first."""
     found: list[int] = []
     while (pid := stats[pid].ppid) in stats and pid not in found:
         found.append(pid)
@@ -197,7 +197,7 @@ def _content(pid: int, name: PurePath, proc_root: Path) -> bytes:
 
 
 def _table(pid: int, variables: Mapping[str, str], proc_root: Path) -> FileKey | str | None:
-    """The rank table that a process is told, as the file that it is; by its name where there is no such file.
+    """Return the rank table that a process is told, as the file that it is; by its name where there is no such file.
 
     A relative name means another file in every directory.
     """

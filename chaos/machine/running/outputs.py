@@ -52,7 +52,7 @@ def standard_outputs_of(pid: int, proc_root: Path = PROC) -> list[Output]:
 
 
 def teed_outputs_of(pid: int, proc_root: Path = PROC) -> list[Output]:
-    """The files into which a ``tee`` writes what a process prints. Goes through all processes of the host."""
+    """Return the files into which a ``tee`` writes what a process prints. Goes through all processes of the host."""
     tees = tees_of(proc_root / str(pid), proc_root)
     return [output for tee in tees for output in _outputs(int(tee.name), opened(tee), proc_root, whatever=True)]
 
@@ -74,7 +74,7 @@ def _outputs(pid: int, numbers: Iterable[str], proc_root: Path, *, whatever: boo
 
 
 def _writes(pid: int, number: str, proc_root: Path) -> bool:
-    """Whether that descriptor is open for writing, by /proc/PID/fdinfo (proc(5): flags in octal)."""
+    """Return whether that descriptor is open for writing, by /proc/PID/fdinfo (proc(5): flags in octal)."""
     for line in kernel_lines(read_text(pid, f"fdinfo/{number}", proc_root) or ""):
         if line.startswith("flags:"):
             return int(line.split()[1], 8) & os.O_ACCMODE != os.O_RDONLY

@@ -29,7 +29,7 @@ class Doubt:
 
 
 def owners_of(claimed: Mapping[int, Claimed], proc_root: Path) -> list[int]:
-    """The processes that have their role themselves, not from a parent or from what msrun had just started.
+    """Return the processes that have their role themselves, not from a parent or from what msrun had just started.
 
     A rank is a Python program or leads a session: what else has a rank's variables has inherited them from one that is
     gone. So has a process that was forked and has executed nothing since, as data workers are, whatever its command
@@ -50,7 +50,7 @@ def owners_of(claimed: Mapping[int, Claimed], proc_root: Path) -> list[int]:
 def doubts(
     ranks: Mapping[int, int | None], claimed: Mapping[int, Claimed], stats: Mapping[int, Stat], proc_root: Path
 ) -> dict[int, Doubt]:
-    """Why a process may be none of the ranks that it claims to be, by PID: ``ranks`` of one launch, by PID.
+    """Return why a process may be none of the ranks that it claims to be, by PID: ``ranks`` of one launch, by PID.
 
     One runs another program than the ranks that agree: a tool that the start script has called beside them, or one that
     a rank has started. Or its session was led by a process that has died, and no other rank is of that session: so it
@@ -88,7 +88,7 @@ def doubts(
 def background_ranks(
     claimed: Mapping[int, Claimed], stats: Mapping[int, Stat], others: Iterable[int], proc_root: Path
 ) -> dict[int, Doubt]:
-    """Which forks may be ranks that have put themselves into the background: ``others`` are those that are none.
+    """Return which forks may be ranks that have put themselves into the background: ``others`` are those that are none.
 
     Such a rank forks twice, without executing anything, and leads a session of its own or is in one whose leader has
     ended. So, often, is a data worker of a rank that has died. One is proved where the session is another's that lives,
@@ -111,7 +111,7 @@ def _may_be_in_background(pid: int, claimed: Mapping[int, Claimed], stats: Mappi
 
 
 def _is_helper(cmdline: tuple[str, ...]) -> bool:
-    """Whether it is one of Python's multiprocessing."""
+    """Return whether it is one of Python's multiprocessing."""
     return any(text.startswith("from multiprocessing.") for text in cmdline[:5])
 
 
@@ -166,18 +166,18 @@ def _program(cmdline: tuple[str, ...]) -> str | None:
 
 
 def _led_by_its_like(pid: int, claimed: Mapping[int, Claimed]) -> bool:
-    """Whether it leads its session, or does so through the shell or tool that runs it."""
+    """Return whether it leads its session, or does so through the shell or tool that runs it."""
     leader = claimed.get(claimed[pid].stat.session)
     return leader is not None and leader.claim == claimed[pid].claim
 
 
 def _trains(pid: int, proc_root: Path) -> bool:
-    """Whether MindSpore's own library is loaded, by the files that the process has mapped (proc(5))."""
+    """Return whether MindSpore's own library is loaded, by the files that the process has mapped (proc(5))."""
     return any("/_c_expression." in line for line in kernel_lines(read_text(pid, "maps", proc_root) or ""))
 
 
 def _outlived_its_session(stat: Stat, stats: Mapping[int, Stat]) -> bool:
-    """Whether parent and leader of the session have both died. A process has its session from its parent.
+    """Return whether parent and leader of the session have both died. A process has its session from its parent.
 
     Session 0 is one that was made outside of the PID namespace: of that nothing is known.
     """

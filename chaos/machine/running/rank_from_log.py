@@ -32,7 +32,7 @@ _UNSURE = timedelta(seconds=1)
 def rank_from_log(
     pid: int, own_pids: Container[int], start_time: int, variables: Mapping[str, str], proc_root: Path = PROC
 ) -> int | None:
-    """The rank, None where no log says it of this very process, or several say different ones.
+    """Return the rank, None where no log says it of this very process, or several say different ones.
 
     ``own_pids`` are the PIDs that the process has, also in its container: the line must name one, since a log may hold
     what an earlier launch or another rank has written. In a container that is started again they have the same PIDs, so

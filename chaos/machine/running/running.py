@@ -156,14 +156,14 @@ def survey(proc_root: Path = PROC) -> Survey:
 
 
 def _replaces(job: RunningJob, fork: RunningJob) -> bool:
-    """Whether the rank that a fork claims to be runs, beyond doubt, where the fork logs or works."""
+    """Return whether the rank that a fork claims to be runs, beyond doubt, where the fork logs or works."""
     (own,) = fork.ranks
     same = [process for process in job.ranks if process.rank == own.rank and not process.doubt]
     return any(not own.directories.keys.isdisjoint(process.directories.keys) for process in same)
 
 
 def _job(claimed: dict[int, Claimed], stats: dict[int, Stat], boot: str, proc_root: Path) -> RunningJob | None:
-    """The job of processes with one key; None when none of them has a role of its own."""
+    """Return the job of processes with one key; None when none of them has a role of its own."""
     owners = owners_of(claimed, proc_root)
     if not owners:
         return None
@@ -214,7 +214,7 @@ def _made(
 
 
 def _rank(pid: int, seen: Claimed, proc_root: Path) -> int | None:
-    """Which rank it is, by its environment, or else by its own log."""
+    """Return which rank it is, by its environment, or else by its own log."""
     if seen.claim[1] is not None:
         return seen.claim[1]
     container = container_of(pid, proc_root)
@@ -253,7 +253,7 @@ def _members(roots: set[int], parents: Mapping[int, int]) -> frozenset[int]:
 
 
 def _hidden(stat: Stat, proc_root: Path) -> Iterable[Hidden]:
-    """A Python program of somebody else's; others are no ranks, and the kernel's own have no command line."""
+    """Yield a Python program of somebody else's; others are no ranks, and the kernel's own have no command line."""
     cmdline = command_line(stat.pid, proc_root)
     if not is_python(cmdline) and not any(PurePath(argument).name in LAUNCHERS for argument in cmdline[:3]):
         return ()

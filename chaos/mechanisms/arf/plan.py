@@ -24,7 +24,7 @@ STRATEGIES = frozenset({"recover", "recover-in-place"})
 
 
 def answer(context: Context, incident: Incident) -> Answer | None:
-    """A rescheduling of the lost ranks; None where ARF is off or the SDK does not offer it."""
+    """Return a rescheduling of the lost ranks; None where ARF is off or the SDK does not offer it."""
     scenario = context.scenario
     if "ARF" not in context.on:
         return None
@@ -153,7 +153,7 @@ def _moved_along(context: Context, incident: Incident, lost: Sequence[int]) -> t
 
 
 def _nodes(context: Context, lost: Sequence[int]) -> int:
-    """How many nodes the lost ranks are on."""
+    """Return how many nodes the lost ranks are on."""
     cluster = context.scenario.cluster
     return len({rank * cluster.nodes // cluster.ranks for rank in lost})
 
@@ -205,7 +205,7 @@ def _spoils(spoilt: Sequence[Scheduled]) -> str:
 
 
 def _how(incident: Incident, lost: Sequence[int], loss: Loss) -> str:
-    """Why training goes on after this step."""
+    """Return why training goes on after this step."""
     if loss.at is None:
         return (
             "the trigger leaves the step open: training goes on after the last step that all survivors have trained, "

@@ -28,7 +28,7 @@ _FOLLOWING = Names(lambda mechanism: mechanism.starts_ranks)
 
 
 def answer(mechanism: str, context: Context, incident: Incident) -> Answer | None:
-    """A repair by ``mechanism``; None for an incident that it does not repair online."""
+    """Return a repair by ``mechanism``; None for an incident that it does not repair online."""
     fault = incident.first
     if fault.repaired_by != mechanism or incident.failed:
         return None
@@ -149,7 +149,7 @@ def _why(scenario: Scenario, fault: Scheduled) -> str:
 
 
 def _how(fault: Scheduled) -> str:
-    """Why the ranks go on after this step."""
+    """Return why the ranks go on after this step."""
     at, who = fault.moment.earliest, ranks(fault.fault.ranks)
     step = at.last_complete
     copied = f", {who} with the state of a replica" if fault.effect.loses_memory else ""

@@ -195,7 +195,7 @@ def _judge_log(case: Case) -> None:
 
 
 def _named(history: History) -> str:
-    """Which of the two it was: only UCE copies parameters."""
+    """Return which of the two it was: only UCE copies parameters."""
     return "UCE" if history.first("handler.enter", attempt=TRAIN, name="repair") else "HCCE"
 
 

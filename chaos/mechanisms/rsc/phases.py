@@ -12,13 +12,13 @@ from chaos.plan.model import Plan
 
 
 def started_again(history: History) -> bool:
-    """Whether every rank of the faulted launch had more than one process."""
+    """Return whether every rank of the faulted launch had more than one process."""
     own = processes(history, TRAIN)
     return bool(own) and all(len(pids) > 1 for pids in own.values())
 
 
 def phase_ends(plan: Plan, history: History, begin: int) -> Iterator[tuple[str, Timestamp | str]]:
-    """The end of each phase after the fault at ``begin``, or why it is not known."""
+    """Yield the end of each phase after the fault at ``begin``, or why it is not known."""
     hit = {event.rank for event in history.select("fault.injecting", attempt=TRAIN) if event.mono >= begin}
     ends = [event for event in history.select("child.exit", attempt=TRAIN) if event.mono >= begin]
     healthy = [event for event in ends if event.data.get("child_rank") not in hit]
@@ -45,7 +45,7 @@ def _of_new(history: History, event: str, begin: int) -> list[Event]:
 
 
 def _last_of_ranks(plan: Plan, events: Iterable[Event], what: str, key: str = "") -> Timestamp | str:
-    """The moment by which every rank has its first such one."""
+    """Return the moment by which every rank has its first such one."""
     firsts: dict[object, Event] = {}
     for event in events:
         firsts.setdefault(event.data.get(key) if key else event.rank, event)
@@ -55,7 +55,7 @@ def _last_of_ranks(plan: Plan, events: Iterable[Event], what: str, key: str = ""
 
 
 def _caught_up(plan: Plan, history: History, begin: int) -> Timestamp | str:
-    """Every rank has ended the highest step that the fault interrupted: nothing is lost any more."""
+    """Return every rank has ended the highest step that the fault interrupted: nothing is lost any more."""
     begun = [step_of(event) for event in history.select("step.begin", attempt=TRAIN) if event.mono < begin]
     if not begun:
         return "no step before the fault is recorded"

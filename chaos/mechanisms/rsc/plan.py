@@ -21,7 +21,7 @@ _SAVED = PHASE_ORDER.index("checkpoint.end")
 
 
 def answer(context: Context, incident: Incident) -> Answer | None:
-    """A restart of all ranks; None where RSC is off. Past the limit of restarts, the agent ends the job."""
+    """Return a restart of all ranks; None where RSC is off. Past the limit of restarts, the agent ends the job."""
     scenario, problems = context.scenario, context.problems
     if "RSC" not in context.on:
         return None
@@ -184,7 +184,7 @@ def _check_background(context: Context, incident: Incident, at: Point, interval:
 
 
 def _origin(step: int, interval: int | None) -> str:
-    """Why training goes on after this step."""
+    """Return why training goes on after this step."""
     if step:
         return f"the last periodic checkpoint holds step {step}, so training goes on at step {step + 1}"
     if interval is None:
@@ -193,7 +193,7 @@ def _origin(step: int, interval: int | None) -> str:
 
 
 def _cost(at: Point, least: int, one_more: tuple[int, ...], more: int, loss: Loss) -> str:
-    """How many complete steps are lost; where that is open, why."""
+    """Return how many complete steps are lost; where that is open, why."""
     if not one_more:
         return f"{count(least, 'step')} lost"
     who = f"{ranks(one_more)}, of other replica groups," if loss.ahead else "the others"

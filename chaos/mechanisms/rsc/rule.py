@@ -43,7 +43,7 @@ def _expected(case: Case) -> str:
 
 
 def _processes(case: Case) -> tuple[dict[int, Event], dict[int, Event]]:
-    """The last process of each rank before the fault, and the first one after it."""
+    """Return the last process of each rank before the fault, and the first one after it."""
     old: dict[int, Event] = {}
     new: dict[int, Event] = {}
     for event in case.history.select("rank.found", attempt=TRAIN):

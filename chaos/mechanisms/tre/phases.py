@@ -12,7 +12,7 @@ from chaos.plan.model import Plan
 
 
 def phase_ends(plan: Plan, history: History, after: int) -> Iterator[tuple[str, Timestamp | str]]:
-    """Each phase of PHASES["TRE"] with the event that ends it, that of the last rank; or why it is not known.
+    """Yield each phase of PHASES["TRE"] with the event that ends it, that of the last rank; or why it is not known.
 
     ``after`` is the act of the fault, in nanoseconds of the monotonic clock.
     """
@@ -36,7 +36,7 @@ def phase_ends(plan: Plan, history: History, after: int) -> Iterator[tuple[str, 
 
 
 def _abnormal_step(history: History, after: int) -> int:
-    """The step that the fault made abnormal, 0 where that is not recorded."""
+    """Return the step that the fault made abnormal, 0 where that is not recorded."""
     scaled = [event for event in history.select("fault.scaled", attempt=TRAIN) if event.mono >= after]
     return step_of(scaled[0]) if scaled else 0
 

@@ -37,7 +37,7 @@ _MARGIN = 0.01
 
 
 def over(fault: PlannedFault, threshold: float) -> bool:
-    """Whether the norm that the spike asks for reaches the threshold.
+    """Return whether the norm that the spike asks for reaches the threshold.
 
     The plan never looks at a run, so a spike must say what it comes to: the global norm itself (``norm``), or a
     ``factor`` that is taken for large enough. Check ``injection`` then asks the run whether it came to that.
@@ -47,7 +47,7 @@ def over(fault: PlannedFault, threshold: float) -> bool:
 
 
 def answer(context: Context, incident: Incident) -> Answer | None:
-    """A rollback; None for an incident that is no abnormal result."""
+    """Return a rollback; None for an incident that is no abnormal result."""
     spike = incident.first
     if spike.repaired_by != "TRE":
         return None

@@ -101,7 +101,7 @@ def judge_record(plan: Plan, history: History, artifacts: Artifacts, found: Coll
 
 
 def expected_record(plan: Plan) -> dict[int, int]:
-    """How many norms the record must hold, by step."""
+    """Return how many norms the record must hold, by step."""
     watch = plan.fault_tolerance.watch
     if watch is None:
         return {}
@@ -168,7 +168,7 @@ def _judge_loads(case: Case, rank: int, loads: list[Event], ended: list[Event], 
 
 
 def _times(loads: list[Event]) -> int:
-    """How many checkpoints were loaded.
+    """Return how many checkpoints were loaded.
 
     In MindFormers' new layout (2.1) the files of a save are read one by one, first for what is in them and then for
     that: such a save is loaded once while none of them is read more than twice.
@@ -184,7 +184,7 @@ def _times(loads: list[Event]) -> int:
 
 
 def _iteration(load: Event) -> Path | None:
-    """The directory of the save that it is of, in MindFormers' new layout; None for a file of another layout."""
+    """Return the directory of the save that it is of, in MindFormers' new layout; None for a file of another layout."""
     directory = Path(str(load.data.get("path"))).parent
     return directory if ITERATION.fullmatch(directory.name) else None
 

@@ -12,7 +12,7 @@ from chaos.mechanisms.markers import Launch, Marker, MarkerError, first_of, last
 
 
 def _stops(launch: Launch, after: int) -> list[Halt]:
-    """The first stop of each rank since the pause was asked for."""
+    """Return the first stop of each rank since the pause was asked for."""
     own = [
         [halt for halt in halts(launch.history, rank) if halt.noticed.mono >= after]
         for rank in range(launch.plan.layout.ranks)
@@ -44,5 +44,5 @@ _MARKERS: Mapping[str, Marker] = MappingProxyType(
 
 
 def phase_ends(launch: Launch, after: int) -> Iterator[tuple[str, Timestamp | str]]:
-    """The end of each phase, or why it is not known."""
+    """Yield the end of each phase, or why it is not known."""
     return marked(_MARKERS, launch, after)

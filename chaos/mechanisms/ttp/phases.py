@@ -57,7 +57,7 @@ def _loaded(launch: Launch, after: int) -> Timestamp:
 
 
 def _first_begun(launch: Launch, after: int) -> Timestamp:
-    """The last rank begins its first step; where graphs are compiled in that step, the last of them is ready."""
+    """Return the last rank begins its first step; where graphs are compiled in that step, the last of them is ready."""
     begins = launch.history.select("step.begin", attempt=RESUME)
     begun = last_of_ranks(launch, begins, "the first step after the resume", launch.plan.layout.ranks)
     ends = {rank: events[0].mono for rank, events in by_rank(launch.history, "step.end", RESUME).items()}
@@ -76,7 +76,7 @@ def _first_ended(launch: Launch, after: int) -> Timestamp:
 
 
 def _caught_up(launch: Launch, after: int) -> Timestamp:
-    """Every rank has ended the highest step that the fault interrupted: nothing is lost any more."""
+    """Return every rank has ended the highest step that the fault interrupted: nothing is lost any more."""
     begun = [max(own) for own in steps(launch.history, "step.begin", TRAIN).values() if own]
     if not begun:
         raise MarkerError("no step of the faulted launch is recorded")
@@ -103,5 +103,5 @@ _MARKERS: Mapping[str, Marker] = MappingProxyType(
 
 
 def phase_ends(launch: Launch, after: int) -> Iterator[tuple[str, Timestamp | str]]:
-    """The end of each phase, or why it is not known."""
+    """Yield the end of each phase, or why it is not known."""
     return marked(_MARKERS, launch, after)

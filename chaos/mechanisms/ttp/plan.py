@@ -19,7 +19,7 @@ from chaos.plan.topology.survive import survive
 
 
 def answer(context: Context, incident: Incident) -> Answer:
-    """The end-of-life checkpoint, or why there is none. The launch ends either way."""
+    """Return the end-of-life checkpoint, or why there is none. The launch ends either way."""
     scenario = context.scenario
     loss = context.loss(incident)
     lethal = [*incident.faults, *(fault for fault in incident.spoilt if fault.lethal or fault.effect.loses_memory)]
@@ -65,7 +65,7 @@ def answer(context: Context, incident: Incident) -> Answer:
 def _spoilt(
     context: Context, incident: Incident, spoilt: Sequence[Scheduled], loss: Loss, dead: tuple[int, ...]
 ) -> Answer:
-    """A save that is broken off: what is there keeps its temporary name."""
+    """Return a save that is broken off: what is there keeps its temporary name."""
     how = "; ".join(_breaks_off(fault) for fault in spoilt)
     why = (
         f"{are_lost(dead)} and TTP begins to save, but the save is broken off: {how}. What is there "
@@ -93,7 +93,7 @@ def _dead(incident: Incident, lethal: Sequence[Scheduled]) -> tuple[int, ...]:
 
 
 def _counted(incident: Incident) -> str:
-    """Why ranks with an error count as lost, to be put behind a reason."""
+    """Return why ranks with an error count as lost, to be put behind a reason."""
     errors = sorted({fault.effect.raises for fault in incident.faults if fault.effect.raises is not None})
     if not errors or incident.failed:
         return ""
@@ -118,7 +118,7 @@ def _controller_cause(lethal: Sequence[Scheduled], otherwise: str) -> str:
 
 
 def _stop(incident: Incident, loss: Loss) -> str:
-    """Why this is the last complete step."""
+    """Return why this is the last complete step."""
     if loss.at is None:
         return (
             "the trigger leaves the step open: the checkpoint holds the last step that the saving rank trained, "

@@ -49,7 +49,7 @@ class Checkpoint:
     partial: bool = False
 
     def number(self, name: str) -> int | None:
-        """A whole number stored under ``name``, appended or a tensor of one integer; None when there is none."""
+        """Return a whole number stored under ``name``, appended or a tensor of one integer; None when there is none."""
         value = self.values.get(name)
         if value is None and name in self.tensors:
             value = self.tensors[name].scalar

@@ -151,7 +151,7 @@ def _after_group(peek: Peek, at: int, end: int, number: int) -> int:
 
 
 def _varint(peek: Peek, at: int, end: int, longest: int) -> tuple[int, int]:
-    """The number at a place, and the place after it. What the longest form has above 64 bits, protobuf drops."""
+    """Return the number at a place, and the place after it. What the longest form has above 64 bits, protobuf drops."""
     raw = peek(at, min(longest, end - at))
     if raw and raw[0] < 0x80:
         return raw[0], at + 1
@@ -164,7 +164,7 @@ def _varint(peek: Peek, at: int, end: int, longest: int) -> tuple[int, int]:
 
 
 def _dims(peek: Peek, fields: list[_Field]) -> tuple[tuple[int, ...], int]:
-    """The dims, and how many bytes a writer takes for them. Packed into one field, protobuf takes them too."""
+    """Return the dims, and how many bytes a writer takes for them. Packed into one field, protobuf takes them too."""
     values: list[int] = []
     for field in fields:
         if (field.number, field.wire) == (1, _NUMBER):

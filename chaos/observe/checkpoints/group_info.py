@@ -63,7 +63,7 @@ def read_group_info(path: Path) -> GroupInfo:
 
 
 def find_group_infos(root: Path, unseen: Unseen = raise_unseen) -> dict[int, Path]:
-    """The files under ``root`` by the rank whose directory (``rank_R``) holds them. Links are not followed.
+    """Return the files under ``root`` by the rank whose directory (``rank_R``) holds them. Links are not followed.
 
     ``unseen`` is told of what cannot be looked at; without it that raises OSError.
     """

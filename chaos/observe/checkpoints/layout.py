@@ -101,7 +101,7 @@ def find_checkpoints(root: Path, unseen: Unseen = raise_unseen) -> list[FoundChe
 
 
 def _in_iteration(directory: Path, step: int, files: list[str]) -> Iterator[FoundCheckpoint]:
-    """The parts of the ranks in one save of MindFormers' new layout, and files of other names.
+    """Yield the parts of the ranks in one save of MindFormers' new layout, and files of other names.
 
     The optimizer's part goes with that of the model, so it is no checkpoint by itself.
     """
@@ -150,6 +150,6 @@ def _describe(path: Path, match: re.Match[str]) -> FoundCheckpoint:
 
 
 def rank_in_name(prefix: str) -> int | None:
-    """The rank that a file's name ends with, or what is before epoch and step in it; None without one."""
+    """Return the rank that a file's name ends with, or what is before epoch and step in it; None without one."""
     match = _RANK_IN_PREFIX.search(prefix)
     return int(match["rank"]) if match else None

@@ -38,7 +38,7 @@ class FoundIteration:
 
 
 def find_iterations(root: Path, unseen: Unseen = raise_unseen) -> list[FoundIteration]:
-    """All saves under ``root``, ordered by path. Symbolic links, to files or directories, are not followed.
+    """Return all saves under ``root``, ordered by path. Symbolic links, to files or directories, are not followed.
 
     ``unseen`` is told of what cannot be looked at; without it that raises OSError.
     """
@@ -70,7 +70,7 @@ def companion(model: Path) -> Path | None:
 
 
 def model_name(name: str) -> str | None:
-    """The name of the model file of the rank that a part belongs to; None for another kind of file."""
+    """Return the name of the model file of the rank that a part belongs to; None for another kind of file."""
     match = PART.fullmatch(name)
     return None if match is None else _other_part(match, "model")
 

@@ -55,7 +55,7 @@ def read_parts(path: Path) -> tuple[list[Checkpoint], CommonInfo, bool]:
 
 
 def optimizer_of(model: Path, storage: Storage | None) -> Path | None:
-    """Where the optimizer's state is that goes with a model file; None for another kind of file, and where
+    """Return where the optimizer's state is that goes with a model file; None for another kind of file, and where
     ``metadata.json`` says that the rank has none.
 
     It has the same number in its name, unless ``metadata.json`` says that the rank saved another one.
@@ -83,7 +83,7 @@ def is_kept(directory: Path, name: str) -> bool:
 
 
 def part_files(path: Path) -> tuple[Path, ...]:
-    """All files whose content :func:`.saved_state.read_saved_state` reads tensors from at ``path``."""
+    """Return all files whose content :func:`.saved_state.read_saved_state` reads tensors from at ``path``."""
     if (named := companion(path)) is None:
         return (path,)
     try:

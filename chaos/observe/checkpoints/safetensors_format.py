@@ -49,7 +49,7 @@ _MAX_INT = 1 << 62
 
 
 def looks_like_safetensors(head: bytes, size: int) -> bool:
-    """Whether the first bytes of a file of ``size`` bytes can be a length and the start of a JSON object."""
+    """Return whether the first bytes of a file of ``size`` bytes can be a length and the start of a JSON object."""
     if len(head) <= LENGTH_SIZE or head[LENGTH_SIZE : LENGTH_SIZE + 1] != b"{":
         return False
     return int.from_bytes(head[:LENGTH_SIZE], "little") <= size - LENGTH_SIZE
@@ -107,7 +107,7 @@ def _metadata(header: dict[str, Any]) -> dict[str, str]:
 def _read_all(
     source: BlockReader, header: dict[str, Any], start: int, end: int
 ) -> tuple[dict[str, Tensor], dict[str, Span]]:
-    """The tensors between two places of the file, and where their contents are."""
+    """Return the tensors between two places of the file, and where their contents are."""
     described = {name: _entry(name, entry) for name, entry in header.items()}
     at, size = 0, end - start
     tensors, places = {}, {}

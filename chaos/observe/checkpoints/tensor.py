@@ -49,7 +49,7 @@ class Tensor:
 
 
 def byte_count(dtype: str, shape: Sequence[int]) -> int:
-    """How many bytes a tensor of this type and shape takes. ``dtype`` must be a key of ``STORAGE``."""
+    """Return how many bytes a tensor of this type and shape takes. ``dtype`` must be a key of ``STORAGE``."""
     return prod(shape) * STORAGE[dtype].itemsize
 
 
@@ -82,7 +82,7 @@ class TensorContent:
             self._look(memoryview(piece))
 
     def tensor(self) -> Tensor:
-        """The tensor, after its last piece. Raises ValueError when it cannot be one.
+        """Return the tensor, after its last piece. Raises ValueError when it cannot be one.
 
         That is when bytes are missing or too many, when a boolean is neither 0 nor 1, which no writer makes, or when
         no array can have the shape.

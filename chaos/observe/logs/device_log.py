@@ -136,7 +136,7 @@ class DeviceLogReader(PrefixedReader):
     prefix = _PREFIX
 
     def event_of(self, prefix: re.Match[str], message: str) -> LogEvent | None:
-        """The event of a message and the prefix before it."""
+        """Return the event of a message and the prefix before it."""
         wall_ns = self._wall.ns(prefix["date"], prefix["time"], int(prefix["milli"] + prefix["micro"]))
         pid = int(prefix["pid"]) if not prefix["pid"].startswith("-") else None
         module = {"module": prefix["module"]}
@@ -186,7 +186,7 @@ def _event(
 def _described_event(
     table: Sequence[Known], message: str, wall_ns: int | None, pid: int | None, fields: dict[str, str]
 ) -> LogEvent | None:
-    """The event of a message, with what its code means."""
+    """Return the event of a message, with what its code means."""
     event = find_event(table, message, wall_ns, pid)
     if event is None:
         return None
@@ -199,7 +199,7 @@ def _described_event(
 
 
 def _coded(match: re.Match[str], wall_ns: int | None, pid: int | None, fields: dict[str, str]) -> LogEvent:
-    """The event of an error code of CANN. One that only frames a code of the runtime is told by that."""
+    """Return the event of an error code of CANN. One that only frames a code of the runtime is told by that."""
     code = match["code"]
     if code not in _CODES and (
         event := _described_event(_RESULTS, match["text"], wall_ns, pid, {**fields, "error": code})

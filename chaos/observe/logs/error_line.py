@@ -73,7 +73,7 @@ class ErrorLineReader(LogReader):
         return False
 
     def read(self, line: str) -> LogEvent | None:
-        """The event of a line, None when it has a lower level, or tells none."""
+        """Return the event of a line, None when it has a lower level, or tells none."""
         error = self.apart(line)
         if error is None:
             return None
@@ -83,7 +83,7 @@ class ErrorLineReader(LogReader):
         return LogEvent(f"{error.program}.error", error.wall_ns, error.rank, None, error.pid, fields)
 
     def apart(self, line: str) -> ErrorLine | None:
-        """A line of level ERROR or above, whether another reader knows it or not."""
+        """Return a line of level ERROR or above, whether another reader knows it or not."""
         if not line.startswith(("E", "F")) and not any(mark in line for mark in _MARKS):
             return None
         if match := TtpLogReader.prefix.match(line):

@@ -43,7 +43,7 @@ class Prefixed:
 
 
 def has_prefix(line: str) -> bool:
-    """Whether MindSpore or MindFormers wrote this line."""
+    """Return whether MindSpore or MindFormers wrote this line."""
     return bool(_MINDSPORE.match(line) or match_mindformers(line))
 
 
@@ -56,7 +56,7 @@ def match_mindformers(line: str) -> re.Match[str] | None:
 
 
 def time_of(prefix: re.Match[str]) -> int | None:
-    """Where date and time begin in a line with this prefix of MindFormers, None when it has none."""
+    """Return where date and time begin in a line with this prefix of MindFormers, None when it has none."""
     return prefix.start("date") if prefix["date"] else None
 
 

@@ -27,7 +27,7 @@ class LineSplitter:
         return bool(self._waiting)
 
     def feed(self, chunk: bytes) -> list[str]:
-        """The lines that ``chunk`` completes. The memory needed is about the chunk plus one line."""
+        """Return the lines that ``chunk`` completes. The memory needed is about the chunk plus one line."""
         result = []
         *ended, rest = chunk.split(b"\n")
         for part in ended:

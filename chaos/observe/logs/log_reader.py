@@ -34,8 +34,8 @@ class LogReader(ABC):
 
     @abstractmethod
     def recognises(self, first_lines: Sequence[str]) -> bool:
-        """Whether a log that begins with these lines is of the program's."""
+        """Return whether a log that begins with these lines is of the program's."""
 
     @abstractmethod
     def read(self, line: str) -> LogEvent | None:
-        """The event of one line without its line feed, None when the line says nothing that is known."""
+        """Return the event of one line without its line feed, None when the line says nothing that is known."""

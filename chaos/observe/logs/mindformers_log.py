@@ -222,11 +222,11 @@ class MindFormersLogReader(LogReader):
     own_rank = True
 
     def recognises(self, first_lines: Sequence[str]) -> bool:
-        """Whether MindFormers' own prefix is among the lines."""
+        """Return whether MindFormers' own prefix is among the lines."""
         return any(match_mindformers(line) for line in first_lines)
 
     def read(self, line: str) -> LogEvent | None:
-        """The event of a line, None when it is not one of the lines known."""
+        """Return the event of a line, None when it is not one of the lines known."""
         parts = read_training_line(line)
         if parts is not None:
             return self._step(line, parts)

@@ -28,12 +28,12 @@ _CAUGHT = r"(?P<text>(?:(?!catch an error: ).)*?)"
 
 
 def _said(kind: str, literal: str, pattern: str) -> Known:
-    """A message that begins with these words."""
+    """Return a message that begins with these words."""
     return known(kind, literal, _SAID + pattern)
 
 
 def _raised(kind: str, literal: str, pattern: str) -> Known:
-    """The text of an error, as a message or at the end of a traceback."""
+    """Return the text of an error, as a message or at the end of a traceback."""
     return known(kind, literal, _RAISED + pattern)
 
 
@@ -243,11 +243,11 @@ class MindSporeLogReader(LogReader):
     own_rank = True
 
     def recognises(self, first_lines: Sequence[str]) -> bool:
-        """Whether the framework's prefix or a loss is among the lines."""
+        """Return whether the framework's prefix or a loss is among the lines."""
         return any(has_prefix(line) or line.startswith("epoch: ") for line in first_lines)
 
     def read(self, line: str) -> LogEvent | None:
-        """The event of a line, None when it is not one of the lines known."""
+        """Return the event of a line, None when it is not one of the lines known."""
         prefixed = split_prefix(line, self._wall)
         event = find_event(_TABLE, prefixed.message, prefixed.wall_ns, prefixed.pid)
         if event is None:  # what MindSpore's own words say comes first: they may quote those of the device

@@ -89,10 +89,10 @@ class MsrunLogReader(LogReader):
     name = "msrun"
 
     def recognises(self, first_lines: Sequence[str]) -> bool:
-        """Whether msrun's or the scheduler's own lines are among them."""
+        """Return whether msrun's or the scheduler's own lines are among them."""
         return any(mark in line for line in first_lines for mark in _MARKS)
 
     def read(self, line: str) -> LogEvent | None:
-        """The event of a line, None when it is not one of the lines known."""
+        """Return the event of a line, None when it is not one of the lines known."""
         prefixed = split_prefix(line, self._wall)
         return find_event(_TABLE, prefixed.message, prefixed.wall_ns, prefixed.pid, _HEAD)

@@ -37,14 +37,14 @@ class Known:
 
 
 def known(kind: str, literal: str, pattern: str) -> Known:
-    """A ``Known`` from the text of its expression."""
+    """Return a ``Known`` from the text of its expression."""
     return Known(kind, literal, re.compile(pattern))
 
 
 def find_event(
     table: Sequence[Known], message: str, wall_ns: int | None, pid: int | None, head: re.Pattern[str] | None = None
 ) -> LogEvent | None:
-    """The event of the first entry in ``table`` that the message fits, or None.
+    """Return the event of the first entry in ``table`` that the message fits, or None.
 
     What stands in quotation marks is not said but quoted. With ``head`` the message has to begin with the entry's own
     words, or with what ``head`` allows before them: for programs whose lines have nothing else that tells them.
@@ -63,7 +63,7 @@ def find_event(
 
 
 def is_quoted(message: str, at: int) -> bool:
-    """Whether what stands at this place of a message is within quotation marks."""
+    """Return whether what stands at this place of a message is within quotation marks."""
     return at > 0 and (message[at - 1] in _QUOTES or message.count('"', 0, at) % 2 == 1)
 
 

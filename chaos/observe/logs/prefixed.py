@@ -17,19 +17,19 @@ class PrefixedReader(LogReader):
     prefix: ClassVar[re.Pattern[str]]
 
     def recognises(self, first_lines: Sequence[str]) -> bool:
-        """Whether any of the lines has this log's prefix."""
+        """Return whether any of the lines has this log's prefix."""
         return any(self.prefix.match(line) for line in first_lines)
 
     def read(self, line: str) -> LogEvent | None:
-        """The event of a line, None when it is not one of the lines known."""
+        """Return the event of a line, None when it is not one of the lines known."""
         match = self.prefix.match(line)
         return self.bare(line) if match is None else self.event_of(match, line[match.end() :])
 
     @abstractmethod
     def event_of(self, prefix: re.Match[str], message: str) -> LogEvent | None:
-        """The event of a message and the prefix before it."""
+        """Return the event of a message and the prefix before it."""
 
     def bare(self, line: str) -> LogEvent | None:
-        """The event of a line without the prefix: none, for most logs."""
+        """Return the event of a line without the prefix: none, for most logs."""
         del line
         return None

@@ -36,12 +36,12 @@ class QuotedLogReader(LogReader):
     only_when_chosen = True
 
     def recognises(self, first_lines: Sequence[str]) -> bool:
-        """Whether such a line is among them, or that of a step."""
+        """Return whether such a line is among them, or that of a step."""
         return any(
             read_training_line(line) is not None or ((event := self.read(line)) is not None and event.kind not in _WEAK)
             for line in first_lines
         )
 
     def read(self, line: str) -> LogEvent | None:
-        """The event of a line, None when it is not one of the messages known."""
+        """Return the event of a line, None when it is not one of the messages known."""
         return None if _OTHER.match(line) else find_event(_TABLE, line, None, None, _HEAD)

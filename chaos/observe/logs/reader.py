@@ -69,14 +69,14 @@ def built_in_readers(tz: tzinfo | None = None) -> list[LogReader]:
 
 
 def choose_reader(first_lines: Sequence[str], readers: Sequence[LogReader]) -> LogReader | None:
-    """The first reader that recognises the content, or None. The name of a file decides nothing."""
+    """Return the first reader that recognises the content, or None. The name of a file decides nothing."""
     first_lines = [split_records(strip_launcher(line).text)[-1] for line in first_lines]
     ordered = sorted(readers, key=lambda reader: reader.only_when_chosen)
     return next((reader for reader in ordered if reader.recognises(first_lines)), None)
 
 
 def in_order(first: LogReader | None, readers: Sequence[LogReader]) -> list[LogReader]:
-    """The readers that a log is read with, in the order in which they are asked. ``first`` is the one chosen."""
+    """Return the readers that a log is read with, in the order in which they are asked. ``first`` is the one chosen."""
     others = [reader for reader in readers if reader is not first and not reader.only_when_chosen]
     return [*([] if first is None else [first]), *sorted(others, key=lambda reader: reader.asked_last)]
 
@@ -90,7 +90,7 @@ def read_log(
     line_limit: int = LINE_LIMIT,
     open_file: Callable[[Path], io.BufferedReader] = open_plain,
 ) -> Iterator[LogEvent]:
-    """The events of one file, in its order, read in chunks.
+    """Yield the events of one file, in its order, read in chunks.
 
     The reader that recognises the content is asked first, then the others: a worker's log mixes the framework's lines
     with those of the SDK when TTP_LOG_STDOUT is set. ``scan`` is filled as the reading goes on. ``name`` is what the
@@ -125,7 +125,7 @@ def read_log(
 
 
 def _head(stream: io.BufferedReader) -> bytes:
-    """The beginning of a log: as many lines as choose its reader, in however small pieces a pipe gives them."""
+    """Return the beginning of a log: as many lines as choose its reader, in however small pieces a pipe gives them."""
     head = b""
     while len(head) < CHUNK and head.count(b"\n") < _HEAD_LINES and (more := stream.read1(CHUNK - len(head))):
         head += more
@@ -133,14 +133,14 @@ def _head(stream: io.BufferedReader) -> bytes:
 
 
 def _rank_of(path: Path) -> int | None:
-    """The rank that writes this file, as far as the name tells."""
+    """Return the rank that writes this file, as far as the name tells."""
     directory = path.parent.parent if path.parent.name == "logs" else path.parent
     match = _RANK_NAME.fullmatch(path.name) or _RANK_DIRECTORY.fullmatch(directory.name)
     return int(match[1]) if match else None
 
 
 def _own_rank(named: int | None, cluster_ranks: Mapping[int, int], pid: int | None) -> int | None:
-    """The rank that writes a line: what the cluster has told its process, else what the name of the file tells.
+    """Return the rank that writes a line: what the cluster has told its process, else what the name of the file tells.
 
     ``cluster_ranks`` is by process. A log whose name tells no rank may be of several.
     """
@@ -169,7 +169,7 @@ def read_line(readers: Sequence[LogReader], line: str) -> list[tuple[LogEvent, b
 
 
 def _by_launcher(event: LogEvent, unprefixed: Unprefixed) -> LogEvent:
-    """The event with the tag of the process, and with the time of a launcher or a cluster where it has none."""
+    """Return the event with the tag of the process, and with the time of a launcher or a cluster where it has none."""
     fields = event.fields if unprefixed.tag is None else {**event.fields, "tag_text": unprefixed.tag}
     return replace(event, fields=fields, wall_ns=unprefixed.wall_ns if event.wall_ns is None else event.wall_ns)
 

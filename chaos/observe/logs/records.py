@@ -23,7 +23,7 @@ _REPEATED = re.compile(r"(?:\S{1,4000}/)?(?:worker_\d{1,9}|scheduler)\.log[:-]\d
 
 
 def split_records(line: str) -> tuple[str, ...]:
-    """The parts of a line: what stands before a record, and each record. One part for nearly every line."""
+    """Return the parts of a line: what stands before a record, and each record. One part for nearly every line."""
     found = _RECORD.search(line, 1)
     if found is None:
         return (line,)
@@ -35,5 +35,5 @@ def split_records(line: str) -> tuple[str, ...]:
 
 
 def is_repeated(line: str) -> bool:
-    """Whether it is a line of another log, which tells it itself."""
+    """Return whether it is a line of another log, which tells it itself."""
     return _REPEATED.match(line) is not None

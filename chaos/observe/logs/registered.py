@@ -10,7 +10,7 @@ from chaos.observe.logs.reader import built_in_readers
 
 
 def registered_readers(tz: tzinfo | None = None) -> list[LogReader]:
-    """Every reader, for :func:`chaos.observe.logs.reader.read_log`.
+    """Return every reader, for :func:`chaos.observe.logs.reader.read_log`.
 
     Those of this package come first, so that no other can take over their logs. Raises as :func:`other_readers` does.
     """
@@ -18,7 +18,7 @@ def registered_readers(tz: tzinfo | None = None) -> list[LogReader]:
 
 
 def other_readers(tz: tzinfo | None = None) -> list[LogReader]:
-    """The readers of other packages, which are called with ``tz`` as those of this package are.
+    """Return the readers of other packages, which are called with ``tz`` as those of this package are.
 
     Raises chaos.base.registry.RegistryError when one cannot be loaded, or is no LogReader.
     """

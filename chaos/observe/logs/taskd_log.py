@@ -51,7 +51,7 @@ class TaskdLogReader(PrefixedReader):
     prefix = _PREFIX
 
     def event_of(self, prefix: re.Match[str], message: str) -> LogEvent | None:
-        """The event of a message and the prefix before it."""
+        """Return the event of a message and the prefix before it."""
         python = prefix["language"] == "py"
         micro = int(prefix["fraction"]) * (1000 if python else 1)
         wall_ns = self._wall.ns(prefix["date"].replace("/", "-"), prefix["time"], micro)

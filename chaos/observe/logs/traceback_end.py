@@ -48,7 +48,7 @@ class LoggedError:
 
 
 def error_at_end(path: Path) -> LoggedError | None:
-    """The exception at the end of a log; None where there is none. Raises OSError where it cannot be read."""
+    """Return the exception at the end of a log; None where there is none. Raises OSError where it cannot be read."""
     with open_plain(path) as stream:
         size = stream.seek(0, 2)
         stream.seek(max(0, size - MOST_BYTES))
@@ -57,7 +57,7 @@ def error_at_end(path: Path) -> LoggedError | None:
 
 
 def last_error(lines: list[str]) -> LoggedError | None:
-    """The exception of the last chain of tracebacks in these lines, where it stands at their end."""
+    """Return the exception of the last chain of tracebacks in these lines, where it stands at their end."""
     found, end, link = None, 0, None
     for number, line, raised in _steps(lines):
         if raised is None:
@@ -71,7 +71,7 @@ def last_error(lines: list[str]) -> LoggedError | None:
 
 
 def _steps(lines: Iterable[str]) -> Iterator[tuple[int, str, LoggedError | None]]:
-    """Each exception that ends a traceback, and each link between two, with its number from 1."""
+    """Yield each exception that ends a traceback, and each link between two, with its number from 1."""
     inside = False
     for number, line in enumerate(lines, 1):
         if line == _BEGIN:

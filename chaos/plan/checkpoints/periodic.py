@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def newest_saved(last: int, interval: int) -> int:
-    """The step of the newest periodic checkpoint of a rank that has finished those up to step ``last``."""
+    """Return the step of the newest periodic checkpoint of a rank that has finished those up to step ``last``."""
     return last - last % interval
 
 

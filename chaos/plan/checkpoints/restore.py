@@ -36,7 +36,7 @@ _SAVED = PHASE_ORDER.index("checkpoint.end")
 
 
 def writes_group_info(scenario: Scenario, groups: Sequence[tuple[int, ...]], traits: JobTraits) -> bool:
-    """Whether the job says itself, in ``group_info.pb``, which ranks hold the same slices."""
+    """Return whether the job says itself, in ``group_info.pb``, which ranks hold the same slices."""
     return traits.group_info and scenario.job.script is None and len(groups) > 1
 
 
@@ -81,7 +81,7 @@ def plan_restore(draft: Draft, outcome: Outcome, problems: Problems) -> tuple[Pl
 
 
 def _losing(draft: Draft, outcome: Outcome, problems: Problems) -> list[Scheduled]:
-    """The faults that take away or damage what has been saved; notes those that cannot be planned."""
+    """Return the faults that take away or damage what has been saved; notes those that cannot be planned."""
     losing: list[Scheduled] = []
     for rules in saved_rules():
         rules.check(draft, outcome, problems)
@@ -138,16 +138,16 @@ class _Left:
     any_replica: frozenset[int]
 
     def has(self, rank: int, step: int) -> bool:
-        """Whether there is a file of a rank to go on from."""
+        """Return whether there is a file of a rank to go on from."""
         return rank not in self.lost and self.last[rank] >= step and self.damaged.get(rank) != step
 
     def lacking(self, step: int) -> bool:
-        """Whether a rank has no file of its own to go on from."""
+        """Return whether a rank has no file of its own to go on from."""
         return any(not self.has(rank, step) for rank in self.last)
 
 
 def _restores(scenario: Scenario, groups: Sequence[tuple[int, ...]], traits: JobTraits) -> bool:
-    """Whether the job says how it goes on from periodic checkpoints."""
+    """Return whether the job says how it goes on from periodic checkpoints."""
     by_itself = traits.any_replica and scenario.job.script is None
     return by_itself or traits.restarts or traits.resumes_periodic or writes_group_info(scenario, groups, traits)
 
@@ -163,7 +163,7 @@ def _any_replica(draft: Draft, damage: Damage) -> frozenset[int]:
 
 
 def _stated_step(scenario: Scenario, interval: int) -> int | None:
-    """The step of the periodic checkpoint that the scenario's script goes on from, as the scenario says."""
+    """Return the step of the periodic checkpoint that the scenario's script goes on from, as the scenario says."""
     written = scenario.expect.resume
     step = written.step - 1 if isinstance(written, ExpectResume) else 0
     return step if step > 0 and step % interval == 0 else None
@@ -221,7 +221,7 @@ def _finished(at: Point) -> int:
 
 
 def _holders(groups: Sequence[tuple[int, ...]], step: int, left: _Left) -> dict[int, tuple[int, ...]] | None:
-    """The ranks whose file of a step each rank may load; None when a group has none."""
+    """Return the ranks whose file of a step each rank may load; None when a group has none."""
     holders: dict[int, tuple[int, ...]] = {}
     for members in groups:
         kept = tuple(rank for rank in members if left.has(rank, step))

@@ -23,5 +23,5 @@ class Explanation:
 
 
 def configured_of(source: Source) -> dict[str, str]:
-    """The values that the job's own files decide, each with what it is and where it stands."""
+    """Return the values that the job's own files decide, each with what it is and where it stands."""
     return {name: str(origin) for name, origin in {**source.origins, **source.facts}.items()}

@@ -23,7 +23,7 @@ class KnownFinding:
 
 
 def plan_known_finding(scenario: Scenario) -> KnownFinding:
-    """The finding that the scenario says it shows."""
+    """Return the finding that the scenario says it shows."""
     known = scenario.known
     return KnownFinding(
         finding=None if known is None else known.id,

@@ -31,12 +31,12 @@ class RankLayout:
 def plan_layout(
     layout: Layout, groups: tuple[tuple[int, ...], ...], traits: JobTraits, *, group_info: bool
 ) -> RankLayout:
-    """The ranks with their replica groups, as this kind of job shows them."""
+    """Return the ranks with their replica groups, as this kind of job shows them."""
     return RankLayout(layout.ranks, layout.nodes, groups, group_info, _loss_ranks(layout, traits))
 
 
 def _loss_ranks(layout: Layout, traits: JobTraits) -> tuple[int, int] | None:
-    """The first and the last rank with a valid loss; None for all.
+    """Return the first and the last rank with a valid loss; None for all.
 
     Source: MindFormers, MFLossMonitor ("the loss on the last card is valid", with zero_bubble_v "only on rank 0").
     """

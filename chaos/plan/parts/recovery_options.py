@@ -29,7 +29,7 @@ class RecoveryOptions:
 
 
 def recovery_options(scenario: Scenario) -> RecoveryOptions:
-    """The recovery options that the job has, with the scaled times of its collectives."""
+    """Return the recovery options that the job has, with the scaled times of its collectives."""
     job, hccl = scenario.job, scenario.job.hccl
     return RecoveryOptions(
         watchdog=None if hccl is None else hccl.watchdog,

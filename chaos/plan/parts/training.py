@@ -30,7 +30,7 @@ class Training:
 
 
 def plan_training(scenario: Scenario, traits: JobTraits) -> Training:
-    """The training that the scenario asks for."""
+    """Return the training that the scenario asks for."""
     asked = scenario.job
     return Training(
         seed=asked.seed,

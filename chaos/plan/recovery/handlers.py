@@ -43,7 +43,7 @@ def spoilers(
     *,
     apart_from: Collection[int] = (),
 ) -> tuple[Scheduled, ...]:
-    """The faults because of which a recovery fails: those at the first handler at which one is made.
+    """Return the faults because of which a recovery fails: those at the first handler at which one is made.
 
     It comes to no later handler. Notes faults at that handler whose ranks do not enter it.
 

@@ -87,7 +87,7 @@ def incidents(faults: Sequence[Scheduled]) -> tuple[Incident, ...]:
 
 
 def _calls(fault: Scheduled) -> bool:
-    """Whether a mechanism has to answer the fault."""
+    """Return whether a mechanism has to answer the fault."""
     return fault.lethal or fault.raised or fault.repaired_by is not None or fault.effect.pauses
 
 
@@ -101,7 +101,7 @@ def _together(rest: Sequence[Scheduled]) -> tuple[Scheduled, ...]:
 
 
 def _in_rollback(first: Scheduled, rest: Sequence[Scheduled]) -> tuple[Scheduled, ...]:
-    """The faults that are made in the rollback of an abnormal step, while the ranks load the checkpoint."""
+    """Return the faults that are made in the rollback of an abnormal step, while the ranks load the checkpoint."""
     if first.effect.alters != "norm":
         return ()
     loading = Point(first.moment.earliest.step, PHASE_ORDER.index("checkpoint.load"))

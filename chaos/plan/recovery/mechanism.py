@@ -63,7 +63,7 @@ Source: the document's table of constraints and dependencies.
 
 
 def switched_on(protection: Iterable[Mechanism]) -> tuple[Mechanism, ...]:
-    """The mechanisms that are on, those that another one implies included, in the order of the first mention."""
+    """Return the mechanisms that are on, those that another one implies included, in the order of the first mention."""
     on: dict[Mechanism, None] = {}
     for mechanism in protection:
         on[mechanism] = None
@@ -74,7 +74,7 @@ def switched_on(protection: Iterable[Mechanism]) -> tuple[Mechanism, ...]:
 
 
 def acts_on_error(effect: JobEffect, on: Iterable[Mechanism]) -> Mechanism | None:
-    """The mechanism that answers an effect online; None if none of those that are on does."""
+    """Return the mechanism that answers an effect online; None if none of those that are on does."""
     on = tuple(on)
     return next(
         (mechanism.name for mechanism in in_order() if effect.answered_as in mechanism.repairs and mechanism.is_on(on)),

@@ -199,12 +199,12 @@ def _check_ranks_left(lethal: Sequence[Scheduled], problems: Problems) -> None:
 
 
 def _ended_just_before(death: Scheduled | None, fault: Scheduled) -> Scheduled:
-    """The death of a rank that is to be suspended at the same barrier, where the scenario names it first."""
+    """Return the death of a rank that is to be suspended at the same barrier, where the scenario names it first."""
     if death is None or not (death.moment.exact and fault.moment.exact):
         return fault
     return death if death.moment.earliest == fault.moment.earliest else fault
 
 
 def _final(fault: Scheduled) -> bool:
-    """Whether no other fault can hit its ranks later; a suspended rank can still be killed."""
+    """Return whether no other fault can hit its ranks later; a suspended rank can still be killed."""
     return fault.lethal and not fault.effect.suspends

@@ -124,19 +124,19 @@ class Mechanism:
     rule: str
 
     def is_on(self, on: Iterable[str]) -> bool:
-        """Whether it answers faults while the mechanisms ``on`` are on."""
+        """Return whether it answers faults while the mechanisms ``on`` are on."""
         return not {self.name, *self.repairs_with}.isdisjoint(on)
 
 
 @cache
 def mechanisms() -> Mapping[str, Mechanism]:
-    """Every registered mechanism by its name, as lists for a reader have them."""
+    """Return every registered mechanism by its name, as lists for a reader have them."""
     return MappingProxyType({mechanism.name: mechanism for mechanism in cast("tuple[Mechanism, ...]", registered())})
 
 
 @cache
 def in_order() -> tuple[Mechanism, ...]:
-    """Every registered mechanism in the order in which they are asked; the last one always answers."""
+    """Return every registered mechanism in the order in which they are asked; the last one always answers."""
     return tuple(sorted(mechanisms().values(), key=lambda mechanism: mechanism.order))
 
 

@@ -32,7 +32,7 @@ class Context:
     faults: Sequence[Scheduled] = ()
 
     def loss(self, incident: Incident) -> Loss:
-        """How the training stops because of an incident."""
+        """Return how the training stops because of an incident."""
         loss = first_loss([fault.moment for fault in incident.faults], self.scenario.job.steps)
         loss = loss.within(self.steps_per_update, self.scenario.job.steps)
         if loss.at is None:

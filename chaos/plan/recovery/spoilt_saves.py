@@ -55,7 +55,7 @@ def _takes_savers(fault: Scheduled, loss: Scheduled, entitled: Sequence[tuple[in
 
 
 def _before(fault: Scheduled, loss: Scheduled) -> bool:
-    """Whether an all-reduce that needs the ranks of both lies between the storage fault and the loss."""
+    """Return whether an all-reduce that needs the ranks of both lies between the storage fault and the loss."""
     if not fault.moment.exact:
         return False
     first, second = fault.moment.earliest, loss.moment.earliest

@@ -32,7 +32,7 @@ class Loss:
         return None if self.at is None or self.accumulating else self.at.last_complete
 
     def within(self, steps_per_update: int, last_step: int) -> Loss:
-        """The same loss in a job that makes an update once in so many steps.
+        """Return the same loss in a job that makes an update once in so many steps.
 
         A job may reduce its gradients in every step or for an update only, and nothing outside of it tells which.
         """
@@ -44,7 +44,7 @@ class Loss:
 
 
 def first_loss(lethal: Sequence[Moment], last_step: int) -> Loss:
-    """The loss that stops the training: the first one does, later ones only take more ranks away.
+    """Return the loss that stops the training: the first one does, later ones only take more ranks away.
 
     Args:
         lethal: moments of the faults that take ranks away, at least one.
@@ -77,7 +77,7 @@ def may_be_ahead(
 
 
 def block_point(lethal: Sequence[Moment]) -> Point | None:
-    """The last point that any rank can reach, None where no loss is certain to come at a known point.
+    """Return the last point that any rank can reach, None where no loss is certain to come at a known point.
 
     The first exact loss blocks everyone at the latest; an open one can only block them earlier.
     """

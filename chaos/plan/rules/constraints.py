@@ -144,7 +144,7 @@ def loss_violations(
     cause: str,
     controller_cause: str,
 ) -> tuple[Violation, ...]:
-    """Why no end-of-life checkpoint can be saved when these ranks are lost; empty when it can.
+    """Return why no end-of-life checkpoint can be saved when these ranks are lost; empty when it can.
 
     Args:
         scenario: the scenario.
@@ -164,7 +164,7 @@ def loss_violations(
 
 
 def controller_lost(scenario: Scenario, silent: Collection[int], cause: str) -> Violation | None:
-    """A controller inside rank 0 dies with it, and nobody is left to order the save."""
+    """Return a controller inside rank 0 dies with it, and nobody is left to order the save."""
     if scenario.job.controller != "rank 0" or CONTROLLER_RANK not in silent:
         return None
     return Violation(
@@ -177,7 +177,7 @@ def controller_lost(scenario: Scenario, silent: Collection[int], cause: str) -> 
 
 
 def group_lost(groups: Sequence[tuple[int, ...]], dead: Collection[int], cause: str) -> Violation | None:
-    """A replica group without a survivor takes its part of the state with it."""
+    """Return a replica group without a survivor takes its part of the state with it."""
     lost = survive(groups, dead).lost
     if not lost:
         return None

@@ -17,7 +17,7 @@ _BY_PATH = {"path": "", "callback": ", or let the agent come by PYTHONPATH (job.
 
 
 def spoken_kind(job: Job) -> str:
-    """The kind of a job, and how its agent comes in where it makes a difference, in words."""
+    """Return the kind of a job, and how its agent comes in where it makes a difference, in words."""
     return f"job kind {job.kind!r}{'' if job.loading == 'path' else ', with its agent as a callback,'}"
 
 

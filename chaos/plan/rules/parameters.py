@@ -44,7 +44,7 @@ class Parameter:
         return f"a {'whole ' if self.whole else ''}number from {self.least:g} to {self.most:g}"
 
     def takes(self, value: Any) -> bool:
-        """Whether the value is one of it."""
+        """Return whether the value is one of it."""
         if self.words and (not self.most or isinstance(value, str)):
             return value in self.words
         if self.text:

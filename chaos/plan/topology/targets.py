@@ -102,7 +102,7 @@ def _draw(wanted: RandomTarget, layout: Layout, draw_seed: Callable[[], int]) ->
 
 
 def _checked(key: str, ranks: tuple[int, ...], layout: Layout) -> tuple[int, ...]:
-    """The ranks in order, each known to the layout and named once."""
+    """Return the ranks in order, each known to the layout and named once."""
     seen: set[int] = set()
     for rank in ranks:
         if not 0 <= rank < layout.ranks:

@@ -59,7 +59,7 @@ def _events(container: Container, started: str) -> Any:
 
 
 def seconds_of(moment: str) -> str:
-    """A moment of the engine (RFC 3339, nanoseconds) as it wants it back."""
+    """Return a moment of the engine (RFC 3339, nanoseconds) as it wants it back."""
     whole, _, fraction = moment.rstrip("Z").partition(".")
     seconds = int(datetime.fromisoformat(whole).replace(tzinfo=timezone.utc).timestamp())
     return f"{seconds}.{fraction.ljust(9, '0')[:9]}"

@@ -25,7 +25,7 @@ _SECONDS = 60
 
 
 def connect(engine: str | None) -> DockerClient:
-    """The engine at that address (``unix:///path``, ``tcp://host:port``), or the one that DOCKER_HOST names.
+    """Return the engine at that address (``unix:///path``, ``tcp://host:port``), or the one that DOCKER_HOST names.
 
     Raises PlatformError where the package or the engine is missing.
     """
@@ -83,12 +83,12 @@ def connect_again(arguments: Mapping[str, Any]) -> DockerClient:
 
 
 def containers_of(client: DockerClient, token: str) -> list[Container]:
-    """The containers of a run, whatever their state."""
+    """Return the containers of a run, whatever their state."""
     return client.containers.list(all=True, filters={"label": f"{RUN_LABEL}={token}"}, ignore_removed=True)
 
 
 def node_container(client: DockerClient, token: str, node: int) -> Container | None:
-    """The container that is a node of a run; None when there is none."""
+    """Return the container that is a node of a run; None when there is none."""
     for found in containers_of(client, token):
         if found.labels.get(NODE_LABEL) == str(node):
             return found
@@ -114,7 +114,7 @@ def take_away(client: DockerClient, token: str) -> list[str]:
 
 
 def things_of(client: DockerClient, token: str) -> list[str]:
-    """The containers and networks of a run, in words."""
+    """Return the containers and networks of a run, in words."""
     networks = client.networks.list(filters={"label": f"{RUN_LABEL}={token}"})
     containers = [f"container {container.name}" for container in containers_of(client, token)]
     return [*containers, *(f"network {network.name}" for network in networks)]

@@ -27,7 +27,7 @@ _BORROWED = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/a
 
 
 def skeleton() -> bytes:
-    """A root file system of empty directories, as a tar file: what is in it is bound in from the host."""
+    """Return a root file system of empty directories, as a tar file: what is in it is bound in from the host."""
     whole = io.BytesIO()
     with tarfile.open(fileobj=whole, mode="w") as archive:
         for name in (*_DIRECTORIES, "tmp"):

@@ -37,13 +37,13 @@ def _networks() -> DockerNetworksPlatform:
 
 
 def _needs(scenario: Scenario) -> tuple[str, ...]:
-    """An engine where DOCKER_HOST says, unless the scenario names another one."""
+    """Return an engine where DOCKER_HOST says, unless the scenario names another one."""
     told = scenario.cluster.docker
     return () if told is not None and told.engine is not None else _ENGINE
 
 
 def _needs_with_networks(scenario: Scenario) -> tuple[str, ...]:
-    """The engine, and namespaces of this host."""
+    """Return the engine, and namespaces of this host."""
     return (*_needs(scenario), "network-namespaces")
 
 

@@ -36,7 +36,7 @@ def memory_used(helper: HelperClient) -> int:
 
 
 def kernel_kills(helper: HelperClient) -> int:
-    """How many processes of the container the kernel has ended for want of memory. Raises PlatformError."""
+    """Return how many processes of the container the kernel has ended for want of memory. Raises PlatformError."""
     return _counted(helper, _KILLED, "oom_kill")
 
 
@@ -46,7 +46,7 @@ def throttled(helper: HelperClient) -> int:
 
 
 def oom_events(container: Container, since: str) -> int:
-    """How often the engine has reported since that time (RFC 3339) that the container was out of memory."""
+    """Return how often the engine has reported since that time (RFC 3339) that the container was out of memory."""
     assert container.client is not None
     begin: Any = seconds_of(since)  # the client's own types know whole seconds only
     with engine_errors(f"events of {container.name}"):

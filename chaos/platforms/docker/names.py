@@ -90,7 +90,7 @@ def mend(container: Container) -> list[str]:
 
 
 def _resolvers(container: Container) -> list[str]:
-    """The nameservers of the container's resolv.conf (resolv.conf(5)), as its processes read it."""
+    """Return the nameservers of the container's resolv.conf (resolv.conf(5)), as its processes read it."""
     try:
         text = do_in(first_process(container), lambda: _FILE.read_text("utf-8", "replace"))
     except OSError as error:

@@ -34,7 +34,7 @@ class DockerNetworksPlatform(DockerPlatform):
         return f"{super().simulated(nodes)}, behind a router of the run's own"
 
     def nodes_of(self, site: Site, settings: Docker, client: DockerClient) -> RoutedContainers:
-        """The nodes, not made yet."""
+        """Return the nodes, not made yet."""
         return RoutedContainers(site, settings, client)
 
     def restore(self, arguments: Mapping[str, Any], token: str, node: int, what: str) -> str:
@@ -55,7 +55,7 @@ class RoutedNode(DockerNode):
         return self.node_network.left(self.number)
 
     def is_connected(self) -> bool:
-        """Whether the router's end of its link is up. A container that has ended has taken its link with it."""
+        """Return whether the router's end of its link is up. A container that has ended has taken its link with it."""
         return self.node_network.is_joined(self.number) and self.node_network.is_connected(self.number)
 
     def disconnect(self) -> None:
@@ -90,7 +90,7 @@ class RoutedContainers(DockerNodes):
         return {"network_mode": "none"}
 
     def address_of(self, container: Container) -> str:
-        """Its address on the run's network, which it is connected to where it is not."""
+        """Return its address on the run's network, which it is connected to where it is not."""
         assert self._held is not None
         router, number = self._held.router, int(container.labels[NODE_LABEL])
         if not router.is_joined(number):
@@ -101,11 +101,11 @@ class RoutedContainers(DockerNodes):
     def node_of(
         self, number: int, address: str, container: Container, helper: HelperClient, started: str
     ) -> RoutedNode:
-        """A node whose remote helper answers."""
+        """Return a node whose remote helper answers."""
         assert self._held is not None
         private = self._site.private / f"node-{number}"
         return RoutedNode(number, address, private, container, None, helper, started, node_network=self._held.router)
 
     def _namespace(self, container: Container) -> Namespace:
-        """The network namespace of a container. Raises PlatformError where its processes are not this host's."""
+        """Return the network namespace of a container. Raises PlatformError where its processes are not this host's."""
         return own_namespace(first_process(container), self._site.clock)

@@ -41,7 +41,7 @@ _PAUSES = 10
 
 
 def _is_given_up(error: BaseException) -> bool:
-    """Whether runc has given up to freeze a container, which is as it was then."""
+    """Return whether runc has given up to freeze a container, which is as it was then."""
     return "unable to freeze" in str(error)
 
 
@@ -97,7 +97,7 @@ class DockerNode:
         }
 
     def is_connected(self) -> bool:
-        """Whether it was on the job's network when the engine was asked last."""
+        """Return whether it was on the job's network when the engine was asked last."""
         assert self.network is not None
         return self.network.name in self.container.attrs["NetworkSettings"]["Networks"]
 
@@ -181,7 +181,7 @@ class DockerNode:
         take_directory(self.container, directory)
 
     def process_here(self, pid: int) -> int:
-        """The PID on this host of a process of it."""
+        """Return the PID on this host of a process of it."""
         return process_here(self.container, pid)
 
     def names(self) -> dict[str, Any]:
@@ -198,7 +198,7 @@ class DockerNode:
         self._resolved = list(before["found"])
 
     def names_cut(self) -> list[str]:
-        """Which are unreachable; none where it has ended."""
+        """Return which are unreachable; none where it has ended."""
         return [] if self.state() == "gone" else names.blocked(self.container)
 
     def restore(self, what: str) -> str:

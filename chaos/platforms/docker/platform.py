@@ -79,7 +79,7 @@ class DockerPlatform:
         return nodes
 
     def nodes_of(self, site: Site, settings: Docker, client: DockerClient) -> DockerNodes:
-        """The nodes, not made yet."""
+        """Return the nodes, not made yet."""
         return DockerNodes(site, settings, client)
 
     def put_back(self, arguments: Mapping[str, Any], token: str, clock: Clock) -> str:
@@ -240,7 +240,7 @@ class DockerNodes(NodeSet[DockerNode]):
     def node_of(
         self, number: int, address: str, container: Container, helper: HelperClient, started: str
     ) -> DockerNode:
-        """A node whose remote helper answers; ``started`` is when the engine says that it was."""
+        """Return a node whose remote helper answers; ``started`` is when the engine says that it was."""
         place = self._site.private / f"node-{number}"
         return DockerNode(number, address, place, container, self._network, helper, started)
 
@@ -255,7 +255,7 @@ class DockerNodes(NodeSet[DockerNode]):
             return str(container.attrs["NetworkSettings"]["Networks"][self._network.name]["IPAddress"])
 
     def _mounts(self) -> list[Any]:
-        """The run's directories, and what its job reads, at the paths that they have here."""
+        """Return the run's directories, and what its job reads, at the paths that they have here."""
         from docker.types import Mount
 
         site = self._site

@@ -6,7 +6,7 @@ from chaos.machine.probe import Machine, Probe
 
 
 def docker(machine: Machine) -> Probe:
-    """Whether a Docker engine answers."""
+    """Return whether a Docker engine answers."""
     if machine.version("docker") is None:
         return Probe("docker", False, "not installed", "pip install 'chaos-ascend[docker]'")
     from chaos.machine.job.protocol import PlatformError

@@ -50,7 +50,7 @@ def make_network(client: DockerClient, name: str, token: str, subnets: Sequence[
 
 
 def complaint(subnet: str, nodes: int) -> str | None:
-    """Why that is no subnet for so many nodes; None when it is one."""
+    """Return why that is no subnet for so many nodes; None when it is one."""
     try:
         network = ipaddress.IPv4Network(subnet)
     except ValueError as error:

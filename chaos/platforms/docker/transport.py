@@ -39,7 +39,7 @@ class ExecTransport:
         self._socket.sendall(data)
 
     def read(self) -> bytes:
-        """The next bytes of standard output."""
+        """Return the next bytes of standard output."""
         while header := self._exactly(_HEADER.size):
             stream, size = _HEADER.unpack(header)
             content = self._exactly(size)
@@ -57,7 +57,7 @@ class ExecTransport:
             self._stream.close()
 
     def ended(self) -> str:
-        """Its exit code and its last words, as far as the engine knows them."""
+        """Return its exit code and its last words, as far as the engine knows them."""
         said = self._words.decode("utf-8", "replace").strip()
         try:
             with engine_errors("exec"):

@@ -38,13 +38,13 @@ def network_chaos(
 
 
 def io_chaos(name: str, namespace: str, pod: str, volume: str, action: str, settings: Mapping[str, Any]) -> Manifest:
-    """A fault of the files of one pod below the mount point ``volume``, in the container that trains."""
+    """Return a fault of the files of one pod below the mount point ``volume``, in the container that trains."""
     spec = {**_aimed(namespace, pod), "action": action, "volumePath": volume, "path": f"{volume}/**/*"}
     return _object(IO_CHAOS, name, namespace, {**spec, "containerNames": [names.CONTAINER], "percent": 100, **settings})
 
 
 def dns_chaos(name: str, namespace: str, pod: str, action: str) -> Manifest:
-    """A fault of the names that are looked up in one pod, of whatever name, in the container that trains."""
+    """Return a fault of the names that are looked up in one pod, of whatever name, in the container that trains."""
     spec = {**_aimed(namespace, pod), "containerNames": [names.CONTAINER], "action": action, "patterns": ["*"]}
     return _object(DNS_CHAOS, name, namespace, spec)
 
@@ -59,7 +59,7 @@ def _object(resource: Resource, name: str, namespace: str, spec: Manifest) -> Ma
 
 
 def injected(subject: Mapping[str, Any], namespace: str, pod: str) -> list[str]:
-    """The records of that pod that the fault has been made in; none as long as Chaos Mesh is not done."""
+    """Return the records of that pod that the fault has been made in; none as long as Chaos Mesh is not done."""
     status = subject.get("status") or {}
     done = {
         condition.get("type"): condition.get("status")

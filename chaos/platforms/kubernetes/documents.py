@@ -36,7 +36,7 @@ class Placed:
     text: str = ""
 
     def plain(self) -> Any:
-        """The data without places."""
+        """Return the data without places."""
         if isinstance(self.data, dict):
             return {key: value.plain() for key, value in self.data.items()}
         if isinstance(self.data, list):
@@ -44,7 +44,7 @@ class Placed:
         return self.data
 
     def at(self, *path: str | int) -> Placed | None:
-        """The value at a path of keys and indices; None where there is none."""
+        """Return the value at a path of keys and indices; None where there is none."""
         found: Placed | None = self
         for step in path:
             if found is None:
@@ -62,11 +62,11 @@ class Placed:
         yield from self.data.items() if isinstance(self.data, dict) else ()
 
     def each(self) -> Iterator[Placed]:
-        """The values of a list, none of anything else."""
+        """Yield the values of a list, none of anything else."""
         yield from self.data if isinstance(self.data, list) else ()
 
     def nearest(self, *path: str | int) -> Placed:
-        """The value at a path, or the last one that there is on the way to it."""
+        """Return the value at a path, or the last one that there is on the way to it."""
         found = self
         for step in path:
             following = found.at(step)
@@ -76,12 +76,12 @@ class Placed:
         return found
 
     def problem(self, message: str, hint: str = "") -> Problem:
-        """A problem with this value, which quotes its line."""
+        """Return a problem with this value, which quotes its line."""
         return self.source.problem(self.line, self.column, message, text=self.text, hint=hint)
 
 
 def read_manifests(path: Path) -> tuple[Placed, ...]:
-    """The documents of a file, in their order. Raises ScenarioError, with the place, for what is no manifest."""
+    """Return the documents of a file, in their order. Raises ScenarioError, with the place, for what is no manifest."""
     source = read_source(path, "a manifest", MAX_BYTES)
     reader = _Reader(source)
     try:
@@ -103,7 +103,7 @@ def read_manifests(path: Path) -> tuple[Placed, ...]:
 
 
 def _objects(document: Placed) -> Iterator[Placed]:
-    """The objects of a List, which is what ``kubectl get … -o yaml`` prints; anything else is one itself."""
+    """Yield the objects of a List, which is what ``kubectl get … -o yaml`` prints; anything else is one itself."""
     kind, items = document.at("kind"), document.at("items")
     if kind is None or kind.data != "List" or items is None:
         yield document
@@ -119,7 +119,7 @@ class _Reader:
         self._constructor = yaml.constructor.SafeConstructor()
 
     def placed(self, node: yaml.Node, depth: int, key: yaml.Node | None = None) -> Placed:
-        """The value of a node; its place is that of its key where it has one."""
+        """Return the value of a node; its place is that of its key where it has one."""
         mark = (key or node).start_mark
         line, column = mark.line + 1, mark.column + 1
         self._count += 1

@@ -80,7 +80,7 @@ class PodFacts:
         self._of_node: dict[int, PodState] = {}
 
     def take(self, change: Change) -> Iterator[Fact]:
-        """The facts that a change brings."""
+        """Yield the facts that a change brings."""
         state = pod_state(change.object)
         before = self.states.get(state.uid)
         self.seen[state.uid] = state
@@ -124,7 +124,7 @@ class PodGroupFacts(ChangesOf):
     """Follows the annotations and the switch by which ClusterD steers a recovery."""
 
     def take(self, change: Change) -> Iterator[Fact]:
-        """One fact for each annotation that is another than before."""
+        """Yield one fact for each annotation that is another than before."""
         metadata = change.object["metadata"]
         annotations, labels = metadata.get("annotations") or {}, metadata.get("labels") or {}
         parts = {key: str(annotations[key]) for key in names.RECOVERY_ANNOTATIONS if key in annotations}
@@ -138,7 +138,7 @@ class FaultConfigMapFacts(ChangesOf):
     """Follows the ConfigMaps in which MindCluster shows faults."""
 
     def take(self, change: Change) -> Iterator[Fact]:
-        """One fact for each entry that is another than before: its digest, and its text where it is short."""
+        """Yield one fact for each entry that is another than before: its digest, and its text where it is short."""
         metadata = change.object["metadata"]
         name = str(metadata["name"])
         if not name.startswith(names.FAULT_CONFIGMAPS):
@@ -159,7 +159,7 @@ class EventFacts:
         self._pods = pods
 
     def take(self, change: Change) -> Iterator[Fact]:
-        """The event, where it is about a pod that was seen; it may come after the pod has gone."""
+        """Yield the event, where it is about a pod that was seen; it may come after the pod has gone."""
         about = change.object.get("involvedObject") or {}
         if change.kind == "DELETED" or about.get("uid") not in self._pods.seen:
             return

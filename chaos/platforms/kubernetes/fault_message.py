@@ -32,7 +32,7 @@ RIGHTS = (
 
 
 def name_of(run: str, fault: str, host: str) -> str:
-    """The name of the ConfigMap that carries a fault."""
+    """Return the name of the ConfigMap that carries a fault."""
     return f"{names.PUBLIC_FAULT_PREFIX}{hashlib.sha256(f'{run} {fault} {host}'.encode()).hexdigest()[:16]}"
 
 
@@ -47,7 +47,7 @@ def is_sent(own: Own, fault: str, host: str) -> bool:
 
 
 def is_listed(api: Api, host: str, fault_id: str) -> bool:
-    """Whether ClusterD holds that fault of that node. Raises ApiError, also where its list cannot be read."""
+    """Return whether ClusterD holds that fault of that node. Raises ApiError, also where its list cannot be read."""
     return listed(api, host, fault_id) is not None
 
 

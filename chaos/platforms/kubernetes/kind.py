@@ -41,7 +41,7 @@ def _problems(scenario: Scenario, directory: Path) -> Iterator[Complaint]:
 
 
 def _inputs(scenario: Scenario, directory: Path) -> Mapping[str, str]:
-    """The user's own manifest, by which the job's pods are made."""
+    """Return the user's own manifest, by which the job's pods are made."""
     told = scenario.cluster.kubernetes
     if told is None or told.manifest is None:
         return {}

@@ -43,7 +43,7 @@ class Hold:
         return replace(self, faults={**self.faults, fault: tuple(sorted(parts))}, kept={**made, **self.kept})
 
     def of(self, fault: str | None) -> tuple[str, ...]:
-        """The faults whose hold ends with that fault; None: with the run."""
+        """Return the faults whose hold ends with that fault; None: with the run."""
         return tuple(candidate for candidate in self.faults if fault is None or candidate in (fault, UNTOLD))
 
     def without(self, fault: str | None, spec: Mapping[str, Any], ready: bool) -> tuple[Manifest, Hold]:
@@ -77,7 +77,7 @@ class Hold:
 
 
 def holder(node: Mapping[str, Any]) -> str | None:
-    """The run that holds a node; None for none."""
+    """Return the run that holds a node; None for none."""
     return _marks(node).get(names.HELD_ANNOTATION)
 
 
@@ -98,7 +98,7 @@ def hold_of(run: str, node: Mapping[str, Any]) -> Hold:
 
 
 def is_ready(node: Mapping[str, Any]) -> bool:
-    """Whether the node's kubelet says that it is ready."""
+    """Return whether the node's kubelet says that it is ready."""
     conditions = (node.get("status") or {}).get("conditions") or ()
     return any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions)
 

@@ -60,7 +60,7 @@ class Own:
     # Objects of the run.
 
     def find(self, resource: Resource, name: str) -> Found | None:
-        """The object of that name; None when there is none. Raises NotOurs when it is another's."""
+        """Return the object of that name; None when there is none. Raises NotOurs when it is another's."""
         try:
             found = self.api.request("get", resource.path(self.namespace, name))
         except ApiError as error:
@@ -70,7 +70,7 @@ class Own:
         return self._ours(resource, found)
 
     def list(self, resource: Resource, **labels: str) -> Iterator[Found]:
-        """Every object of the run, of this kind. None where the cluster does not know the kind."""
+        """Yield every object of the run, of this kind. None where the cluster does not know the kind."""
         wanted = {names.RUN_LABEL: self.run, **labels}
         query = {"labelSelector": ",".join(f"{key}={value}" for key, value in wanted.items()), "limit": _PAGE}
         while True:
@@ -153,7 +153,7 @@ class Own:
     # Nodes of the cluster.
 
     def node(self, name: str) -> Manifest:
-        """A node as it is. Raises NotOurs for one that the scenario does not name."""
+        """Return a node as it is. Raises NotOurs for one that the scenario does not name."""
         self._check_node(name)
         return self.api.request("get", NODE.path(name=name))
 

@@ -29,7 +29,7 @@ _SHARED = ("persistentVolumeClaim", "hostPath", "nfs", "csi", "cephfs", "gluster
 
 
 def own_problems(path: Path, settings: Kubernetes, wanted: Wanted) -> tuple[Problem, ...]:
-    """Everything that keeps a run from the pods of this manifest, each with its line."""
+    """Return everything that keeps a run from the pods of this manifest, each with its line."""
     try:
         checked = check_file(path, wanted)
         return (*checked.problems, *_run_problems(path, checked, settings, wanted))
@@ -98,7 +98,7 @@ def _foreign_labels(place: Placed) -> Iterator[Problem]:
 
 
 def _waits(pod: Template) -> Iterator[Problem]:
-    """The launcher is started in the pod by the run. A pod that trains by itself would train twice."""
+    """Yield the launcher is started in the pod by the run. A pod that trains by itself would train twice."""
     container = pod.container
     if container is None:
         return
@@ -170,7 +170,7 @@ def _numbers(job: Placed, workload: str, pods: Sequence[Template], nodes: int) -
 
 
 def _marked_pods(manifest: Manifest, workload: str, nodes: int, named: Named) -> Manifest:
-    """The job with the labels on its pods; the number of the node where one template makes one pod."""
+    """Return the job with the labels on its pods; the number of the node where one template makes one pod."""
     made: dict[str, Any] = copy.deepcopy(manifest)
     spec = made["spec"]
     if workload == "job":

@@ -34,7 +34,7 @@ class Placing:
 
 
 def rank_table(own: Own, job: str) -> str | None:
-    """The text of the job's rank table; None where Ascend Operator has made none. Raises ApiError."""
+    """Return the text of the job's rank table; None where Ascend Operator has made none. Raises ApiError."""
     query = {"fieldSelector": f"metadata.name={names.RANK_TABLE_PREFIX}{job}"}
     found = own.api.request("get", CONFIGMAP.path(own.namespace), query=query).get("items") or []
     text = (found[0].get("data") or {}).get(names.RANK_TABLE_KEY) if found else None
@@ -68,7 +68,7 @@ def placing(pods: Mapping[int, Mapping[str, Any]], *, table: str | None, ranks: 
 def settled_placing(
     pods: Mapping[int, Mapping[str, Any]], *, ask: Callable[[], str | None], ranks: int, nodes: int, clock: Clock
 ) -> Placing:
-    """The same of the table that ``ask`` gives; one that does not know all ranks yet is waited for.
+    """Return the same of the table that ``ask`` gives; one that does not know all ranks yet is waited for.
 
     It may have them elsewhere. After ``TABLE_SECONDS`` what is known then counts: the operator may be gone.
     """

@@ -45,7 +45,7 @@ _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 
 
 def label_of(token: str) -> str:
-    """The run's identity as a label's value: itself where it may be one, else a digest of it."""
+    """Return the run's identity as a label's value: itself where it may be one, else a digest of it."""
     return token if _LABEL.fullmatch(token) else f"sha256-{hashlib.sha256(token.encode()).hexdigest()[:40]}"
 
 
@@ -239,7 +239,7 @@ class PodNodes(NodeSet[PodNode]):
         return made
 
     def ready(self) -> Sequence[PodNode]:
-        """All nodes, each a running pod with a remote helper that answers; a pod that was replaced is as new."""
+        """Return all nodes, each a running pod with a remote helper that answers; a pod that was replaced is as new."""
         waiting: dict[int, str] = {}
 
         def all_run() -> bool:
@@ -287,7 +287,7 @@ class PodNodes(NodeSet[PodNode]):
         self.pods.close()
 
     def _runs(self, number: int) -> bool:
-        """Whether that node's pod runs; it has a remote helper then."""
+        """Return whether that node's pod runs; it has a remote helper then."""
         pod, node = self.pods.of_node(number), self._nodes.get(number)
         if pod is None or pod.phase != "Running" or not pod.ready:
             return False

@@ -58,7 +58,7 @@ class Pods:
         return self._watchers[0].failed
 
     def of_node(self, node: int) -> PodState | None:
-        """The pod that is that node now: one that is there and is not being deleted. None without one."""
+        """Return the pod that is that node now: one that is there and is not being deleted. None without one."""
         with self._lock:
             found = [state for state in self._facts.states.values() if state.node == node and not state.deleting]
         return found[-1] if found else None
@@ -69,7 +69,7 @@ class Pods:
             return self._facts.seen.get(uid)
 
     def is_there(self, uid: str) -> bool:
-        """Whether the cluster still has that pod."""
+        """Return whether the cluster still has that pod."""
         with self._lock:
             return uid in self._facts.states
 
@@ -112,7 +112,7 @@ class Pods:
 
 
 def why_waiting(own: Own, pod: PodState) -> str:
-    """Why a pod does not run, in the cluster's own words, for a message."""
+    """Return why a pod does not run, in the cluster's own words, for a message."""
     try:
         query = {"fieldSelector": f"involvedObject.uid={pod.uid}"}
         events = own.api.request("get", EVENT.path(own.namespace), query=query).get("items") or []

@@ -11,7 +11,7 @@ _MESH_SECONDS = 10.0
 
 
 def kubernetes(machine: Machine) -> Probe:
-    """Whether a configuration names a cluster; it is not called."""
+    """Return whether a configuration names a cluster; it is not called."""
     if util.find_spec("kubernetes") is None:
         return Probe("kubernetes", False, "its client is not installed", "pip install 'chaos-ascend[kubernetes]'")
     from chaos.machine.job.protocol import PlatformError
@@ -25,7 +25,7 @@ def kubernetes(machine: Machine) -> Probe:
 
 
 def chaos_mesh(machine: Machine) -> Probe:
-    """Whether the API of Chaos Mesh is there, in the cluster that a scenario names."""
+    """Return whether the API of Chaos Mesh is there, in the cluster that a scenario names."""
     if not (client := kubernetes(machine)).ok:
         return Probe("chaos-mesh", False, client.seen, client.advice)
     from chaos.machine.job.protocol import PlatformError
@@ -48,5 +48,5 @@ def chaos_mesh(machine: Machine) -> Probe:
 
 
 def _context(machine: Machine) -> str | None:
-    """The context of the kubeconfig that the scenario names; None for the current one."""
+    """Return the context of the kubeconfig that the scenario names; None for the current one."""
     return machine.settings.context if isinstance(machine.settings, Kubernetes) else None

@@ -116,7 +116,7 @@ class PublicFault(_Message):
 
 
 def fault_id(run: str, fault: str) -> str:
-    """The identity of a run's fault in ClusterD, the same when it occurs and when it has recovered."""
+    """Return the identity of a run's fault in ClusterD, the same when it occurs and when it has recovered."""
     return f"{run}.{fault}"[-128:]
 
 
@@ -134,7 +134,7 @@ def public_fault(
     sender: str = "fd-online",
     codes: frozenset[str] | None = None,
 ) -> PublicFault:
-    """The message that a fault of a run occurs, or has recovered. Times are milliseconds since 1970.
+    """Return the message that a fault of a run occurs, or has recovered. Times are milliseconds since 1970.
 
     ``codes`` are those that the cluster is configured with; None for those that ClusterD is shipped with.
     Raises InvalidPublicFault for what ClusterD would drop.
@@ -170,7 +170,7 @@ def public_fault(
 
 
 def configmap(name: str, namespace: str, labels: dict[str, str], message: PublicFault) -> Manifest:
-    """The ConfigMap that ClusterD listens for. Raises InvalidPublicFault where it is too large for an object."""
+    """Return the ConfigMap that ClusterD listens for. Raises InvalidPublicFault where it is too large for an object."""
     text = json.dumps(message.model_dump(mode="json"), separators=(",", ":"))
     if len(text.encode()) > MAX_BYTES:
         raise InvalidPublicFault(f"the message has {len(text):,} bytes: at most {MAX_BYTES:,} are taken")

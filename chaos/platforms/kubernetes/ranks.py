@@ -119,7 +119,7 @@ def _whole(value: Any) -> int | None:
 def ranks_to_pods(
     pods: Iterable[Mapping[str, Any]], *, servers: tuple[Server, ...] | None, ranks: int, nodes: int
 ) -> dict[int, str]:
-    """The name of the pod of every rank that has one, among ``pods`` that are there now.
+    """Return the name of the pod of every rank that has one, among ``pods`` that are there now.
 
     By the rank table where there is one; a pod whose address is not in it is no pod of a rank (yet). Otherwise the
     pods' numbers count, with ranks spread over ``nodes`` evenly and in order. Raises UnreadableRankTable where two pods

@@ -42,7 +42,7 @@ class Rule:
         return f"{self.resource.plural}/{self.subresource}" if self.subresource else self.resource.plural
 
     def manifest(self) -> Manifest:
-        """The rule in a Role."""
+        """Return the rule in a Role."""
         rule: Manifest = {
             "apiGroups": [self.resource.group],
             "resources": [self.plural],
@@ -52,7 +52,7 @@ class Rule:
 
 
 def rules(settings: Kubernetes, faults: Iterable[Rule] = ()) -> tuple[Rule, ...]:
-    """All that a run does; ``faults`` is what its fault kinds do beside."""
+    """Return all that a run does; ``faults`` is what its fault kinds do beside."""
     found = [
         Rule(WORKLOADS[settings.workload], ("create", "delete", "list")),
         Rule(POD, ("delete", "get", "list", "watch")),

@@ -24,7 +24,7 @@ class Resource:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
-        """The path of the collection, of one object, or of a part of it."""
+        """Return the path of the collection, of one object, or of a part of it."""
         base = f"/apis/{self.api_version}" if self.group else f"/api/{self.version}"
         parts = [base]
         if self.namespaced:
@@ -53,7 +53,7 @@ WORKLOADS: Mapping[str, Resource] = MappingProxyType({"job": JOB, "vcjob": VCJOB
 
 
 def workload_of(manifest: Mapping[str, Any]) -> str | None:
-    """Which workload a manifest is; None for another kind of object."""
+    """Return which workload a manifest is; None for another kind of object."""
     seen = (manifest.get("apiVersion"), manifest.get("kind"))
     return next((name for name, resource in WORKLOADS.items() if (resource.api_version, resource.kind) == seen), None)
 
@@ -62,6 +62,6 @@ _ALL = (POD, NODE, CONFIGMAP, EVENT, JOB, VCJOB, ASCENDJOB, PODGROUP, NETWORK_CH
 
 
 def resource_of(manifest: Mapping[str, Any]) -> Resource | None:
-    """The kind of a manifest; None for one that the harness does not deal with."""
+    """Return the kind of a manifest; None for one that the harness does not deal with."""
     seen = (manifest.get("apiVersion"), manifest.get("kind"))
     return next((resource for resource in _ALL if (resource.api_version, resource.kind) == seen), None)

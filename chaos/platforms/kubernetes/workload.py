@@ -34,7 +34,7 @@ class Named:
 
 
 def manifests(settings: Kubernetes, job: Job, nodes: int, named: Named) -> list[Manifest]:
-    """The objects that make the job's pods, one pod for each of the scenario's nodes.
+    """Return the objects that make the job's pods, one pod for each of the scenario's nodes.
 
     Raises ValueError for a number of nodes that the workload cannot have.
     """

@@ -75,7 +75,7 @@ class LocalNetworks(LocalNodes):
             self._held = None
 
     def make(self, number: int) -> LocalNode:
-        """A node with a remote helper in a namespace of its own, connected to the router."""
+        """Return a node with a remote helper in a namespace of its own, connected to the router."""
         assert self._held is not None
         site = self._site
         argv = ("unshare", "--net", "--", str(site.python), "-I", str(site.private / BUNDLE))

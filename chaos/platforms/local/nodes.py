@@ -60,7 +60,7 @@ class LocalNodesPlatform:
         return "remote helpers end with their harness"
 
     def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HelperClient | None:
-        """A new remote helper on this host."""
+        """Return a new remote helper on this host."""
         del arguments
         transport = SubprocessTransport(helper_argv(sys.executable), dict(os.environ))
         try:
@@ -101,7 +101,7 @@ class LocalNodes(NodeSet[LocalNode]):
         return self._site.python
 
     def ready(self) -> Sequence[LocalNode]:
-        """All nodes, each with a remote helper that answers."""
+        """Return all nodes, each with a remote helper that answers."""
         for number in range(self._site.nodes):
             node = self._nodes.get(number)
             if node is None or node.helper.lost is not None:
@@ -109,7 +109,7 @@ class LocalNodes(NodeSet[LocalNode]):
         return self.all()
 
     def make(self, number: int) -> LocalNode:
-        """A node with a remote helper."""
+        """Return a node with a remote helper."""
         return LocalNode(number, self._site.private / f"node-{number}", self._start(number))
 
     def _start(self, number: int) -> HelperClient:

@@ -12,27 +12,27 @@ MOST_NODES = 1 << 14
 
 
 def address_of(node: int) -> str:
-    """The address of a node, the same in every run: nobody outside the run's namespaces sees it."""
+    """Return the address of a node, the same in every run: nobody outside the run's namespaces sees it."""
     return str(NETWORK[node * _ADDRESSES_PER_LINK + 2])
 
 
 def gateway_of(node: int) -> str:
-    """The router's own address on the way to a node."""
+    """Return the router's own address on the way to a node."""
     return str(NETWORK[node * _ADDRESSES_PER_LINK + 1])
 
 
 def node_at(address: str) -> int:
-    """The node that has an address."""
+    """Return the node that has an address."""
     return (int(ipaddress.IPv4Address(address)) - int(NETWORK[0])) // _ADDRESSES_PER_LINK
 
 
 def link_of(node: int) -> str:
-    """The name of the router's interface to a node."""
+    """Return the name of the router's interface to a node."""
     return f"node{node}"
 
 
 def preference_of(fault: str) -> int:
-    """The preference of a fault's rules; with their protocol they are found and removed by it (ip-rule(8))."""
+    """Return the preference of a fault's rules; with their protocol they are found and removed by it (ip-rule(8))."""
     return 1000 + zlib.crc32(fault.encode()) % 30000
 
 
@@ -42,5 +42,5 @@ def protocol_of(fault: str) -> int:
 
 
 def handle_of(fault: str) -> str:
-    """The handle of a fault's queueing disciplines, by which they are told from those of others (tc(8))."""
+    """Return the handle of a fault's queueing disciplines, by which they are told from those of others (tc(8))."""
     return f"{1 + zlib.crc32(fault.encode()) % 0xFFFE:x}:"

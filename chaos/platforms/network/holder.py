@@ -60,7 +60,7 @@ class HeldRouter:
 
 
 def own_namespace(pid: int, clock: Clock) -> Namespace:
-    """The network namespace of a process, once it has left this process's own. Raises PlatformError."""
+    """Return the network namespace of a process, once it has left this process's own. Raises PlatformError."""
     deadline = clock.mono() + int(_START_SECONDS * 1e9)
     while clock.mono() < deadline:
         try:

@@ -25,7 +25,7 @@ class _Here:
     """The network namespace of this process."""
 
     def socket(self, family: int, kind: int, protocol: int = 0) -> socket.socket:
-        """A socket in it."""
+        """Return a socket in it."""
         return socket.socket(family, kind, protocol)
 
 
@@ -39,7 +39,7 @@ def found_here(token: str) -> list[str]:
 
 
 def shown_in(namespace: Namespace) -> list[str]:
-    """The links of a namespace, the rules by which packets vanish there, and its queueing disciplines, in words.
+    """Return the links of a namespace, the rules by which packets vanish there, and its queueing disciplines, in words.
 
     Raises PlatformError, OSError or ValueError where that cannot be asked.
     """

@@ -53,7 +53,7 @@ class Blocked:
 
 
 def another_port(port: int) -> int:
-    """One that nobody of a job listens on, and is not this one."""
+    """Return one that nobody of a job listens on, and is not this one."""
     return ECHO if port == DISCARD else DISCARD
 
 
@@ -64,13 +64,13 @@ class NodeNetwork(Protocol):
     """
 
     def address(self, node: int) -> str:
-        """The number of a node on the job's network."""
+        """Return the number of a node on the job's network."""
 
     def cut(self, fault: str, directions: Iterable[Direction]) -> None:
         """Let what is sent on these directions vanish. What a fault cuts already stays so."""
 
     def cuts(self, fault: str) -> set[Direction]:
-        """The ways that a fault's own rules cut."""
+        """Return the ways that a fault's own rules cut."""
 
     def parted(self, fault: str, directions: Sequence[Direction], here: Sequence[int], there: Sequence[int]) -> Parted:
         """What shows of a cut of these directions between some nodes and others. It takes no longer than it must."""

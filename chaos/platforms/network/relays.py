@@ -20,7 +20,7 @@ _FIRST = 31_000
 
 
 def netem(what: Impairment) -> tuple[str, ...]:
-    """The same as options of the kernel's netem (tc-netem(8))."""
+    """Return the same as options of the kernel's netem (tc-netem(8))."""
     delay = ("delay", f"{what.delay}ms", f"{what.jitter}ms") if what.delay else ()
     return ("netem", "limit", str(relay.MOST), *delay, *(("loss", f"{what.loss}%") if what.loss else ()))
 
@@ -70,7 +70,7 @@ class Relays:
         return None
 
     def is_there(self, node: int) -> bool:
-        """Whether what is sent to a node passes a relay, of whatever fault."""
+        """Return whether what is sent to a node passes a relay, of whatever fault."""
         return self._router("ip", "link", "show", _device(node)).code == 0
 
     def end(self, fault: str, node: int) -> bool:

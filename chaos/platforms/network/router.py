@@ -65,7 +65,7 @@ class Router:
 
     @classmethod
     def recorded(cls, run_dir: Path) -> Router | None:
-        """The router of a run, by its record; None where the run has none."""
+        """Return the router of a run, by its record; None where the run has none."""
         path = run_dir / RECORD
         if not path.is_file():
             return None
@@ -111,11 +111,11 @@ class Router:
         return own
 
     def is_joined(self, node: int) -> bool:
-        """Whether a namespace that lives is connected as this node."""
+        """Return whether a namespace that lives is connected as this node."""
         return self._run("ip", "link", "show", link_of(node)).code == 0
 
     def is_connected(self, node: int) -> bool:
-        """Whether its link is up."""
+        """Return whether its link is up."""
         listed = parse(self._run.do("ip", "-j", "link", "show", link_of(node)))
         return isinstance(listed, list) and any(isinstance(link, dict) and "UP" in link["flags"] for link in listed)
 
@@ -135,7 +135,7 @@ class Router:
         self._rules.add([_rule(fault, source, target, ports) for source, target in directions])
 
     def cuts(self, fault: str, ports: Ports | None = None) -> set[Direction]:
-        """The ways that a fault's own rules cut; with ``ports`` those that they cut for just these."""
+        """Return the ways that a fault's own rules cut; with ``ports`` those that they cut for just these."""
         found = (rule for rule in self._own_rules(fault) if ports is None or rule.ports == ports)
         return {(node_at(rule.source), node_at(rule.target)) for rule in found}
 
@@ -243,7 +243,7 @@ class Router:
         ]
 
     def blocked(self, fault: str, port: int, meant: Sequence[tuple[Direction, Ports]], node: int) -> Blocked:
-        """The connections of the node's namespace, what the kernel does with packets, and who gets an answer."""
+        """Return the connections of the node's namespace, what the kernel does with packets, and who gets an answer."""
         others = sorted({one for direction, _ in meant for one in direction} - {node})
         found = connections(self.namespace(node).holder.pid, {address_of(peer) for peer in others}, port)
         lost = self.lost(fault, meant)
@@ -255,7 +255,7 @@ class Router:
         return Blocked(found, lost, passing, (len(others), heard[0]), (len(others), heard[1]))
 
     def established(self, node: int, *, of_run: bool) -> list[Connection]:
-        """All that the node's namespace has with others: nobody else is in it."""
+        """Return all that the node's namespace has with others: nobody else is in it."""
         del of_run
         return established(self.namespace(node))
 
@@ -264,7 +264,7 @@ class Router:
         return reset(self.namespace(node), connection)
 
     def address(self, node: int) -> str:
-        """The number of a node on the run's network."""
+        """Return the number of a node on the run's network."""
         return address_of(node)
 
     def echo(self, node: int, others: Sequence[int], *, count: int, interval: float = 0.0, wait: float) -> Echoes:

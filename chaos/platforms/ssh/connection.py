@@ -93,7 +93,7 @@ class Connection:
         return channel
 
     def sftp(self) -> paramiko.SFTPClient:
-        """A channel for files. Raises PlatformError."""
+        """Return a channel for files. Raises PlatformError."""
         try:
             opened = self._transport.open_sftp_client()
             if opened is None:
@@ -132,7 +132,7 @@ class Connection:
 
 
 def fingerprint_of(key: paramiko.PKey) -> str:
-    """A host key's fingerprint as ``ssh-keygen -l`` prints it."""
+    """Return a host key's fingerprint as ``ssh-keygen -l`` prints it."""
     digest = hashlib.sha256(key.asbytes()).digest()
     return f"SHA256:{base64.b64encode(digest).decode('ascii').rstrip('=')}"
 
@@ -182,7 +182,7 @@ def _client(host: Host) -> paramiko.SSHClient:
 
 
 def _for_operator(host: Host, error: BaseException) -> BaseException:
-    """The error in the words of who must act; what is none of the connection's stays as it is."""
+    """Return the error in the words of who must act; what is none of the connection's stays as it is."""
     if isinstance(error, paramiko.BadHostKeyException):
         shown, known = fingerprint_of(error.key), fingerprint_of(error.expected_key)
         text = f"its host key has changed: {shown}, and {host.known_hosts} has {known}; find out why before you go on"

@@ -53,7 +53,7 @@ File = tuple[Path, str]
 
 
 def package_files() -> Iterator[File]:
-    """The package ``chaos``, for whatever of it the ranks load."""
+    """Yield the package ``chaos``, for whatever of it the ranks load."""
     for path in sorted(PACKAGE.rglob("*")):
         if path.suffix in _SHIPPED and path.is_file():
             yield path, str(PurePosixPath("code", "chaos", *path.relative_to(PACKAGE).parts))
@@ -98,7 +98,7 @@ def full_there(connection: Connection) -> str:
 
 
 def _archive(files: Iterable[File]) -> Iterator[bytes]:
-    """A tar file, piece by piece."""
+    """Yield a tar file, piece by piece."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w|") as archive:
         for path, name in files:
@@ -123,7 +123,7 @@ def _add(archive: tarfile.TarFile, path: Path, name: str) -> None:
 
 
 def closed(sftp: paramiko.SFTPClient) -> bool:
-    """Whether the channel for files has ended, whatever the connection does."""
+    """Return whether the channel for files has ended, whatever the connection does."""
     channel = sftp.get_channel()
     return channel is None or channel.closed
 
@@ -164,7 +164,7 @@ def list_there(sftp: paramiko.SFTPClient, root: str) -> Listing:
 
 
 def is_plain(name: str) -> bool:
-    """Whether it is the name of an entry of a directory, and leads nowhere else."""
+    """Return whether it is the name of an entry of a directory, and leads nowhere else."""
     return name not in ("", ".", "..") and "/" not in name and "\0" not in name
 
 

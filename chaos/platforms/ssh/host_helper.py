@@ -45,7 +45,7 @@ class NoRoom(PlatformError):
 
 
 def place_of(directory: str, token: str, node: int) -> str:
-    """The private directory of a run on a host."""
+    """Return the private directory of a run on a host."""
     return f"{directory.rstrip('/')}/chaos-{token[-16:]}-{node}"
 
 

@@ -54,7 +54,7 @@ class HostNetwork:
         self._hosts = hosts
 
     def address(self, node: int) -> str:
-        """The data address of a host."""
+        """Return the data address of a host."""
         return self._hosts[node].address
 
     def cut(self, fault: str, directions: Iterable[Direction]) -> None:
@@ -62,7 +62,7 @@ class HostNetwork:
         self.block(fault, [(direction, ANY) for direction in directions])
 
     def cuts(self, fault: str) -> set[Direction]:
-        """The ways that a fault's own rules cut, altogether or for some ports."""
+        """Return the ways that a fault's own rules cut, altogether or for some ports."""
         return {way for way, counter in self._laid(fault) if _cuts(counter.rule)}
 
     def block(self, fault: str, meant: Sequence[tuple[Direction, Ports]]) -> None:
@@ -101,7 +101,7 @@ class HostNetwork:
         return Blocked(found, self.lost(fault, meant), passing, (len(others), attempts), (len(others), elsewhere))
 
     def established(self, node: int, *, of_run: bool) -> list[Connection]:
-        """The connections of a host's data address with those of the others."""
+        """Return the connections of a host's data address with those of the others."""
         others = [host.address for number, host in self._hosts.items() if number != node]
         return self._hosts[node].helper.connected(self.address(node), others, of_run=of_run)
 
@@ -151,7 +151,7 @@ class HostNetwork:
         self._lay_on(fault, node, partial(Rule, rate=kbit * _BYTES_PER_KBIT))
 
     def slowed(self, fault: str, node: int) -> dict[str, int] | None:
-        """The rate, the bytes that have passed and the packets that were beyond it; None without one."""
+        """Return the rate, the bytes that have passed and the packets that were beyond it; None without one."""
         found = [one for one in self._hosts[node].helper.laid(fault) if one.rule.rate is not None]
         if not found or found[0].rule.rate is None:
             return None
@@ -199,7 +199,7 @@ def _cuts(rule: Rule) -> bool:
 
 
 def _described(counter: Counted) -> str:
-    """A rule that is still there, in words."""
+    """Return a rule that is still there, in words."""
     rule, ports = counter.rule, counter.rule.ports
     if rule.delay is not None:
         what = "holds up"

@@ -11,11 +11,11 @@ from chaos.scenario.models.ssh import Ssh
 
 
 def path_of(settings: Ssh, directory: Path) -> Path:
-    """The inventory's path; ``directory`` is the scenario's."""
+    """Return the inventory's path; ``directory`` is the scenario's."""
     return directory / os.path.expanduser(settings.inventory)  # noqa: PTH111 - where there is no home, as it is
 
 
 def hosts_in(scenario: Scenario, directory: Path) -> tuple[Host, ...]:
-    """All hosts of the inventory. Raises ScenarioError where it does not do."""
+    """Return all hosts of the inventory. Raises ScenarioError where it does not do."""
     assert scenario.cluster.ssh is not None
     return read_inventory(path_of(scenario.cluster.ssh, directory), user="", python="")

@@ -140,12 +140,12 @@ class Host:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Host:
-        """The opposite of :meth:`as_json`. Raises TypeError."""
+        """Return the opposite of :meth:`as_json`. Raises TypeError."""
         return cls(**{**data, "reboot": None if data.get("reboot") is None else tuple(data["reboot"])})
 
 
 def read_inventory(path: Path, *, user: str, python: str) -> tuple[Host, ...]:
-    """The hosts of the file. ``user`` and ``python`` are what a host has that names none.
+    """Return the hosts of the file. ``user`` and ``python`` are what a host has that names none.
 
     Paths in it are relative to it. Raises ScenarioError with every problem, each with its line and column.
     """
@@ -202,7 +202,7 @@ def _validated(root: MappingNode, source: Source, problems: Problems) -> Invento
 
 
 def _without_secrets(problem: Problem) -> Problem:
-    """The problem, without its line where that may hold a secret."""
+    """Return the problem, without its line where that may hold a secret."""
     return replace(problem, excerpt="", caret=-1, text="") if _SECRET_LINE.search(problem.excerpt) else problem
 
 

@@ -215,7 +215,7 @@ class Mirror:
             (self._run_here / inside / name).unlink(missing_ok=True)
 
     def _own(self, log: Path) -> Path:
-        """The copy of a log of this host. Raises OSError where a log of another host has its name."""
+        """Return the copy of a log of this host. Raises OSError where a log of another host has its name."""
         host = self._connection.host.name
         owner = self._owners.setdefault(log, host)
         if owner != host:

@@ -50,7 +50,7 @@ class SshNetworksPlatform(SshPlatform):
         return "; ".join(done)
 
     def left(self, arguments: Mapping[str, Any], token: str) -> Sequence[str]:
-        """The run's directories on the hosts, and its rules of their networks."""
+        """Return the run's directories on the hosts, and its rules of their networks."""
         rules = []
         for number, host in enumerate(known_hosts(arguments)):
             with closing(self.reach(arguments, token, number)) as helper:
@@ -58,7 +58,7 @@ class SshNetworksPlatform(SshPlatform):
         return [*super().left(arguments, token), *rules]
 
     def nodes_of(self, site: Site, hosts: Sequence[Host]) -> SshNodes:
-        """The nodes, not connected yet."""
+        """Return the nodes, not connected yet."""
         return HostsOnNetwork(site, hosts)
 
 
@@ -85,11 +85,11 @@ class HostsOnNetwork(SshNodes):
             node.node_network, node.place = node_network, {"hosts": sorted(self._nodes)}
 
     def node_of(self, number: int, host: Host) -> SshNode:
-        """A node, not connected yet."""
+        """Return a node, not connected yet."""
         return HostOnNetwork(number, host, self._site, self._owners)
 
     def ready(self) -> Sequence[SshNode]:
-        """All hosts, each with a remote helper that may lay rules, and would not cut off its own harness."""
+        """Return all hosts, each with a remote helper that may lay rules, and would not cut off its own harness."""
         ready = super().ready()
         addresses = [node.address for node in ready]
         with ThreadPoolExecutor(len(ready)) as pool:

@@ -47,7 +47,7 @@ class SshPlatform:
         return None
 
     def names_of_nodes(self, scenario: Scenario, directory: Path) -> Sequence[str]:
-        """The hosts' names in the inventory. Raises ScenarioError where it does not do."""
+        """Return the hosts' names in the inventory. Raises ScenarioError where it does not do."""
         return [host.name for host in hosts_in(scenario, directory)[: scenario.cluster.nodes]]
 
     def hosts_as_given(self, scenario: Scenario, directory: Path) -> Sequence[Mapping[str, Any]]:
@@ -76,7 +76,7 @@ class SshPlatform:
         return nodes
 
     def nodes_of(self, site: Site, hosts: Sequence[Host]) -> SshNodes:
-        """The nodes, not connected yet."""
+        """Return the nodes, not connected yet."""
         return SshNodes(site, hosts)
 
     def put_back(self, arguments: Mapping[str, Any], token: str, clock: Clock) -> str:
@@ -95,7 +95,7 @@ class SshPlatform:
         return "; ".join(done)
 
     def left(self, arguments: Mapping[str, Any], token: str) -> Sequence[str]:
-        """The run's directories on the hosts."""
+        """Return the run's directories on the hosts."""
         from chaos.platforms.ssh.putting_back import left_on
 
         return [
@@ -111,7 +111,7 @@ class SshPlatform:
 
 
 def hosts_of(site: Site) -> tuple[Host, ...]:
-    """The hosts that the run's nodes are. Raises PlatformError where the inventory does not do."""
+    """Return the hosts that the run's nodes are. Raises PlatformError where the inventory does not do."""
     try:
         import paramiko  # noqa: F401
     except ImportError as error:
@@ -139,7 +139,7 @@ def _own_name() -> str:
 
 
 def known_hosts(arguments: Mapping[str, Any]) -> list[Host]:
-    """The hosts that an END_NODES step names. Raises PlatformError."""
+    """Return the hosts that an END_NODES step names. Raises PlatformError."""
     try:
         return [Host.from_json(host) for host in arguments["hosts"]]
     except (KeyError, TypeError, AttributeError) as error:
@@ -230,7 +230,7 @@ class SshNode:
             self._ordered = True
 
     def boot(self) -> str | None:
-        """The host's boot ID now; None while it does not answer. Raises PlatformError when it refuses."""
+        """Return the host's boot ID now; None while it does not answer. Raises PlatformError when it refuses."""
         boot = self._reach.boot_within(0.0)
         if self._ordered and boot not in (None, self.helper.introduction.boot):
             self.known = "gone"
@@ -275,7 +275,7 @@ class SshNodes(NodeSet[SshNode]):
         self._nodes = {number: self.node_of(number, host) for number, host in enumerate(hosts)}
 
     def node_of(self, number: int, host: Host) -> SshNode:
-        """A node, not connected yet."""
+        """Return a node, not connected yet."""
         return SshNode(number, host, self._site, self._owners)
 
     @property
@@ -284,7 +284,7 @@ class SshNodes(NodeSet[SshNode]):
         return self._site.python
 
     def ready(self) -> Sequence[SshNode]:
-        """All hosts, each with a remote helper that answers."""
+        """Return all hosts, each with a remote helper that answers."""
         with ThreadPoolExecutor(len(self._nodes)) as pool:
             list(pool.map(SshNode.ready, self._nodes.values()))
         return self.all()

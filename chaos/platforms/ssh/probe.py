@@ -6,7 +6,7 @@ from chaos.machine.probe import Machine, Probe
 
 
 def ssh(machine: Machine) -> Probe:
-    """Whether the client for hosts over SSH is installed."""
+    """Return whether the client for hosts over SSH is installed."""
     version = machine.version("paramiko")
     if version is None:
         return Probe("ssh", False, "not installed", "pip install 'chaos-ascend[ssh]'")

@@ -43,7 +43,7 @@ def host_problems(scenario: Scenario, directory: Path) -> Iterator[tuple[str, st
 
 
 def network_problems(scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
-    """The same, and which hosts have a network that may not be changed."""
+    """Yield the same, and which hosts have a network that may not be changed."""
     found = list(host_problems(scenario, directory))
     yield from found
     if not any(key.startswith("cluster.") for key, *_ in found):

@@ -48,7 +48,7 @@ class _Passing(HelperClient):
 
 
 def restarted_helper(host: Host, token: str, node: int) -> HelperClient | None:
-    """A new remote helper there; None when the run has no directory there any more. Raises PlatformError."""
+    """Return a new remote helper there; None when the run has no directory there any more. Raises PlatformError."""
     connection = Connection(host)
     try:
         if marker_of(connection, place_of(host.directory, token, node)) is None:
@@ -61,7 +61,7 @@ def restarted_helper(host: Host, token: str, node: int) -> HelperClient | None:
 
 
 def helper_without_directory(host: Host, token: str, node: int) -> HelperClient:
-    """A remote helper there of which no file is made. Raises PlatformError."""
+    """Return a remote helper there of which no file is made. Raises PlatformError."""
     connection = Connection(host)
     try:
         return _Passing(connection, node, token)

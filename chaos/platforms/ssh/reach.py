@@ -29,7 +29,7 @@ class Reach:
         return self._until(seconds, self._connection)
 
     def boot_within(self, seconds: float, ending: str | None = None) -> str | None:
-        """The boot ID that the host tells within so long; None where it tells none. Raises PlatformError.
+        """Return the boot ID that the host tells within so long; None where it tells none. Raises PlatformError.
 
         ``ending`` is a boot whose end was ordered: while the host is still in it, it is asked again.
         """
@@ -50,7 +50,7 @@ class Reach:
             return shown
 
     def _connection(self) -> Connection:
-        """A connection. A host that refuses a user whom it has let in goes down or comes up (pam_nologin)."""
+        """Return a connection. A host that refuses a user whom it has let in goes down or comes up (pam_nologin)."""
         try:
             connection = Connection(self._host)
         except LoginRefused as error:
@@ -72,7 +72,7 @@ class Reach:
 
 
 def boot_shown(connection: Connection) -> str:
-    """The boot ID of a host; a login's own files may print something before it.
+    """Return the boot ID of a host; a login's own files may print something before it.
 
     Raises HostUnreachable where the connection breaks before, and PlatformError where the host does not tell.
     """

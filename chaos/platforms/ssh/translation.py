@@ -20,17 +20,17 @@ class Translation:
     places: Mapping[str, str]
 
     def text(self, text: str) -> str:
-        """The text with each path in it that begins with one of the places."""
+        """Return the text with each path in it that begins with one of the places."""
         known = sorted(self.places, key=len, reverse=True)
         pattern = f"{_BEFORE}({'|'.join(map(re.escape, known))}){_AFTER}"
         return re.sub(pattern, lambda match: self.places[match[1]], text)
 
     def document(self, name: str, text: str) -> str:
-        """The text of a file; of a JSON file each of its strings."""
+        """Return the text of a file; of a JSON file each of its strings."""
         return json.dumps(self._json(json.loads(text))) if name.endswith(".json") else self.text(text)
 
     def path_list(self, text: str) -> str:
-        """The directories of a list (PYTHONPATH) that are there too."""
+        """Return the directories of a list (PYTHONPATH) that are there too."""
         parts = [part for part in text.split(os.pathsep) if part]
         return os.pathsep.join(there for part in parts if (there := self.text(part)) != part)
 

@@ -34,7 +34,7 @@ class ChannelTransport:
             raise BrokenPipeError(f"the channel to {self._connection.host} is closed: {error}") from error
 
     def read(self) -> bytes:
-        """The next bytes."""
+        """Return the next bytes."""
         try:
             return self._channel.recv(_READ)
         except (paramiko.SSHException, EOFError):
@@ -53,7 +53,7 @@ class ChannelTransport:
             self._channel.close()
 
     def ended(self) -> str:
-        """How the remote helper ended and its last words, or that the connection was lost."""
+        """Return how the remote helper ended and its last words, or that the connection was lost."""
         self._channel.status_event.wait(0.5 if self._connection.alive else 0)
         code = self._channel.exit_status
         if code < 0:

@@ -41,7 +41,7 @@ class Store:
         return self.storage_file(path, "rb")
 
     def storage_file(self, path: str, mode: str) -> Any:
-        """The file in storage, at the storage's throughput."""
+        """Return the file in storage, at the storage's throughput."""
         return PacedFile(open(path, mode), self._rate or float("inf"))
 
     def keep(self, path: str, content: bytes) -> None:

@@ -6,7 +6,7 @@ import ipaddress
 
 
 def why_open(address: str) -> str | None:
-    """Why nothing of a rehearsal may listen on a node's ``address``; None where it may.
+    """Return why nothing of a rehearsal may listen on a node's ``address``; None where it may.
 
     Numbers of private networks are those of the IANA registries of special-purpose addresses (RFC 1918, RFC 4193, …).
     What a name stands for is not for others to say, and it may change while a run goes on.

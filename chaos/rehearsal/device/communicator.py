@@ -203,7 +203,7 @@ class Communicator:
         return peer.take(sequence, like)
 
     def _next_collective(self, members: tuple[int, ...]) -> int:
-        """Each group counts its own collectives; all its members come to the same number."""
+        """Return each group counts its own collectives; all its members come to the same number."""
         self._counts[members] = count = self._counts.get(members, 0) + 1
         return self._number(members, count)
 

@@ -35,7 +35,7 @@ class Generations:
         os.makedirs(self._backup, mode=0o700, exist_ok=True)
 
     def place(self) -> str:
-        """The directory in which the ranks meet.
+        """Return the directory in which the ranks meet.
 
         A process that comes anew joins the newest generation there is, or the one behind it where that is for the
         processes that there were: the others may not have gone on yet.

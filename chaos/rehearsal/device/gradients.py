@@ -40,7 +40,7 @@ class Reduction:
 
 
 def gradient_reducer(device: Device, agent: Agent) -> Any:
-    """A class with the constructor and the call of MindSpore's reducer (2.7 to 2.10).
+    """Return a class with the constructor and the call of MindSpore's reducer (2.7 to 2.10).
 
     All gradients of a step go in one message. They are summed in the order of ranks, so equal inputs give equal bits.
     """

@@ -69,7 +69,7 @@ class Fabric:
             raise RuntimeError(f"ForceStopError error occurs when execute: {error}") from error
 
     def join(self) -> Communicator:
-        """The communicator of all ranks; joined at the first call."""
+        """Return the communicator of all ranks; joined at the first call."""
         return self._membership.join()
 
     def stop(self) -> None:
@@ -119,13 +119,13 @@ class Fabric:
         )
 
     def _is_unprotected(self) -> bool:
-        """Whether no mechanism, no agent and no limit of the scenario's own ends a collective of this job."""
+        """Return whether no mechanism, no agent and no limit of the scenario's own ends a collective of this job."""
         settings = self._agent.configuration.settings
         switched = ":1" in os.environ.get("MS_ENABLE_TFT", "")
         return bool(settings.get("unprotected")) and not switched and not settings.get("hccl")
 
     def _limit_seconds(self) -> float:
-        """How long a collective waits: the vendor's timeout, scaled, where the scenario has one."""
+        """Return how long a collective waits: the vendor's timeout, scaled, where the scenario has one."""
         hccl = self._agent.configuration.settings.get("hccl")
         if hccl:
             return float(hccl["exec_timeout"] * hccl["time_scale"])

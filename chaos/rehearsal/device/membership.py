@@ -31,7 +31,7 @@ class Membership:
         self._stop_ordered = False
 
     def join(self) -> Communicator:
-        """The communicator of all ranks; joined at the first call, and again after a joining that has failed.
+        """Return the communicator of all ranks; joined at the first call, and again after a joining that has failed.
 
         Raises CommunicationAborted where the rank was told to stop and has not joined since: only ``resume`` and
         ``rebuild`` lead on from there.

@@ -59,7 +59,7 @@ class Peer:
 
 
 def frame(rank: int, sequence: int, payload: NDArray[Any]) -> list[memoryview]:
-    """A frame of ``rank`` that holds this array, in pieces to be sent one after the other."""
+    """Return a frame of ``rank`` that holds this array, in pieces to be sent one after the other."""
     header = _FRAME.pack(_MAGIC, rank, sequence, payload.nbytes)
     return [memoryview(header), memoryview(payload.reshape(-1).view(numpy.uint8).data)]
 

@@ -32,11 +32,11 @@ class Presence:
             self._held = None
 
     def has_come(self, rank: int) -> bool:
-        """Whether a rank has been there, and may have left since."""
+        """Return whether a rank has been there, and may have left since."""
         return os.path.exists(self._path(rank))
 
     def is_here(self, rank: int) -> bool:
-        """Whether a rank is there. Where that cannot be looked up it is not said to have gone."""
+        """Return whether a rank is there. Where that cannot be looked up it is not said to have gone."""
         try:
             file = os.open(self._path(rank), os.O_RDWR)
         except FileNotFoundError:

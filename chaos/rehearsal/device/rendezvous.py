@@ -146,7 +146,7 @@ class Rendezvous:
         return False
 
     def _call(self, other: int) -> _Talk | None:
-        """A talk with a rank that listens; None where it does not yet, or somebody else does."""
+        """Return a talk with a rank that listens; None where it does not yet, or somebody else does."""
         door = _door(self._path(other))
         if door is None or door in self._strange or time.monotonic() < self._later.get(other, 0.0):
             return None
@@ -171,7 +171,7 @@ class Rendezvous:
         return made
 
     def _place_of(self, other: int) -> Any:
-        """Where a rank listens; None where it has not said so yet."""
+        """Return where a rank listens; None where it has not said so yet."""
         if self._address is None:
             return self._path(other)
         try:

@@ -54,7 +54,7 @@ class Alterations:
         return self._flip_in(values, "activation", "forward")
 
     def batch(self, given: Any) -> Any:
-        """The batch to train: that of the step before where a fault says so."""
+        """Return the batch to train: that of the step before where a fault says so."""
         before, self._batch = self._batch, given
         for order in self._barriers.take_alterations_of("batch"):
             if before is not None:

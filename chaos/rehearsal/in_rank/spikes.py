@@ -22,7 +22,7 @@ class Spikes:
         self._repeats: dict[int, list[dict[str, Any]]] = {}
 
     def apply(self, gradients: Any, others: Callable[[Any], Sequence[Any]], *, share: float) -> Any:
-        """The rank's flat gradients, scaled if a spike is due in this step.
+        """Return the rank's flat gradients, scaled if a spike is due in this step.
 
         ``others`` gives what the other ranks are about to reduce, for an array like this rank's. ``share`` is what the
         sum over the ranks is multiplied with: 1, or one part for each rank where the mean is taken.
@@ -50,7 +50,7 @@ class Spikes:
 
 
 def _factor_for(length: float, gradients: Any, given: Sequence[Any]) -> float:
-    """The factor by which this rank's gradients must be scaled for the sum over all ranks to have this length.
+    """Return the factor by which this rank's gradients must be scaled for the sum over all ranks to have this length.
 
     ``given`` are the gradients of the other ranks. Of two solutions it is the one that does not turn the own round.
     """

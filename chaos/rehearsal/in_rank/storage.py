@@ -54,7 +54,7 @@ def create(agent: Agent, path: str) -> Any:
 
 
 def open_recorded(agent: Agent, path: str) -> Any:
-    """A checkpoint to read, as long as the storage takes; that it is read is recorded."""
+    """Return a checkpoint to read, as long as the storage takes; that it is read is recorded."""
     return _recorded(agent, _at_pace(agent, lambda name: open(name, "rb")), "basic")(path)
 
 

@@ -43,7 +43,7 @@ def _logger() -> logging.Logger:
 
 
 def with_global_norm(optimizer: type[nn.Optimizer]) -> type[nn.Optimizer]:
-    """A class of optimizer that leaves the norm of the gradients it was given in ``global_norm``."""
+    """Return a class of optimizer that leaves the norm of the gradients it was given in ``global_norm``."""
 
     class WithGlobalNorm(optimizer):  # type: ignore[misc]
         """The optimizer, which measures before it updates."""

@@ -158,7 +158,7 @@ def create_dataset(arguments: argparse.Namespace, shards: int, shard: int) -> ds
 
 
 def find_checkpoint(output: str) -> str:
-    """The newest end-of-life checkpoint that was finished (renamed), of a rank of this rank's replica group.
+    """Return the newest end-of-life checkpoint that was finished (renamed), of a rank of this rank's replica group.
 
     MindSpore 2.7 names the directory ``tft_…``, later ones ``ttp_…``. With data parallelism alone all ranks are one
     replica group, so any rank's file will do.

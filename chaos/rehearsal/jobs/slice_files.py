@@ -46,7 +46,7 @@ def find_slice(output: str, rank: int, ranks: int, replicas: Sequence[int]) -> s
 
 
 def _end_of_life(output: str, replicas: Sequence[int]) -> dict[int, str]:
-    """The file of this rank's replica group in each finished end-of-life checkpoint, by step.
+    """Return the file of this rank's replica group in each finished end-of-life checkpoint, by step.
 
     MindSpore 2.7 names the directory ``tft_…``, later ones ``ttp_…``.
     """
@@ -99,7 +99,7 @@ def _by_step(directory: str) -> dict[int, str]:
 
 
 def stored_step(path: str) -> int | None:
-    """The optimizer's step in a checkpoint file, None for a file that is damaged or has none."""
+    """Return the optimizer's step in a checkpoint file, None for a file that is damaged or has none."""
     from google.protobuf.message import DecodeError
     from mindspore.train.checkpoint_pb2 import Checkpoint
 

@@ -168,7 +168,7 @@ class Network(nn.Cell):  # type: ignore[misc]
         return self.layer5(x)
 
     def layouts(self) -> dict[str, list[Any]]:
-        """The layout of every weight, by its name."""
+        """Return the layout of every weight, by its name."""
         return {cell.param.name: cell.layout for _, cell in self.cells_and_names() if isinstance(cell, Slice)}
 
 

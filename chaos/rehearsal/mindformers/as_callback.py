@@ -49,7 +49,7 @@ def simulated(scenario: Scenario) -> Iterator[Simulated]:
 
 
 def trained_from(data: dict[str, Any]) -> dict[str, Any]:
-    """The copy of a configuration, with processors that are not bound to devices.
+    """Return the copy of a configuration, with processors that are not bound to devices.
 
     Without ``affinity_cpu_list`` MindSpore (2.10) shares the processors out among the devices, of which a CPU has none,
     and divides by their number. A list binds nothing: MindFormers (2.1, build_context.py) warns and passes it over.

@@ -56,7 +56,7 @@ class MindFormersCallbacks(MindSporeJob):
         return replace(command, environment={**environment, "REGISTER_PATH": str(REGISTERED)}, agent_by_path=False)
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
-        """The script."""
+        """Return the script."""
         return {"script": hashlib.sha256(_SCRIPT.read_bytes()).hexdigest()}
 
 

@@ -62,5 +62,5 @@ def _reducer(reduction: Reduction, weights: Any, share: float | None) -> Any:
 
 
 def _same(given: Any) -> Any:
-    """The result has the shape and the type of what is given."""
+    """Return the result has the shape and the type of what is given."""
     return given

@@ -119,7 +119,7 @@ class MindFormersRehearsal(MindFormersJob):
         write_data(launch.directory / _DATA, samples=samples, seed=job.seed)
 
     def command(self, launch: Launch) -> Command:
-        """The launcher, with what a rehearsal of fault tolerance needs. Raises JobError."""
+        """Return the launcher, with what a rehearsal of fault tolerance needs. Raises JobError."""
         launch = replace(launch, scenario=_placed(launch.scenario, launch.scenario_directory))
         if launch.resume and _by_strategy(launch.scenario):
             write_strategies(launch.directory / STRATEGIES, launch.scenario.cluster.ranks)
@@ -141,7 +141,7 @@ class MindFormersRehearsal(MindFormersJob):
         )
 
     def trained_from(self, data: dict[str, Any], launch: Launch) -> dict[str, Any]:
-        """The copy of the configuration, with what it needs where there is no device layer."""
+        """Return the copy of the configuration, with what it needs where there is no device layer."""
         return data if launch.scenario.job.loading == "path" else as_callback.trained_from(data)
 
     def protection(self, launch: Launch) -> dict[str, str]:
@@ -149,14 +149,14 @@ class MindFormersRehearsal(MindFormersJob):
         return protection_environment(launch, launch.ports[1])
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
-        """The configuration and everything in the rehearsal's room: any of it may change a loss."""
+        """Return the configuration and everything in the rehearsal's room: any of it may change a loss."""
         placed = _placed(scenario, scenario_directory)
         own = hashlib.sha256(b"".join(file.read_bytes() for file in sorted(_CONFIGS.glob("*.yaml")))).hexdigest()
         return {**super().fingerprint(placed, scenario_directory), "rehearsal": room_digest(), "configs": own}
 
 
 def _by_strategy(scenario: Scenario) -> bool:
-    """Whether a resume looks for a replica's checkpoint by the strategies that were saved."""
+    """Return whether a resume looks for a replica's checkpoint by the strategies that were saved."""
     return any(mechanism in STEP_LEVEL for mechanism in scenario.job.protection)
 
 
@@ -179,7 +179,7 @@ def _placed(scenario: Scenario, directory: Path) -> Scenario:
 
 
 def _own_or_named(config: str, directory: Path) -> str:
-    """The path of a configuration: beside the scenario, else of this kind's own."""
+    """Return the path of a configuration: beside the scenario, else of this kind's own."""
     own = _CONFIGS / config
     return str(own) if own.is_file() and not (directory / config).is_file() else config
 

@@ -23,7 +23,7 @@ def write_strategies(directory: Path, ranks: int) -> None:
 
 
 def strategy_of(ranks: int) -> bytes:
-    """A strategy in which ``ranks`` ranks hold all of a parameter. Raises ValueError above 127 ranks."""
+    """Return a strategy in which ``ranks`` ranks hold all of a parameter. Raises ValueError above 127 ranks."""
     if not 1 <= ranks <= MOST_RANKS:
         raise ValueError(f"a strategy for {ranks} ranks: 1 to {MOST_RANKS} can be written")
     devices = _part(1, _number(1, ranks))

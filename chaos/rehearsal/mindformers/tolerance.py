@@ -36,7 +36,7 @@ class _Operators:
 
 
 def _in_graph(inner: Any, call: Any) -> Any:
-    """A cell that calls back into Python with the flag, its last argument, and gives on what that returns."""
+    """Return a cell that calls back into Python with the flag, its last argument, and gives on what that returns."""
     from mindspore import nn, ops
 
     def called(flag: Any) -> Any:
@@ -63,5 +63,5 @@ def _in_graph(inner: Any, call: Any) -> Any:
 
 
 def _same(given: Any) -> Any:
-    """The result has the shape and the type of what is given."""
+    """Return the result has the shape and the type of what is given."""
     return given

@@ -162,5 +162,5 @@ class Checkpoints:
 
 
 def _open(path: str) -> Any:
-    """A look at a file, which is no load of it."""
+    """Return a look at a file, which is no load of it."""
     return open(path, "rb")

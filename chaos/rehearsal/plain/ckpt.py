@@ -74,7 +74,7 @@ def _write(file: Any, content: bytes) -> None:
 
 
 def _checked(raw: bytes, path: str, wanted: bool) -> bytes:
-    """The records without the checksum behind them. Raises ValueError when they are not what it says."""
+    """Return the records without the checksum behind them. Raises ValueError when they are not what it says."""
     records, trailer = raw[: -len(_CRC) - _CRC_SIZE], raw[-len(_CRC) - _CRC_SIZE :]
     if not trailer.startswith(_CRC):
         if wanted:
@@ -104,7 +104,7 @@ def _number(value: int) -> bytes:
 
 
 def _fields(raw: bytes, path: str) -> Iterator[tuple[int, Any]]:
-    """The fields of a message: numbers, or bytes of exactly their length."""
+    """Yield the fields of a message: numbers, or bytes of exactly their length."""
     at = 0
     while at < len(raw):
         key, at = raw[at], at + 1

@@ -55,7 +55,7 @@ class PlainDevice(Fabric):
         module.device = lambda: self  # type: ignore[attr-defined]
 
     def average(self, gradients: Any, members: Collection[int]) -> Any:
-        """The mean of flat gradients over these ranks."""
+        """Return the mean of flat gradients over these ranks."""
         self.training.reach("allreduce.enter")
         share = 1.0 / len(members)
         own = self._spikes.apply(gradients, lambda like: self.awaited(like, members), share=share)
@@ -90,11 +90,11 @@ class PlainDevice(Fabric):
                 numpy.copyto(parameter, self.join().receive(source, parameter))
 
     def create(self, path: str) -> Any:
-        """A file on this machine's storage, to be written."""
+        """Return a file on this machine's storage, to be written."""
         return storage.create(self._agent, path)
 
     def open(self, path: str) -> Any:
-        """A file on this machine's storage, to be read."""
+        """Return a file on this machine's storage, to be read."""
         return storage.open_recorded(self._agent, path)
 
     def tell_trained(self) -> None:

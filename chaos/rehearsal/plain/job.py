@@ -60,7 +60,7 @@ class PlainJob(JobKind):
     extensions: tuple[str, ...] = ("chaos.rehearsal.plain.device", "chaos.rehearsal.control_endpoint")
 
     def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
-        """The framework always; the SDK where it is the stand-in."""
+        """Return the framework always; the SDK where it is the stand-in."""
         return (
             Simulated("plain Python training loop; no framework is tested", "job"),
             Simulated("collectives and the device calls of the fault tolerance", "device layer"),
@@ -73,7 +73,7 @@ class PlainJob(JobKind):
         write_stale_record(launch.scenario.job, launch.directory / _CHECKPOINTS)
 
     def command(self, launch: Launch) -> Command:
-        """The launcher with the script's arguments, the protection switches and the stand-in SDK."""
+        """Return the launcher with the script's arguments, the protection switches and the stand-in SDK."""
         scenario, job = launch.scenario, launch.scenario.job
         (controller_port,) = launch.ports
         script = (
@@ -99,12 +99,12 @@ class PlainJob(JobKind):
         )
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
-        """Everything in the rehearsal's room: any of it may change a loss."""
+        """Return everything in the rehearsal's room: any of it may change a loss."""
         return {"rehearsal": room_digest()}
 
 
 def _share(launch: Launch) -> str:
-    """How many ranks there are, and which of them this launcher starts where that is not all."""
+    """Return how many ranks there are, and which of them this launcher starts where that is not all."""
     ranks = str(launch.scenario.cluster.ranks)
     return ranks if launch.place is None else f"{ranks}:{','.join(map(str, launch.place.ranks))}"
 

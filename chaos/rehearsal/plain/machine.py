@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def device() -> PlainDevice:
-    """The device of this process. Raises RuntimeError where there is none."""
+    """Return the device of this process. Raises RuntimeError where there is none."""
     raise RuntimeError(
         "there is no device: the device layer of a rehearsal makes one, so start this job by `chaos run`"
     )

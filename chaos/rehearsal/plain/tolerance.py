@@ -23,18 +23,18 @@ JOINED = "ARF FINISH , do next step repair weight."
 
 
 def switched_on(environment: dict[str, str]) -> frozenset[str]:
-    """The mechanisms that MS_ENABLE_TFT names."""
+    """Return the mechanisms that MS_ENABLE_TFT names."""
     parts = environment.get("MS_ENABLE_TFT", "").strip("{} ").split(",")
     return frozenset(name.strip() for name, _, on in (part.partition(":") for part in parts) if on.strip() == "1")
 
 
 def protects(on: frozenset[str]) -> bool:
-    """Whether one of these mechanisms needs the SDK."""
+    """Return whether one of these mechanisms needs the SDK."""
     return bool(on & _NEED_SDK)
 
 
 def keeps_flag(on: frozenset[str]) -> bool:
-    """Whether the state has the flag that tells whether an update is complete."""
+    """Return whether the state has the flag that tells whether an update is complete."""
     return bool(on & _NEED_REPLICAS)
 
 

@@ -21,7 +21,7 @@ from chaos.rehearsal.plain.tolerance import JOINED, Tolerance, keeps_flag, prote
 
 
 def argument_parser() -> argparse.ArgumentParser:
-    """The arguments: what the scenario says of the job."""
+    """Return the arguments: what the scenario says of the job."""
     parser = argparse.ArgumentParser(description="Train a small network in plain Python with fault tolerance.")
     parser.add_argument("--output", required=True, help="directory for checkpoints")
     parser.add_argument("--steps", type=int, required=True)
@@ -89,7 +89,7 @@ class Trainer:
             self._tolerance.end()
 
     def _recover(self, error: RuntimeError) -> int:
-        """Where training goes on after this error. Raises it where it does not."""
+        """Return where training goes on after this error. Raises it where it does not."""
         if self._rolls_back and ERROR in str(error):
             step = self._checkpoints.roll_back()
             print(f"Resume training after TREError from step {step}.", flush=True)

@@ -114,7 +114,7 @@ class ClusterAgent:
         return time.monotonic() - self._trained_since > min(_REPORT_SECONDS, self._settings.timings.answer)
 
     def _may_still_act(self, alive: list[int]) -> bool:
-        """Whether the controller may still find a way: it acts, or there is time left for it to notice.
+        """Return whether the controller may still find a way: it acts, or there is time left for it to notice.
 
         It acts no more once the job is to end and only ranks are alive that cannot hear it, as a stopped process. They
         are given the time to exit that one of them needs that can.
@@ -152,7 +152,7 @@ def say(text: str) -> None:
 
 
 def _listed(workers: list[Worker]) -> str:
-    """Each with its process; of very many only which they are."""
+    """Return each with its process; of very many only which they are."""
     if len(workers) > FEW:
         return rank_set(worker.rank for worker in workers)
     return ", ".join(f"rank {worker.rank} (process {worker.pid})" for worker in workers)

@@ -61,7 +61,7 @@ class Dialogue:
             framework_ttp.tft_destroy_controller()
 
     def gives_up(self, ranks: Collection[int]) -> bool:
-        """Whether these ranks are all faulty and the job is to end: nothing that is still to come ends them."""
+        """Return whether these ranks are all faulty and the job is to end: nothing that is still to come ends them."""
         return self._strategy in ("dump", "exit") and set(ranks) <= set(self._faults)
 
     # What the controller calls. Versions differ in the number of arguments, so what is not used may be missing.
@@ -83,14 +83,14 @@ class Dialogue:
         return 0
 
     def report_strategies(self, faults: dict[int, int], strategies: list[str], *_: Any) -> int:
-        """The SDK offers strategies: choose one."""
+        """Return the SDK offers strategies: choose one."""
         self._remember(faults)
         self._offered = tuple(strategies)
         self._follow()
         return 0
 
     def report_result(self, code: int, message: str, faults: dict[int, int], strategy: str, *_: Any) -> int:
-        """A strategy has succeeded, or another one is needed."""
+        """Return a strategy has succeeded, or another one is needed."""
         self._say(f"strategy {strategy}: result {code}, {message}")
         if code == OK:
             if self._strategy != "dump":  # after a dump the ranks are about to exit, and the agent waits for that

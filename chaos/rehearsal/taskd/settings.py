@@ -97,7 +97,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
 
 
 def _timings(profile: str, ranks: int) -> Timings:
-    """The limits for so many ranks: the agent gives the controller more time, as its own limits grow too."""
+    """Return the limits for so many ranks: the agent gives the controller more time, as its own limits grow too."""
     limits = PROFILES[profile]
     if profile == "vendor":
         return limits

@@ -33,7 +33,7 @@ class Situation:
 
 
 def choose(now: Situation) -> str:
-    """The strategy to follow; ``exit`` where no other is left."""
+    """Return the strategy to follow; ``exit`` where no other is left."""
     return next((strategy for strategy in PRIORITY if strategy in now.configured and _fits(strategy, now)), "exit")
 
 

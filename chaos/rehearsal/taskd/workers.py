@@ -50,11 +50,11 @@ class Workers:
         self._functions[name] = function
 
     def missing(self) -> list[str]:
-        """The functions that have not been handed over."""
+        """Return the functions that have not been handed over."""
         return [name for name in FUNCTIONS if name not in self._functions]
 
     def look(self) -> list[Worker]:
-        """All ranks' processes, by rank."""
+        """Return all ranks' processes, by rank."""
         seen: Mapping[int, Mapping[str, Any]] = self._functions["MONITOR"]([_ALL])
         return [
             Worker(rank, state["pid"], state["status"])

@@ -37,19 +37,19 @@ class Choice:
         self._agent.forget()
 
     def ordered(self) -> tuple[str, dict[int, int]] | None:
-        """Whether the agent has ordered a stop or a dump of its own accord, and of which ranks it says so."""
+        """Return whether the agent has ordered a stop or a dump of its own accord, and of which ranks it says so."""
         order = self._agent.last_order()
         if order is None or order[0] not in (STOP, DUMP):
             return None
         return order[0], dict(order[1]) if order[0] == STOP else {}
 
     def ordered_to_end(self) -> str | None:
-        """Whether the agent has ordered to dump or to exit while it was not asked."""
+        """Return whether the agent has ordered to dump or to exit while it was not asked."""
         order = self._agent.last_order()
         return str(order[1]) if order is not None and order[0] == CHANGE and order[1] in ("dump", "exit") else None
 
     def first(self, faults: dict[int, int], possible: Callable[[], Possible]) -> str:
-        """The strategy for ``faults``, to which the agent may add ranks that are faulty elsewhere in the job.
+        """Return the strategy for ``faults``, to which the agent may add ranks that are faulty elsewhere in the job.
 
         ``possible`` tells what is possible with the faults as they then are.
         """

@@ -295,7 +295,7 @@ class Controller:
         )
 
     def _complete_without(self, bad: Collection[int]) -> bool:
-        """Whether every replica group has a rank that is not one of these."""
+        """Return whether every replica group has a rank that is not one of these."""
         return not self._replicas.savers({member.rank for member in self._good(set(bad))})[1]
 
     def _retry(self) -> tuple[Possible, str] | None:
@@ -334,7 +334,7 @@ class Controller:
             self._faults[rank] = fault_of(member.status, self._roster.lost(member) or member.link_broken is not None)
 
     def _repairable_online(self, bad: set[int]) -> bool:
-        """Whether there are faults, each is one of the device or of communication, and every process lives."""
+        """Return whether there are faults, each is one of the device or of communication, and every process lives."""
         members = [member for member in self._roster.members() if member.rank in bad]
         return bool(members) and all(member.status in ONLINE and not self._roster.lost(member) for member in members)
 

@@ -20,15 +20,15 @@ class Replicas:
         return new
 
     def complete(self) -> bool:
-        """Whether every rank's group is known; one of its members may have died before it could report it."""
+        """Return whether every rank's group is known; one of its members may have died before it could report it."""
         return len({rank for group in self._groups.values() for rank in group}) == self._world_size
 
     def groups(self) -> list[tuple[int, ...]]:
-        """The groups, ordered by their first rank."""
+        """Return the groups, ordered by their first rank."""
         return sorted(set(self._groups.values()))
 
     def savers(self, good: set[int]) -> tuple[list[int], list[tuple[int, ...]]]:
-        """The lowest good rank of each group, and the groups that have none."""
+        """Return the lowest good rank of each group, and the groups that have none."""
         chosen = [(group, _first(group, good)) for group in self.groups()]
         return (
             sorted({rank for _, rank in chosen if rank is not None}),

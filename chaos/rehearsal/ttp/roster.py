@@ -49,17 +49,17 @@ class Roster:
             return member
 
     def members(self) -> list[Member]:
-        """All ranks that have registered and not left, by number."""
+        """Return all ranks that have registered and not left, by number."""
         with self._changed:
             return [self._members[rank] for rank in sorted(self._members) if not self._members[rank].left]
 
     def knows(self, rank: int) -> bool:
-        """Whether a rank has ever registered."""
+        """Return whether a rank has ever registered."""
         with self._changed:
             return rank in self._members
 
     def member(self, rank: int) -> Member:
-        """One rank."""
+        """Return one rank."""
         return self._members[rank]
 
     def hear(self, member: Member, message: Message) -> None:
@@ -86,7 +86,7 @@ class Roster:
         return int((self._now() - member.heard) * 1000)
 
     def lost(self, member: Member) -> bool:
-        """Whether the rank counts as lost by now."""
+        """Return whether the rank counts as lost by now."""
         if self._now() - member.heard > self._timings.lost_after:
             return True
         limit = self._timings.link_lost_after

@@ -25,12 +25,12 @@ FAULT_UCE, FAULT_PROCESS, FAULT_HCCL = 0, 1, 2
 
 
 def in_log(status: int) -> int:
-    """The number that the log shows for a reported status of the device."""
+    """Return the number that the log shows for a reported status of the device."""
     return 0 if status in _RUN_STATUS else _IN_LOG.get(status, status)
 
 
 def run_status(status: int) -> int:
-    """The number that the log shows for a reported status of the process, 0 for anything else."""
+    """Return the number that the log shows for a reported status of the process, 0 for anything else."""
     return _RUN_STATUS.get(status, 0)
 
 

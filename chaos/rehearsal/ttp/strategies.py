@@ -22,7 +22,7 @@ class Possible:
     recover: bool
 
     def offered(self) -> tuple[str, ...]:
-        """Names in the order in which the agent is offered them; ending the job is always possible."""
+        """Return names in the order in which the agent is offered them; ending the job is always possible."""
         return (
             "exit",
             *(("dump",) if self.dump else ()),

@@ -63,7 +63,7 @@ _LONGEST_WAIT = 10
 
 
 def timings_of(profile: str, environment: Mapping[str, str], ranks: int = 1) -> Timings:
-    """The limits of a profile for a job of ``ranks``.
+    """Return the limits of a profile for a job of ``ranks``.
 
     In the vendor's, those that its SDK reads from ``environment`` are read here too.
 

@@ -46,7 +46,7 @@ class Trust:
         return rank
 
     def register(self, link: Link, rank: int) -> Message | None:
-        """The processor's side: what the controller says to the registration, None when it has said nothing.
+        """Return the processor's side: what the controller says to the registration, None when it has said nothing.
 
         Raises UnprovenCaller when the other side is no controller of this run.
         """

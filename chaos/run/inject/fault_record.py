@@ -55,5 +55,5 @@ class FaultRecord:
 def evidence_of(
     target: Mapping[str, Any], pid: int, shown: Mapping[str, Any], barrier: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The evidence of one target as the history has it. ``barrier`` is where the rank was held, if it was."""
+    """Return the evidence of one target as the history has it. ``barrier`` is where the rank was held, if it was."""
     return {**target, "pid": pid, **shown, "barrier": barrier}

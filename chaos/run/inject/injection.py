@@ -167,7 +167,7 @@ class Injection:
         return FaultRecord(self._history, self._attempt, fault.id, fault.kind)
 
     def _victims(self, fault: PlannedFault, job: Job, ranks: Mapping[int, ProcessIdentity]) -> list[Victim] | str:
-        """The targets of a fault, or why it has none."""
+        """Return the targets of a fault, or why it has none."""
         missing = [rank for rank in fault.ranks if rank not in ranks]
         if missing:
             return f"no process of {named(missing)} was found"

@@ -179,7 +179,7 @@ class LastingFaults:
         self._history.record("fault.ending", attempt=self._attempt, fault=active_fault.fault.id, **shown)
 
     def _at_last(self, active_fault: _Under | _Held, job: Job) -> list[dict[str, Any]] | None:
-        """The same as ``_still``, of what the teardown ends. It ends it also where a remote helper is lost."""
+        """Return the same as ``_still``, of what the teardown ends. It ends it also where a remote helper is lost."""
         try:
             return self._still(active_fault, job)
         except HelperLost as error:
@@ -215,7 +215,7 @@ class LastingFaults:
                 active_fault.kind.end(victim)
 
     def _may_end(self, active_fault: _Under, job: Job) -> bool:
-        """A rank that nothing can be said of keeps it from nothing."""
+        """Return a rank that nothing can be said of keeps it from nothing."""
         may = True
         for victim in active_fault.victims:
             with self._noting(active_fault):
@@ -229,7 +229,7 @@ class LastingFaults:
         return False
 
     def _ends_now(self, active_fault: _Under, job: Job) -> bool:
-        """Whether it ends in a moment, as its undone steps say. What nobody can see is left to their word."""
+        """Return whether it ends in a moment, as its undone steps say. What nobody can see is left to their word."""
 
         def over() -> bool:
             try:

@@ -21,7 +21,7 @@ from chaos.run.inject.fault_record import FaultRecord
 
 
 def as_made(step: UndoStep) -> UndoStep:
-    """The undo step in the form that its kind gives it: the target carries the run's identity."""
+    """Return the undo step in the form that its kind gives it: the target carries the run's identity."""
     return step
 
 

@@ -35,22 +35,22 @@ class Known:
 
 
 def armed_points(fault: PlannedFault) -> list[Point]:
-    """The points at which the agent must hold the fault's ranks."""
+    """Return the points at which the agent must hold the fault's ranks."""
     return [point for node in _nodes(fault.trigger) if (point := _point(node)) is not None]
 
 
 def log_texts(fault: PlannedFault) -> list[tuple[str, int | None]]:
-    """The texts that its trigger waits for in logs, each with the rank or None for any process."""
+    """Return the texts that its trigger waits for in logs, each with the rank or None for any process."""
     return [(log["contains"], log.get("rank")) for node in _nodes(fault.trigger) if (log := node.get("log"))]
 
 
 def fires(fault: PlannedFault, known: Known) -> bool:
-    """Whether the trigger holds now."""
+    """Return whether the trigger holds now."""
     return _holds(fault.trigger, fault, known)
 
 
 def too_early(fault: PlannedFault, point: Point, known: Known) -> bool:
-    """Whether a rank that is at a handler is there in another recovery than the one that the fault is meant for.
+    """Return whether a rank that is at a handler is there in another recovery than the one that the fault is meant for.
 
     A handler is called in every recovery. As long as a fault that this one comes after has not landed, the call belongs
     to an earlier one.
@@ -60,7 +60,7 @@ def too_early(fault: PlannedFault, point: Point, known: Known) -> bool:
 
 
 def waiting_for(fault: PlannedFault) -> str:
-    """The trigger in words, for a deadline that expires."""
+    """Return the trigger in words, for a deadline that expires."""
     parts = []
     for node in _nodes(fault.trigger):
         if (point := _point(node)) is not None:

@@ -227,7 +227,7 @@ class Attempt:
                     )
 
     def _waiting_messages(self) -> Iterator[Message]:
-        """The messages that are there now; who goes on sending does not keep anybody here."""
+        """Yield the messages that are there now; who goes on sending does not keep anybody here."""
         for _ in range(self._channel.messages.qsize()):
             try:
                 yield self._channel.messages.get_nowait()
@@ -337,7 +337,7 @@ class Attempt:
 
 
 def _on(node: int | None) -> dict[str, int]:
-    """The field of an event that says on which node, where there are several."""
+    """Return the field of an event that says on which node, where there are several."""
     return {} if node is None else {"node": node}
 
 

@@ -30,6 +30,6 @@ def last_error(log: Path) -> str | None:
 
 
 def newest_log(logs: Path, rank: int) -> Path:
-    """The log that a rank wrote last. One that is started again within a launch may have several."""
+    """Return the log that a rank wrote last. One that is started again within a launch may have several."""
     paths = [logs / f"worker_{rank}.log", *logs.glob(f"worker_{rank}.before-*.log")]
     return max((path for path in paths if path.exists()), key=lambda path: path.stat().st_mtime_ns, default=paths[0])

@@ -157,7 +157,7 @@ class Channel:
                 connection.close()
 
     def refused_callers(self) -> Iterator[RefusedCaller]:
-        """Those of ``messages`` that nobody has taken: who called while no job was followed."""
+        """Yield those of ``messages`` that nobody has taken: who called while no job was followed."""
         while True:
             try:
                 message = self.messages.get_nowait()
@@ -296,7 +296,7 @@ def _at_barrier(hello: Hello | EndpointHello, message: dict[str, Any] | None) ->
 
 
 def _lines(read_line: Callable[[int], bytes]) -> Iterator[bytes]:
-    """The lines of a connection until it ends; a torn last one is left out."""
+    """Yield the lines of a connection until it ends; a torn last one is left out."""
     while True:
         try:
             line = read_line(_MAX_LINE)

@@ -50,12 +50,12 @@ class RankWords:
         return _few(told)
 
     def positions(self, ranks: Set[int], exited: Mapping[int, str], steps: Mapping[int, int]) -> str:
-        """How far each of these is, or how it ended."""
+        """Return how far each of these is, or how it ended."""
         words = {rank: exited.get(rank, f"step {steps.get(rank)}") for rank in ranks}
         return "; ".join(f"{named(alike)}: {word}" for word, alike in by_word(words).items())
 
     def place(self, ranks: Iterable[int]) -> Path:
-        """Where to look: the log of one rank, the directory of several."""
+        """Return where to look: the log of one rank, the directory of several."""
         first, *others = ranks
         return self.logs if others else self.logs / f"worker_{first}.log"
 

@@ -104,7 +104,7 @@ def launch_spec(
     cores: tuple[int, ...] | None,
     collected_exit: Callable[[ProcessIdentity], ExitStatus | None] | None = None,
 ) -> LaunchSpec:
-    """The launch: what the job kind, the scenario and the agent set, later ones first, over what its node has.
+    """Return the launch: what the job kind, the scenario and the agent set, later ones first, over what its node has.
 
     What the harness needs on PATH and PYTHONPATH goes before what is there: ``msrun`` runs the ``python`` of the PATH.
     """

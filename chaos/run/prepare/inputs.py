@@ -22,7 +22,7 @@ class InputChanged(RuntimeError):
 def inputs_of(
     kind: JobKind, platform: PlatformKind, scenario: Scenario, directory: Path, environment: Mapping[str, str]
 ) -> dict[str, str]:
-    """The fingerprint of everything that the job of a scenario in ``directory`` is known to read.
+    """Return the fingerprint of everything that the job of a scenario in ``directory`` is known to read.
 
     ``platform`` is the one that the scenario names. Raises JobError.
     """
@@ -37,7 +37,7 @@ def inputs_of(
 
 
 def _of_platform(platform: PlatformKind, scenario: Scenario, directory: Path) -> Mapping[str, str]:
-    """The fingerprints of files that the job's platform reads."""
+    """Return the fingerprints of files that the job's platform reads."""
     try:
         return platform.inputs(scenario, directory)
     except PlatformError as error:

@@ -25,13 +25,13 @@ def sdk_of(result: Mapping[str, Any]) -> str:
 
 
 def holding(scenario: Scenario, sdks: Iterable[str]) -> Finding | None:
-    """The scenario's finding where it holds in runs with these SDKs, None where there is none or it does not."""
+    """Return the scenario's finding where it holds in runs with these SDKs, None where there is none or it does not."""
     known = scenario.known
     return None if known is None or (known.sdk is not None and {*sdks} != {known.sdk}) else known
 
 
 def failing_by(scenario: Scenario, sdks: Iterable[str]) -> tuple[str, ...]:
-    """The checks in which runs with these SDKs may fail by the scenario's finding."""
+    """Return the checks in which runs with these SDKs may fail by the scenario's finding."""
     known = scenario.known
     more = known.with_vendor if known is not None and {*sdks} == {"vendor"} else ()
     return (*scenario.failing, *more)
@@ -40,7 +40,7 @@ def failing_by(scenario: Scenario, sdks: Iterable[str]) -> tuple[str, ...]:
 def failing_checks(
     results: Iterable[Mapping[str, Any]], comparisons: Iterable[Mapping[str, Any]] = ()
 ) -> tuple[str, ...]:
-    """The checks that fail in the results of ``chaos run --json``, each once, in the order of the report."""
+    """Return the checks that fail in the results of ``chaos run --json``, each once, in the order of the report."""
     checks = [check for result in results for check in result.get("checks", ())]
     names = [check["name"] for check in checks if check["verdict"] == "fail"]
     names += [COMPARISON for comparison in comparisons if comparison.get("verdict") == "fail"]
@@ -55,7 +55,7 @@ def unexpected(failing: Collection[str], expected: Collection[str]) -> tuple[str
 
 
 def unknown_checks(cell: Cell, source: str) -> Iterator[Problem]:
-    """The names in ``failing`` that no check has."""
+    """Yield the names in ``failing`` that no check has."""
     scenario = cell.scenario
     if not scenario.failing:
         return

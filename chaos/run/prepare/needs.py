@@ -22,12 +22,12 @@ def chosen_sdk(wanted: str, scenario: Scenario, found: Registered | None = None)
 
 
 def needs_mindio(scenario: Scenario) -> bool:
-    """Whether a mechanism that the job has switched on is the SDK's."""
+    """Return whether a mechanism that the job has switched on is the SDK's."""
     return bool(set(switched_on(scenario.job.protection)) & NEEDS["MindIO"].keys())
 
 
 def needs_of_job(scenario: Scenario, sdk: str = "standin", found: Registered | None = None) -> tuple[str, ...]:
-    """The needs of the ranks, where they run; ``sdk`` is the chosen one."""
+    """Return the needs of the ranks, where they run; ``sdk`` is the chosen one."""
     kind = (found or registered(scenario)).job
     needs = kind.needs_for(scenario)
     # Only a rehearsal brings a stand-in along: a genuine job without the package has no mechanism, and says so late.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def on_platform(loaded: LoadedScenario, platform: str | None, inventory: Path | None = None) -> LoadedScenario:
-    """The scenario with its job on ``platform``, whatever the file says; None leaves it as it is.
+    """Return the scenario with its job on ``platform``, whatever the file says; None leaves it as it is.
 
     On the hosts of an ``inventory`` a job that says no number of nodes is spread over all of them. Raises ScenarioError
     where the inventory does not do.
@@ -101,7 +101,7 @@ def _fault_problems(found: Registered, scenario: Scenario, number: int) -> Itera
 
 
 def _not_carried(platform: PlatformKind, fault: str, means: str) -> tuple[str, str]:
-    """Why it cannot carry the kind of fault, and what to do."""
+    """Return why it cannot carry the kind of fault, and what to do."""
     told = platform.unsupported.get(means)
     message = f"the platform {platform.name} cannot carry the fault kind {fault!r}: it cannot act on "
     message += MEANS.get(means, means)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def known_names() -> KnownNames:
-    """The names that a scenario may use: whatever is registered. Imports none of it.
+    """Return the names that a scenario may use: whatever is registered. Imports none of it.
 
     Raises RegistryError where nothing is: the installation is at fault then, and no scenario.
     """
@@ -183,5 +183,5 @@ def planned_kind(kind: FaultKind, scenario: Scenario) -> PlannedKind:
 
 
 def fresh_seed() -> int:
-    """A seed that nobody has chosen: small enough to be typed again."""
+    """Return a seed that nobody has chosen: small enough to be typed again."""
     return secrets.randbelow(10**9)

@@ -37,7 +37,7 @@ def left_of_port(port: int, token: str) -> int | dict[str, Any] | None:
 
 
 def listens(port: int) -> bool:
-    """Whether somebody on this host's loopback accepts connections on that port."""
+    """Return whether somebody on this host's loopback accepts connections on that port."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.settimeout(_SECONDS)
         return probe.connect_ex(("127.0.0.1", port)) == 0

@@ -36,7 +36,7 @@ def watching_quarantine(
 
 
 def _ask(nodes: Sequence[str], commands: Commands) -> list[Quarantine]:
-    """All at once: an API server that does not answer is waited for as long as for one of them."""
+    """Return all at once: an API server that does not answer is waited for as long as for one of them."""
     with ThreadPoolExecutor(max(1, len(nodes))) as pool:
         return list(pool.map(lambda node: quarantined(node, commands), nodes))
 

@@ -24,7 +24,7 @@ class Stalled:
         self._state: Hashable = None
 
     def look(self, state: Hashable) -> str | None:
-        """A sentence where it is time for one. ``state`` is another one whenever something has moved."""
+        """Return a sentence where it is time for one. ``state`` is another one whenever something has moved."""
         now = self._clock.mono()
         if state != self._state:
             self._state, self._since, self._next = state, now, FIRST_SECONDS

@@ -30,7 +30,7 @@ def injected(strategies: Iterable[object]) -> tuple[Mechanism, ...]:
 
 
 def allowed(protection: Iterable[object]) -> tuple[Strategy, ...]:
-    """The strategies that a job with these mechanisms has use for: those that its SDK may offer."""
+    """Return the strategies that a job with these mechanisms has use for: those that its SDK may offer."""
     on = set(protection)
     switched = [switch for switch in registered() if switch.name in on]
     if any(switch.safeguarded for switch in switched):

@@ -43,7 +43,7 @@ class Switch(Protocol):
 
 @cache
 def registered() -> tuple[Switch, ...]:
-    """Every registered mechanism, as lists for a reader have them.
+    """Return every registered mechanism, as lists for a reader have them.
 
     Raises RegistryError where none is registered, or one cannot be imported.
     """
@@ -53,10 +53,10 @@ def registered() -> tuple[Switch, ...]:
 
 
 def restarts_all(protection: Container[str]) -> bool:
-    """Whether one of these mechanisms starts all ranks again."""
+    """Return whether one of these mechanisms starts all ranks again."""
     return any(mechanism.restarts_all and mechanism.name in protection for mechanism in registered())
 
 
 def mechanism_names() -> tuple[str, ...]:
-    """The names of :func:`registered`."""
+    """Return the names of :func:`registered`."""
     return tuple(mechanism.name for mechanism in registered())

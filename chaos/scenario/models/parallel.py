@@ -6,5 +6,5 @@ from chaos.scenario.models.scenario import Cluster, Parallel
 
 
 def effective_parallel(cluster: Cluster) -> Parallel:
-    """The parallel sizes of a cluster: those written, otherwise one data-parallel dimension over all ranks."""
+    """Return the parallel sizes of a cluster: those written, otherwise one data-parallel dimension over all ranks."""
     return cluster.parallel if cluster.parallel is not None else Parallel(data_parallel=cluster.ranks)

@@ -23,7 +23,7 @@ def _defect(
 
 
 def _booted(key: str, value: str) -> Spoil:
-    """One boot of the node, as the landing tells of it for every rank there."""
+    """Return one boot of the node, as the landing tells of it for every rank there."""
 
     def change(records: Records) -> None:
         for entry in records.first("fault.landed")["evidence"]:
@@ -50,7 +50,7 @@ def _ordered_afterwards(records: Records) -> None:
 
 
 def _told_of_host(event: str, node: int, **what: object) -> Spoil:
-    """The platform tells something of a host when the first launch has ended."""
+    """Return the platform tells something of a host when the first launch has ended."""
 
     def change(records: Records) -> None:
         after = records.last("attempt.end", attempt="train")

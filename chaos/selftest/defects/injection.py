@@ -50,7 +50,7 @@ def _in_rank(rank: int) -> Spoil:
 
 
 def _at(**place: Any) -> Spoil:
-    """The rank was held and hit somewhere else, by every record of it."""
+    """Return the rank was held and hit somewhere else, by every record of it."""
 
     def change(records: Records) -> None:
         records.first("fault.landed").update(place)

@@ -40,7 +40,7 @@ def _last_bit(records: Records) -> None:
 
 
 def _digest_of(step: int, rank: int, name: str, attempt: str = "resume") -> Spoil:
-    """One parameter has another value after a step."""
+    """Return one parameter has another value after a step."""
 
     def change(records: Records) -> None:
         own = records.digest(rank, step, attempt)["parameters"]

@@ -21,7 +21,7 @@ def _defect(
 
 
 def _in_repair(**what: object) -> Spoil:
-    """The cluster tells something else of the pod of node 0 a moment after the memory error has landed."""
+    """Return the cluster tells something else of the pod of node 0 a moment after the memory error has landed."""
     return recorded(lambda records: _tell(records, **what))
 
 

@@ -45,7 +45,7 @@ def _outlived(records: Records) -> None:
 
 
 def _hangs(rank: int, attempt: str, after: int) -> Spoil:
-    """A rank stops after a step while the others go on, until the harness gives up and ends it."""
+    """Return a rank stops after a step while the others go on, until the harness gives up and ends it."""
 
     def change(records: Records) -> None:
         gone = [record for record in records.all(attempt=attempt, rank=rank) if _is_later(record, after)]
@@ -90,7 +90,7 @@ def _resumed_job_fails(records: Records) -> None:
 
 
 def _before(event: str, other: str, attempt: str) -> Spoil:
-    """The harness has recorded an event of a launch just before another one."""
+    """Return the harness has recorded an event of a launch just before another one."""
 
     def change(records: Records) -> None:
         own = records.files["harness.jsonl"]

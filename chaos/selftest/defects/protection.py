@@ -11,7 +11,7 @@ _LOST = 2
 
 
 def _new_process_without(event: str, **match: str) -> Spoil:
-    """The new process of the lost rank has never recorded this."""
+    """Return the new process of the lost rank has never recorded this."""
 
     def change(records: Records) -> None:
         pid = records.last("agent.start", rank=_LOST)["pid"]

@@ -44,7 +44,7 @@ def _torn_at_the_end(content: bytes) -> bytes:
 
 
 def _tail_lost(content: bytes) -> bytes:
-    """The lines from the end of step 10 on were never written to the disk: what is left is whole."""
+    """Return the lines from the end of step 10 on were never written to the disk: what is left is whole."""
     lines = content.rstrip(b"\0").splitlines(keepends=True)
     ends = [at for at, line in enumerate(lines) if b'"event":"step.end"' in line and b'"step":10' in line]
     if not ends:

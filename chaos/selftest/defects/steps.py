@@ -29,7 +29,7 @@ def _state_of(rank: int, step: int) -> Spoil:
 
 
 def _initial_of(prefix: str) -> Spoil:
-    """Some parameters are those that the job begins with, not those of the checkpoint."""
+    """Return some parameters are those that the job begins with, not those of the checkpoint."""
 
     def spoil(run_dir: Path) -> None:
         fresh = Records(run_dir, baseline=True).first("initial", rank=3)["parameters"]
@@ -63,7 +63,7 @@ def _loads_of_yesterday(records: Records) -> None:
 
 
 def _shifted(by: int) -> Spoil:
-    """All steps of rank 1 after the resume bear another number."""
+    """Return all steps of rank 1 after the resume bear another number."""
 
     def change(records: Records) -> None:
         for record in records.all(attempt="resume", rank=1):

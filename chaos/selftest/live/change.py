@@ -15,7 +15,7 @@ Changed = Callable[..., Any]
 
 
 def replaces(agent: Agent, module: str, name: str) -> Callable[[Changed], Changed]:
-    """A decorator: put the function in the place of ``name`` (``function`` or ``Class.method``) of a module.
+    """Return a decorator: put the function in the place of ``name`` (``function`` or ``Class.method``) of a module.
 
     It is called with the original before all arguments. Done when the module has been imported; AttributeError ends the
     process then if there is nothing of that name, since a run without its defect would prove nothing.
@@ -40,11 +40,11 @@ def replaces(agent: Agent, module: str, name: str) -> Callable[[Changed], Change
 
 
 def state_of(agent: Agent) -> dict[str, Any]:
-    """A copy of this rank's parameters, optimizer state included, by name."""
+    """Return a copy of this rank's parameters, optimizer state included, by name."""
     assert agent.barriers is not None
     return {name: parameter.asnumpy().copy() for name, parameter in agent.barriers.parameters}
 
 
 def is_moment(name: str) -> bool:
-    """Whether a parameter is optimizer state that belongs to a weight."""
+    """Return whether a parameter is optimizer state that belongs to a weight."""
     return name.startswith("moments.")

@@ -11,28 +11,28 @@ _KIND = 0x3FFF
 
 
 def attribute(kind: int, value: bytes) -> bytes:
-    """One that holds a value."""
+    """Return one that holds a value."""
     size = _ATTRIBUTE.size + len(value)
     return _ATTRIBUTE.pack(size, kind) + value + b"\0" * (-size % 4)
 
 
 def nested(kind: int, value: bytes) -> bytes:
-    """One that holds others."""
+    """Return one that holds others."""
     return attribute(kind | _NESTED, value)
 
 
 def number(kind: int, value: int) -> bytes:
-    """One that holds a number of 32 bits, as the packet filter wants it: in network order."""
+    """Return one that holds a number of 32 bits, as the packet filter wants it: in network order."""
     return attribute(kind, struct.pack(">i", value))
 
 
 def text(kind: int, value: str) -> bytes:
-    """One that holds a name."""
+    """Return one that holds a name."""
     return attribute(kind, value.encode("ascii") + b"\0")
 
 
 def string(value: bytes) -> str:
-    """The name that one holds."""
+    """Return the name that one holds."""
     return value.rstrip(b"\0").decode("ascii", "replace")
 
 
@@ -45,5 +45,5 @@ def each(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def attributes(data: bytes) -> dict[int, bytes]:
-    """The attributes by their kinds."""
+    """Return the attributes by their kinds."""
     return dict(each(data))

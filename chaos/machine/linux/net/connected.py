@@ -10,7 +10,7 @@ _ESTABLISHED = "01"
 
 
 def connections(pid: int | str, addresses: Collection[str], port: int | None = None, *, own: str | None = None) -> int:
-    """How many there are between the namespace of a process (``self`` for this one) and these IPv4 addresses.
+    """Return how many there are between the namespace of a process (``self`` for this one) and these IPv4 addresses.
 
     With ``port`` only those of that TCP port of it count, with ``own`` those of that address of it.
     """

@@ -37,7 +37,7 @@ class Connection:
     inode: int
 
     def is_other_end(self, other: Connection) -> bool:
-        """Whether that is the same connection, as its other end sees it."""
+        """Return whether that is the same connection, as its other end sees it."""
         own = (self.source, self.source_port, self.target, self.target_port)
         return own == (other.target, other.target_port, other.source, other.source_port)
 
@@ -46,7 +46,7 @@ class Connection:
 
 
 def established(namespace: OpensSockets) -> list[Connection]:
-    """All over IPv4 that the namespace has. Raises PlatformError."""
+    """Return all over IPv4 that the namespace has. Raises PlatformError."""
     with _channel(namespace) as channel:
         wanted = _ASKED.pack(socket.AF_INET, socket.IPPROTO_TCP, 0, 1 << _ESTABLISHED)
         nobody = bytes(_ENDS.size + _IDENTITY.size)

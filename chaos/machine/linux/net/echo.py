@@ -41,7 +41,7 @@ class OpensSockets(Protocol):
     """A network namespace."""
 
     def socket(self, family: int, kind: int, protocol: int = 0) -> socket.socket:
-        """A socket in it. Raises PlatformError, OSError."""
+        """Return a socket in it. Raises PlatformError, OSError."""
 
 
 def ask(

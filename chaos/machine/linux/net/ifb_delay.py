@@ -114,7 +114,7 @@ def release(name: str) -> bool:
 
 
 def devices(beginning: str) -> list[str]:
-    """The devices of this kind whose names begin so. Raises OSError."""
+    """Return the devices of this kind whose names begin so. Raises OSError."""
     found = []
     for body in _listed(_GET_LINK, _LINK.pack(0, 0, 0, 0, 0)):
         told = attributes(body[_LINK.size :])
@@ -125,7 +125,7 @@ def devices(beginning: str) -> list[str]:
 
 
 def device_of(address: str) -> str | None:
-    """The device that has an IPv4 number of this host; None where none has. Raises OSError."""
+    """Return the device that has an IPv4 number of this host; None where none has. Raises OSError."""
     for body in _listed(_GET_ADDRESS, _ADDRESS.pack(socket.AF_INET, 0, 0, 0, 0)):
         index, told = _ADDRESS.unpack_from(body)[-1], attributes(body[_ADDRESS.size :])
         if told.get(2, told.get(1)) == socket.inet_aton(address):

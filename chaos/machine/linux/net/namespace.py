@@ -70,7 +70,7 @@ class Namespace:
         return found
 
     def is_there(self) -> bool:
-        """Whether the process that it belongs to lives."""
+        """Return whether the process that it belongs to lives."""
         return state(self.holder) in ("alive", "stopped")
 
     @contextmanager

@@ -106,13 +106,13 @@ def remove(table: str, family: int = IPV4) -> bool:
 
 
 def tables(beginning: str, family: int = IPV4) -> list[str]:
-    """The tables whose names begin so. Raises OSError."""
+    """Return the tables whose names begin so. Raises OSError."""
     names = (string(attributes(body)[1]) for body in _listed(_GET_TABLE, b"", family))
     return sorted(name for name in names if name.startswith(beginning))
 
 
 def listed(table: str, family: int = IPV4) -> list[Counted]:
-    """The rules of a table; none where there is no such table. Raises OSError."""
+    """Return the rules of a table; none where there is no such table. Raises OSError."""
     found = (attributes(body) for body in _listed(_GET_RULE, text(1, table), family))
     return [_counted(message[4]) for message in found if string(message[1]) == table]
 
@@ -182,7 +182,7 @@ def _expression(name: str, *parts: bytes) -> bytes:
 
 
 def _counted(expressions: bytes) -> Counted:
-    """A rule of this module's as the kernel lists it."""
+    """Return a rule of this module's as the kernel lists it."""
     wanted: dict[tuple[int, int], bytes] = {}
     counters: list[tuple[int, int]] = []
     rate, place = None, _CHANCE
@@ -225,7 +225,7 @@ def _all_or_nothing(acts: Sequence[tuple[int, int, bytes]], family: int) -> None
 
 
 def _listed(kind: int, body: bytes, family: int) -> Iterator[bytes]:
-    """All that there is of a kind, each without its head."""
+    """Yield all that there is of a kind, each without its head."""
     with _channel() as channel:
         channel.send(_message(kind, _REQUEST | _DUMP, 1, body, family))
         for answer, _, content in itertools.chain.from_iterable(iter(lambda: _messages(channel.recv(1 << 16)), None)):

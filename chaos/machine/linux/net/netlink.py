@@ -13,7 +13,7 @@ _HEAD = struct.Struct("=IHHII")
 
 
 def message(kind: int, flags: int, body: bytes) -> bytes:
-    """A message of this kind."""
+    """Return a message of this kind."""
     return _HEAD.pack(_HEAD.size + len(body), kind, flags, 1, 0) + body
 
 
@@ -26,7 +26,7 @@ def asked(channel: socket.socket, kind: int, flags: int, body: bytes) -> int:
 
 
 def answers(channel: socket.socket) -> Iterator[tuple[int, bytes]]:
-    """The kernel's answers to one request, each with its kind, until it has said all."""
+    """Yield the kernel's answers to one request, each with its kind, until it has said all."""
     while True:
         data = channel.recv(1 << 16)
         while len(data) >= _HEAD.size:

@@ -23,13 +23,13 @@ class _Own:
 
 
 def network_of(identity: ProcessIdentity) -> OpensSockets:
-    """The network that a process is in. Raises OSError where it has ended, or may not be looked into."""
+    """Return the network that a process is in. Raises OSError where it has ended, or may not be looked into."""
     same = _network(str(identity.pid)) == _network("self")
     return _Own() if same else Namespace(identity)
 
 
 def connections_of(identity: ProcessIdentity) -> list[Connection]:
-    """The established connections (IPv4) of which the process holds an end. Raises OSError, PlatformError."""
+    """Return the established connections (IPv4) of which the process holds an end. Raises OSError, PlatformError."""
     inodes = _sockets(identity.pid)
     return [connection for connection in established(network_of(identity)) if connection.inode in inodes]
 

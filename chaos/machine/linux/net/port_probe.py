@@ -18,7 +18,7 @@ _ANSWERS = (0, errno.ECONNREFUSED)
 def answered(
     namespace: OpensSockets, ends: Sequence[tuple[str, int]], *, wait: float, source: str = ""
 ) -> list[tuple[str, int]]:
-    """The ends, each an address and a port, that answer within ``wait`` seconds. Nothing is said to any.
+    """Return the ends, each an address and a port, that answer within ``wait`` seconds. Nothing is said to any.
 
     ``source`` is the address that they are asked from, where the namespace has several. Raises PlatformError where it
     has gone, OSError.

@@ -70,7 +70,7 @@ class Rules:
                     raise PlatformError(f"{rule} cannot be removed: {os.strerror(refused)}")
 
     def listed(self) -> list[Rule]:
-        """All by which packets between two addresses vanish."""
+        """Return all by which packets between two addresses vanish."""
         with self._channel() as channel:
             channel.send(message(_GET_RULE, REQUEST | DUMP, _RULE.pack(socket.AF_INET, *[0] * 7, 0)))
             rules = []
@@ -116,7 +116,7 @@ def _described(rule: Rule) -> bytes:
 
 
 def _read(body: bytes) -> Rule | None:
-    """A rule as the kernel lists it; None for one by which nothing vanishes between two addresses."""
+    """Return a rule as the kernel lists it; None for one by which nothing vanishes between two addresses."""
     _, to_bits, from_bits, _, _, _, _, action, _ = _RULE.unpack_from(body)
     told: dict[int, bytes] = {}
     rest = body[_RULE.size :]

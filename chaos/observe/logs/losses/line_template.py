@@ -39,7 +39,7 @@ class Digits:
         return int(self._words.shape[1])
 
     def whole(self, begin: int, end: int) -> Indices:
-        """The whole number that stands there, of each line."""
+        """Return the whole number that stands there, of each line."""
         number = np.zeros(len(self), np.int64)
         for at in range(begin, end):
             number *= 10
@@ -79,7 +79,7 @@ class Template:
         self._places = decimals(loss) if loss else -1
 
     def match(self, buffer: Bytes, starts: Indices) -> tuple[NDArray[np.bool_], Digits]:
-        """Which of the lines that begin at ``starts`` have this shape, and the digits of those.
+        """Return which of the lines that begin at ``starts`` have this shape, and the digits of those.
 
         ``buffer`` must go on for ``WIDEST`` bytes after the last start.
         """
@@ -102,7 +102,7 @@ class Template:
         return good, Digits(words if good.all() else np.compress(good, words, axis=1))
 
     def values(self, digits: Digits) -> Values | None:
-        """The numbers of matched lines. None for a template without a step."""
+        """Return the numbers of matched lines. None for a template without a step."""
         parts = self.parts
         if parts.step is None:
             return None
@@ -152,12 +152,12 @@ def make_template(line: bytes, text: str, parts: TrainingLine) -> Template | Non
 
 
 def opening_in(line: bytes) -> int:
-    """How many bytes of a line are of ``OPENING``."""
+    """Return how many bytes of a line are of ``OPENING``."""
     return sum(line.count(mark) for mark in OPENING)
 
 
 def shape_of(head: bytes) -> bytes:
-    """The same for all lines that one template matches."""
+    """Return the same for all lines that one template matches."""
     return head.translate(_SHAPES)
 
 

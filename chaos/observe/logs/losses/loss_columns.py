@@ -252,7 +252,7 @@ class _Found:
             self._others.append((self.lines + index + 1, line.decode("utf-8", "replace")))
 
     def columns(self, *, torn: bool) -> LossColumns:
-        """Everything, in the order of the lines."""
+        """Return everything, in the order of the lines."""
         rows = self._rows or [_Rows(*_NOTHING)]
         counts = [len(row.line) for row in rows]
         line = np.concatenate([row.line for row in rows])

@@ -24,7 +24,7 @@ EXACT = -1
 
 
 def read_losses(path: Path, rank: int | None, others: Sequence[LogReader]) -> LossColumns:
-    """The losses that the readers ``others`` find in a log of ``rank`` (None: whosever they are).
+    """Return the losses that the readers ``others`` find in a log of ``rank`` (None: whosever they are).
 
     An event counts that has a step from 1 on and a field ``loss`` (None: the rank has none there), and names no other
     rank. Its field ``places`` says how many digits stand after the point. Raises OSError when the log cannot be read,

@@ -35,7 +35,7 @@ _BAR_END = re.compile(r"[^|]{0,200}\| {0,8}(?P<rate>[0-9.]{1,40}) samples/s/p {1
 
 
 def step_fields(line: str, parts: TrainingLine) -> dict[str, object]:
-    """The fields of the line of a step, as :class:`.mindformers_log.MindFormersLogReader` lists them."""
+    """Return the fields of the line of a step, as :class:`.mindformers_log.MindFormersLogReader` lists them."""
     begin = 0 if parts.step is None else parts.step[0]
     fields: dict[str, object] = {}
     for name, pattern in _FIELDS.items():
@@ -56,7 +56,7 @@ def step_fields(line: str, parts: TrainingLine) -> dict[str, object]:
 
 
 def bar_fields(line: str, parts: TrainingLine) -> dict[str, object]:
-    """The fields of a progress bar; none for one that breaks off."""
+    """Return the fields of a progress bar; none for one that breaks off."""
     percent, rest = _PERCENT.search(line[: parts.end]), _BAR_END.match(line, parts.end)
     if percent is None or rest is None:
         return {}
@@ -68,7 +68,7 @@ def bar_fields(line: str, parts: TrainingLine) -> dict[str, object]:
 
 
 def number_of(text: str) -> int | float | None:
-    """The number that a text is, None for one that is none, such as ``unavailable`` and ``None``."""
+    """Return the number that a text is, None for one that is none, such as ``unavailable`` and ``None``."""
     if text.isdecimal():
         return int(text) if len(text) <= 18 else None
     try:

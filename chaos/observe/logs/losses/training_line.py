@@ -80,7 +80,7 @@ def read_training_line(line: str) -> TrainingLine | None:
 
 
 def step_of_line(line: str, parts: TrainingLine) -> int | None:
-    """The step, counted over the whole job. None for a progress bar, and where it counts from nothing."""
+    """Return the step, counted over the whole job. None for a progress bar, and where it counts from nothing."""
     if parts.step is None:
         return None
     step = int(line[slice(*parts.step)])

@@ -12,7 +12,7 @@ _STATUS = (
 
 
 def _status(aval: str = r"-?\d+") -> str:
-    """The controller's view of a rank; ``data_aval`` is 1 where its heartbeat is lost, and 0 where it lives."""
+    """Return the controller's view of a rank; ``data_aval`` is 1 where its heartbeat is lost, and 0 where it lives."""
     return _STATUS.replace("{aval}", aval)
 
 

@@ -46,7 +46,7 @@ _RANK = re.compile(r"(?<![\w-])(?:cur_|save_)?rank(?:_|Id)?: ?(-?\d{1,9})\b")
 
 
 def read_failure(part: str, level: str, message: str, wall_ns: int | None) -> LogEvent | None:
-    """The event of a message that no form is known of, where the record itself says that something has failed.
+    """Return the event of a message that no form is known of, where the record itself says that something has failed.
 
     ``part`` is the program's part that wrote it: ``acc`` for the link layer, else ``ttp``.
     """
@@ -61,7 +61,7 @@ def read_failure(part: str, level: str, message: str, wall_ns: int | None) -> Lo
 
 
 def with_numbers(event: LogEvent, message: str) -> LogEvent:
-    """A failure with the return code, port and error number that its message names."""
+    """Return a failure with the return code, port and error number that its message names."""
     if not event.kind.endswith(("failed", ".error")):
         return event
     numbers: dict[str, Any] = {

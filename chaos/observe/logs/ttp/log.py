@@ -49,7 +49,7 @@ class TtpLogReader(PrefixedReader):
     prefix = _PREFIX
 
     def event_of(self, prefix: re.Match[str], message: str) -> LogEvent | None:
-        """The event of a message and the prefix before it."""
+        """Return the event of a message and the prefix before it."""
         wall_ns = self._wall.ns(prefix["date"], prefix["time"], int(prefix["micro"]))
         level, part = prefix["level"] or prefix["level2"], prefix["part"]
         event = find_event(_TABLES[part], message, wall_ns, None)
@@ -67,7 +67,7 @@ class TtpLogReader(PrefixedReader):
 
 
 def _ranks(value: Any) -> Any:
-    """A list of ranks without -1, which is no rank of the job."""
+    """Return a list of ranks without -1, which is no rank of the job."""
     if not isinstance(value, list):
         return value
     return [_ranks(item) for item in value if not (isinstance(item, int) and item < 0)]

@@ -37,7 +37,7 @@ def command_problems(pods: Sequence[Template]) -> Iterator[Problem]:
 
 
 def _script(container: Placed) -> Placed | None:
-    """The text that a container hands to a shell."""
+    """Return the text that a container hands to a shell."""
     words = [word for part in ("command", "args") for word in _words(container.at(part))]
     for number, word in enumerate(words[:-1]):
         if _COMMAND.fullmatch(str(word.data)) and number and _SHELL.fullmatch(str(words[number - 1].data)):
@@ -78,7 +78,7 @@ def lost_exit_code(script: str) -> str | None:
 
 
 def _pipelines(script: str) -> list[tuple[list[list[str]], str]]:
-    """The pipelines of a script: the words of each of its commands, and the sign behind it."""
+    """Return the pipelines of a script: the words of each of its commands, and the sign behind it."""
     found: list[tuple[list[list[str]], str]] = []
     for line in script.replace("\\\n", " ").split("\n"):
         lexer = shlex.shlex(line, posix=True, punctuation_chars=True)

@@ -99,12 +99,12 @@ def _host_address(pod: Template, container: Placed) -> Iterator[Problem]:
 
 
 def _field_of(container: Placed, name: str) -> Placed | None:
-    """The field of the pod that a variable has its value from."""
+    """Return the field of the pod that a variable has its value from."""
     return _variable(container, name, "valueFrom", "fieldRef", "fieldPath")
 
 
 def _variable(container: Placed, name: str, *part: str) -> Placed | None:
-    """A variable of the environment, or a part of its entry."""
+    """Return a variable of the environment, or a part of its entry."""
     for entry in _each(container, "env"):
         own = entry.at("name")
         if own is not None and own.data == name:

@@ -32,7 +32,7 @@ class Template:
 
 
 def templates(job: Placed, workload: str) -> list[Template]:
-    """The pods that a job has, by its own description."""
+    """Return the pods that a job has, by its own description."""
     if workload == "job":
         template = job.at("spec", "template")
         count = job.at("spec", "parallelism")

@@ -59,7 +59,7 @@ class Api:
         content_type: str = "application/json",
         seconds: float = CALL_SECONDS,
     ) -> dict[str, Any]:
-        """The answer's object. Raises ApiError."""
+        """Return the answer's object. Raises ApiError."""
         with _Errors(method, path):
             response = self._dynamic.request(
                 method,
@@ -76,7 +76,7 @@ class Api:
     def lines(
         self, path: str, query: Mapping[str, str], *, silence: float, longest: float, clock: Clock = SYSTEM_CLOCK
     ) -> Iterator[dict[str, Any]]:
-        """The objects of an answer that comes line by line, until it ends. Raises ApiError.
+        """Yield the objects of an answer that comes line by line, until it ends. Raises ApiError.
 
         ``silence`` is how many seconds may pass without a byte, ``longest`` how many the answer may take in all, before
         the connection counts as broken: a server or a proxy that hangs may still send something now and then.
@@ -120,7 +120,7 @@ class Api:
 
 
 def connect(context: str | None, kubeconfig: Path | None = None) -> Api:
-    """The cluster of the kubeconfig (KUBECONFIG, ``~/.kube/config``) or, inside a pod without one, of that pod.
+    """Return the cluster of the kubeconfig (KUBECONFIG, ``~/.kube/config``) or, inside a pod without one, of that pod.
 
     Raises NoKubernetes.
     """
@@ -156,7 +156,7 @@ class _Timely:
         self._clock = clock
 
     def stream(self, **arguments: Any) -> Iterator[bytes]:
-        """The pieces. Raises TimeoutError."""
+        """Yield the pieces. Raises TimeoutError."""
         deadline = self._clock.mono() + int(self._seconds * 1e9)
         for piece in self._response.stream(**arguments):
             if self._clock.mono() > deadline:

@@ -58,7 +58,7 @@ class Insistent(Api):
         self.client = api.client
 
     def request(self, method: str, path: str, *body: Any, **given: Any) -> dict[str, Any]:
-        """The answer's object. Raises ApiError."""
+        """Return the answer's object. Raises ApiError."""
         if method == "post":
             return self._api.request(method, path, *body, **given)
         return asked(lambda: self._api.request(method, path, *body, **given), self._clock)

@@ -39,7 +39,7 @@ def load_in_memory(file: str | None, context: str | None) -> tuple[Any, list[IO[
 
 
 def _refreshing(hook: Callable[[Any], None], moved: _Moved) -> Callable[[Any], None]:
-    """The package's own hook, of whose temporary files nobody sees the names.
+    """Return the package's own hook, of whose temporary files nobody sees the names.
 
     It works on a configuration of its own: several threads may read the real one meanwhile.
     """
@@ -89,7 +89,7 @@ class _Moved:
 
 
 def _configuration() -> Any:
-    """A configuration of its own: calling the class gives a copy of a shared default."""
+    """Return a configuration of its own: calling the class gives a copy of a shared default."""
     from kubernetes.client import Configuration
 
     return type.__call__(Configuration)

@@ -28,13 +28,13 @@ def refuse_programs(path: Path) -> None:
 
 
 def own_kubeconfigs() -> list[Path]:
-    """The files that the caller's environment names, as kubectl takes them."""
+    """Return the files that the caller's environment names, as kubectl takes them."""
     named = [Path(path) for path in os.environ.get("KUBECONFIG", "").split(os.pathsep) if path]
     return named or [Path("~/.kube/config").expanduser()]
 
 
 def _programs_in(path: Path) -> list[tuple[str, str]]:
-    """The users of a kubeconfig with the key by which each runs a program. Raises PlatformError."""
+    """Return the users of a kubeconfig with the key by which each runs a program. Raises PlatformError."""
     import yaml
 
     try:

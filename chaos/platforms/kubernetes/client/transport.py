@@ -37,7 +37,7 @@ class ExecTransport:
                 raise BrokenPipeError(f"the exec stream has ended: {error}") from error
 
     def read(self) -> bytes:
-        """The next bytes."""
+        """Return the next bytes."""
         while True:
             try:
                 self._stream.update(timeout=_LOOK_SECONDS)

@@ -56,7 +56,7 @@ def watch(
     lost: float = LOST_SECONDS,
     clock: Clock = SYSTEM_CLOCK,
 ) -> Iterator[Change | Gap]:
-    """Everything that happens to the objects of ``path`` with these labels, until ``stopped``.
+    """Yield everything that happens to the objects of ``path`` with these labels, until ``stopped``.
 
     It begins with what is there. A connection that ends is made again from the last version seen. When the server no
     longer knows that version (410), all is listed again: what is missing then is told as deleted, and a Gap before it.

@@ -78,7 +78,7 @@ def tft_destroy_controller() -> None:
 
 
 def tft_query_high_availability_switch() -> bool:
-    """Whether high availability is on: any rank's processor is connected to this process's controller."""
+    """Return whether high availability is on: any rank's processor is connected to this process's controller."""
     log().info("PYH ttp_controller.py:77", "query high availability switch...")
     return _controller is not None and _controller.connected
 

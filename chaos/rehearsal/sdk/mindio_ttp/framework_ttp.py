@@ -162,7 +162,7 @@ def tft_wait_next_action() -> int:
 
 
 def tft_get_repair_step() -> int:
-    """The step that all ranks hold after the repair."""
+    """Return the step that all ranks hold after the repair."""
     return _running().repair_step
 
 
@@ -174,7 +174,7 @@ def tft_report_load_ckpt_step(step: int) -> None:
 
 
 def tft_get_repair_type() -> str:
-    """Which repair goes on: ``retry`` or ``recover``; ``unknow`` when there is none."""
+    """Return which repair goes on: ``retry`` or ``recover``; ``unknow`` when there is none."""
     return _running().repair_type
 
 
@@ -183,7 +183,7 @@ def tft_reset_limit_step() -> None:
 
 
 def tft_can_do_uce_repair(hbm_error_time: int, start: int, end: int) -> bool:
-    """Whether memory that failed at that time can be repaired: only if the optimizer's update was over by then.
+    """Return whether memory that failed at that time can be repaired: only if the optimizer's update was over by then.
 
     A time that is not known (0) is no time at which the update was over.
     """
@@ -191,12 +191,12 @@ def tft_can_do_uce_repair(hbm_error_time: int, start: int, end: int) -> bool:
 
 
 def tft_is_reboot_node() -> bool:
-    """Whether this process replaces a dead one."""
+    """Return whether this process replaces a dead one."""
     return _running().reboot
 
 
 def tft_get_reboot_type() -> str:
-    """How this process, which replaces another, gets its state."""
+    """Return how this process, which replaces another, gets its state."""
     return "arf"
 
 

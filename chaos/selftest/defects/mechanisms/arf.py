@@ -18,7 +18,7 @@ def _defect(name: str, what: str, spoil: Spoil, *reason: str, check: str = "mech
 
 
 def _joins_with(rank: int, step: int) -> Spoil:
-    """The new process goes on with the state that a rank had after a step."""
+    """Return the new process goes on with the state that a rank had after a step."""
 
     def spoil(run_dir: Path) -> None:
         theirs = Records(run_dir, baseline=True).digest(rank, step)["parameters"]

@@ -29,7 +29,7 @@ def _exit_not_called(*ranks: int) -> Spoil:
 
 
 def _unsaid(text: str) -> Spoil:
-    """The SDK's log has no line with this text."""
+    """Return the SDK's log has no line with this text."""
     pattern = re.compile(rb"^.*" + re.escape(text.encode()) + rb".*\n", re.MULTILINE)
     return rewritten(SDK_LOG, lambda content: pattern.sub(b"", content))
 

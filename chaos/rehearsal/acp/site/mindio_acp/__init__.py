@@ -27,13 +27,13 @@ def initialize(server_info: dict[str, str] | None = None) -> int:
 
 
 def create_file(path: str, mode: int = 0o600) -> Any:
-    """A file to write a checkpoint to."""
+    """Return a file to write a checkpoint to."""
     del mode
     return _running().create(path)
 
 
 def open_file(path: str) -> Any:
-    """A file to read a checkpoint from."""
+    """Return a file to read a checkpoint from."""
     return _running().open(path)
 
 
