@@ -35,7 +35,16 @@ _RUN, _MANIFEST = "run", "manifest.json"
 _KEPT = 3
 """Runs of one scenario that the cache keeps, the newest, for several versions of the code side by side."""
 
+_LIVE = "live"
+"""Directory of the scenarios whose names begin with it: bases of live defects, and of defects in checkpoints."""
+
 _WAIT_SECONDS = 1800.0
+
+
+def scenario_of(name: str) -> Path:
+    """Return the file of scenario ``name`` among the good runs."""
+    directory = SCENARIOS / _LIVE if name.startswith(f"{_LIVE}-") else SCENARIOS
+    return directory / f"{name}.yaml"
 
 
 class BaseUnusable(Exception):
@@ -66,7 +75,7 @@ class BaseRuns:
             unpack(archive, target)
             _refuse_bad(name, target, "; record it anew (docs/selftest.md)")
             return target
-        scenario = SCENARIOS / f"{name}.yaml"
+        scenario = scenario_of(name)
         key = code_key(scenario.read_text("utf-8") + json.dumps(self._versions), _PACKAGE, without=_JUDGING)
         entry = self._cache / f"{name}-{key}"
         with _locked(self._cache / f"{name}-{key}.lock"):

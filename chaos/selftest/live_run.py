@@ -13,7 +13,7 @@ import yaml
 from chaos.checks.judge import judge
 from chaos.scenario.models.job import Job
 from chaos.selftest.acts import acts_of
-from chaos.selftest.base import SCENARIOS, BaseUnusable
+from chaos.selftest.base import BaseUnusable, scenario_of
 from chaos.selftest.defect import Defect, Row, outcome_of
 from chaos.selftest.job import ARGUMENT, defective
 from chaos.selftest.launcher import Launcher, RunFailed
@@ -79,7 +79,7 @@ class LiveRuns:
 
 def write_defective(defect: Defect, directory: Path) -> Path:
     """Write the base scenario of ``defect`` as one of the kind that puts it in; a user can run that file, too."""
-    scenario = yaml.safe_load((SCENARIOS / f"{defect.base}.yaml").read_text("utf-8"))
+    scenario = yaml.safe_load(scenario_of(defect.base).read_text("utf-8"))
     scenario["name"] = defect.name
     job = scenario["job"]
     job["kind"] = defective(job.get("kind", Job.model_fields["kind"].default))

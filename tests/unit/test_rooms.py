@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
@@ -31,6 +32,9 @@ EXPECTING = ("mechanism", "plan", "budgets")
 """Files of a mechanism that say what is expected of it. They are loaded with every plan, and never look at a run."""
 
 ENTRANCES = {"__init__", "__main__"}
+
+MOST_FILES = 25
+"""Files at one level of a room, of code and of data: more than these need a directory for each theme."""
 
 _ROW = re.compile(r"^\| `chaos/(?P<room>\w+)(?:/|\.py)` \|[^|]*\| (?P<imports>[^|]*) \|$", re.MULTILINE)
 
@@ -166,3 +170,13 @@ def test_no_mechanism_imports_another_and_nobody_imports_one() -> None:
         if not path.is_relative_to(PACKAGE.joinpath("mechanisms", parts[2]))
     ]
     assert taken == []
+
+
+def test_no_room_has_more_files_at_one_level_than_a_reader_can_survey() -> None:
+    files: Counter[Path] = Counter(
+        path.parent.relative_to(REPOSITORY)
+        for path in PACKAGE.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    )
+    assert {path.suffix for path in PACKAGE.rglob("*")} >= {".py", ".yaml"}
+    assert {str(directory): count for directory, count in files.items() if count > MOST_FILES} == {}

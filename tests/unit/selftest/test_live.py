@@ -16,6 +16,7 @@ from chaos.base.registry import registry
 from chaos.jobs.kind import Command, JobError, JobKind, Launch, Simulated
 from chaos.scenario.load import load_scenario
 from chaos.scenario.models.scenario import Scenario
+from chaos.selftest.base import scenario_of
 from chaos.selftest.catalogue import catalogue
 from chaos.selftest.defect import FILES, Defect
 from chaos.selftest.job import ARGUMENT, PLAIN, REHEARSAL, DefectiveJob
@@ -23,7 +24,6 @@ from chaos.selftest.live import install as extension
 from chaos.selftest.live.change import replaces
 
 LIVE = [defect for defect in catalogue() if defect.layer != FILES]
-SCENARIOS = Path(extension.__file__).parents[1] / "scenarios"
 NAME = "chaos.selftest.live.dump:step_too_low"
 PROCESSES = [("train", None), ("train", 0), ("train", 1), ("resume", 0), ("resume", 1)]
 
@@ -92,7 +92,7 @@ def test_every_defect_is_in_the_catalogue_once() -> None:
 
 def test_bases_of_live_defects_are_good_scenarios_with_a_fault() -> None:
     for name in {defect.base for defect in LIVE}:
-        (cell,) = load_scenario(SCENARIOS / f"{name}.yaml").cells
+        (cell,) = load_scenario(scenario_of(name)).cells
         assert cell.scenario.name == name and cell.scenario.faults
 
 

@@ -14,7 +14,7 @@ import pytest
 from chaos.agent.start import Agent
 from chaos.scenario.load import load_scenario
 from chaos.selftest.acts import Act, acts_of
-from chaos.selftest.base import SCENARIOS, BaseUnusable
+from chaos.selftest.base import BaseUnusable, scenario_of
 from chaos.selftest.catalogue import catalogue
 from chaos.selftest.defect import FILES, Defect
 from chaos.selftest.job import defective
@@ -146,7 +146,7 @@ def test_without_a_good_run_or_a_result_it_was_not_run(tmp_path: Path) -> None:
 )
 def test_what_is_written_is_the_base_with_the_defect_in_it(defect: Defect, tmp_path: Path) -> None:
     (ours,) = load_scenario(write_defective(defect, tmp_path)).cells
-    (base,) = load_scenario(SCENARIOS / f"{defect.base}.yaml").cells
+    (base,) = load_scenario(scenario_of(defect.base)).cells
     arguments = (*base.scenario.job.arguments, f"--defect={defect.inside}")
     kind = defective(base.scenario.job.kind)
     job = base.scenario.job.model_copy(update={"kind": kind, "arguments": arguments})
