@@ -1,7 +1,7 @@
-"""What a rank does to itself when the harness says so: ways to end, to hang and to fail.
+"""Acts that the harness orders and a rank does to itself: ways to end, to hang and to fail.
 
-The rank's own record of the act is written before it, so that what the kernel says afterwards can be told from another
-end of the same kind. Nothing here returns where the act ends the process.
+The rank writes its own record before the act. The record sets the act apart from another end of the same kind, for
+which the kernel's words are the same. No function here returns where its act ends the process.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Order = dict[str, Any]
 
 _WITNESS_SECONDS = 0.05
 _TICKS = 3
-"""How often the witness of the interpreter's lock has written before the lock is taken: then it is known to write."""
+"""Lines of the witness of the interpreter's lock before the lock is taken: the witness is then known to write."""
 _MOST_SECONDS = 2**31 - 1
 _SETTLE_SECONDS = 0.02
-"""Four times the interval after which a thread asks for the interpreter's lock, by default."""
+"""Seconds; four times the interval after which a thread asks for the interpreter's lock, by default."""
 
 
 class Slowness:
@@ -37,7 +37,7 @@ class Slowness:
         record.write("fault.acting", act="slow-rank", factor=self._factor, steps=self._left, **where)
 
     def drag(self, step: int, own: float) -> bool:
-        """Wait after a step that took ``own`` seconds. Whether it is over with this step."""
+        """Wait after a step that took ``own`` seconds; return whether the slowness is over with this step."""
         began = monotonic()
         sleep(own * (self._factor - 1))
         self._left -= 1
@@ -47,9 +47,9 @@ class Slowness:
 
 
 def perform(order: Order, record: Record, **where: Any) -> None:
-    """Do what ``order`` says: its ``act``, and what that needs. ``where`` is written into the record of it.
+    """Do what ``order`` says: its ``act``, with the act's arguments. ``where`` is written into the record of the act.
 
-    Raises what the order says that is to be raised.
+    Raises the error that the order names, where its act is to raise one.
     """
     act = _ACTS[str(order["act"])]
     act(order, record, where)
@@ -72,18 +72,18 @@ def _abort(order: Order, record: Record, where: Order) -> None:
 def _exit(order: Order, record: Record, where: Order) -> None:
     code = int(order["code"])
     record.write("fault.acting", act="exit", code=code, **where)
-    # What the job has printed and not flushed is lost, as with any library that gives up like this.
+    # Output that the job has not flushed is lost, as with any library that gives up like this.
     say(f"chaos: fault {where.get('fault')} ends this process with code {code}, by os._exit")
     os._exit(code)
 
 
 def _take_memory(order: Order, record: Record, where: Order) -> None:
-    """Take memory until the kernel ends this process; at most as much as ``most`` says, in bytes."""
+    """Take memory until the kernel ends this process; at most ``most`` bytes, a field of the order."""
     most = int(order["most"])
     record.write("fault.acting", act="oom", most=most, **where)
     taken: list[bytes] = []
     while len(taken) << 20 < most:
-        taken.append(b"\1" * (1 << 20))  # written, or the kernel would only promise it
+        taken.append(b"\1" * (1 << 20))  # written, or the kernel would only promise the memory
     record.write("fault.refused", reason=f"{most} bytes were taken, and nobody has ended the process", **where)
 
 
@@ -118,8 +118,8 @@ def _hold_lock(order: Order, record: Record, where: Order) -> None:
 
     threading.Thread(target=watch, name="chaos-witness", daemon=True).start()
     enough.wait()
-    # Nobody may ask for the lock between the record and the wait. A thread asks for it after the interval that was set
-    # when it began to wait, so those that wait already have their turn first.
+    # No thread may ask for the lock between the record and the wait. A thread asks for the lock after the interval that
+    # was set when the thread began to wait, so the threads that wait already get their turn first.
     before = sys.getswitchinterval()
     sys.setswitchinterval(_MOST_SECONDS / 1e6)
     sleep(_SETTLE_SECONDS)
@@ -133,7 +133,7 @@ def _hold_lock(order: Order, record: Record, where: Order) -> None:
 
 
 def _skew(order: Order, record: Record, where: Order) -> None:
-    """Python's wall clock is off from now on. This process's own history took the right one when it was loaded."""
+    """Set Python's wall clock wrong from now on. This process's own history took the right clock when it was loaded."""
     import time
 
     offset, right, right_ns = float(order["offset"]), time.time, time.time_ns
@@ -148,7 +148,7 @@ def _record_end(record: Record, act: str, began: float, where: Order) -> None:
 
 
 def _no_core() -> None:
-    """A rank that is made to crash leaves no image of its memory."""
+    """Keep a rank that is made to crash from leaving an image of its memory."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))

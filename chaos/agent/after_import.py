@@ -1,4 +1,4 @@
-"""Calls a function right after a module has been executed, before the importer binds any of its names."""
+"""Call a function right after a module has been executed, before the importer binds any of the module's names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Hook = Callable[[ModuleType], None]
 
 
 class _HookedLoader(importlib.abc.Loader):
-    """Executes a module with its own loader, then runs the hooks."""
+    """A loader that executes a module with the module's own loader, then runs the hooks."""
 
     def __init__(self, loader: importlib.abc.Loader, hooks: list[Hook]) -> None:
         self._loader = loader
@@ -32,7 +32,7 @@ class _HookedLoader(importlib.abc.Loader):
 
 
 class AfterImport(importlib.abc.MetaPathFinder):
-    """A finder that finds nothing itself: it lets the others find a watched module and wraps the loader."""
+    """A finder without modules of its own: other finders find a watched module, and this one wraps the loader."""
 
     def __init__(self) -> None:
         self._hooks: dict[str, list[Hook]] = {}

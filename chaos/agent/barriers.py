@@ -22,26 +22,28 @@ PHASES = (
 
 
 class Barriers:
-    """Holds a rank at an armed (step, phase) until the harness has made the fault or lets it go.
+    """The barriers of one rank, which wait at an armed (step, phase) until the harness has made the fault or goes on.
 
     The harness may answer with an error, which is raised here as the device would raise it: a RuntimeError whose text
     MindSpore classifies.
 
-    Or with an action of the device, such as ``link.down``; ``actions`` holds what a device layer can do by such names.
+    Or with an action of the device, such as ``link.down``; ``actions`` holds the device layer's functions by such
+    names.
 
     Or with an act (:mod:`chaos.agent.acts`): a way in which the rank ends, hangs or fails by itself.
 
-    Or with an alteration, which whoever computes what is to be altered takes by :meth:`take_alterations`; that of a
-    weight is made by ``on_weight`` at once, which is told the phase. Or with slowness, which is kept in ``slow``.
+    Or with an alteration. The code that computes the value takes the alteration by :meth:`take_alterations`;
+    ``on_weight`` alters a weight at once, and gets the phase as an argument. Or with slowness, which is kept in
+    ``slow``.
 
     ``armed`` lists the points, each with its fault; the step of a point at a handler is None.
 
     An armed point is popped when it is reached, so a step that is replayed after a rollback passes freely. It is armed
-    again where the harness answers ``later``. Without an armed fault it costs one look-up. ``step`` is the step that
-    the rank is in, counted from 1 over the whole job.
-    ``parameters`` are the network's, by name, once training has begun. ``on_raise`` is told of an error before it is
-    raised, and of the ``phase``; it makes its cause true in a rehearsal, and returns what it has done, for the record.
-    Where that is ``answered``, the device tells of the error by what it answers when asked, and nothing is raised.
+    again where the harness answers ``later``. Without an armed fault a barrier costs one look-up. ``step`` is the step
+    that the rank is in, counted from 1 over the whole job. ``parameters`` are the network's, by name, once training has
+    begun. ``on_raise`` is called before an error is raised, with the error and the ``phase``; it makes the error's
+    cause true in a rehearsal, and returns a record of its changes. Where the record has ``answered``, the device
+    reports the error in its answers to queries, and nothing is raised.
     """
 
     def __init__(self, record: Record, channel: Channel | None, armed: list[dict[str, Any]]) -> None:
@@ -61,12 +63,12 @@ class Barriers:
             self._phases.add(point["phase"])
 
     def reach(self, phase: str) -> None:
-        """Pass the barrier of this phase in the current step; blocks while a fault is armed here."""
+        """Pass the barrier of this phase in the current step; block while a fault is armed here."""
         if phase in self._phases:
             self._hold(phase)
 
     def enter(self, handler: str, point: str = "") -> None:
-        """Pass the barrier at the entry of an SDK handler, or at a point in it, in whatever step.
+        """Pass the barrier at the entry of an SDK handler, or at a point in the handler, in any step.
 
         Blocks while a fault is armed here.
         """
@@ -75,16 +77,15 @@ class Barriers:
             self._hold(phase, at_any_step=True)
 
     def armed_phases(self) -> set[str]:
-        """Phases at which a fault is armed for this rank."""
+        """Return the phases at which a fault is armed for this rank."""
         return set(self._phases)
 
     def take_alterations(self) -> list[dict[str, Any]]:
-        """What the harness has asked to be done to the gradients, at the barrier that was just passed, each with its
-        fault's id."""
+        """Return the gradients' alterations that the harness ordered at the last barrier, each with its fault's id."""
         return self.take_alterations_of("gradients")
 
     def take_alterations_of(self, what: str) -> list[dict[str, Any]]:
-        """Do the same with anything else that can be altered."""
+        """Take the alterations of any other value in the same way."""
         if not self._alterations:
             return []
         taken = [order for order in self._alterations if order.get("what", "gradients") == what]

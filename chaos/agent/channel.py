@@ -16,7 +16,7 @@ class Channel:
     """One connection to the harness. Messages are JSON lines in both directions.
 
     The first message carries the run's secret; the answer lists the faults that are armed for this rank. When the
-    harness is gone the channel is closed and :meth:`ask` says so by None: a rank never waits for a dead harness.
+    harness is gone the channel is closed and :meth:`ask` returns None: a rank never waits for a dead harness.
     """
 
     def __init__(self, path: str, secret: str) -> None:
@@ -27,14 +27,14 @@ class Channel:
         self._input = self._socket.makefile("r", encoding="utf-8", newline="\n")
 
     def hello(self, *, run: str, attempt: str, rank: int, pid: int) -> list[dict[str, Any]] | None:
-        """Introduce this rank. Returns the armed faults, ``[{fault, step, phase}, …]``, None if it is refused."""
+        """Introduce this rank; return the armed faults, ``[{fault, step, phase}, …]``, or None on a refusal."""
         answer = self.ask(
             {"message": "hello", "secret": self._secret, "run": run, "attempt": attempt, "rank": rank, "pid": pid}
         )
         return list(answer["armed"]) if answer and answer.get("message") == "welcome" else None
 
     def introduce(self, *, endpoint: str, run: str, attempt: str, rank: int | None, pid: int) -> bool:
-        """Introduce a control endpoint: a part of the job that the harness gives orders. False if it is refused."""
+        """Introduce a control endpoint, a part of the job that takes the harness's orders. False if it is refused."""
         answer = self.ask(
             {
                 "message": "hello",
@@ -56,13 +56,13 @@ class Channel:
             return
 
     def ask(self, message: dict[str, Any]) -> dict[str, Any] | None:
-        """Send a message and wait for the answer. None when the harness is gone."""
+        """Send a message and return the answer; None when the harness is gone."""
         with self._lock:
             self.tell(message)
             return self.receive()
 
     def receive(self) -> dict[str, Any] | None:
-        """Wait for a message. None when the harness is gone."""
+        """Wait for a message and return it; None when the harness is gone."""
         try:
             line = self._input.readline()
         except OSError:
@@ -71,7 +71,7 @@ class Channel:
 
 
 def _connect(to_harness: socket.socket, path: str) -> None:
-    """Connect, again while more callers wait there than the kernel keeps. Raises OSError when nobody listens."""
+    """Connect; try again while more callers wait there than the kernel keeps. Raises OSError when nobody listens."""
     deadline = time.monotonic() + _CONNECT_SECONDS
     to_harness.settimeout(_CONNECT_SECONDS)
     while True:

@@ -1,6 +1,6 @@
-"""Records every graph that MindSpore compiles: which function, how long it took, and what became of the compile cache.
+"""Records of every graph that MindSpore compiles: its function, its duration and its effect on the compile cache.
 
-Whether a graph came from the cache MindSpore says in its log. The files of the cache are the other witness.
+MindSpore's log says whether a graph came from the cache. The files of the cache are the other witness.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def hook_compiling(record: Record, module: ModuleType) -> None:
 
     @functools.wraps(original)
     def compile_with_agent(self: Any, method_name: str, *args: Any, **kwargs: Any) -> Any:
-        # It is called in every step; only a call that adds to what is compiled has compiled.
+        # MindSpore calls this in every step; only a call that adds to the compiled graphs has compiled.
         cache = None if method_name in seen else _cache_files()
         seen.add(method_name)
         known, began = len(compiled), time.perf_counter_ns()
@@ -41,7 +41,7 @@ def hook_compiling(record: Record, module: ModuleType) -> None:
 
 
 def _cache_files() -> dict[str, int] | None:
-    """The graphs that the compile cache holds, each with the time of its last change; None where there is no cache."""
+    """Return the graphs in the compile cache, each with the time of its last change; None where there is no cache."""
     if os.environ.get("MS_COMPILER_CACHE_ENABLE") != "1":
         return None
     root = glob.escape(os.environ.get("MS_COMPILER_CACHE_PATH") or ".")

@@ -1,4 +1,4 @@
-"""What the harness tells the agent: one JSON file for an attempt, named by CHAOS_AGENT."""
+"""The agent's configuration by the harness: one JSON file for an attempt, named by CHAOS_AGENT."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from typing import Any
 class Configuration:
     """One attempt's configuration, the same for every process of the job.
 
-    ``history`` is the directory that event files go to. ``socket`` and ``secret`` are paths in the run's private
-    directory; without them the agent records but takes no faults. ``digest_interval`` is the number of steps between
-    digests, 0 for none; ``digest_steps`` have one in any case. ``steps_per_update`` is how many steps of the training
-    loop come to one update of the optimizer. ``extensions`` are modules whose ``install(agent)`` is
-    called before the job starts. On one of several nodes ``node`` is its number, ``address`` its own on the job's
-    network, and ``meeting`` the directory in which the ranks of all nodes find each other; else they meet beside the
-    socket.
+    ``history`` is the directory of the event files. ``socket`` and ``secret`` are paths in the run's private directory;
+    without them the agent records but takes no faults. ``digest_interval`` is the number of steps between digests, 0
+    for none; ``digest_steps`` have one in any case. ``steps_per_update`` is the number of training-loop steps for each
+    update of the optimizer. ``extensions`` are modules whose ``install(agent)`` is called before the job starts. On one
+    of several nodes ``node`` is the node's number, ``address`` its address on the job's network, and ``meeting`` the
+    directory in which the ranks of all nodes find each other; else the ranks meet beside the socket.
     """
 
     run: str
@@ -37,7 +36,7 @@ class Configuration:
 
 
 def read_configuration(path: str) -> Configuration:
-    """Read the file. Raises ValueError with the path when it is not what the harness writes."""
+    """Read the file. Raises ValueError with the path when the file is not a configuration by the harness."""
     with open(path, encoding="utf-8") as file:
         values = json.load(file)
     try:
@@ -48,7 +47,7 @@ def read_configuration(path: str) -> Configuration:
 
 @dataclass(frozen=True)
 class Place:
-    """Which process of the job this is. ``rank`` is None for the launcher and the scheduler."""
+    """A process's place in the job. ``rank`` is None for the launcher and the scheduler."""
 
     role: str
     rank: int | None
@@ -56,7 +55,7 @@ class Place:
 
 
 def place_of(environment: Mapping[str, str]) -> Place:
-    """Find the role by msrun's environment (MindSpore 2.10): MS_ROLE, MS_NODE_ID, RANK_ID, MS_WORKER_NUM."""
+    """Find the place by msrun's environment (MindSpore 2.10): MS_ROLE, MS_NODE_ID, RANK_ID, MS_WORKER_NUM."""
     role = environment.get("MS_ROLE", "")
     size = environment.get("MS_WORKER_NUM") or environment.get("RANK_SIZE")
     ranks = int(size) if size and size.isdigit() else None

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def dims_text(shape: Sequence[int]) -> str:
-    """Return the shape as it goes into a digest: ``3x4``, and an empty text for a scalar.
+    """Return the shape in the form that a digest has: ``3x4``, and an empty text for a scalar.
 
     The shapes ``()`` and ``(1,)`` are written alike. A scalar parameter is ``()`` in the process and, by the release of
     MindSpore, ``[]``, ``[0]`` or ``[1]`` in the file; both sides must come to the same digest.
@@ -18,7 +18,7 @@ def dims_text(shape: Sequence[int]) -> str:
 
 
 def tensor_hash(dtype: str, shape: Sequence[int]) -> blake2b:
-    """The hash that the values of a tensor go into, in as many pieces as one likes; ``tensor_digest`` has the rule."""
+    """Return a hash that takes a tensor's values in any number of pieces; ``tensor_digest`` has the rule."""
     return blake2b(f"{dtype}|{dims_text(shape)}|".encode(), digest_size=16)
 
 
@@ -26,9 +26,9 @@ def tensor_digest(dtype: str, shape: Sequence[int], raw: Any) -> str:
     """Return the digest of one tensor, 32 hexadecimal digits.
 
     ``dtype`` is the name that numpy uses (``float32``, ``int64``, ``bool``), or ``bfloat16``. ``raw`` is any
-    C-contiguous buffer that holds the values in little-endian order: bytes, a memoryview or the array itself, which is
-    then not copied. An array of a type without buffer support (bfloat16) must be passed as ``array.tobytes()``.
-    Raises BufferError or ValueError when the buffer is not contiguous.
+    C-contiguous buffer with the values in little-endian order: bytes, a memoryview, or the array itself, which is not
+    copied then. An array of a type without buffer support (bfloat16) must be passed as ``array.tobytes()``. Raises
+    BufferError or ValueError when the buffer is not contiguous.
     """
     digest = tensor_hash(dtype, shape)
     digest.update(raw)

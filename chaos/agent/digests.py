@@ -1,7 +1,7 @@
-"""Digests of losses, gradients and parameters: what the checks compare bit for bit.
+"""Digests of losses, gradients and parameters, which the checks compare bit for bit.
 
-They are apart from the hooks: they cost time in proportion to the model, can be thinned out by an interval, and their
-cost is in every event.
+Digests are apart from the hooks because their cost grows with the model. An interval can thin them out, and every event
+has the cost of its digests.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from chaos.agent.record import Record
 
 
 def array_digest(array: Any) -> str:
-    """Digest of a NumPy array (duck-typed: the agent itself has no NumPy)."""
+    """Return the digest of a NumPy array (duck-typed: the agent itself has no NumPy)."""
     return tensor_digest(str(array.dtype), array.shape, array.tobytes())
 
 
 class Digests:
-    """Writes ``initial`` and ``digest`` events.
+    """A writer of the events ``initial`` and ``digest``.
 
-    ``gradients`` may be set by whoever reduces them, before the update: a flat array of the reduced gradients of the
-    step. It is taken by the next digest.
+    ``gradients`` is a flat array of the reduced gradients of the step. The code that reduces them may set it before the
+    update; the next digest takes it.
     """
 
     def __init__(self, record: Record, interval: int, steps: Iterable[int] = ()) -> None:
@@ -69,7 +69,7 @@ class Digests:
 
 
 def array_of(value: Any) -> Any:
-    """Return the NumPy array that a tensor or an array holds; None for what is neither."""
+    """Return the NumPy array of a tensor or of an array; None for any other value."""
     if hasattr(value, "asnumpy"):
         return value.asnumpy()
     return value if hasattr(value, "dtype") and hasattr(value, "tobytes") else None

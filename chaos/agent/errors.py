@@ -1,7 +1,7 @@
-"""What a rank says of an exception: the last one, and the first of its chain, which the last may hide.
+"""A rank's record of an exception: the last one, and the first of its chain, which the last may hide.
 
-A second exception in a handler (``During handling of the above exception …``) or a masked cause takes the place of what
-went wrong first. Both are kept in the exception's chain, and nowhere else once the process has ended.
+A second exception in a handler (``During handling of the above exception …``) or a masked cause hides the first error.
+Both are kept in the exception's chain, and nowhere else once the process has ended.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LONGEST_CHAIN = 50
 
 
 def record_uncaught(record: Record) -> None:
-    """Record the exception that ends this process, whoever else is told of it."""
+    """Record the exception that ends this process, whatever other hooks there are."""
     tell = sys.excepthook
 
     def record_and_tell(kind: type[BaseException], error: BaseException, traceback: Any) -> Any:
@@ -31,15 +31,15 @@ def record_uncaught(record: Record) -> None:
 
 
 def error_fields(error: BaseException | None) -> dict[str, Any]:
-    """Return the fields of an event that tells of an exception; none without one.
+    """Return the fields of an event for an exception; none without an exception.
 
-    ``error`` is its text with the class before it, ``base`` the class of Python's own that it is.
+    ``error`` is the exception's text with the class before it, ``base`` the nearest class of Python's own.
     """
     return {} if error is None else {"error": _text(error), "base": _base(error), **first_fields(error)}
 
 
 def first_fields(error: BaseException) -> dict[str, Any]:
-    """Return the fields that tell of the first exception of a chain; none where it is the only one.
+    """Return the fields for the first exception of a chain; none where the chain has only one.
 
     ``first`` is its text, ``first_base`` its class, and ``wrapped`` whether each was raised ``from`` the one before.
     """
@@ -50,9 +50,9 @@ def first_fields(error: BaseException) -> dict[str, Any]:
 
 
 def _chain(error: BaseException) -> Iterator[tuple[BaseException, bool]]:
-    """Yield each exception before this one, the nearest first, and whether the later one was raised ``from`` it.
+    """Yield each earlier exception, the nearest first, with whether the later one was raised ``from`` it.
 
-    One that is hidden by ``from None`` is among them.
+    An exception that is hidden by ``from None`` is among them.
     """
     seen = {id(error)}
     for _ in range(_LONGEST_CHAIN):
@@ -68,11 +68,11 @@ def _chain(error: BaseException) -> Iterator[tuple[BaseException, bool]]:
 def _text(error: BaseException) -> str:
     try:
         text = str(error)
-    except Exception:  # a text of its own that fails must not take the place of the error
+    except Exception:  # an exception whose text fails must not take the place of the error
         text = "its text cannot be made"
     return f"{type(error).__name__}: {text}"[:_MOST]
 
 
 def _base(error: BaseException) -> str:
-    """Return the nearest class of Python itself that the exception is of."""
+    """Return the nearest class of the exception that is Python's own."""
     return next(str(cls.__name__) for cls in type(error).__mro__ if getattr(builtins, cls.__name__, None) is cls)

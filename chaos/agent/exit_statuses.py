@@ -1,7 +1,8 @@
-"""In the launcher: records how the ranks that it started have ended.
+"""In the launcher: records of the exits of its ranks.
 
 A process's exit status goes to the parent that asks for it, and to nobody else afterwards. A launcher that watches its
-ranks (msrun with an agent, or with ``--join``) so takes the kernel's word away from the harness; this hands it on.
+ranks (msrun with an agent, or with ``--join``) takes the kernel's word away from the harness; this module records it
+for the harness.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from chaos.agent.record import Record
 
 
 class Reaped:
-    """Records the event ``child.exit`` for each rank whose status ``subprocess`` has collected."""
+    """A recorder of the event ``child.exit``, for each rank whose status ``subprocess`` has collected."""
 
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
@@ -24,7 +25,7 @@ class Reaped:
         self._started: dict[int, tuple[int, int]] = {}
 
     def hook(self, module: ModuleType) -> None:
-        """Watch ``subprocess.Popen``: what it starts, and where it takes in a status (Python 3.9 to 3.13)."""
+        """Watch ``subprocess.Popen``: its started processes, and its collected statuses (Python 3.9 to 3.13)."""
         popen = module.Popen
         start, take_in = popen.__init__, popen._handle_exitstatus
 
@@ -40,11 +41,11 @@ class Reaped:
         popen.__init__, popen._handle_exitstatus = start_watched, take_in_and_tell
 
     def _note_start(self, pid: int, environment: Any) -> None:
-        """Remember a rank's start time: the kernel's, since the PID alone may be used again."""
+        """Remember a rank's start time by the kernel, since the PID alone may be used again."""
         place = place_of(environment)
         if place.rank is None:
             return
-        with open(f"/proc/{pid}/stat", "rb") as file:  # unreaped, so it is there even if it has ended
+        with open(f"/proc/{pid}/stat", "rb") as file:  # unreaped, so it exists even if the process has ended
             fields = file.read().rpartition(b")")[2].split()
         self._started[pid] = (place.rank, int(fields[19]))
 

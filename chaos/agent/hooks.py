@@ -22,13 +22,13 @@ from chaos.agent.training import Training
 
 _HANDLERS = ("save_ckpt", "rename", "exit", "stop", "clean", "repair", "rollback", "rebuild_group", "stream_sync")
 _WRITERS = ("_write_parameter_data", "_write_parameter_bytes_data")
-"""What MindSpore writes one parameter of a .ckpt file with."""
+"""MindSpore's functions that write one parameter of a .ckpt file."""
 
 _FILE_WRITER = "_exec_save"
-"""What MindSpore writes a whole checkpoint file with, and renames it."""
+"""MindSpore's function that writes a whole checkpoint file and renames it."""
 
 _CLEAN = (None, 0, 2)
-"""What the handler ``clean`` answers when all is well: only this one's answer counts (MindIO TFT, clean handler)."""
+"""Answers of the handler ``clean`` when all is well; only this handler's answer counts (MindIO TFT, clean handler)."""
 
 _HANDLERS_WITH_STEP = ("save_ckpt", "rename", "repair", "rollback")
 
@@ -47,7 +47,7 @@ def install_hooks(imports: AfterImport, record: Record, barriers: Barriers, trai
 
 def _hook_training(training: Training, barriers: Barriers, module: ModuleType) -> None:
     """Add the step callback to every ``Model.train``."""
-    import inspect  # here: a rank without MindSpore need not pay for it
+    import inspect  # here: a rank without MindSpore need not pay for the import
 
     train = module.Model.train
     place = list(inspect.signature(train).parameters).index("callbacks") - 1  # without self
@@ -55,7 +55,7 @@ def _hook_training(training: Training, barriers: Barriers, module: ModuleType) -
 
     @functools.wraps(train)
     def train_with_agent(self: Any, *args: Any, **kwargs: Any) -> Any:
-        # Handed on in the form it came in: MindSpore's own wrapper of ``train`` finds TrainFaultTolerance among the
+        # Passed in its original form: MindSpore's own wrapper of ``train`` finds TrainFaultTolerance among the
         # keywords only, as the value or in a list.
         if len(args) > place:
             args = (*args[:place], _first_of(callback, args[place]), *args[place + 1 :])
@@ -67,7 +67,7 @@ def _hook_training(training: Training, barriers: Barriers, module: ModuleType) -
 
 
 def _first_of(callback: Any, given: Any) -> Any:
-    """The callbacks of the job with ours before them: a step has ended, for the record, before anyone reports it."""
+    """Return the job's callbacks behind the agent's: a step's end is recorded before any callback reports it."""
     if isinstance(given, tuple):
         return (callback, *given)
     return [callback, *(given if isinstance(given, list) else [] if given is None else [given])]
@@ -75,7 +75,7 @@ def _first_of(callback: Any, given: Any) -> Any:
 
 def _step_callback(base: type, training: Training, barriers: Barriers) -> Any:
     class ChaosSteps(base):  # type: ignore[misc]
-        """Tells the points of a training that MindSpore's callbacks know."""
+        """A callback that passes on the points of a training that MindSpore's callbacks know."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -101,9 +101,9 @@ def _step_callback(base: type, training: Training, barriers: Barriers) -> Any:
         def _joins(self) -> bool:
             """Return whether this training has no state yet: the first one of a process that replaces a lost one (ARF).
 
-            It runs into the first collective and ends there, whatever its parameters and its step counter are. Before
-            that it may end steps that have none, as within an accumulation of gradients. Only the next one, with the
-            state of a replica, is training.
+            The training runs into the first collective and ends there, whatever its parameters and its step counter
+            are. Before its end it may end steps that have no state, as within an accumulation of gradients. Only the
+            next training, with the state of a replica, counts.
             """
             joins, self._joining = self._joining(), _never
             self._arguments = None
@@ -131,7 +131,7 @@ def _step_callback(base: type, training: Training, barriers: Barriers) -> Any:
 
 
 def _replaces_lost_process() -> bool:
-    """MindSpore's own flag (2.7 and later), set before training by what the SDK says of this process."""
+    """Return MindSpore's own flag (2.7 and later), which the SDK's word on this process sets before training."""
     flags = sys.modules.get("mindspore._c_expression")
     return bool(getattr(flags, "is_reboot_node", _never)())
 
@@ -141,7 +141,7 @@ def _never() -> bool:
 
 
 def _updates_done(arguments: Any) -> int | None:
-    """Updates that the optimizer has counted, which a checkpoint restores; None where it does not count them."""
+    """Return the number of updates by the optimizer, which a checkpoint restores; None where it does not count them."""
     optimizer = arguments.optimizer or getattr(arguments.network, "optimizer", None)
     counter = getattr(optimizer, "global_step", None)
     return None if counter is None else int(counter.asnumpy().reshape(-1)[0])
@@ -158,7 +158,7 @@ def _hook_checkpoints(training: Training, module: ModuleType) -> None:
 
     @functools.wraps(save)
     def save_with_agent(save_obj: Any, ckpt_file_name: Any, *args: Any, **kwargs: Any) -> Any:
-        # MindFormers gives all of these by their place: integrated_save, async_save, append_dict.
+        # MindFormers passes all of these by position: integrated_save, async_save, append_dict.
         appended = kwargs.get("append_dict", args[2] if len(args) > 2 else None) or {}
         end_of_life = "__exception_save__" in appended
         step = appended.get("step_num") if end_of_life else None
@@ -181,7 +181,7 @@ def _hook_checkpoints(training: Training, module: ModuleType) -> None:
 
 
 def _round_file(training: Training, write: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that writes a whole file, which MindSpore calls in a thread where it saves in the background."""
+    """Return the function that writes a whole file; for a background save MindSpore calls it in a thread."""
 
     @functools.wraps(write)
     def write_with_agent(ckpt_file_name: Any, *args: Any, **kwargs: Any) -> Any:
@@ -192,7 +192,7 @@ def _round_file(training: Training, write: Callable[..., Any]) -> Callable[..., 
 
 
 def _after_write(training: Training, write: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function that writes one parameter, with the barrier in the middle of a file behind it."""
+    """Return the function that writes one parameter, followed by the barrier in the middle of a file."""
 
     @functools.wraps(write)
     def write_with_agent(*args: Any, **kwargs: Any) -> Any:
@@ -204,7 +204,7 @@ def _after_write(training: Training, write: Callable[..., Any]) -> Callable[...,
 
 
 def _record_sdk(record: Record, module: ModuleType) -> None:
-    """Record from where this process has its SDK: whether it is the vendor's is for others to tell."""
+    """Record the origin of this process's SDK; whether it is the vendor's is for the readers to decide."""
     record.write("sdk.imported", file=getattr(module, "__file__", None))
 
 
@@ -246,7 +246,7 @@ def _recording_registration(
 
 
 def _name_of(function: Any) -> str:
-    """What a handler is called where it is defined; what it is, where it has no name."""
+    """Return the name of a handler's definition, or the type of a handler without a name."""
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     return f"{module}.{name}"[:200] if name else type(function).__name__
 
@@ -270,9 +270,9 @@ def _hook_pause(record: Record, module: ModuleType) -> None:
 
 
 def _hook_reports(record: Record, module: ModuleType) -> None:
-    """Record what a rank reports to the SDK of itself: it has lived to do so, whatever ends its process afterwards.
+    """Record a rank's reports to the SDK about itself: the rank has lived to report, whatever ends it afterwards.
 
-    With it goes the exception that the rank is handling, which nobody else hears of where the SDK ends the process.
+    The record has the exception that the rank is handling, which appears nowhere else where the SDK ends the process.
     """
     report = getattr(module, "tft_report_error", None)
     if report is None:

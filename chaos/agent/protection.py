@@ -1,8 +1,8 @@
-"""Records that a rank is protected: that it is connected to the SDK, and that it tells the SDK of each update.
+"""Records that a rank is protected: its connection to the SDK, and each update that it reports to the SDK.
 
-Also which rank has started the SDK's controller, where one does.
+A rank that starts the SDK's controller is recorded, too.
 
-Which handlers it has registered :mod:`chaos.agent.hooks` records, since it stands round them anyway.
+:mod:`chaos.agent.hooks` records which handlers a rank has registered, since it wraps them anyway.
 """
 
 from __future__ import annotations

@@ -10,14 +10,14 @@ from time import monotonic_ns, sleep, time_ns
 from typing import Any, Callable
 
 _CHUNK = 1 << 18
-"""Less than the longest line that readers take, so that what is unused never looks like one."""
+"""Bytes; less than the longest line that readers take, so that an unused part never looks like a line."""
 
 
 class _Turn:
-    """A lock that costs a fifth of :class:`threading.Lock` when nothing of it is in the processor's caches.
+    """A lock at a fifth of the cost of :class:`threading.Lock` when nothing of it is in the processor's caches.
 
-    Taking an element off a list is atomic in CPython. It is held for microseconds, so whoever finds it taken only has
-    to let the holder run.
+    Taking an element off a list is atomic in CPython. The lock is held for microseconds, so a thread that finds it
+    taken only has to let the holder run.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,8 @@ class _Turn:
 
 
 class Record:
-    """Appends events to ``<directory>/<attempt>-rank_<rank>-<pid>.jsonl``, or ``…-launcher-<pid>`` without a rank.
+    """A writer that appends events to ``<directory>/<attempt>-rank_<rank>-<pid>.jsonl``, or ``…-launcher-<pid>``
+    without a rank.
 
     On a node it is ``…-launcher_<node>-<pid>``, since nodes may have PIDs of their own.
 
@@ -80,10 +81,10 @@ class Record:
             )
 
     def step_writer(self, event: str) -> Callable[[int], None]:
-        """A function that records ``event`` with a step: the same as ``write(event, step=step)`` for the hot path.
+        """Return a function that records ``event`` with a step, as ``write(event, step=step)`` does, for the hot path.
 
-        In a training step nothing of this is in the processor's caches, so every call and every look-up that can be
-        left out counts.
+        In a training step nothing of this code is in the processor's caches, so every call and every look-up that can
+        be left out counts.
         """
         middle = f',"event":"{event}{self._head},"step":'
         turn, mono, wall = self._turn.token, monotonic_ns, time_ns
@@ -107,7 +108,7 @@ class Record:
         return write
 
     def close(self) -> None:
-        """Cut the file to its content; the process is about to end. Later events are still taken."""
+        """Cut the file to its content; the process is about to end. Later events are still recorded."""
         with self._turn:
             end = self._map.tell()
             os.ftruncate(self._file, end)
@@ -115,7 +116,7 @@ class Record:
             self._map.seek(end)
 
     def _leave_to_parent(self) -> None:
-        """In a process that the rank has forked (a data worker): the file is the rank's, who may not find it cut."""
+        """Leave the file to the rank in a process that the rank has forked (a data worker): it must not be cut."""
         try:
             os.close(self._file)
             self._file = os.memfd_create("chaos-record")
@@ -136,12 +137,12 @@ class Record:
         # Not a file with holes: on a full disk writing to the map would end the rank with SIGBUS.
         os.posix_fallocate(self._file, end, size - end)
         mapped = mmap.mmap(self._file, size)
-        # Every page is touched now, or a step would pay for the first touch: a fault and the file system's work.
+        # Every page is touched now, or a step would pay for the first touch: a page fault and the file system's work.
         mapped[end:] = bytes(size - end)
         mapped.seek(end)
         return mapped
 
 
 def optional_step(step: int | None) -> dict[str, int]:
-    """Return the ``step`` field where the step is known, and nothing where it is not."""
+    """Return the ``step`` field where the step is known, and nothing elsewhere."""
     return {} if step is None else {"step": step}

@@ -1,4 +1,4 @@
-"""Starts the agent in a process of the job: finds out which one it is, and sets the hooks in a rank."""
+"""Start the agent in a process of the job: find out the process's place in the job, and set the hooks in a rank."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from chaos.agent.training import Training
 
 @dataclass(frozen=True)
 class Agent:
-    """What an extension may use. In processes that are not a rank only the first three are there."""
+    """The agent's parts that an extension may use. A process that is not a rank has only the first three."""
 
     configuration: Configuration
     place: Place

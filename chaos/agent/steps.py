@@ -1,8 +1,8 @@
-"""The job-wide step that a training begins after, from what the optimizer has counted.
+"""The job-wide step before a training's first one, from the optimizer's count.
 
-The optimizer counts its updates, and a checkpoint restores that number. The training loop's own number counts anew in
-a job that is started again, and after some repairs (F-01, F-06). With gradient accumulation several steps come to one
-update, so the number of updates leaves open at which of them the training begins.
+The optimizer counts its updates, and a checkpoint restores the number. The training loop's own number starts anew in a
+job that is started again, and after some repairs (F-01, F-06). With gradient accumulation an update takes several
+steps, so the number of updates leaves open at which of these steps the training begins.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def steps_done(updates: int, arguments: Any, training: Training) -> int:
-    """Return the job-wide step before the next one, after so many updates.
+    """Return the job-wide step before the next one, after ``updates`` updates.
 
-    Within an accumulation the position in the data tells, else the checkpoint that was loaded, else the training loop's
-    own number. Where none of them names a step of this accumulation, it begins anew.
+    Within an accumulation the position in the data decides, else the checkpoint that was loaded, else the training
+    loop's own number. Where none of them names a step of this accumulation, the accumulation begins anew.
     """
     first = updates * training.steps_per_update
     candidates = range(first, first + training.steps_per_update)
@@ -42,7 +42,10 @@ def _witnesses(arguments: Any, training: Training) -> Iterator[int]:
 
 
 def _named(candidates: range, witness: int, size: int) -> int | None:
-    """The candidate that a number names, which may count within an epoch of so many steps; None for none or several."""
+    """Return the candidate that ``witness`` names, which may count within an epoch of ``size`` steps.
+
+    None where it names none, or several.
+    """
     if witness in candidates:
         return witness
     fitting = [step for step in candidates if size > 1 and (step - witness) % size == 0]

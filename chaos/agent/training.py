@@ -1,11 +1,11 @@
-"""What the agent does at the points of a training, whatever the training runs on.
+"""The agent's work at the points of a training, for any framework.
 
-This is the seam for every framework. MindSpore's hooks (:mod:`chaos.agent.hooks`) call these methods. A job on anything
-else has an extension of the agent do so: its ``install(agent)`` takes ``agent.training`` and binds it to the points of
-the job's own loop, in this order:
+This is the seam for every framework. MindSpore's hooks (:mod:`chaos.agent.hooks`) call these methods. For a job on any
+other framework an extension of the agent calls them: its ``install(agent)`` takes ``agent.training`` and binds it to
+the points of the job's own loop, in this order:
 
 - ``begin`` before the first step of each training, also of one that goes on after a repair within the process;
-  ``joins`` in its place where a process has no state yet, because it waits for that of a replica;
+  ``joins`` in its place where a process has no state yet, because it waits for a replica's state;
 - ``step_begin``, ``reach("forward")``, ``reach("allreduce.enter")``, ``reach("optimizer.update")``, ``step_end``;
 - ``saving`` round each checkpoint, ``wrote`` after each part of it, ``load`` for each that is read;
 - ``end`` after the last step.
@@ -31,11 +31,11 @@ _MOST_NAMES = 100
 
 
 class Training:
-    """Records one process's training, digests its states and passes its barriers.
+    """One process's training: its records, the digests of its states and its barriers.
 
     Parameters, outputs and batches are arrays of numpy, or tensors that become one by their method ``asnumpy``.
-    ``steps_per_update`` is how many steps come to one update of the optimizer. ``loaded_step`` is the ``step_num`` of
-    the last checkpoint that was read; None where it has none.
+    ``steps_per_update`` is the number of steps for each update of the optimizer. ``loaded_step`` is the ``step_num`` of
+    the last checkpoint that was read; None where the checkpoint has none.
     """
 
     def __init__(self, record: Record, barriers: Barriers, digests: Digests, steps_per_update: int = 1) -> None:
@@ -55,9 +55,12 @@ class Training:
         self._background: dict[str, tuple[dict[str, Any], int]] = {}
 
     def begin(self, initial_step: int, parameters: Iterable[tuple[str, Any]], *, updates: int | None = None) -> None:
-        """Training begins after ``initial_step``, counted over the whole job. ``parameters``: weights and all state of
-        the optimizer, by name; they are looked at again after every step. ``updates`` is how many the optimizer has
-        made until then; it is recorded where it is another number."""
+        """Begin the training after ``initial_step``, counted over the whole job.
+
+        ``parameters`` are the weights and all state of the optimizer, by name; they are read again after every step.
+        ``updates`` is the optimizer's number of updates until then; it is recorded where it differs from the number of
+        steps.
+        """
         self._parameters = list(parameters)
         self._barriers.parameters = self._parameters
         counted = {} if updates in (None, initial_step) else {"updates": updates}
@@ -65,11 +68,11 @@ class Training:
         self._digests.write_initial(self._parameters)
 
     def joins(self) -> None:
-        """Training begins in a process whose state is still to come: whatever it does before it has it is no step."""
+        """Begin in a process whose state is still to come: nothing that it does before it has the state is a step."""
         self._record.write("train.joins")
 
     def step_begin(self, step: int) -> None:
-        """The step begins."""
+        """Begin the step."""
         began = self._began_ns = perf_counter_ns()
         self._barriers.step = step
         self._write_begin(step)
@@ -77,7 +80,7 @@ class Training:
         self.reach("step.begin")
 
     def step_end(self, outputs: Any, batch: Any) -> None:
-        """The step has ended. ``outputs`` is the loss or begins with it; ``batch`` is what was trained."""
+        """End the step. ``outputs`` is the loss or begins with it; ``batch`` is the batch that was trained."""
         began = perf_counter_ns()
         step = self._barriers.step
         self._write_end(step)
@@ -89,7 +92,7 @@ class Training:
         self.reach("step.end")
 
     def end(self) -> None:
-        """Training has come to its end."""
+        """End the training."""
         self._record.write("train.end")
         self._record.write(
             "agent.cost",
@@ -108,10 +111,10 @@ class Training:
         asynchronous: bool = False,
         appended: Iterable[str] = (),
     ) -> Iterator[None]:
-        """Round the saving of one checkpoint file. ``step`` is by default the one that the rank is in. ``appended``
-        are the names that whoever saves adds to the parameters.
+        """Wrap the saving of one checkpoint file. ``step`` is by default the rank's current step.
 
-        The barriers of an end-of-life save are points of the SDK's handler, not of a step.
+        ``appended`` are the names that the caller adds to the parameters. The barriers of an end-of-life save are
+        points of the SDK's handler, not of a step.
         """
         fields: dict[str, Any] = {
             "kind": "end-of-life" if end_of_life else "periodic",
@@ -135,9 +138,12 @@ class Training:
 
     @contextmanager
     def writing(self, path: str) -> Iterator[None]:
-        """Round the writing of one checkpoint file, wherever that is done. Recorded of a save in the background, whose
-        call has returned long before; a writer that fails there raises in a thread, and nobody else hears of it.
-        Whether it is another thread than the one that called is recorded, too: the caller has only asked for it."""
+        """Wrap the writing of one checkpoint file, in any thread.
+
+        It is recorded for a background save, whose call has returned long before; a writer that fails there raises in a
+        thread, and nobody else learns of the error. Whether the writing thread differs from the calling one is
+        recorded, too: the caller has only asked for the save.
+        """
         ok = False
         try:
             yield
@@ -148,11 +154,11 @@ class Training:
                 self._record.write("checkpoint.written", **fields, ok=ok, background=get_ident() != caller)
 
     def wrote(self) -> None:
-        """A part of a checkpoint has been written: the point in the middle of a file."""
+        """Note that a part of a checkpoint has been written: the point in the middle of a file."""
         self._reach_in_save("checkpoint.write")
 
     def load(self, path: str, read: Callable[[], Any]) -> Any:
-        """Read a checkpoint: what ``read`` returns, which has a length."""
+        """Read a checkpoint; return the result of ``read``, which has a length."""
         path = os.path.abspath(path)
         self._record.write("load.begin", path=path)
         self._barriers.reach("checkpoint.load")
@@ -177,13 +183,16 @@ def _step_num(loaded: Any) -> int | None:
 
 
 def _name_of(path: str) -> str:
-    """Return a checkpoint file by whatever path: a writer may be given its real one, with its ending."""
+    """Return one name for a checkpoint file's paths: a writer may get the file's real path, with its ending."""
     real = os.path.realpath(path)
     return next((real[: -len(end)] for end in (".ckpt", ".safetensors") if real.endswith(end)), real)
 
 
 def _median(values: list[float]) -> float | None:
-    """Without the module for it, whose import takes longer than a short job's step."""
+    """Return the median; None of no values.
+
+    Not by the module for it, whose import takes longer than a short job's step.
+    """
     ordered, middle = sorted(values), len(values) // 2
     if not ordered:
         return None

@@ -1,7 +1,7 @@
-"""Callers that have connected to a listener of a run and not yet shown who they are: few, and not for long.
+"""Callers that have connected to a run's listener and not yet shown their identity: few, and not for long.
 
-Used wherever a run listens, so that no caller can keep the real ranks out: not by saying nothing, not by saying one
-byte at a time, and not by coming in crowds until no descriptor is left.
+Every listener of a run uses this, so that no caller can keep the real ranks out: not by silence, not by sending one
+byte at a time, and not by crowds that take every descriptor.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ import threading
 from collections.abc import Iterator
 
 _SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.ECONNABORTED)
-"""Accepting fails with these now, and will not for ever."""
+"""Errors with which accepting fails now, and not for ever."""
 _SHORTAGE_SECONDS = 0.05
 
 
 class Unproven:
-    """At most ``most`` callers, each for at most ``seconds``. Who stays longer, or is the oldest of more, is cut off.
+    """At most ``most`` callers, each for at most ``seconds``.
 
-    Being cut off ends the connection for whoever reads from it; that one still calls :meth:`leave`.
+    A caller that stays longer is cut off, and so is the oldest of too many. The cut ends the connection for the reader
+    of it; the reader still calls :meth:`leave`.
     """
 
     def __init__(self, *, most: int = 256, seconds: float = 10.0) -> None:
@@ -30,7 +31,7 @@ class Unproven:
         self._lock = threading.Lock()
 
     def come(self, caller: socket.socket) -> None:
-        """A caller has connected."""
+        """Note that a caller has connected."""
         # A limit for each read would not do: one byte at a time, a caller could stay for ever.
         limit = threading.Timer(self._seconds, self._cut_off, [caller])
         limit.daemon = True
@@ -42,7 +43,7 @@ class Unproven:
             self._cut_off(oldest)
 
     def leave(self, caller: socket.socket) -> bool:
-        """Return a caller has shown who it is, or is gone; False when it had been cut off before."""
+        """Let go of a caller that has shown its identity, or is gone; False when it had been cut off before."""
         with self._lock:
             limit = self._limits.pop(caller, None)
         if limit is None:
@@ -51,20 +52,20 @@ class Unproven:
         return True
 
     def make_room(self) -> None:
-        """Cut off the oldest: there is no descriptor left for the next."""
+        """Cut off the oldest caller: there is no descriptor left for the next."""
         with self._lock:
             oldest = next(iter(self._limits), None)
         if oldest is not None:
             self._cut_off(oldest)
 
     def _cut_off(self, caller: socket.socket) -> None:
-        if self.leave(caller):  # else it has shown who it is in this moment
+        if self.leave(caller):  # else it has shown its identity at this moment
             with contextlib.suppress(OSError):  # it has gone by itself
                 caller.shutdown(socket.SHUT_RDWR)
 
 
 def callers(listener: socket.socket, unproven: Unproven, closing: threading.Event) -> Iterator[socket.socket]:
-    """Everybody who connects to ``listener``, until it is shut down or ``closing`` is set."""
+    """Yield every caller that connects to ``listener``, until it is shut down or ``closing`` is set."""
     while not closing.is_set():
         try:
             caller, _ = listener.accept()

@@ -1,1 +1,1 @@
-"""What every room builds on: the clock, waiting, files that others have made, strict JSON, names to objects."""
+"""The base of every room: the clock, waiting, files of others, strict JSON, names to objects."""

@@ -1,4 +1,4 @@
-"""Time as a collaborator: whoever measures, records or waits is given a clock."""
+"""Time as a collaborator: code that measures, records or waits is given a clock."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ class Clock(Protocol):
     """The clocks of one host, and a way to let time pass."""
 
     def mono(self) -> int:
-        """Nanoseconds of CLOCK_MONOTONIC. Comparable between processes of one boot of one host."""
+        """Return nanoseconds of CLOCK_MONOTONIC. Comparable between processes of one boot of one host."""
 
     def wall(self) -> int:
-        """Nanoseconds since the epoch, CLOCK_REALTIME. For people: it may jump."""
+        """Return nanoseconds since the epoch, CLOCK_REALTIME. For people: it may jump."""
 
     def sleep(self, seconds: float) -> None:
         """Let ``seconds`` pass."""
@@ -38,7 +38,7 @@ SYSTEM_CLOCK = SystemClock()
 
 
 class BootUnknown(RuntimeError):
-    """The kernel does not tell which boot this is. The text says what has to be there."""
+    """The kernel does not name the present boot. The text says what has to be there."""
 
 
 def boot_id() -> str:

@@ -1,7 +1,7 @@
 """Members of the registries that families of faults fill: kinds, acts, proofs, effects, undo actions and plan rules.
 
-Each family is an entry point of the group ``chaos.families``. One that cannot be imported takes nothing from the
-others: what it would have added is missing, and whoever asks for that hears why.
+Each family is an entry point of the group ``chaos.families``. A family that cannot be imported takes nothing from the
+others: its members are missing, and a request for one of them gets the reason.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FAMILIES = "chaos.families"
 
 
 class KindLike(Protocol):
-    """What is read of a kind here."""
+    """The fields of a kind that are read here."""
 
     @property
     def act(self) -> str: ...
@@ -26,14 +26,14 @@ class KindLike(Protocol):
 
 
 class EffectLike(Protocol):
-    """What is read of an effect here."""
+    """The fields of an effect that are read here."""
 
     @property
     def name(self) -> str: ...
 
 
 class FamilyLike(Protocol):
-    """What is read of a family here (:class:`chaos.faults.family.Family`)."""
+    """The fields of a family that are read here (:class:`chaos.faults.family.Family`)."""
 
     @property
     def kinds(self) -> Mapping[str, KindLike]: ...
@@ -59,7 +59,7 @@ class Member:
 
     @property
     def module(self) -> str:
-        """The module that it is in."""
+        """The module of the object."""
         return self.value.partition(":")[0]
 
     def load(self) -> Any:
@@ -86,7 +86,7 @@ _MEMBERS: Mapping[str, Callable[[FamilyLike], Mapping[str, object]]] = {
     "chaos.undo": lambda family: family.undo,
     "chaos.rules": lambda family: {} if family.rules is None else {family.rules: family.rules},
 }
-"""Registry → what a family adds to it, by name. Plan rules are named by where they are."""
+"""Registry → the members that a family adds to it, by name. Plan rules are named by their place."""
 
 
 def is_filled_by_families(group: str) -> bool:
@@ -95,11 +95,11 @@ def is_filled_by_families(group: str) -> bool:
 
 
 def members(group: str, points: Iterable[EntryPoint]) -> Iterator[Member | BrokenFamily]:
-    """What these families add to a registry, and why one adds nothing."""
+    """Yield the members that these families add to a registry, and each family that cannot be imported."""
     for point in points:
         try:
             added = _MEMBERS[group](point.load())
-        except Exception as error:  # whatever another package's module does when it is imported
+        except Exception as error:  # another package's module may do anything when it is imported
             why = f"the family {point.name!r} ({point.value}): {type(error).__name__}: {error}"
             yield BrokenFamily(why, point.dist)
             continue

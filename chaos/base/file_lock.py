@@ -36,7 +36,7 @@ class FileLock:
             descriptor = os.open(path, flags | os.O_RDONLY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Locked, but is it still the file of that name?
+            # Locked, but is this still the file of that name?
             if os.fstat(descriptor).st_nlink:
                 return cls(path, descriptor)
         except BlockingIOError:
@@ -48,7 +48,7 @@ class FileLock:
         return None
 
     def write(self, text: str) -> None:
-        """Replace what the file holds. Raises OSError."""
+        """Replace the content of the file. Raises OSError."""
         line = text.encode()
         os.pwrite(self._descriptor, line, 0)
         os.ftruncate(self._descriptor, len(line))
@@ -69,7 +69,7 @@ class FileLock:
 
 
 def is_no_file(path: Path) -> bool:
-    """Return whether a device, a pipe or a socket is there, of which opening alone may do something."""
+    """Return whether the path is a device, a pipe or a socket, where opening alone may have an effect."""
     try:
         mode = path.lstat().st_mode
     except OSError:

@@ -1,15 +1,15 @@
-"""Limits that grow with the number of ranks: more of them share the same cores, files and one controller."""
+"""Limits that grow with the number of ranks: more ranks share the same cores, files and one controller."""
 
 from __future__ import annotations
 
 FEW = 16
-"""Up to so many ranks a limit is what it is for one."""
+"""Number of ranks up to which a limit is the same as for one rank."""
 
 
 class Growing(float):
-    """Seconds that are ``seconds`` for few ranks, and ``each`` more for every one of ``ranks`` beyond them.
+    """Seconds: ``seconds`` for few ranks, and ``each`` more for every one of ``ranks`` beyond them.
 
-    Such a limit can say how it came about (:func:`in_words`).
+    Such a limit can show its calculation (:func:`in_words`).
     """
 
     seconds: float
@@ -27,7 +27,7 @@ class Growing(float):
 
 
 def in_words(limit: float) -> str:
-    """``60 s``; of a limit that has grown ``172 s (60 s, and 1 s for each of the 112 ranks beyond 16)``."""
+    """Return ``60 s``; for a limit that has grown ``172 s (60 s, and 1 s for each of the 112 ranks beyond 16)``."""
     said = f"{limit:g} s"
     if not isinstance(limit, Growing) or not limit.each or not limit.more:
         return said

@@ -1,8 +1,8 @@
-"""Reading what the user names on the command line: a file, also through a link, a pipe or standard input.
+"""Reading a file that the user names on the command line, also through a link, a pipe or standard input.
 
-Who runs a command may read whatever the command names. What is found below a directory was put there by somebody else,
-and stays with :mod:`chaos.base.plain_files`. A pipe gives its bytes once and has no size, so a document from one is
-kept, and a pipe that says nothing is given up.
+The user of a command may read any file that the command names. A file below a directory was put there by somebody else,
+and is read by :mod:`chaos.base.plain_files`. A pipe gives its bytes once and has no size, so a document from a pipe is
+kept, and a silent pipe is given up.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from chaos.base.plain_files import UnreadableFile
 STANDARD_INPUT = Path("-")
 
 DOCUMENT_SECONDS = 60.0
-"""How long a pipe with a document may say nothing: what makes it may have to ask a cluster."""
+"""Seconds for which a pipe with a document may be silent: its writer may have to ask a cluster."""
 
 LOG_SECONDS = 600.0
-"""How long a pipe with a log may say nothing: a program that is followed may have nothing to say for minutes."""
+"""Seconds for which a pipe with a log may be silent: a program that is followed may write nothing for minutes."""
 
 _DESCRIPTORS = (Path("/dev/fd"), Path("/proc/self/fd"))
 _pipes: dict[Path, bytes] = {}
 
 
 def is_pipe(path: Path) -> bool:
-    """Return whether it is standard input, a pipe, or another descriptor of this process by its name. Never raises."""
+    """Return whether the path is standard input, a pipe, or a descriptor of this process by its name. Never raises."""
     if path == STANDARD_INPUT or path in _pipes or _is_descriptor(path):
         return True
     try:
@@ -38,10 +38,10 @@ def is_pipe(path: Path) -> bool:
 
 
 def open_named(path: Path, seconds: float | None = None) -> io.BufferedReader:
-    """Open for reading what the user has named: links are followed, ``-`` is standard input.
+    """Open a file that the user has named: links are followed, ``-`` is standard input.
 
-    Reading a pipe that says nothing for ``seconds`` raises UnreadableFile, and so does opening what never ends. The
-    default is that of a log.
+    Reading a pipe that is silent for ``seconds`` raises UnreadableFile, and so does opening a source that never ends.
+    The default is the limit of a log.
     """
     try:
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
@@ -61,10 +61,11 @@ def open_named(path: Path, seconds: float | None = None) -> io.BufferedReader:
 
 
 def keep_piped(path: Path, most: int) -> Path:
-    """Read what a pipe gives, up to one byte more than ``most``, and keep it for :func:`read_piped`.
+    """Read a pipe, up to one byte more than ``most``, and keep the bytes for :func:`read_piped`.
 
-    Returns the name by which it is known from here on. What has no directory of its own, as ``/dev/fd/63``, belongs to
-    the current one, and so do the files that the document names. Raises UnreadableFile.
+    Returns the name by which the content is known from here on. A path without a directory of its own, such as
+    ``/dev/fd/63``, belongs to the current directory, and so do the files that the document names. Raises
+    UnreadableFile.
     """
     if path in _pipes:
         return path
@@ -76,12 +77,12 @@ def keep_piped(path: Path, most: int) -> Path:
 
 
 def read_piped(path: Path, most: int) -> bytes:
-    """What a pipe has given, however often it is asked for. Raises UnreadableFile."""
+    """Return the bytes of a pipe, at the first call and at every later one. Raises UnreadableFile."""
     return _pipes[keep_piped(path, most)][: most + 1]
 
 
 class _Pipe(io.RawIOBase):
-    """A pipe of which every read waits so long and no longer."""
+    """A pipe whose every read waits for a limited time."""
 
     def __init__(self, path: Path, descriptor: int, seconds: float) -> None:
         super().__init__()

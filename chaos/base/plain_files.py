@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 MAX_JSON = 64 << 20
-"""Bytes of a JSON document that is read whole. The plan of 16,384 ranks takes a few."""
+"""Bytes of a JSON document that is read whole. The plan of 16,384 ranks takes a few MiB."""
 
 
 class UnreadableFile(OSError):
-    """The file is not a plain file that can be read. ``strerror`` says why, the text names the file too."""
+    """The file is not a plain file that can be read. ``strerror`` has the reason; the text names the file too."""
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(errno.EINVAL, why, str(path))
@@ -34,14 +34,14 @@ class UnreadableFile(OSError):
 
 
 class TooMuch(Exception):
-    """More was to be read than anybody should wait for. No error of a file: what was not read says nothing."""
+    """The reading has reached its limit. This is no error of a file: the unread part proves nothing."""
 
 
 @dataclass
 class Share:
-    """How much may be read in all, which bounds the time: bytes, those in holes of files, and files that are opened.
+    """The total amount that may be read, which bounds the time: bytes, bytes in holes of files, and opened files.
 
-    A hole takes no room where it is kept and nearly none in an archive, and as much time as anything to be read.
+    A hole takes no room on the disk and nearly none in an archive, and as much time as any other bytes.
     """
 
     most_bytes: int = 32 << 30
@@ -58,7 +58,7 @@ class Share:
             raise TooMuch(f"more than {self.most_files:,} files were to be opened")
 
     def take(self, count: int, holes: int) -> None:
-        """Count what was read. Raises TooMuch."""
+        """Count bytes that were read. Raises TooMuch."""
         self.bytes += count
         self.holes += holes
         if self.bytes > self.most_bytes:
@@ -72,7 +72,7 @@ _SHARE: ContextVar[Share | None] = ContextVar("share", default=None)
 
 @contextmanager
 def reading_at_most(share: Share | None) -> Iterator[None]:
-    """Let no more be read meanwhile by what is opened here; None: as much as there is."""
+    """Limit the reading of all files opened meanwhile to ``share``; None: no limit."""
     token = _SHARE.set(share)
     try:
         yield
@@ -83,7 +83,7 @@ def reading_at_most(share: Share | None) -> Iterator[None]:
 def open_plain(path: Path) -> io.BufferedReader:
     """Open a plain file for reading. Raises UnreadableFile for anything else, a link to a plain file included.
 
-    Anything else is not even opened: that alone may do something, where it is a device.
+    Anything else is not even opened: opening alone may have an effect, where the path is a device.
     """
     try:
         mode = os.lstat(path).st_mode
@@ -121,7 +121,7 @@ def read_plain(path: Path, limit: int = MAX_JSON) -> bytes:
 
 
 class _Shared(io.FileIO):
-    """A file whose bytes count."""
+    """A file whose bytes count towards a share."""
 
     def __init__(self, descriptor: int, share: Share, found: os.stat_result) -> None:
         super().__init__(descriptor, "rb")

@@ -1,4 +1,4 @@
-"""Sets of ranks in words: ``rank 2``, ``ranks 0-3,8 (5 of 128)``. However many they are, the text stays short."""
+"""Sets of ranks in words: ``rank 2``, ``ranks 0-3,8 (5 of 128)``. The text stays short for any number of ranks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 _SPANS = 8
-"""Spans of neighbours that are written out."""
+"""Number of spans of neighbours that are written out."""
 _COUNTED = 6
-"""Fewest ranks that are written with their count."""
+"""Smallest number of ranks that is written with its count."""
 
 K = TypeVar("K")
 
@@ -26,7 +26,7 @@ def spans(ranks: Iterable[int]) -> str:
 
 
 def named(ranks: Iterable[int]) -> str:
-    """``no rank``, ``rank 2``, ``ranks 0-3,8``: which these are, without their number."""
+    """Return ``no rank``, ``rank 2``, ``ranks 0-3,8``: the ranks without their number."""
     numbers = set(ranks)
     if len(numbers) < 2:
         return f"rank {min(numbers)}" if numbers else "no rank"
@@ -34,7 +34,10 @@ def named(ranks: Iterable[int]) -> str:
 
 
 def rank_set(ranks: Iterable[int], of: int | None = None) -> str:
-    """``no rank``, ``rank 2``, ``ranks 0-3,8 (5 of 128)`` with ``of`` ranks in all, ``ranks 0-127 (128 in all)``."""
+    """Return ``no rank``, ``rank 2``, ``ranks 0-3,8 (5 of 128)``, ``ranks 0-127 (128 in all)``.
+
+    ``of`` is the number of ranks in all.
+    """
     numbers = set(ranks)
     if len(numbers) < 2:
         return named(numbers)
@@ -46,7 +49,7 @@ def rank_set(ranks: Iterable[int], of: int | None = None) -> str:
 
 
 def by_word(words: Mapping[int, K]) -> dict[K, list[int]]:
-    """What is said of each rank, once, with the ranks of which it is said; in the order of the first of them."""
+    """Return each distinct word once, with the ranks that have it, in the order of the first of them."""
     found: dict[K, list[int]] = {}
     for rank in sorted(words):
         found.setdefault(words[rank], []).append(rank)

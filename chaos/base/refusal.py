@@ -1,4 +1,4 @@
-"""When a run is not even started."""
+"""The error of a run that is not even started."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Registries: faults, jobs, mechanisms, platforms, checks and readers by name, filled by entry points.
 
-A package adds one by declaring an entry point; the built-in ones are declared in this project's own pyproject.toml and
-come the same way. Names are known without importing the objects, which are imported when they are asked for. Kinds of
-faults, their proofs, effects, undo actions and plan rules come by families (:mod:`chaos.base.families`): each lists its
-own.
+A package adds a member by declaring an entry point; the built-in members are declared in this project's own
+pyproject.toml and come the same way. Names are known without importing the objects; an object is imported when it is
+asked for. Kinds of faults, their proofs, effects, undo actions and plan rules come by families
+(:mod:`chaos.base.families`): each family lists its own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ REINSTALL = "run `pip install -e .` in the repository (or install the package ag
 
 
 class RegistryError(Exception):
-    """A registry cannot give what was asked for. The text says what to do."""
+    """A registry cannot return the requested object. The text says what to do."""
 
 
 class UnknownName(RegistryError):
@@ -35,8 +35,8 @@ def installed_points(group: str, distributions: Iterable[Distribution] | None = 
     """Return the entry points of a group, of every installed distribution.
 
     A build leaves an ``.egg-info`` directory beside the sources. It is on the path when the repository is the current
-    directory, it may be stale, and :func:`importlib.metadata.entry_points` would prefer it to what pip has installed.
-    Here it counts only where pip has installed nothing of that name. ``distributions`` stands in for the installed.
+    directory, it may be stale, and :func:`importlib.metadata.entry_points` would prefer it to pip's installation. Here
+    it counts only where pip has installed nothing of that name. ``distributions`` replaces the installed distributions.
     """
     found = _on_path(tuple(sys.path)) if distributions is None else _with_points(distributions)
     installed: dict[str, list[EntryPoint]] = {}
@@ -45,7 +45,7 @@ def installed_points(group: str, distributions: Iterable[Distribution] | None = 
         if points := groups.get(group):
             listed = installed if _is_installed_by_pip(distribution) else beside
             listed.setdefault(_name_of(distribution), points)
-    for distribution, _ in found if beside else ():  # one that has no such group any more counts as well
+    for distribution, _ in found if beside else ():  # a distribution that no longer has such a group counts as well
         if _is_installed_by_pip(distribution):
             beside.pop(_name_of(distribution), None)
     return [point for points in {**beside, **installed}.values() for point in points]
@@ -57,7 +57,7 @@ Pointed: TypeAlias = tuple[Distribution, Mapping[str, list[EntryPoint]]]
 
 @cache
 def _on_path(path: tuple[str, ...]) -> list[Pointed]:
-    """What is installed on the path of this process; looked up once for all groups."""
+    """Return the distributions on the path of this process; looked up once for all groups."""
     return _with_points(metadata.distributions(path=list(path)))
 
 
@@ -65,7 +65,7 @@ def _with_points(distributions: Iterable[Distribution]) -> list[Pointed]:
     found: list[Pointed] = []
     for distribution in distributions:
         groups: dict[str, list[EntryPoint]] = {}
-        # Most packages bring nothing: a look at the text tells so sooner than a parser does.
+        # Most packages bring nothing: a look at the text is faster than a parser.
         brings = "[chaos." in (distribution.read_text("entry_points.txt") or "")
         for point in distribution.entry_points if brings else ():
             groups.setdefault(point.group, []).append(point)
@@ -75,7 +75,7 @@ def _with_points(distributions: Iterable[Distribution]) -> list[Pointed]:
 
 @cache
 def _name_of(distribution: Distribution) -> str:
-    """Return its name; its metadata is parsed once, and not again for each of its entry points."""
+    """Return the distribution's name. Its metadata is parsed once, and not again for each of its entry points."""
     return _plain(distribution.metadata["Name"])
 
 
@@ -100,8 +100,8 @@ def _is_installed() -> bool:
 class Registry:
     """The objects of one entry point group.
 
-    ``group`` is the group's name, ``noun`` what one member is called in messages. ``source`` lists the entry points of
-    a group and ``installed`` says whether this project's own metadata is there; both are replaced in tests.
+    ``group`` is the group's name, ``noun`` the word for one member in messages. ``source`` lists the entry points of a
+    group and ``installed`` says whether this project's own metadata is there; both are replaced in tests.
     """
 
     group: str
@@ -116,7 +116,7 @@ class Registry:
 
     @cached_property
     def own(self) -> dict[str, EntryPoint | Member]:
-        """The members that this project itself brings, by name."""
+        """This project's own members, by name."""
         return {point.name: point for point in self._all() if _is_own(point)}
 
     def _all(self) -> list[EntryPoint | Member]:
@@ -137,13 +137,14 @@ class Registry:
         return found
 
     def names(self) -> tuple[str, ...]:
-        """Names that are registered, sorted. Imports none of them. Raises RegistryError as :attr:`points` does."""
+        """Return the registered names, sorted. Imports no object. Raises RegistryError as :attr:`points` does."""
         return tuple(sorted(self.points))
 
     def whole_names(self) -> tuple[str, ...]:
-        """As :meth:`some_names`, but raises RegistryError as well where a family of this project cannot be imported.
+        """Return the same as :meth:`some_names`, for requests to every family.
 
-        For what is asked of every family, whichever kinds of faults a scenario has.
+        It also raises RegistryError where a family of this project cannot be imported. Such a request does not depend
+        on the kinds of faults in a scenario.
         """
         broken = [error for error in self._of_families if isinstance(error, BrokenFamily) and _is_own(error)]
         if broken:
@@ -151,7 +152,7 @@ class Registry:
         return self.some_names()
 
     def some_names(self) -> tuple[str, ...]:
-        """As :meth:`names`, but raises RegistryError, with what to do, where nothing is registered at all."""
+        """Return the same as :meth:`names`; raise RegistryError, with advice, where nothing is registered."""
         if not self.points:
             raise RegistryError(self._empty())
         return self.names()
@@ -159,8 +160,8 @@ class Registry:
     def load(self, name: str) -> Any:
         """Import the object called ``name``.
 
-        Raises UnknownName, with the name that was probably meant, and RegistryError when its module cannot be
-        imported or lacks the object.
+        Raises UnknownName, with the name that was probably meant, and RegistryError when its module cannot be imported
+        or lacks the object.
         """
         point = self.own.get(name) or self.points.get(name)
         if point is None:
@@ -173,7 +174,7 @@ class Registry:
             ) from error
 
     def misfit(self, name: str, base: str) -> RegistryError:
-        """Return the error that the object called ``name`` does not derive from the class ``base``, which it has to."""
+        """Return the error that the object called ``name`` does not derive from the required class ``base``."""
         return RegistryError(
             f"the {self.noun} {name!r} is registered as {self.points[name].value}, which does not derive from {base}, "
             "as it has to (docs/extending.md)"
@@ -214,14 +215,14 @@ NOUNS = {
     "chaos.undo": "undo action",
     "chaos.rules": "plan rules of a family",
 }
-"""Entry point groups, and what one member of each is called."""
+"""Entry point groups, each with the word for one member."""
 
 
 @cache
 def registry(group: str) -> Registry:
     """Return the registry of an entry point group, by its short or full name (``faults`` or ``chaos.faults``).
 
-    Raises RegistryError for a group that does not exist. What is installed is looked up once in a process.
+    Raises RegistryError for an unknown group. The installed entry points are looked up once in a process.
     """
     full = group if group.startswith("chaos.") else f"chaos.{group}"
     if full not in NOUNS:
@@ -230,7 +231,7 @@ def registry(group: str) -> Registry:
 
 
 def package_of(group: str, name: str) -> str | None:
-    """The package that registers ``name``, with its version; None where it is this project, or nothing is registered.
+    """Return the package that registers ``name``, with its version; None where it is this project, or there is none.
 
     Imports nothing. Raises RegistryError as :attr:`Registry.points` does.
     """

@@ -1,4 +1,4 @@
-"""JSON as its standard has it, and no more: what Python's parser takes beyond that is refused, not passed on."""
+"""JSON as its standard has it, and no more: the extensions of Python's parser are refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 MAX_DIGITS = 40
-"""Digits of a whole number, its sign included: 128 bits, and far from what a float cannot take."""
+"""Digits of a whole number, its sign included: 128 bits, and far from the limit of a float."""
 
 
 def parse(
@@ -16,8 +16,9 @@ def parse(
 ) -> Any:
     """Return the value of a JSON text. ``pairs`` makes an object of its pairs, by default a dict.
 
-    With ``finite=False`` NaN and Infinity are taken, which Python's own writer writes. Raises ValueError on them else,
-    and on text that is not JSON, is nested too deep for the parser, or holds a number that is too large for a float.
+    With ``finite=False`` NaN and Infinity are accepted, which Python's own writer writes. Otherwise they raise
+    ValueError, as does text that is not JSON, is nested too deep for the parser, or has a number that is too large for
+    a float.
     """
     constant, number = (_refuse, _finite) if finite else (float, float)
     try:

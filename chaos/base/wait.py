@@ -18,16 +18,16 @@ _INTERVALS = wait_incrementing(start=0.010, increment=0.005, max=0.050)
 """Seconds between two looks: short at first, since most conditions hold soon."""
 
 _REST = 4.0
-"""After a look whoever waits rests at least so many times as long as the look took of a processor.
+"""Ratio of the rest after a look to the processor time of the look, at least.
 
 A look at very many ranks takes long, and is seldom: they need the processors themselves.
 """
 
 
 class DeadlineExpired(RuntimeError):
-    """A deadline has passed. ``name`` and ``seconds`` are the deadline's, ``detail`` says what was missing.
+    """A deadline has passed. ``name`` and ``seconds`` are the deadline's, ``detail`` names the missing part.
 
-    Not a TimeoutError: that is an OSError, and whoever handles failing system calls must not take this for one.
+    Not a TimeoutError, which is an OSError: a handler of failing system calls must not catch this error.
     """
 
     def __init__(self, name: str, seconds: float, detail: str = "") -> None:
@@ -52,7 +52,7 @@ class Deadline:
         self._end = clock.mono() + int(seconds * 1e9)
 
     def remaining(self) -> float:
-        """Seconds that are left; 0 when it has expired."""
+        """Return the seconds that are left; 0 when it has expired."""
         return max(0.0, (self._end - self._clock.mono()) / 1e9)
 
     @property
@@ -75,12 +75,12 @@ def wait_for(
     detail: Callable[[], str] | str = "",
     within: Iterable[Deadline] = (),
 ) -> T:
-    """Wait until ``condition`` returns something true, and return that.
+    """Wait until ``condition`` returns something true, and return it.
 
-    The condition is looked at once more when the time is over. Then DeadlineExpired is raised for the deadline that
-    expired first: this wait's own (``name``, ``seconds``) or one of ``within``. ``detail``, asked only then, says what
-    is missing. What the condition raises passes through at once. ``sleep`` defaults to the clock's. A look that takes
-    much of a processor is followed by a longer rest.
+    The condition is checked once more when the time is over. Then DeadlineExpired is raised for the deadline that
+    expired first: this wait's own (``name``, ``seconds``) or one of ``within``. ``detail``, called only then, says what
+    is missing. An error that the condition raises passes through at once. ``sleep`` defaults to the clock's. A check
+    that takes much processor time is followed by a longer rest.
     """
     own = Deadline(name, seconds, clock)
     first = min([own, *within], key=Deadline.remaining)
@@ -116,7 +116,7 @@ def wait_for(
 
 @dataclass(frozen=True)
 class Patience:
-    """How long whoever is handed this may wait for each thing: a wait with its deadlines already filled in."""
+    """The limits of its holder's waits: a wait with its deadlines already filled in."""
 
     seconds: float
     clock: Clock = SYSTEM_CLOCK

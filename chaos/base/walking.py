@@ -1,7 +1,7 @@
 """Walking directories that somebody else has made, however deep: neither recursion nor a path grows with them.
 
-What lies deeper than any job saves is not looked at, and whoever walks is told so: a search that has not seen all must
-not say that there is nothing. A directory that is gone when its turn comes is no error: jobs remove what they made.
+Directories deeper than any job's saves are left out, and the caller learns of them: an incomplete search must not claim
+that there is nothing. A directory that is gone when its turn comes is no error: jobs remove their own files.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from pathlib import Path
 from typing import Optional
 
 MAX_ENTRIES = 1_000_000
-"""Files and directories that one walk looks at. A thousand ranks that each save a hundred files have a tenth."""
+"""Files and directories in one walk, at most. A thousand ranks that each save a hundred files have a tenth."""
 
 MAX_LEVELS = 256
-"""Levels of directories below the one where a walk begins. Every directory of a walk by descriptors may be open."""
+"""Levels of directories below the start of a walk. Every directory of a walk by descriptors may be open."""
 
 _LONGEST = 4096 - 1 - 256
-"""Bytes of a directory's path with which every path of an entry of it can still be given to the kernel (PATH_MAX)."""
+"""Bytes of a directory's path with which every entry's path still fits the kernel's limit (PATH_MAX)."""
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _GONE = (FileNotFoundError, NotADirectoryError)
 
 Unseen = Optional[Callable[[OSError], None]]
-"""What is called with the reason why a directory was not looked into; None where that does not matter."""
+"""A function called with the reason why a directory was left out; None where that does not matter."""
 
 
 class TooDeep(OSError):
-    """Not all that is below a directory was looked at. ``filename`` is where the walk began, ``strerror`` says why."""
+    """A walk has left out a part of a directory. ``filename`` is the start of the walk, ``strerror`` the reason."""
 
     def __init__(self, top: str, why: str) -> None:
         super().__init__(errno.ENAMETOOLONG, why, top)
@@ -39,22 +39,22 @@ class TooDeep(OSError):
 
 
 def raise_unseen(error: OSError) -> None:
-    """For whoever must see every directory: raise what a walk reports."""
+    """Raise every error of a walk, for a caller that must see every directory."""
     raise error
 
 
 def raise_too_deep(error: OSError) -> None:
-    """For whoever passes over directories that this user cannot read: raise only that a directory is too deep."""
+    """Raise only that a directory is too deep, for a caller that passes over directories this user cannot read."""
     if isinstance(error, TooDeep):
         raise error
 
 
 def walk(top: str | os.PathLike[str], onerror: Unseen = None) -> Iterator[tuple[str, list[str], list[str]]]:
-    """As ``os.walk`` from top to bottom: each directory with the names of its directories and of its other entries.
+    """Yield each directory from top to bottom as ``os.walk`` does: with the names of its directories and other entries.
 
     No link below ``top`` is followed. The caller may change the list of directories, to enter fewer or in another
     order. ``onerror`` is called with the OSError of a directory that cannot be read, and once with TooDeep where
-    something was left out; what it raises ends the walk.
+    something was left out; an error that it raises ends the walk.
     """
     start = os.fspath(top)
     too_deep = _once(start, onerror)
@@ -65,7 +65,7 @@ def walk(top: str | os.PathLike[str], onerror: Unseen = None) -> Iterator[tuple[
             too_deep(f"has more than {MAX_ENTRIES:,} files and directories below")
             return
         path, level = waiting.pop()
-        # Asked for as late as possible: a job may put a link in the place of a directory meanwhile.
+        # Read as late as possible: a job may put a link in the place of a directory meanwhile.
         if level and os.path.islink(path):  # noqa: PTH114 - never raises
             continue
         if len(os.fsencode(path)) > _LONGEST:
@@ -89,19 +89,20 @@ def walk(top: str | os.PathLike[str], onerror: Unseen = None) -> Iterator[tuple[
 def entries_below(top: Path, onerror: Unseen = None) -> list[Path]:
     """Return everything below a directory, sorted, as ``sorted(top.rglob("*"))``; links are in it and are not followed.
 
-    ``onerror`` as of :func:`walk`.
+    ``onerror`` as in :func:`walk`.
     """
     return sorted(Path(path, name) for path, *both in walk(top, onerror) for names in both for name in names)
 
 
 def walk_opened(top: int, onerror: Unseen = None) -> Iterator[tuple[str, list[str], list[str], int]]:
-    """As ``os.fwalk`` from top to bottom: as :func:`walk`, with a descriptor of each directory that is valid meanwhile.
+    """Yield each directory from top to bottom as ``os.fwalk`` does: as :func:`walk`, with its descriptor.
 
-    ``top`` is an open directory, and stays open. Paths begin with ``.`` for it, those of errors too. Directories are
-    reached by the descriptors of those above, so no link leads anywhere, whatever is moved meanwhile.
+    The descriptor is valid until the next directory. ``top`` is an open directory, and stays open. Paths begin with
+    ``.`` for it, in errors too. Directories are reached by the descriptors of their parents, so no link leads anywhere,
+    whatever is moved meanwhile.
     """
     too_deep = _once(".", onerror)
-    opened: list[tuple[int, str, list[str]]] = []  # from the top down, each with what is still to be entered
+    opened: list[tuple[int, str, list[str]]] = []  # from the top down, each with its remaining entries
     path, name, above = ".", ".", top
     try:
         while True:
@@ -133,7 +134,10 @@ def walk_opened(top: int, onerror: Unseen = None) -> Iterator[tuple[str, list[st
 
 
 def _listed(directory: str | int) -> tuple[list[str], list[str], set[str]]:
-    """Directories, links to them included, other entries, and which are links; what cannot be told is another entry."""
+    """Return the directories, links to them included, the other entries, and which are links.
+
+    An entry whose type is unknown is an other entry.
+    """
     directories: list[str] = []
     others: list[str] = []
     links: set[str] = set()
@@ -153,7 +157,7 @@ def _listed(directory: str | int) -> tuple[list[str], list[str], set[str]]:
 
 
 def _once(top: str, onerror: Unseen) -> Callable[[str], None]:
-    """Reports that something is too deep the first time: a job may have made very many such directories."""
+    """Return a function that reports a directory as too deep the first time: a job may have made very many of them."""
     reported: list[str] = []
 
     def report(why: str) -> None:

@@ -1,11 +1,11 @@
-"""Loads the agent where PYTHONPATH may not be used: as a callback that MindFormers registers itself.
+"""The agent where PYTHONPATH may not be used: a callback that MindFormers registers itself.
 
 In the job's YAML: ``callbacks: [{type: ChaosAgent, auto_register: chaos_agent.ChaosAgent}]``, with the variable
 REGISTER_PATH naming this directory (MindFormers 1.0 to 2.1). MindFormers may run a copy of this file, so the directory
 is taken from that variable.
 
-Callbacks are built when MindSpore and MindFormers are imported already, and after a resume has read how far its
-checkpoint is. What is imported is hooked then; what happened before is not recorded.
+Callbacks are built after MindSpore and MindFormers have been imported, and after a resume has read the step of its
+checkpoint. The imported modules are hooked then; earlier events are not recorded.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _REBOUND = ("save_checkpoint", "load_checkpoint")
 
 def _load_agent(configuration: str) -> None:
     if "chaos.agent.start" in sys.modules:
-        return  # it came by PYTHONPATH
-    # As in sitecustomize: exactly the tree that this file is from, and nothing of it on the job's path.
+        return  # loaded by PYTHONPATH
+    # As in sitecustomize: exactly the tree of this file, and nothing of it on the job's path.
     package = types.ModuleType("chaos")
     package.__path__ = [os.path.dirname(os.path.dirname(os.path.realpath(os.environ["REGISTER_PATH"])))]
     sys.modules["chaos"] = package
@@ -35,7 +35,7 @@ def _load_agent(configuration: str) -> None:
 
 
 def _rebind() -> None:
-    """Give the hooked functions to the modules that have imported the bare ones by name."""
+    """Give the hooked functions to the modules that have imported the originals by name."""
     serialization: Any = sys.modules[_SERIALIZATION]
     for name in _REBOUND:
         hooked = getattr(serialization, name)
@@ -47,7 +47,7 @@ def _rebind() -> None:
 
 
 class ChaosAgent(Callback):  # type: ignore[misc]
-    """Does nothing itself: with it the agent is in the process, and ``Model.train`` adds the agent's own callback."""
+    """A callback without actions of its own: it loads the agent, and ``Model.train`` adds the agent's callback."""
 
     def __init__(self) -> None:
         super().__init__()

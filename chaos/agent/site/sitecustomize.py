@@ -1,7 +1,7 @@
-"""Loads the agent into a rank, then the sitecustomize that this one hides.
+"""The loader of the agent in a rank, and of the sitecustomize that this one hides.
 
 Python imports the first sitecustomize on its path, in every process of the job: msrun, scheduler and ranks. So this
-file must stay harmless: without CHAOS_AGENT it only hands on. It never imports MindSpore.
+file must stay harmless: without CHAOS_AGENT it only loads the hidden one. It never imports MindSpore.
 """
 
 from __future__ import annotations
