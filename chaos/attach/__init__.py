@@ -1,1 +1,1 @@
-"""Jobs that run already: choosing one, making faults in it, watching it."""
+"""Attached jobs, which were running already: choosing a job, making faults in it, watching it."""

@@ -1,4 +1,4 @@
-"""Which running job was named, and which of its processes are meant. What is not named, or not clearly, is refused."""
+"""Choosing a running job and its processes by name. A missing or ambiguous name is refused."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _ONLY_LEFT = "no rank runs there any more, and what ranks have left behind is no
 
 
 def named_job(survey: Survey, name: str, *, here: Path, proc_root: Path = PROC) -> RunningJob:
-    """Return the job that ``name`` means: a PID of one of its processes, or a directory.
+    """Return the job that ``name`` names: by the PID of one of its processes, or by a directory.
 
-    The directory is the one that its ranks log in (msrun's ``--log_dir``), the one that they work in, or one between
-    the two; it is compared as a file, so links and mounts of containers do not matter. ``here`` is what a relative path
-    starts from. Raises JobError when that is no job, or more than one.
+    The directory is the ranks' log directory (msrun's ``--log_dir``), their working directory, or a directory between
+    the two; it is compared as a file, so links and mounts of containers do not matter. A relative path starts from
+    ``here``. Raises JobError where the name fits no job, or several.
     """
     if _is_pid(name):
         return _by_pid(survey, int(name), proc_root)
@@ -43,14 +43,14 @@ def named_job(survey: Survey, name: str, *, here: Path, proc_root: Path = PROC) 
 
 
 def jobs_in(key: FileKey, survey: Survey) -> list[RunningJob]:
-    """Keep the jobs that log or work in a directory, or in one that is between the two."""
+    """Keep the jobs that log or work in a directory, or in a directory between the two."""
     return [job for job in survey.jobs if any(key in process.directories.keys for process in job.processes)]
 
 
 def without_leftovers(jobs: Sequence[RunningJob]) -> list[RunningJob]:
-    """Keep the jobs whose ranks run, or may: one that was just started counts, what ranks have left does not.
+    """Keep the jobs whose ranks run, or may: a job just started counts, processes left by ranks do not.
 
-    All of them where no rank runs: a scheduler alone is not what was meant rather than the others.
+    Keeps all jobs where no rank runs: a scheduler alone is no better choice than the other jobs.
     """
     clear = [job for job in jobs if not job.left_over]
     alone = all(process.role == "scheduler" for job in clear for process in job.processes)
@@ -60,10 +60,10 @@ def without_leftovers(jobs: Sequence[RunningJob]) -> list[RunningJob]:
 def chosen_ranks(
     job: RunningJob, ranks: Sequence[int], name: str, *, here: Path, all_jobs: Iterable[RunningJob] = ()
 ) -> list[JobProcess]:
-    """The processes of these ranks. Raises JobError when one is not on this host, or cannot be told from another.
+    """Return the processes of these ranks. Raises JobError when a rank is not on this host, or is ambiguous.
 
-    ``all_jobs`` are those of this host: a refusal names those of them that have such a rank. Where a directory names
-    the job, each rank must itself log or work there, whatever else it has in common with those that do.
+    ``all_jobs`` are the jobs of this host: a refusal names the jobs that have such a rank. Where a directory names the
+    job, each rank must itself log or work there, whatever else it has in common with the ranks that do.
     """
     if run := next((process.run for process in job.processes if process.run), None):
         raise JobError(
@@ -71,7 +71,7 @@ def chosen_ranks(
             "its verdict would blame the job for them. If that harness was killed, `chaos heal` ends what it has left."
         )
     clear = [process for process in job.ranks if not process.doubt]
-    # One that was just started shows nothing yet; which of the two is meant is not clear all the same.
+    # A process just started shows nothing yet; the choice between the two is ambiguous all the same.
     living = [process for process in job.ranks if not process.doubt or process.early]
     numbers = Counter(process.rank for process in living if process.rank is not None)
     twice = [rank for rank, number in numbers.items() if number > 1]
@@ -125,7 +125,7 @@ def chosen_ranks(
 
 
 def watchable_job(survey: Survey, name: str, *, here: Path) -> RunningJob:
-    """The job that ``name`` means, of which a rank is beyond doubt, or else was named itself. Raises JobError."""
+    """Return the job that ``name`` names; one of its ranks is certain, or was itself named. Raises JobError."""
     job = named_job(survey, name, here=here)
     if job.doubtful and all(str(process.pid) != name for process in job.ranks):
         raise JobError(
@@ -142,7 +142,7 @@ def _is_pid(name: str) -> bool:
 def _by_pid(survey: Survey, pid: int, proc_root: Path) -> RunningJob:
     if fork := [job for job in survey.forks if job.ranks[0].pid == pid]:
         return fork[0]
-    # A job that was started from inside another one is meant by its own processes, so the nearest one tells.
+    # A job that was started from inside another job is named by its own processes, so the nearest process decides.
     for ancestor in (pid, *_ancestors(pid, survey)):
         matching = [job for job in survey.jobs if any(process.pid == ancestor for process in job.processes)]
         if len(matching) == 1:
@@ -167,7 +167,7 @@ def _by_pid(survey: Survey, pid: int, proc_root: Path) -> RunningJob:
 
 
 def _ancestors(pid: int, survey: Survey) -> list[int]:
-    """Return the processes that this one descends from, its parent first."""
+    """Return the ancestors of this process, its parent first."""
     seen: list[int] = []
     while (pid := survey.parents.get(pid, 0)) and pid not in seen:
         seen.append(pid)

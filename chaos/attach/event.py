@@ -1,4 +1,4 @@
-"""What is seen of an attached job."""
+"""An event of an attached job."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class JobEvent:
-    """One thing that was seen. ``wall_ns`` is when: as the log says, else when it was noticed.
+    """One event. ``wall_ns`` is its time: by the log, else the time at which it was noticed.
 
-    ``before``: it had happened before the watching began.
+    ``before``: the event happened before the watching began.
     """
 
     event: str

@@ -1,4 +1,4 @@
-"""Holding a fault in an attached job: until its time is over, or it holds in no rank any more."""
+"""Holding a fault in an attached job: until its time is over, or until it holds in no rank any more."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from chaos.run.inject.fault_record import FaultRecord
 _LOOK_SECONDS = 0.1
 
 _AS_LANDED = ("group", "limit")
-"""What must be the same in the evidence as long as a fault holds: another one is somebody else's."""
+"""Fields of the evidence that stay the same while a fault holds: another value is somebody else's doing."""
 
 
 @dataclass(frozen=True)
 class Holding:
-    """Looks at a fault that has landed while it lasts. ``held`` holds the ranks."""
+    """Checks a landed fault for as long as it lasts. ``held`` holds the ranks."""
 
     kind: StillShown
     held: AdoptedJob
@@ -29,9 +29,10 @@ class Holding:
     clock: Clock
 
     def wait(self, landed: Mapping[int, tuple[Hit, Victim]], seconds: float | None) -> dict[int, str]:
-        """Wait until the time is over, or the fault holds in no rank any more.
+        """Wait until the time is over, or until the fault holds in no rank any more.
 
-        ``landed`` has the hits and their targets by PID. Returns by PID how the fault ended where it held less.
+        ``landed`` has the hits and their targets by PID. Returns, by PID, how the fault ended where it held for a
+        shorter time.
         """
         began = self.clock.mono()
         early: dict[int, str] = {}
@@ -53,7 +54,7 @@ class Holding:
         return self.kind.signal == signal.SIGSTOP
 
     def _over(self, hit: Hit, victim: Victim) -> str | None:
-        """Return how the fault has ended in a rank before it was undone; None while it holds."""
+        """Return how the fault ended in a rank before it was undone; None while it holds."""
         state = self.held.state(hit.process.identity)
         if self._stops:
             return None if state == "stopped" else f"{'continued' if state == 'alive' else 'ended'} by somebody else"

@@ -1,8 +1,8 @@
-"""A fault in an attached job: made, proved, held, undone and recorded like one of a run. The job goes on.
+"""A fault in an attached job: made, proved, held, undone and recorded like a fault of a run. The job goes on.
 
-The pieces are those of a run (:mod:`chaos.run.inject.sequence`). What is particular here: the ranks are held by
-descriptors, undo steps go by what a rank is, and each rank is hit and proved for itself. Nothing is planned and nothing
-judged: the record says whether the fault landed, and whether it was undone.
+The pieces are those of a run (:mod:`chaos.run.inject.sequence`). Three things differ: the ranks are held by
+descriptors, undo steps identify a rank by its process, and each rank is hit and proved separately. Nothing is planned
+and nothing is judged: the record says whether the fault landed, and whether it was undone.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from chaos.run.progress import Progress, Recorder, Watched
 from chaos.store.directory import ADOPTED, INJECTED_FILE, RunDirectory, create_run, update_run, write_json
 
 ATTEMPT = "adopted"
-"""The attempt in the history: the launch that was found."""
+"""The attempt in the history: the launch that was running."""
 
 _EVIDENCE_SECONDS = 30.0
 
@@ -57,11 +57,11 @@ def inject(
     arguments: Sequence[str] = (),
     clock: Clock = SYSTEM_CLOCK,
 ) -> Injected:
-    """Make the fault in the chosen ranks of a job, whose processes ``held`` holds, and put back what can be.
+    """Make the fault in the chosen ranks of a job, whose processes ``held`` holds, and undo what can be undone.
 
-    One that lasts does so for ``seconds``; None: until Ctrl-C, or until the ranks have ended. How to undo it is on disk
-    before it is made. Whatever happens the job goes on afterwards: after a SIGKILL of this process, by ``chaos heal``.
-    ``parameters`` are the kind's own, ``arguments`` those of the command line, for the record.
+    A lasting fault lasts for ``seconds``; None: until Ctrl-C, or until the ranks have ended. Its undo steps are on disk
+    before it is made. Whatever happens, the job goes on afterwards: after a SIGKILL of this process, by ``chaos heal``.
+    ``parameters`` are the kind's own, ``arguments`` the command line's, for the record.
     """
     owned = create_run(reports, f"inject-{kind.name}", clock=clock)
     with owned.lock:
@@ -85,7 +85,7 @@ def inject(
 
 
 class _Injection:
-    """One fault in the chosen ranks. What is made is undone at the end, whatever ends it."""
+    """One fault in the chosen ranks. It is undone at the end, however the injection ends."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class _Injection:
         self._left: list[str] = []
         self._undone = 0
         self._record = FaultRecord(history, ATTEMPT, self._fault, kind.name)
-        # A kind that must not last long is not to do so in one rank while its evidence from another is waited for.
+        # A fault that must not last long must not hold in one rank while the evidence from another is awaited.
         own = (kind.parameters or {}).get("seconds")
         most = min(_EVIDENCE_SECONDS, own.most if own is not None and own.required else _EVIDENCE_SECONDS)
         patience = Patience(most, clock)
@@ -124,7 +124,7 @@ class _Injection:
                 if isinstance(self._kind, StillShown):
                     hits[:] = self._hold(self._kind, hits, victims, seconds)
             except KeyboardInterrupt:
-                # Ctrl-C is how a fault that lasts ends without a time.
+                # Ctrl-C is how a lasting fault without a time ends.
                 interrupted = seconds is not None or len(hits) < len(chosen)
         known = {hit.process.pid for hit in hits}
         hits += [
@@ -137,7 +137,7 @@ class _Injection:
         return Injected(self._owned.path, self._kind.name, tuple(hits), undone, tuple(self._left), interrupted)
 
     def _make(self, chosen: Sequence[JobProcess], victims: Mapping[int, Victim], hits: list[Hit]) -> None:
-        """Make the fault in each rank, and add to ``hits`` what came of it as soon as that is known."""
+        """Make the fault in each rank, and add the outcome to ``hits`` as soon as it is known."""
         unfit = {process.pid: why for process in chosen if (why := self._unfit(process)) is not None}
         hits += [Hit(process, "not landed", why=unfit[process.pid]) for process in chosen if process.pid in unfit]
         fit = [process for process in chosen if process.pid not in unfit]
@@ -147,7 +147,7 @@ class _Injection:
             hits.append(missed[process.pid] or self._hit(process, victims[process.pid]))
 
     def _unfit(self, process: JobProcess) -> str | None:
-        """Why the fault cannot be made in this process as it is, or could not be told from what is there already."""
+        """Return why the fault cannot be made in this process now, or could not be distinguished; None where it can."""
         state = self._held.state(process.identity)
         if state in ("gone", "zombie"):
             return f"{process.identity} has ended before"
@@ -156,9 +156,9 @@ class _Injection:
         return None
 
     def _write_down(self, process: JobProcess, victim: Victim) -> Hit | None:
-        """Put the steps on disk that undo the fault in a rank. Of one that lies on the machine there is one for all.
+        """Put the undo steps of the fault in a rank on disk. A fault of the machine has one step for all ranks.
 
-        Where nobody could undo it there it is not made: a hit that says so.
+        Where the fault could not be undone it is not made: the returned hit says so.
         """
         rank = victim.rank
 
@@ -205,7 +205,7 @@ class _Injection:
     def _hold(
         self, kind: StillShown, hits: Sequence[Hit], victims: Mapping[int, Victim], seconds: float | None
     ) -> list[Hit]:
-        """Hold the fault where it has landed, and return the hits with how it ended early."""
+        """Hold the fault where it has landed; return the hits, with the reason where it ended early."""
         holding = Holding(kind, self._held, self._record, self._clock)
         landed = {hit.process.pid: (hit, victims[hit.process.pid]) for hit in hits if hit.outcome == "landed"}
         early = holding.wait(landed, seconds)
@@ -213,7 +213,7 @@ class _Injection:
 
     @contextmanager
     def _put_back(self) -> Iterator[None]:
-        """Undo every open step at the end of the block, whatever has ended it."""
+        """Undo every open step at the end of the block, however the block ends."""
         with interruptible_once():
             try:
                 yield
@@ -222,7 +222,7 @@ class _Injection:
                     self._undo()
 
     def _undo(self) -> None:
-        """Undo what the ledger has open. What cannot be undone is kept for the report."""
+        """Undo the open steps of the ledger. Steps that cannot be undone are kept for the report."""
 
         def record(undone: Undone) -> None:
             if undone.ok:
@@ -239,7 +239,8 @@ class _Injection:
         assert process.rank is not None
         # There is no agent, so there is no record of one.
         record = self._owned.path / "history" / f"{ATTEMPT}-rank_{process.rank}-{process.pid}.jsonl"
-        # Each rank has its own, since the ranks of one host are bound to different cores; the machine's memory is one.
+        # Each rank has its own cores, since the ranks of a host are bound to different cores; the machine's memory is
+        # shared.
         fault = self._fault if self._kind.of_machine else f"{self._fault}-{process.pid}"
         return Victim(
             process.rank,
@@ -253,7 +254,7 @@ class _Injection:
 
 
 def _record_found(history: Recorder, job: RunningJob) -> None:
-    """Who is in the job, by PID and start time."""
+    """Record the job's processes, by PID and start time."""
     for process in job.processes:
         event = "rank.found" if process.role == "rank" else "launcher.found"
         told = plain(process)

@@ -1,4 +1,4 @@
-"""What came of a fault in an attached job: in each rank that was meant, and as a whole."""
+"""The outcome of a fault in an attached job: in each chosen rank, and as a whole."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Outcome = Literal["landed", "not landed", "unknown"]
 
 @dataclass(frozen=True)
 class Hit:
-    """What came of the fault in one rank. ``evidence`` is the proof that it landed, ``why`` the reason otherwise."""
+    """The outcome of the fault in one rank. ``evidence`` proves that it landed, ``why`` gives the reason otherwise."""
 
     process: JobProcess
     outcome: Outcome
@@ -26,9 +26,10 @@ class Hit:
 
 @dataclass(frozen=True)
 class Injected:
-    """An injection that has come to its end. ``undone`` is None where there was nothing to undo.
+    """An injection that has ended. ``undone`` is None where there was nothing to undo.
 
-    ``left`` says what could not be undone, with the reason. ``interrupted``: before the time asked for was over.
+    ``left`` lists the steps that could not be undone, with the reasons. ``interrupted``: the injection ended before its
+    time was over.
     """
 
     run_dir: Path
@@ -40,7 +41,7 @@ class Injected:
 
     @property
     def outcome(self) -> Outcome:
-        """ "landed" only when it did in every rank that was meant."""
+        """ "landed" only when the fault landed in every chosen rank."""
         outcomes = {hit.outcome for hit in self.hits}
         return "landed" if outcomes == {"landed"} else "unknown" if "unknown" in outcomes else "not landed"
 
@@ -59,7 +60,10 @@ class Injected:
 
 
 def plain(process: JobProcess) -> dict[str, Any]:
-    """A process as data. ``start_time`` is in clock ticks since boot: with the PID it tells the process for good."""
+    """Return a process as data.
+
+    ``start_time`` is in clock ticks since boot: with the PID it identifies the process for good.
+    """
     container = process.container
     return {
         "role": process.role,

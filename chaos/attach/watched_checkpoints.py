@@ -1,4 +1,4 @@
-"""Checkpoints of a job that runs already, as they appear where it works and in the directory that was named."""
+"""Checkpoints of an attached job, as they appear in its working directories and in the named directory."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from chaos.observe.checkpoints.layout import FoundCheckpoint, find_checkpoints
 
 _SCAN_SECONDS = 5.0
 MAX_FILES = 20_000
-"""Files below a directory that is searched for checkpoints; with more it would take too long, again and again."""
+"""The most files below a directory that is searched for checkpoints; more would take too long, again and again."""
 
 
 @dataclass
 class _Place:
-    """A directory: as the job sees it, and by which path it is reached now."""
+    """A directory: its path as the job sees it, and the path by which it is reached now."""
 
     shown: Path
     reached: Path
@@ -42,10 +42,10 @@ class _Place:
 
 
 class WatchedCheckpoints:
-    """Searches directories every few seconds. What is in one when it is searched for the first time is known."""
+    """Searches directories every few seconds. Checkpoints that the first search of a directory finds are not new."""
 
     def __init__(self, only: Path | None, clock: Clock) -> None:
-        """``only`` is searched and nothing else, where it is given."""
+        """Search ``only`` and nothing else, where it is given."""
         self._clock = clock
         self._scan_at = 0
         self._only = only is not None
@@ -60,7 +60,7 @@ class WatchedCheckpoints:
         self._search(path, path)
 
     def search_working_directories(self, ranks: Sequence[JobProcess]) -> None:
-        """Search where ranks work, which in a container is reached through one of its processes."""
+        """Search the working directories of ranks; in a container they are reached through one of its processes."""
         for process in () if self._only else ranks:
             if process.directories.cwd is not None:
                 shown = Path(process.directories.cwd)
@@ -70,10 +70,10 @@ class WatchedCheckpoints:
     def _search(self, shown: Path, reached: Path) -> None:
         key = key_of(reached)
         if key is not None and not self._places.setdefault(key, _Place(shown, reached)).reached.is_dir():
-            self._places[key].reached = reached  # the process through which it was reached has ended
+            self._places[key].reached = reached  # the process through which the directory was reached has ended
 
     def look(self) -> Iterator[JobEvent]:
-        """What has appeared, when it is time to search again."""
+        """Yield the checkpoints that have appeared, when it is time to search again."""
         if self._clock.mono() < self._scan_at:
             return
         before = frozenset(self._known)
@@ -107,13 +107,13 @@ class WatchedCheckpoints:
 
 
 def _order(found: tuple[Path, FoundCheckpoint]) -> tuple[int, int, Path]:
-    """By their steps: by name step 100 would come before step 95."""
+    """Order checkpoints by their steps: by name step 100 would come before step 95."""
     path, checkpoint = found
     return checkpoint.epoch or 0, checkpoint.step_in_epoch or 0, path
 
 
 def _steps(checkpoint: FoundCheckpoint) -> dict[str, int | None]:
-    """What its path tells; the one long epoch of a directory ``iteration_N`` stands in no name."""
+    """Return the steps that the path tells; no name holds the one long epoch of a directory ``iteration_N``."""
     iteration = checkpoint.step is not None and checkpoint.directory_step is None
     named = (None, None) if iteration else (checkpoint.epoch, checkpoint.step_in_epoch)
     return {"epoch": named[0], "step_in_epoch": named[1], "step": checkpoint.step}

@@ -1,7 +1,7 @@
-"""The logs of a job that runs already, by the files that its processes have open: each fact once, by the rank it is of.
+"""The logs of an attached job, by the files that its processes have open: each fact once, by its rank.
 
 A rank of MindFormers writes each line to its output and to ``log/rank_R/info.log``. Ranks that were started without
-msrun may share one output file: then a line is of a rank only where it names the rank or its process.
+msrun may share one output file: a line there belongs to a rank only where it names the rank or its process.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from chaos.observe.logs.tail import LogTail
 from chaos.observe.logs.ttp.log import CHATTER
 
 _OF_LAUNCHER = ("msrun.", "taskd.", "cluster.")
-"""What is taken from a launcher's own output: msrun repeats in it what its ranks log."""
+"""Kinds of events read from a launcher's own output: msrun repeats in it what its ranks log."""
 
 _REMEMBERED = 2000
-"""Events of a rank that are known again in another of its files: more than one file is ahead of another by."""
+"""Events of a rank remembered to recognise them in another of its files: more than one file is ahead of another by."""
 
 
 @dataclass(frozen=True)
 class OfLog:
-    """An event of a log, and the process whose log it is: None where several ranks write it and it names none."""
+    """An event of a log, and its process: None where several ranks write the log and the line names none."""
 
     event: LogEvent
     process: JobProcess | None
@@ -36,7 +36,7 @@ class OfLog:
 
 @dataclass
 class _Followed:
-    """A log and who writes it: the last process of each role and rank."""
+    """A log and its writers: the last process of each role and rank."""
 
     tail: LogTail
     writers: dict[tuple[str, int | None], JobProcess] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class _Followed:
         return next((candidate for candidate in candidates if candidate.pid == event.pid), None)
 
     def takes(self, event: LogEvent) -> bool:
-        """Return whether it is of the job, and said here and not only repeated."""
+        """Return whether an event is the job's, and is first logged here and not only repeated."""
         if event.kind == CHATTER:
             return False
         only_launcher = all(process.role == "launcher" for process in self.writers.values())
@@ -58,13 +58,13 @@ class _Followed:
 
 
 class _Once:
-    """Tells the events of one rank that stand in several of its files once for each time that it happened."""
+    """Passes on the events of one rank that stand in several of its files, once for each time that they happened."""
 
     def __init__(self) -> None:
         self._seen: OrderedDict[tuple[object, ...], Counter[FileKey]] = OrderedDict()
 
     def new(self, event: LogEvent, file: FileKey) -> bool:
-        """Return whether this file has it more often than any other had it."""
+        """Return whether this file has the event more often than any other file had it."""
         key = (event.kind, event.step, event.rank, event.wall_ns, repr(event.fields))
         counts = self._seen.setdefault(key, Counter())
         most = max(counts.values(), default=0)
@@ -84,7 +84,7 @@ class WatchedLogs:
         self._found_teed: dict[ProcessIdentity, list[Output]] = {}
 
     def follow(self, processes: Sequence[JobProcess]) -> None:
-        """Open the logs that are not followed yet, and note who writes which."""
+        """Open the logs that are not followed yet, and note the writers of each."""
         for process in processes:
             for output in (*outputs_of(process.pid), *self._teed(process)):
                 followed = self._followed.get(output.key)
@@ -97,7 +97,7 @@ class WatchedLogs:
                 followed.writers[process.role, process.rank] = process
 
     def read(self) -> Iterator[OfLog]:
-        """What has been added since the last call."""
+        """Yield the events added since the last call."""
         for key, followed in self._followed.items():
             for event in followed.tail.new_events():
                 if not followed.takes(event):
@@ -113,7 +113,7 @@ class WatchedLogs:
         }
 
     def _teed(self, process: JobProcess) -> list[Output]:
-        """What a ``tee`` writes of a process: looked for until it is found, as the shell starts both at once."""
+        """Return the outputs that a ``tee`` writes for a process: sought until found: the shell starts both at once."""
         if process.identity not in self._found_teed:
             found = teed_outputs_of(process.pid)
             if not found:
@@ -125,6 +125,6 @@ class WatchedLogs:
         return self._once.setdefault(rank, _Once())
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         for followed in self._followed.values():
             followed.tail.close()

@@ -1,4 +1,4 @@
-"""Following a job that runs already: who is in it, what its logs say, which checkpoints appear. Nothing is changed."""
+"""Following an attached job: its processes, the events of its logs, its checkpoints. Nothing is changed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from chaos.observe.logs.log_event import LogEvent
 from chaos.observe.logs.log_reader import LogReader
 
 GRACE_SECONDS = 30.0
-"""How long no rank may be there before a job without a launcher has ended: whoever has started it may do so again."""
+"""Seconds without any rank after which a job without a launcher has ended: its owner may start it again within them."""
 
 
 @dataclass
@@ -36,7 +36,7 @@ class RankView:
 
 
 class Watch:
-    """One job, looked at again and again. ``ended`` is True once no rank of it is left and none can be expected."""
+    """One job, polled again and again. ``ended`` is True once no rank of it is left and none can be expected."""
 
     def __init__(
         self,
@@ -48,8 +48,11 @@ class Watch:
         clock: Clock = SYSTEM_CLOCK,
         look: Callable[[], Survey] = survey,
     ) -> None:
-        """Raises JobError unless ``name`` is one job. ``checkpoints`` is searched for them, by default the directory
-        that was named and those that the ranks work in."""
+        """Find the job. Raises JobError unless ``name`` is exactly one job.
+
+        ``checkpoints`` is the directory searched for them, by default the named directory and the ranks' working
+        directories.
+        """
         self.ranks: dict[int, RankView] = {}
         self.ended = False
         self._look = look
@@ -88,29 +91,29 @@ class Watch:
         return happened
 
     def close(self) -> None:
-        """Let go of the job's processes and logs."""
+        """Close the job's process descriptors and logs."""
         for held in filter(None, self._held.values()):
             held.close()
         self._logs.close()
 
     def _job_of(self, found: Survey) -> RunningJob | None:
-        """Return the same launch, or the next one in the directory that was named."""
+        """Return the same launch, or the next launch in the named directory."""
         for job in (*found.jobs, *found.forks):
             if any(process.identity in self._known for process in job.processes):
                 return job
         if self._key is None:
             return None
-        # What the last launch has left is none.
+        # Leftovers of the last launch are not a launch.
         return min(without_leftovers(jobs_in(self._key, found)), key=_least_clear, default=None)
 
     def _takes(self, process: JobProcess) -> bool:
-        """Return whether it is certain what this process is; one that was named by its PID is what it says."""
+        """Return whether it is certain what this process is; a process named by its PID is what it says."""
         if _unnumbered(process):
             return False
         return not process.doubt or process.identity in self._known or str(process.pid) == self._name
 
     def _take(self, processes: Sequence[JobProcess]) -> Iterator[JobEvent]:
-        """New processes, and ranks that are stopped or go on."""
+        """Yield new processes, and ranks that are stopped or go on."""
         for process in processes:
             new = process.identity not in self._known
             self._known.add(process.identity)
@@ -137,9 +140,9 @@ class Watch:
                 yield self._now("rank.stopped" if now == "stopped" else "rank.continued", process)
 
     def _hold(self, process: JobProcess) -> bool:
-        """Keep a descriptor of the process, by which its exit status is known for longer; False when it has ended.
+        """Keep a descriptor of the process, which keeps its exit status available for longer; False when it has ended.
 
-        Where there can be none (Linux before 5.3, no right to signal it) it is watched without.
+        Where there is no descriptor (Linux before 5.3, no right to signal the process) it is watched without one.
         """
         try:
             self._held[process.identity] = AdoptedJob([process.identity])
@@ -179,7 +182,7 @@ class Watch:
             yield JobEvent("log", wall, rank, event.pid or own[1], data, self._first)
 
     def _note(self, rank: int | None, event: LogEvent) -> None:
-        """Step and loss of the rank whose log this is."""
+        """Note step and loss of the rank that wrote the log."""
         view = self.ranks.get(rank) if rank is not None else None
         if view is None or event.kind not in ("train.step", "train.loss"):
             return
@@ -187,19 +190,22 @@ class Watch:
         view.loss = str(event.fields.get("loss_text") or "")
 
     def _without_ranks(self) -> Iterator[JobEvent]:
-        """No rank lives. They may all be started again: by a launcher that lives, or by who has started the job."""
+        """Yield the events of a job without living ranks.
+
+        A living launcher, or the job's owner, may start them all again.
+        """
         beside = [process for process in self._beside if state(process.identity) in ("alive", "stopped")]
         launcher = next((process for process in beside if process.role == "launcher"), None)
         if launcher is not None:
             self._gone_since = None
         elif self._gone_since is None:
             self._gone_since = self._clock.mono()
-        # What was named by a PID is known again only by a process that it has in common with its next launch.
+        # A job named by a PID is recognised only by a process that it shares with its next launch.
         for_good = not beside and self._key is None
         if self._gone_since is not None:
             for_good = for_good or self._clock.mono() - self._gone_since >= GRACE_SECONDS * 1e9
         if for_good:
-            yield from self._read()  # what was written last
+            yield from self._read()  # the last lines
             self.ended = True
             yield self._now("job.end", unknown_lines=self._logs.unknown())
         elif not self._reported_gone:
@@ -214,7 +220,7 @@ class Watch:
 
 
 def _unnumbered(process: JobProcess) -> bool:
-    """Return a rank that lives, and of which its log does not say yet which it is."""
+    """Return whether the process is a living rank whose log does not yet give its number."""
     return process.role == "rank" and process.rank is None
 
 
@@ -223,5 +229,5 @@ def _in_epoch(event: LogEvent) -> str:
 
 
 def _least_clear(job: RunningJob) -> tuple[bool, bool]:
-    """Order two jobs in a directory: a job with a rank beyond doubt has come further."""
+    """Order two jobs in a directory: a job with a certain rank has come further."""
     return not job.ranks, job.doubtful

@@ -1,1 +1,1 @@
-"""Putting back what a run has left: undo steps of live and of dead runs, orphans, relocated runs, tidying."""
+"""Putting back what a run has left: undo steps of live and dead runs, orphans, relocated runs, tidying."""

@@ -1,4 +1,4 @@
-"""Undo steps that somebody else has written, done with the caller's own access: no file, key or program of a ledger."""
+"""Undo steps of somebody else, done with the caller's own access: no file, key or program of a ledger is used."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _NEVER = {
     RESTORE_ADOPTED: "it writes outside of the run's directory: look at both files, and copy it by hand",
     RESTORE_NODE: "it acts through a program on that node: taking the nodes away (end-nodes) puts it back as well",
 }
-"""Actions that are done on nobody's word, with the reason and what to do."""
+"""Actions that no permission allows, with the reason and what to do."""
 
 
 def with_caller_access(step: UndoStep, inventory: Path | None) -> UndoStep:
-    """The step as it may be done on the word of an operator; ``inventory`` is the operator's. Raises CannotUndo."""
+    """Return the step as an operator may permit it; ``inventory`` is the operator's. Raises CannotUndo."""
     if step.action not in UNDO_ACTIONS:
         raise CannotUndo("there is no such action in this version, or it is another package's: it gets nothing foreign")
     if step.action in _NEVER:
@@ -49,7 +49,7 @@ def _cluster_platform() -> PlatformKind:
 
 
 def _with_access(platform: PlatformKind, step: UndoStep, inventory: Path | None) -> UndoStep:
-    """Return the step with the access that the caller has to that platform."""
+    """Return the step with the access that the caller has to the platform."""
     assert platform.caller_access is not None
     try:
         return replace(step, arguments=dict(platform.caller_access(step.arguments, inventory)))

@@ -1,4 +1,4 @@
-"""Healing a run that is not shown to be this user's: step by step, on the word of an operator who has seen each."""
+"""Healing a run that is not shown to be this user's: step by step, as an operator permits each step."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _ENDS_PROCESSES = "end-job"
 
 @dataclass(frozen=True)
 class Act:
-    """One thing that a run's directory asks for. ``never`` says why it is done on nobody's word, if it is not.
+    """One act that a run's directory asks for. ``never`` says why no permission allows it; empty where one may.
 
-    ``do`` does it and says how. Raises CannotUndo, OSError.
+    ``do`` does the act and returns how it was done. Raises CannotUndo, OSError.
     """
 
     id: str
@@ -44,7 +44,7 @@ class Act:
 
 @dataclass(frozen=True)
 class ForeignRun:
-    """What a run's directory asks for, and why it is not acted on without a word. Nothing was done yet."""
+    """The acts that a run's directory asks for, and why they need permission. Nothing has been done yet."""
 
     acts: tuple[Act, ...]
     why: tuple[str, ...]
@@ -52,7 +52,7 @@ class ForeignRun:
 
 
 def look_at(run_dir: Path, *, inventory: Path | None = None, clock: Clock = SYSTEM_CLOCK) -> ForeignRun:
-    """What would be done of a run, each with what stands against it. Raises RunDirectoryError."""
+    """Return the acts that healing the run would take, each with the objection to it. Raises RunDirectoryError."""
     trust = trust_in(run_dir)
     assert trust.described is not None
     token, adopted = trust.described["token"], ADOPTED in trust.described
@@ -76,10 +76,10 @@ def heal_trusted(
     inventory: Path | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> HealReport:
-    """Do what ``choose`` says yes to, one after the other. What it says no to stays, and is told.
+    """Do the acts that ``choose`` accepts, one after the other. Acts that it rejects are left and reported.
 
-    A live run and a copy are not touched on anybody's word. Nothing of a ledger is run: no program, key or kubeconfig
-    that it names; what it does on other machines is done by the caller's own kubeconfig, engine and ``inventory``.
+    A live run and a copy are not touched, whoever permits it. Nothing that a ledger names is used: no program, key or
+    kubeconfig. Acts on other machines use the caller's own kubeconfig, engine and ``inventory``.
     """
     run_dir = run_dir.resolve()
     report = HealReport(run_dir.name, run_dir)
@@ -135,7 +135,7 @@ def _of_step(step: UndoStep, ledger: Ledger, context: UndoContext, inventory: Pa
 
 
 def _of_found(run_dir: Path, steps: Iterable[UndoStep], context: UndoContext) -> Iterator[Act]:
-    """What is known to be a run's without a step: its processes, what is mounted in it, its private directories."""
+    """Yield an act for everything that is the run's without a step: processes, mounts in it, private directories."""
     if not context.adopted and all(step.action != _ENDS_PROCESSES for step in steps):
         for process in find_run_processes(context.token):
             what = f"process: end {process.identity}: {' '.join(process.cmdline)}"
@@ -152,7 +152,7 @@ def _of_found(run_dir: Path, steps: Iterable[UndoStep], context: UndoContext) ->
 
 
 def _refuse_another_run(processes: list[FoundProcess], context: UndoContext) -> None:
-    """Raise CannotUndo where the processes of that identity are of another directory: it is that run's, copied here."""
+    """Raise CannotUndo where processes with the token are of another directory: the run was copied here from there."""
     assert context.directory is not None
     if processes and not any(_is_in(process.pid, context.directory) for process in processes):
         listed = ", ".join(str(process.pid) for process in processes[:5])
@@ -170,7 +170,7 @@ def _is_in(pid: int, directory: Path) -> bool:
 
 
 def _named_once(acts: Iterable[Act]) -> Iterator[Act]:
-    """Yield each with an identity of its own, by which an operator means it."""
+    """Yield each act under an identity of its own, by which an operator names it."""
     taken: set[str] = set()
     for act in acts:
         name, number = act.id, 1

@@ -46,13 +46,13 @@ _DAMAGED = (
 def heal_run(
     run_dir: Path, *, actions: Mapping[str, UndoAction] = UNDO_ACTIONS, clock: Clock = SYSTEM_CLOCK
 ) -> HealReport:
-    """Heal one run: undo its open steps, the latest first, then end whatever process still carries its identity.
+    """Heal one run: undo its open steps, the latest first, then end every process that still carries its identity.
 
-    A run whose harness lives is reported and not touched. So is the copy of a run's directory: the processes, mounts
-    and rules that it tells of are those of the run that it was copied from. Of what has no proof of this user's key
-    nothing is done; it is told what would be. It can be called again at any time, also after it was killed itself: what
-    is done is not done twice, and what is left is found again. Events go to ``history/heal-<pid>.jsonl``, only if there
-    was something to do.
+    A run whose harness lives is reported and not touched. A copy of a run's directory is treated the same way: the
+    processes, mounts and rules in its records belong to the original run. Steps without a proof of this user's key are
+    not done; the report lists what they would do. The function can be called again at any time, also after it was
+    killed itself: finished steps are not repeated, and leftovers are found again. Events go to
+    ``history/heal-<pid>.jsonl``, only if there was something to do.
     """
     run_dir = run_dir.resolve()
     report = HealReport(run_dir.name, run_dir)
@@ -86,10 +86,11 @@ def heal_run(
 def heal_all(
     reports: Path, *, actions: Mapping[str, UndoAction] = UNDO_ACTIONS, clock: Clock = SYSTEM_CLOCK
 ) -> list[HealReport]:
-    """Heal every run in ``reports`` that has something left, and report those and the live ones, in order of name.
+    """Heal every run in ``reports`` that has something left.
 
-    What was left half written in the cache of baselines is removed too, and told of first. A run that cannot even be
-    looked at is reported as failed, and the others are healed all the same; those of other users are passed over.
+    Returns reports of those and of live runs, in order of name. Half-written files in the cache of baselines are
+    removed too, and reported first. A run that cannot even be inspected is reported as failed, and the others are
+    healed all the same; runs of other users are passed over.
     """
     if not reports.is_dir():
         return []
@@ -108,7 +109,7 @@ def heal_all(
 
 
 def _is_none_of_ours(run_dir: Path, error: Exception) -> bool:
-    """Return whether the directory was removed meanwhile, or is another user's, who alone may look into it."""
+    """Return whether the directory was removed meanwhile, or belongs to another user, the only one who may read it."""
     try:
         owner = run_dir.lstat().st_uid
     except FileNotFoundError:
@@ -131,12 +132,12 @@ def _heal_cache(reports: Path) -> list[HealReport]:
 
 
 def _refuse(run_dir: Path, report: HealReport) -> bool:
-    """Whether the run is not this user's to be healed here. Nothing of it is touched then, and it is told why."""
+    """Return whether the run may not be healed here. Nothing of it is touched then, and the report says why."""
     try:
         trust = trust_in(run_dir)
     except RunDirectoryError as error:
         content = Ledger(run_dir / LEDGER_FILE).read()
-        # Without open steps there is nothing that could be healed: a job's step is recorded before the job is started.
+        # Without open steps there is nothing to heal: a job's step is recorded before the job is started.
         if content.open or content.problems:
             report.found += [f"open undo step {step.id}: {step.note or step.action}" for step in content.open]
             report.failed.append(f"open undo steps cannot be undone without the run's identity: {error}")
@@ -184,7 +185,7 @@ def _heal_owned(run_dir: Path, report: HealReport, actions: Mapping[str, UndoAct
         context = UndoContext(token, clock, adopted, nodes=nodes, directory=run_dir, roots=roots)
         _undo(ledger, context, actions, report, record)
         _put_back_the_rest(run_dir, context, report)
-        if not mounts_in(run_dir):  # what cannot be unmounted is told of already
+        if not mounts_in(run_dir):  # a failed unmount is already in the report
             removed, left = remove_cut_off(run_dir, content.steps)
             report.done += removed
             report.failed += left
@@ -198,7 +199,7 @@ def _heal_owned(run_dir: Path, report: HealReport, actions: Mapping[str, UndoAct
 
 
 def _roots(described: Mapping[str, Any]) -> tuple[Path, ...]:
-    """Return the directories of a job that was running already, as they were written down when its ranks were found."""
+    """Return the directories of a job that was running already, as they were recorded when its ranks were found."""
     match described.get(ADOPTED):
         case {"directories": list(named)}:
             return tuple(Path(name) for name in named if isinstance(name, str))
@@ -222,12 +223,12 @@ def _undo(
 
 
 def _put_back_the_rest(run_dir: Path, context: UndoContext, report: HealReport) -> None:
-    """Put back all that is known to be the run's by itself, whatever the ledger says.
+    """Put back everything that is recognisably the run's, whatever the ledger says.
 
-    A job that was running before has nothing of the kind: its processes are not looked for, and not ended.
+    An attached job has nothing of this kind: its processes are neither searched for nor ended.
 
-    That is every process with its identity, every mount in its directory (nobody else mounts there), and its private
-    directories by their names and markers.
+    The run's leftovers are every process with its identity, every mount in its directory (nobody else mounts there),
+    and its private directories, known by their names and markers.
     """
     if not context.adopted and find_run_processes(context.token):
         _try(lambda: end_job(UndoStep("processes", None, "end-job", {"run": context.token}), context), report)
@@ -246,7 +247,7 @@ def _try(act: Callable[[], str], report: HealReport) -> None:
     try:
         report.done.append(act())
     except (CannotUndo, OSError) as error:
-        if str(error) not in " ".join(report.failed):  # its undo step may have said so before
+        if str(error) not in " ".join(report.failed):  # its undo step may have reported it already
             report.failed.append(str(error))
 
 

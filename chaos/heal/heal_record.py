@@ -1,4 +1,4 @@
-"""What a heal has done, in the history of its run."""
+"""The record of a heal, in the history of its run."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _UNRECORDED = "what was done is not on record, heal again when the reports direc
 
 
 class HealRecord:
-    """The history of one heal. What cannot be recorded is done all the same, and the report says so once."""
+    """The history of one heal. Acts that cannot be recorded are done all the same, and the report says so once."""
 
     def __init__(self, run_dir: Path, token: str, failures: list[str], clock: Clock) -> None:
-        """``failures`` is where is told what could not be recorded."""
+        """Open the history of a heal; ``failures`` receives the reason when an act cannot be recorded."""
         self._failures = failures
         self._history: HistoryWriter | None = None
         path = run_dir / "history" / f"heal-{os.getpid()}.jsonl"
@@ -39,12 +39,12 @@ class HealRecord:
             self.close()
 
     def failed(self, error: Exception) -> None:
-        """Tell why something is not on record; the first reason is enough."""
+        """Report why something is not on record; the first reason is enough."""
         if not any(text.startswith(_UNRECORDED) for text in self._failures):
             self._failures.append(f"{_UNRECORDED}: {error}")
 
     def close(self) -> None:
-        """End the file."""
+        """Close the file."""
         if self._history is not None:
             self._history.close()
             self._history = None

@@ -1,4 +1,4 @@
-"""What a heal has found and done, and what it would have done of a run that is not shown to be this user's."""
+"""The report of a heal: what it found and did, and what it would have done of a run not shown to be this user's."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Outcome = Literal["nothing", "healed", "failed", "live", "copy", "refused"]
 
 @dataclass
 class HealReport:
-    """What was found and done in one run, in ``path``. ``failed`` says what could not be put back, and why.
+    """The leftovers of one run, in ``path``, and what was done. ``failed`` says what could not be put back, and why.
 
-    ``refused`` says why it, or a part of it, was not acted on, and ``would`` what would have been done, by step.
+    ``refused`` says why the run, or a part of it, was not acted on, and ``would`` lists the acts not done, by step.
 
-    What is no run's but of the reports directory itself, the cache of baselines, is told of in the same form. ``again``
-    is the command that heals it when the cause is mended, if not by its path.
+    Leftovers of the reports directory itself (the cache of baselines) are reported in the same form. ``again`` is the
+    command that heals them once the cause is mended; empty where their path is enough.
     """
 
     run: str
@@ -40,9 +40,12 @@ class HealReport:
 
     @property
     def outcome(self) -> Outcome:
-        """ "live": its harness still runs and it was not touched. "copy": what is told in it is of another directory,
-        and it was not touched. "refused": it was not shown to be this user's, or not all of it, and what was not shown
-        to be was not touched. "nothing": nothing was left of it."""
+        """The outcome of the heal, in one word.
+
+        "live": the harness still runs, and the run was not touched. "copy": the directory's records are of another
+        directory, and it was not touched. "refused": the run, or a part of it, was not shown to be this user's, and
+        that part was not touched. "nothing": nothing was left of the run.
+        """
         if self.live:
             return "live"
         if self.copy:
@@ -60,7 +63,7 @@ class HealReport:
 
 
 def would_do(run_dir: Path, trust: Trust) -> list[str]:
-    """What a run's directory asks for, in words, whoever has written it. Nothing is done."""
+    """Return the acts that a run's directory asks for, in words, whoever wrote it. Nothing is done."""
     content = Ledger(run_dir / LEDGER_FILE).read()
     would = [as_proposed(step) for step in content.open]
     would += [f"the undo ledger is damaged: {text}" for text in content.problems]
@@ -80,5 +83,5 @@ def as_proposed(step: UndoStep) -> str:
 
 
 def private_left(token: str) -> list[Path]:
-    """Return the private directories of a run that are there."""
+    """Return the private directories of a run that still exist."""
     return [path for path in private_directories(token) if os.path.lexists(path)]

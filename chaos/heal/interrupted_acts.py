@@ -1,9 +1,8 @@
-"""What a harness has left in a job's directory that was killed in the middle of one act: there is no undo step for it.
+"""Leftovers in a job's directory of a harness killed in the middle of one act, which has no undo step.
 
-A storage fault makes a directory that it removes at once, and tries whether a file can be made. Both are there for
-microseconds, both are empty, and both have names of the harness's own. The digests that are kept in the place of a
-large checkpoint are written beside it first. All are removed by the descriptor of the directory that they are in, which
-is reached through no link.
+A storage fault makes a directory that it removes at once, and tries whether a file can be made. Both exist for
+microseconds, both are empty, and both have names of the harness's own. The digests that replace a large checkpoint are
+written beside it first. All of them are removed by the descriptor of their directory, which is reached through no link.
 """
 
 from __future__ import annotations
@@ -22,19 +21,19 @@ from chaos.machine.linux.mounts import REMOVED
 from chaos.observe.checkpoints.layout import UNFINISHED_DIGESTS
 
 _MADE_BY = frozenset({UNMOUNT, RESTORE_NODE})
-"""Undo actions of the faults whose acts make such empty things. Digests are kept after any run."""
+"""Undo actions of the faults whose acts make such empty leftovers. Digests are kept after any run."""
 
 
 def find_cut_off(run_dir: Path, steps: Iterable[UndoStep]) -> list[Path]:
-    """The directories and files that such an act has left in the run's job; ``steps`` are all of the run's ledger."""
+    """Return the files and directories that such an act has left in the job; ``steps`` are all of the run's ledger."""
     return [path for path, _ in _left_by_acts(run_dir / "job", steps, lambda error: None)]
 
 
 def remove_cut_off(run_dir: Path, steps: Iterable[UndoStep]) -> tuple[list[str], list[str]]:
-    """Remove them. Returns what was done, and what is left with the reason, in words.
+    """Remove the leftovers. Returns, in words, what was removed, and what is left with the reason.
 
-    Nobody may work in the run any more, and nothing be mounted in it: a file system that a fault has frozen would hold
-    whoever removes a file.
+    No process may work in the run any more, and nothing may be mounted in it: a file system that a fault has frozen
+    would block whoever removes a file.
     """
     done: list[str] = []
     failed: list[str] = []
@@ -57,10 +56,10 @@ def remove_cut_off(run_dir: Path, steps: Iterable[UndoStep]) -> tuple[list[str],
 def _left_by_acts(
     job: Path, steps: Iterable[UndoStep], unread: Callable[[OSError], None]
 ) -> Iterator[tuple[Path, Callable[[], None]]]:
-    """Yield each with what removes it, to be called before the next one is asked for."""
+    """Yield each leftover with the function that removes it, to be called before the next leftover is asked for."""
     by_faults = any(step.action in _MADE_BY for step in steps)
     try:
-        # A pipe in its place would hold whoever opens it without saying that it is to be a directory.
+        # A pipe in its place would block an open that does not ask for a directory.
         top = os.open(job, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
         if by_faults:
@@ -68,7 +67,7 @@ def _left_by_acts(
         return
     try:
         # Digests are written in no directory that this user cannot read, and in none that is too deep to be searched:
-        # only a fault may have made what is there.
+        # only a fault may have made the leftovers there.
         for below, directories, files, descriptor in walk_opened(top, unread if by_faults else None):
             place = job / below
             for name in directories if by_faults else ():
@@ -88,7 +87,7 @@ def _is_of_checkpoint(name: str, files: Container[str]) -> bool:
 
 
 def _is_own_file(name: str, place: int) -> bool:
-    """Return whether it is a plain file of this user; a link is none."""
+    """Return whether the name is a plain file of this user; a link is not."""
     try:
         status = os.stat(name, dir_fd=place, follow_symlinks=False)
     except OSError:
@@ -97,7 +96,7 @@ def _is_own_file(name: str, place: int) -> bool:
 
 
 def _is_empty(name: str, place: int) -> bool:
-    """Return whether it is an empty directory or an empty plain file of this user; a link is neither."""
+    """Return whether the name is an empty directory or an empty plain file of this user; a link is neither."""
     try:
         status = os.stat(name, dir_fd=place, follow_symlinks=False)
         if status.st_uid != os.geteuid():

@@ -1,9 +1,10 @@
-"""What a job has left that does not carry its run's identity any more, after the harness that knew it was killed.
+"""Orphans of a job: processes without the run's identity, after the harness that knew the job was killed.
 
-A process that a rank has started with an empty environment, and that outlives the rank, is init's child by then. Two
-signs of it are left: it writes its output into the logs or the job's directory of the run, where nobody else writes,
-and it is in the session of a rank or launcher whose PID and start time the harness has recorded. With both it is ended.
-With the first alone it is told, for somebody who knows: a process that the run has not recorded is never ended.
+A process that a rank has started with an empty environment, and that outlives the rank, is a child of init by then. Two
+signs of its origin are left: it writes its output into the logs or the job's directory of the run, where nobody else
+writes, and it is in the session of a rank or launcher whose PID and start time the harness has recorded. A process with
+both signs is ended. A process with the first sign alone is reported, for somebody to decide: a process that the run has
+not recorded is never ended.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Writer:
 
 
 def writers() -> list[Writer]:
-    """Return all processes that may be such orphans of some run: this one, and what it descends from, are none."""
+    """Return all processes that may be orphans of some run, except this process and its ancestors."""
     own = {os.getpid(), *ancestors(os.getpid())}
     boot = boot_id()
     found = []
@@ -66,7 +67,7 @@ def into(run_dir: Path, found: Sequence[Writer]) -> list[Writer]:
 
 
 def end_orphans(run_dir: Path, clock: Clock, look: Callable[[], list[Writer]] = writers) -> tuple[list[str], list[str]]:
-    """End what is proved to be the run's. Returns what was done, and what is left with the reason, in words."""
+    """End the run's proven orphans. Returns, in words, what was ended, and what is left with the reason."""
     sessions = _sessions(run_dir)
     done: list[str] = []
     tried: dict[ProcessIdentity, str] = {}
@@ -101,9 +102,9 @@ class _Sessions:
     until: int
 
     def hold(self, writer: Writer) -> bool:
-        """Return whether the process is in one of them, and has begun while the harness lived.
+        """Return whether the process is in one of the sessions, and began while the harness lived.
 
-        The number of a session is not used again as long as anybody is in it.
+        The number of a session is not reused while a process is in it.
         """
         if writer.identity.boot != self.boot:
             return False

@@ -1,4 +1,4 @@
-"""Whether a run's directory is where the run was made: what a copy tells of is not its own, and must not be undone."""
+"""Whether a run's directory is where the run was made: the records of a copy are of another run, and are not undone."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from chaos.store.ownership import read_owner
 
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 _SHOWN = 200
-"""Characters of the old place that are told."""
+"""Characters of the original path that are shown."""
 
 
 @dataclass(frozen=True)
 class Moved:
-    """Why a run must not be healed by this directory.
+    """The reason not to heal a run by this directory.
 
-    "copy": the original is there. "live": it is gone, and the harness lives that had it. "unknown": nobody can tell.
+    "copy": the original is there. "live": the original is gone, and its harness is alive. "unknown": neither can be
+    told.
     """
 
     means: Literal["copy", "live", "unknown"]
@@ -34,17 +35,18 @@ class Moved:
 
 
 def why_not_here(run_dir: Path) -> Moved | None:
-    """Why the run must not be healed here; None where it was made here, or was moved here and its harness has ended.
+    """Return why the run must not be healed here; None where it may be.
 
-    A directory that was renamed is the same one still, with the lock that its harness holds. One that was copied, and
-    then removed at its old place, has a lock of its own, which nobody holds.
+    It may where it was made here, or was moved here and its harness has ended. A renamed directory is still the same
+    directory, with the lock that its harness holds. A directory that was copied, and whose original was then removed,
+    has a lock of its own, which no process holds.
     """
     try:
         described = read_run(run_dir)
     except RunDirectoryError:
         return None
     made = described.get(DIRECTORY)
-    # A run of an older version does not say where it was made, and another host has other directories.
+    # A run of an older version does not record where it was made, and another host has other directories.
     if not isinstance(made, str) or not made.startswith("/") or other_host(described, this_host()) is not None:
         return None
     if described.get(INODE) == run_dir.stat().st_ino:
@@ -59,7 +61,7 @@ def why_not_here(run_dir: Path) -> Moved | None:
         if error.errno not in _GONE:
             return Moved("unknown", f"whether it is a copy of {shown} cannot be told: {error.strerror}")
     except ValueError:
-        pass  # no path at all
+        pass  # not a path
     return _without_original(run_dir, shown, described["token"])
 
 
@@ -67,7 +69,7 @@ def _is_that_run(original: Path, token: str) -> bool:
     try:
         return bool(read_run(original)["token"] == token)
     except RunDirectoryError:
-        return os.path.lexists(original / RUN_FILE)  # it is there, and cannot be read
+        return os.path.lexists(original / RUN_FILE)  # it exists, and cannot be read
 
 
 def _without_original(run_dir: Path, original: str, token: str) -> Moved | None:
@@ -75,7 +77,7 @@ def _without_original(run_dir: Path, original: str, token: str) -> Moved | None:
     if owner is not None and owner.pid != os.getpid() and alive(owner):
         return Moved("live", f"it was made as {original}, which is gone, and its harness lives ({owner})")
     processes = find_run_processes(token)
-    # An owner in another PID namespace, of a container, would be looked for in vain here.
+    # An owner in another PID namespace, of a container, would not be found here.
     if processes and (owner is None or owner.boot != boot_id() or not _share_our_pids(processes)):
         listed = ", ".join(str(process.identity.pid) for process in processes[:5])
         why = f"it was made as {original}, which is not here, and processes of it live ({listed}): whether its harness"

@@ -1,4 +1,4 @@
-"""Tidying a reports directory: what was cut off while a run's directory was being made there."""
+"""Tidying a reports directory: removing run directories whose making was interrupted."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from chaos.store.ownership import LOCK_NAME, is_live
 
 
 def tidy_reports(reports: Path, clock: Clock) -> list[Path]:
-    """Return the run directories, after removing what was cut off while it was being made.
+    """Return the run directories, after removing those whose making was interrupted.
 
-    Where that cannot be done (read-only reports, a lock that a stopped harness holds) the runs are healed all the same.
+    Where none can be removed (read-only reports, a lock that a stopped harness holds) the runs are healed all the same.
     """
     with no_creation(reports, clock) as locked:
         if not locked:
@@ -36,15 +36,16 @@ def tidy_reports(reports: Path, clock: Clock) -> list[Path]:
 
 
 def runs_in(reports: Path) -> list[Path]:
-    """Return the run directories, as they are; none where there is no such directory."""
+    """Return the run directories, as they are; none where ``reports`` does not exist."""
     return [path for path in _directories(reports) if _is_run(path)] if reports.is_dir() else []
 
 
 @contextlib.contextmanager
 def no_creation(reports: Path, clock: Clock) -> Iterator[bool]:
-    """Keep directories from being made meanwhile; False where that lock cannot be had.
+    """Keep directories from being made during the block; yield False where the lock for it cannot be had.
 
-    It protects what has no run.json yet. A run that has one is owned by its own lock, and is healed without this one.
+    The lock protects directories without a run.json yet. A run with one is owned by its own lock, and is healed without
+    this lock.
     """
     try:
         lock = creation_lock(reports, clock=clock)
@@ -60,7 +61,7 @@ def _directories(reports: Path) -> list[Path]:
 
 
 def _is_own(path: Path) -> bool:
-    """Return whether it belongs to this user: what others have left half made is theirs."""
+    """Return whether the directory belongs to this user: the half-made directories of others are theirs."""
     try:
         return path.lstat().st_uid == os.geteuid()
     except OSError:
@@ -72,13 +73,13 @@ def _is_run(directory: Path) -> bool:
         (directory / RUN_FILE).lstat()
     except (FileNotFoundError, NotADirectoryError):
         return False
-    except OSError:  # who heals it finds out why it cannot be looked into, and whose it is
+    except OSError:  # healing it finds out why it cannot be read, and who owns it
         return RUN_NAME.fullmatch(directory.name) is not None
     return True
 
 
 def _remove_stillborn(directory: Path) -> None:
-    """Remove a directory whose making was cut off. One that holds anything else is none of ours."""
+    """Remove a directory whose making was interrupted. A directory that holds anything else is not the harness's."""
     leftovers = unfinished_files(directory)
     names = {path.name for path in directory.iterdir()}
     if RUN_NAME.fullmatch(directory.name) and names <= {LOCK_NAME, *(path.name for path in leftovers)}:

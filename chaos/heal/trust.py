@@ -1,7 +1,7 @@
-"""Whether a run's directory is what this user's harness has made on this machine: nothing else may be acted on.
+"""Whether a run's directory was made by this user's harness on this machine: nothing else may be acted on.
 
-A directory that came from elsewhere says what its author wants. What is believed of it is what carries a proof of this
-user's key, and lies where, and belongs to whom, that proof says.
+A directory from elsewhere says whatever its author likes. Its content is believed only with a proof of this user's key,
+and only where the directory has the place and the owner that the proof names.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from chaos.store.key import KeyUnusable, known_seal, source_of_key
 
 @dataclass(frozen=True)
 class Trust:
-    """What is known of a run by its run.json. ``refused`` says why nothing of it is acted on; None where it is ours.
+    """The trust in a run by its run.json. ``refused`` is the reason to act on nothing; None: the run is this user's.
 
-    ``seal`` is this user's, for a run of that identity; None where there is no key, or no identity.
+    ``seal`` is this user's seal for a run of that identity; None where there is no key, or no identity.
     """
 
     described: Mapping[str, Any] | None
@@ -31,9 +31,9 @@ class Trust:
 
 
 def trust_in(run_dir: Path) -> Trust:
-    """Look at a run's directory; nothing in it is changed.
+    """Inspect a run's directory; nothing in it is changed.
 
-    Raises RunDirectoryError where run.json cannot be read, or does not say which run it is.
+    Raises RunDirectoryError where run.json cannot be read, or does not identify the run.
     """
     described = read_run(run_dir)
     try:
@@ -44,7 +44,7 @@ def trust_in(run_dir: Path) -> Trust:
 
 
 def seal_in(run_dir: Path) -> Seal | None:
-    """This user's seal for the run in a directory; None where nothing there can be proved."""
+    """Return this user's seal for the run in a directory; None where nothing there can be proved."""
     try:
         return trust_in(run_dir).seal
     except RunDirectoryError:

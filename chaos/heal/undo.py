@@ -1,8 +1,8 @@
-"""Putting things back: the actions that undo steps name. Teardown and ``heal`` use the same ones.
+"""Putting things back: the actions that undo steps name. Teardown and ``heal`` use the same actions.
 
-Here are those that every run may need. A family of faults brings what puts its own faults back.
+This module has the actions that every run may need. A family of faults brings the actions for its own faults.
 
-Every action may run twice, and may have been cut off in the middle before: it looks at what is there and does the rest.
+Every action may run twice, and may have been interrupted before: it inspects the present state and does the rest.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ __all__ = ["UNDO_ACTIONS", "CannotUndo", "UndoAction", "UndoContext", "Undone", 
 
 @dataclass(frozen=True)
 class Undone:
-    """What became of one step. ``ok`` is False if it was not undone.
+    """The outcome of one step. ``ok`` is False if it was not undone.
 
-    ``unrecorded`` is why the ledger could not be told (a full disk): the step is undone, but stays open there.
+    ``unrecorded`` is why the ledger could not be written (a full disk): the step is undone, but stays open there.
     """
 
     step: UndoStep
@@ -49,25 +49,25 @@ class Undone:
 
 
 def in_order(steps: Iterable[UndoStep]) -> list[UndoStep]:
-    """The order in which steps are undone: as given, but for those that have to wait for the end of the processes."""
+    """Return the steps in the order of undoing: as given, but steps that wait for the processes' end come last."""
     return sorted(steps, key=lambda step: after_processes(step.action))
 
 
 def after_processes(action: str) -> bool:
-    """Return whether an action has to wait for the end of the processes that use what it takes away."""
+    """Return whether an action has to wait for the end of the processes that use what it removes."""
     return action == REMOVE_DIRECTORY or (action not in _ENGINE and waits_for_processes(action))
 
 
 def after_launches(action: str) -> bool:
-    """Whether an action takes back what the next launch of the job is to meet: done when there is none any more."""
+    """Return whether an action undoes something made for the job's next launch: it waits until there is none."""
     return action not in _ENGINE and waits_for_launches(action)
 
 
 def healable(steps: Iterable[UndoStep]) -> list[UndoStep]:
     """Return the steps of a fault, ready for the ledger, before the fault is made.
 
-    The note of a step names the package that its action comes from: whoever heals it may lack that. Raises CannotUndo
-    where no action of that name is here: nothing would put the fault back.
+    The note of a step names the package that its action comes from, which the healing machine may lack. Raises
+    CannotUndo where no action of that name is installed: nothing would put the fault back.
     """
     return [_with_origin(step) for step in steps]
 
@@ -85,12 +85,12 @@ def _with_origin(step: UndoStep) -> UndoStep:
 
 
 def undo_open_steps(ledger: Ledger, actions: Mapping[str, UndoAction], context: UndoContext) -> list[Undone]:
-    """Undo every open step of the ledger, the latest first. A step that fails stays open and the others go on."""
+    """Undo every open step of the ledger, the latest first. A step that fails stays open, and the others follow."""
     return [undo_step(ledger, step, actions, context) for step in in_order(ledger.open_steps())]
 
 
 def undo_step(ledger: Ledger, step: UndoStep, actions: Mapping[str, UndoAction], context: UndoContext) -> Undone:
-    """Undo one step and close it in the ledger. Raises nothing: whatever goes wrong, the others have their turn."""
+    """Undo one step and close it in the ledger. Raises nothing: after any failure the other steps still follow."""
     try:
         action = actions.get(step.action)
         if action is None and step.action not in UNDO_ACTIONS:
@@ -112,7 +112,7 @@ def undo_step(ledger: Ledger, step: UndoStep, actions: Mapping[str, UndoAction],
 
 
 def end_job(step: UndoStep, context: UndoContext) -> str:
-    """End every process of the run with SIGKILL. Arguments: run, its CHAOS_RUN."""
+    """End every process of the run with SIGKILL. Arguments: ``run``, the run's CHAOS_RUN."""
     if context.adopted:
         raise CannotUndo("the job was running before this run, which must not end it; nothing was ended")
     if step.arguments.get("run") != context.token:
@@ -127,7 +127,7 @@ def end_job(step: UndoStep, context: UndoContext) -> str:
 
 
 def remove_directory(step: UndoStep, context: UndoContext) -> str:
-    """Remove a private directory of the run. Arguments: path, absolute.
+    """Remove a private directory of the run. Arguments: ``path``, absolute.
 
     It must be a directory, not a link, of this user, whose marker file holds this run's token; without a marker it is
     removed only if it is empty and has the name of this run's private directories. Links in it are removed, never
@@ -154,7 +154,7 @@ def remove_directory(step: UndoStep, context: UndoContext) -> str:
         raise CannotUndo(f"{path} carries another run's marker; it was left alone")
     elif not (names and _marked_with(path)) and path.name != private_name(context.token):
         raise CannotUndo(f"{path} is empty, but has not the name of this run's directories; it was left alone")
-    if {entry.name for entry in path.iterdir()} - {MARKER}:  # without the marker nobody could remove it any more
+    if {entry.name for entry in path.iterdir()} - {MARKER}:  # without the marker nobody could remove it later
         raise CannotUndo(f"{path}: something was put there meanwhile; do it again")
     (path / MARKER).unlink(missing_ok=True)
     path.rmdir()
@@ -168,7 +168,7 @@ _ENGINE: Mapping[str, UndoAction] = {
     END_NODES: end_nodes,
     REMOVE_DIRECTORY: remove_directory,
 }
-"""What every run may need, whatever its faults: an end of its job, its nodes and its private directories."""
+"""The actions that every run may need, whatever its faults: end its job, its nodes and its private directories."""
 
 
 class _BuiltIn(Mapping[str, UndoAction]):
@@ -195,7 +195,7 @@ UNDO_ACTIONS: Mapping[str, UndoAction] = _BuiltIn()
 
 
 def _marked_with(directory: Path) -> str:
-    """What the marker file holds; empty if there is none, or if it was being written when its writer was killed."""
+    """Return the marker file's content; empty without a marker, or if its writer was killed while writing it."""
     try:
         descriptor = os.open(directory / MARKER, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -210,14 +210,14 @@ def _remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         try:
             shutil.rmtree(path)
-        except RecursionError as error:  # before Python 3.13; what a job has made may be that deep
+        except RecursionError as error:  # before Python 3.13; a job may make directories that deep
             raise CannotUndo(f"{path} has too many levels of directories below: remove it by rm -r") from error
     else:
         path.unlink()
 
 
 def _in_words(ended: Sequence[FoundProcess]) -> str:
-    """Return each process with its PID; of very many ranks only which they are."""
+    """Return each process with its PID; of very many ranks only their numbers."""
     ranks = [process.rank for process in ended if process.role == "rank" and process.rank is not None]
     many = len(ranks) > FEW
     alone = [process for process in ended if not many or process.role != "rank" or process.rank is None]

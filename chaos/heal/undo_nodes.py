@@ -1,4 +1,4 @@
-"""The nodes of a run: how undo steps reach them, and taking them away."""
+"""The nodes of a run: how undo steps reach them and remove them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def end_nodes(step: UndoStep, context: UndoContext) -> str:
-    """Take away the nodes that a platform has made. Arguments: platform, and what that finds them by."""
+    """Remove the nodes that a platform has made. Arguments: ``platform``, and what it finds them by."""
     try:
         return platform_of_step(step).put_back(step.arguments, context.token, context.clock)
     except PlatformError as error:
@@ -26,7 +26,7 @@ def end_nodes(step: UndoStep, context: UndoContext) -> str:
 
 
 class NodesByUndoSteps:
-    """The nodes of the run ``token``: those of ``nodes`` that live, else as the undo steps say."""
+    """The nodes of the run ``token``: the living ones of ``nodes``, else as the undo steps say."""
 
     def __init__(self, token: str, steps: Iterable[UndoStep], nodes: Sequence[Node] = ()) -> None:
         self._token = token
@@ -35,7 +35,7 @@ class NodesByUndoSteps:
 
     @contextmanager
     def helper(self, number: int) -> Iterator[HelperClient | None]:
-        """The remote helper on a node."""
+        """Yield the remote helper on a node; None where the node does not exist any more."""
         node = self._own.get(number)
         if node is not None and node.helper.lost is None and node.known == "running":
             yield node.helper
@@ -62,7 +62,7 @@ class NodesByUndoSteps:
 
 
 def kind_of_step(step: UndoStep) -> PlatformKind:
-    """What the platform is that an END_NODES step names. Raises CannotUndo."""
+    """Return the kind of platform that an END_NODES step names. Raises CannotUndo."""
     name = str(step.arguments.get("platform", ""))
     try:
         return platform_kind(name)

@@ -1,7 +1,7 @@
 """Undo actions of families: a fault brings the action that puts it back.
 
-An action is found by the name that the undo step has, in a new process too: that of ``chaos heal`` after the harness
-was killed. A name of a built-in action cannot be taken.
+An action is found by the name in the undo step, also in a new process: ``chaos heal`` after the harness was killed. The
+name of a built-in action cannot be taken.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from chaos.faults.family import Undo
 from chaos.history.ledger import UndoStep
 
 GROUP = "chaos.undo"
-"""Registry of such actions, by the name that undo steps have for them.
+"""Registry of the actions, by their names in undo steps.
 
 A package may also add to it directly: an :class:`~chaos.faults.family.Undo`, or a function that waits for nothing.
 """
 
 
 def own_actions() -> Collection[str]:
-    """Return names of the actions that families of this project bring."""
+    """Return the names of the actions that families of this project bring."""
     return registry(GROUP).own.keys()
 
 
 def action_of_family(name: str, registered: Registry | None = None) -> UndoAction | None:
     """Return the action that a family or a package has registered; None where none has.
 
-    ``registered`` stands in for the installed ones. Raises CannotUndo for one that cannot be used.
+    ``registered`` stands in for the installed ones. Raises CannotUndo for an action that cannot be used.
     """
     try:
         found = (registry(GROUP) if registered is None else registered).load(name)
@@ -69,7 +69,7 @@ def attached_form(step: UndoStep, rank: int) -> UndoStep:
         found = registry(GROUP).load(step.action)
     except UnknownName:
         return step
-    except RegistryError as error:  # in the wrong form the rank could not be told from a stranger
+    except RegistryError as error:  # in the wrong form the rank could not be distinguished from another process
         raise CannotUndo(str(error)) from error
     if not isinstance(found, Undo) or found.attached is None:
         return step
@@ -84,5 +84,5 @@ def attached_form(step: UndoStep, rank: int) -> UndoStep:
 def _registered(name: str) -> object:
     try:
         return registry(GROUP).load(name)
-    except Exception:  # it cannot be used: whoever asks for the action is told why
+    except Exception:  # it cannot be used: asking for the action raises the reason
         return None

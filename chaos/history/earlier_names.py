@@ -1,4 +1,4 @@
-"""The names that earlier releases gave to events. A run that they recorded is judged by the names of today."""
+"""The names that earlier releases gave to events. A run recorded under them is judged by the present names."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ EARLIER_NAMES: Mapping[str, str] = {
     "job.waited": "job.starved",
     "stranger": "caller.refused",
 }
-"""The name of today for each earlier one. :mod:`chaos.history.reader` puts it in the place of the earlier one."""
+"""The present name for each earlier name. :mod:`chaos.history.reader` replaces the earlier names."""

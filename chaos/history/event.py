@@ -32,13 +32,13 @@ class Event:
     error: int = 0
 
     def uncertainty(self, other: Event) -> int:
-        """Nanoseconds by which the times of both may stand wrong to each other: none on one clock."""
+        """Return the nanoseconds by which the times of both may be wrong relative to each other: 0 on one clock."""
         return 0 if self.clock == other.clock else self.error + other.error
 
     def surely_before(self, other: Event) -> bool:
-        """Return whether it was earlier, however wrong the clocks may be."""
+        """Return whether this event was earlier, however wrong the clocks may be."""
         return self.mono + self.uncertainty(other) < other.mono
 
     def maybe_before(self, other: Event) -> bool:
-        """Return whether it may have been earlier."""
+        """Return whether this event may have been earlier."""
         return self.mono < other.mono + self.uncertainty(other)

@@ -1,9 +1,9 @@
-"""Clocks of several hosts: how one is measured against the harness's, and how a time of it is placed there.
+"""Clocks of several hosts: how a clock is measured against the harness's, and how its times are placed there.
 
 Each host has a monotonic clock of its own. The harness asks for its time again and again: the host looked at its clock
 somewhere between question and answer, so the clocks' difference is known to half of the round trip (Cristian, 1989),
-and the shortest trip tells most. What was measured is the event ``clock`` of the harness's history; the raw times stay
-as they were written.
+and the shortest trip is the most precise. Each measurement is an event ``clock`` of the harness's history; the raw
+times stay as they were written.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ TRIPS = 16
 """Round trips of one measurement. The shortest counts, so a busy host costs precision only if all of them are slow."""
 
 DRIFT_PPM = 500
-"""By how much a monotonic clock may run wrong, in millionths: as far as NTP's frequency goes (MAXFREQ, Linux timex.h).
+"""The error of a monotonic clock's rate, in millionths: as far as NTP's frequency goes (MAXFREQ, Linux timex.h).
 
-A step that is slewed away may go faster for a while (chrony: maxslewrate, 83333 by default); so it is measured often.
+Slewing a step away may go faster for a while (chrony: maxslewrate, 83333 by default), so clocks are measured often.
 """
 
 
 @dataclass(frozen=True)
 class Offset:
-    """What a host's monotonic clock was ahead of the harness's, in nanoseconds, at ``at`` of the harness's clock.
+    """The lead of a host's monotonic clock over the harness's, in nanoseconds, at ``at`` of the harness's clock.
 
-    ``error`` is half of the round trip: the truth is not further away from ``offset`` than that.
+    ``error`` is half of the round trip, the largest distance of the truth from ``offset``.
     """
 
     at: int
@@ -39,7 +39,10 @@ class Offset:
 
 
 def measure_offset(ask: Callable[[], int], clock: Clock, *, trips: int = TRIPS) -> Offset:
-    """The best of several round trips. ``ask`` returns the host's CLOCK_MONOTONIC in nanoseconds, and may raise."""
+    """Return the best of several round trips.
+
+    ``ask`` returns the host's CLOCK_MONOTONIC in nanoseconds, and may raise.
+    """
     return min((_trip(ask, clock) for _ in range(trips)), key=lambda offset: offset.error)
 
 
@@ -52,7 +55,7 @@ def _trip(ask: Callable[[], int], clock: Clock) -> Offset:
 
 
 def _in_order(measured: Iterable[Offset]) -> tuple[Offset, ...]:
-    """Measurements in order of time; of two so near that the host's clock seems to go back, the better one."""
+    """Return measurements in order of time; of two so near that the host's clock seems to go back, the better one."""
     kept: list[Offset] = []
     for one in sorted(measured, key=lambda offset: offset.at):
         while kept and one.at + one.offset <= kept[-1].at + kept[-1].offset and one.error < kept[-1].error:
@@ -71,13 +74,13 @@ class Placed:
 
 
 class HostClock:
-    """The monotonic clock of one boot of one host, by what was measured of it."""
+    """The monotonic clock of one boot of one host, by its measurements."""
 
     def __init__(self, measured: Iterable[Offset], *, same_boot: bool = False) -> None:
-        """``measured`` holds one offset at least.
+        """Keep the measurements; ``measured`` holds at least one.
 
-        ``same_boot``: the host has the boot of the harness. Then it is the same clock, unless a measurement says that
-        it is not (a time namespace), and nothing is uncertain.
+        ``same_boot``: the host has the boot of the harness. Then both have the same clock and nothing is uncertain,
+        unless a measurement contradicts it (a time namespace).
         """
         self.measured = _in_order(measured)
         self._times = [measurement.at + measurement.offset for measurement in self.measured]
@@ -94,10 +97,10 @@ class HostClock:
         )
 
     def place(self, mono: int) -> Placed:
-        """Return a time of that clock on the harness's.
+        """Return the place of a time of the host's clock on the harness's clock.
 
         Between two measurements the clock is taken to drift evenly, and may be wrong by the errors of both and by all
-        that it has drifted. Outside of them it may have drifted by ``DRIFT_PPM``.
+        that it has drifted. Outside of the measurements it may have drifted by ``DRIFT_PPM``.
         """
         if self.same:
             return Placed(mono, 0)
@@ -105,7 +108,7 @@ class HostClock:
         if number in (0, len(self.measured)):
             near = self.measured[max(0, number - 1)]
             far = abs(mono - (near.at + near.offset))
-            # What has passed on a clock that runs slow is less than what has passed.
+            # The time that has passed on a slow clock is less than the true time.
             drifted = -(-far * DRIFT_PPM // (1_000_000 - DRIFT_PPM))
             return Placed(mono - near.offset, near.error + drifted)
         left, right = self.measured[number - 1 : number + 1]

@@ -1,4 +1,4 @@
-"""JSON lines on disk: what the history's and the ledger's readers and writers agree on."""
+"""JSON lines on disk: the format that the readers and writers of the history and the ledger share."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ MAX_LINE = 1 << 20
 """Longest line in bytes, newline included. A longer one is refused by writers and is a problem for readers."""
 
 MAX_SKIPPED = 64 << 20
-"""Bytes of a line that are passed over. A file with a longer one, such as one of a hole, is read no further."""
+"""Bytes of a line that are passed over. A file with a longer line, such as a hole in the file, is read no further."""
 
 MAX_DEPTH = 64
 """Levels of objects and lists in a line; more than any record has."""
 
 MAX_PARTS = 20_000
-"""Objects and lists in a line, that of its outermost level included."""
+"""Objects and lists in a line, the outermost level included."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,10 @@ class Line:
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """Yield the lines of a plain file, holding at most one of MAX_LINE bytes in memory. NUL bytes at the end are none.
+    """Yield the lines of a plain file, at most MAX_LINE bytes of one in memory; NUL bytes at the end are not a line.
 
     Raises UnreadableFile for anything but a plain file: a FIFO would block for ever and a link may lead out of the run.
-    So it does for a line that has no end.
+    Raises it for a line without an end too.
     """
     with open_plain(path) as file:
         number = 0
@@ -53,7 +53,7 @@ def read_lines(path: Path) -> Iterator[Line]:
                 if skipped > MAX_SKIPPED:
                     raise UnreadableFile(path, f"has a line of more than {MAX_SKIPPED:,} bytes")
             if not long and line.endswith(b"\0"):
-                # The agent maps its file into memory: what it has not written yet is NUL bytes, at the end only.
+                # The agent maps its file into memory: the part not written yet is NUL bytes, at the end only.
                 line = line.rstrip(b"\0")
                 if not line:
                     return
@@ -63,8 +63,8 @@ def read_lines(path: Path) -> Iterator[Line]:
 def decode(text: bytes) -> dict[str, Any]:
     """Parse one line. Raises ValueError unless it is one JSON object that a writer can have made.
 
-    It is strict JSON (chaos.base.strict_json). It is nested at most MAX_DEPTH levels deep, and holds at
-    most MAX_PARTS objects and lists, so that what it takes in memory is a small multiple of its length.
+    It is strict JSON (chaos.base.strict_json). It is nested at most MAX_DEPTH levels deep, and holds at most MAX_PARTS
+    objects and lists, so that what it takes in memory is a small multiple of its length.
     """
     parts = text.count(b"[") + text.count(b"{")
     if parts > MAX_PARTS:
@@ -78,10 +78,10 @@ def decode(text: bytes) -> dict[str, Any]:
 
 
 def decode_shown(text: bytes) -> dict[str, Any] | None:
-    """Parse one line of a file whose writer lives; None while the line cannot be seen whole.
+    """Parse one line of a file whose writer lives; None while the line is not whole.
 
     An agent copies its lines into a file that is mapped into memory, and the end of a line may show before its
-    beginning. Whoever reads the file again finds the line.
+    beginning. The next reading of the file finds the line.
     """
     try:
         return decode(text)
@@ -98,7 +98,7 @@ def encode(record: dict[str, Any]) -> bytes:
 
 
 def _depth(value: Any) -> int:
-    """Levels of objects and lists, without recursion."""
+    """Return the levels of objects and lists, without recursion."""
     depth, level = 0, [value]
     while level := [one for one in level if isinstance(one, (dict, list))]:
         depth += 1

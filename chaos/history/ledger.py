@@ -1,4 +1,4 @@
-"""The undo ledger: what must be put back, on disk before the fault that makes it necessary."""
+"""The undo ledger: the steps that undo the faults, each on disk before its fault is made."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from chaos.history.seal import Seal
 
 _BLOCK = 1 << 16
 _MAX_PROBLEMS = 100
-"""Damaged lines that are told one by one. All lines are read: what comes after damage may be a step, or its close."""
+"""Damaged lines that are reported one by one. All lines are read: after the damage a step, or its close, may follow."""
 
 MAX_BYTES = 16 << 20
-"""Bytes of a ledger that are read. That of a run with a thousand faults has less than one million."""
+"""Bytes of a ledger that are read. The ledger of a run with a thousand faults has less than one million."""
 
 
 class LedgerError(RuntimeError):
@@ -26,10 +26,10 @@ class LedgerError(RuntimeError):
 
 @dataclass(frozen=True)
 class UndoStep:
-    """One thing to put back. ``action`` names an undo action, ``arguments`` (JSON) says what it works on.
+    """One thing to put back. ``action`` names an undo action, ``arguments`` (JSON) its objects.
 
-    ``id`` is unique in its ledger. ``fault`` is the fault that the step belongs to, None for the run's own steps
-    (the job, its private directory). ``note`` tells a reader in words what will be put back.
+    ``id`` is unique in its ledger. ``fault`` is the fault that the step belongs to, None for the run's own steps (the
+    job, its private directory). ``note`` describes the undoing in words.
     """
 
     id: str
@@ -41,9 +41,9 @@ class UndoStep:
 
 @dataclass(frozen=True)
 class LedgerContent:
-    """What a ledger says. ``closed`` maps the id of a closed step to its outcome.
+    """The content of a ledger. ``closed`` maps the id of a closed step to its outcome.
 
-    Where the reader has the run's seal, ``steps`` and ``closed`` are what was proved by it; ``unproven`` are the open
+    Where the reader has the run's seal, ``steps`` and ``closed`` hold only the proved lines; ``unproven`` are the open
     steps that anybody may have written, and ``doubts`` the lines without a proof, in words.
     """
 
@@ -55,7 +55,7 @@ class LedgerContent:
 
     @property
     def open(self) -> list[UndoStep]:
-        """Steps that were recorded and not closed, the latest first: the order in which they are undone."""
+        """The recorded steps that are not closed, the latest first: the order in which they are undone."""
         return [step for step in reversed(self.steps) if step.id not in self.closed]
 
 
@@ -67,10 +67,10 @@ class Ledger:
     """
 
     def __init__(self, path: Path, seal: Seal | None = None) -> None:
-        """``path`` need not exist: it is created by the first ``record``.
+        """Open the ledger; ``path`` need not exist: the first ``record`` creates it.
 
-        With the run's ``seal`` each line gets a proof, and only lines with a proof count. Without it the ledger is
-        taken as it is, which is for whoever does nothing of what it says.
+        With the run's ``seal`` each line gets a proof, and only lines with a proof count. Without a seal the ledger is
+        taken as it is, for callers that act on nothing in it.
         """
         self._path = path
         self._seal = seal
@@ -95,11 +95,11 @@ class Ledger:
             self._append({"record": "close", "id": step_id, "outcome": outcome})
 
     def open_steps(self) -> list[UndoStep]:
-        """Steps still to be undone, the latest first."""
+        """Return the steps still to be undone, the latest first."""
         return self.read().open
 
     def read(self) -> LedgerContent:
-        """Read the whole ledger. A missing file is an empty one. Damaged lines are problems, never exceptions."""
+        """Read the whole ledger. A missing file is an empty ledger. Damaged lines are problems, never exceptions."""
         proven, unproven = _Taken(), _Taken()
         problems: list[str] = []
         doubts: list[str] = []
@@ -173,12 +173,15 @@ class _Taken:
         return tuple(step for step in reversed(self.steps.values()) if step.id not in self.closed)
 
     def holds(self, record: dict[str, Any]) -> bool:
-        """Return whether a record closes a step of these."""
+        """Return whether a record closes one of the steps taken."""
         key = record.get("id")
         return record.get("record") == "close" and isinstance(key, str) and key in self.steps
 
     def take(self, record: dict[str, Any], *, strict: bool = True) -> None:
-        """Take one more. Raises ValueError for what is no record, or, where ``strict``, fits none before it."""
+        """Take one more record.
+
+        Raises ValueError for anything else, or, where ``strict``, for a record that does not follow.
+        """
         match record:
             case {
                 "record": "step",
@@ -201,7 +204,7 @@ class _Taken:
 
 
 def _last_line(path: Path) -> bytes:
-    """Return the last whole line, as a reader finds it; empty for one that is too long, and where there is none."""
+    """Return the last whole line, as a reader finds it; empty where it is too long, and where there is none."""
     last = b""
     for line in read_lines(path):
         if not line.torn:

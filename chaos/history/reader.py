@@ -16,14 +16,17 @@ from chaos.history.jsonl import MAX_LINE, UnreadableFile, decode, read_lines
 ProblemKind = Literal[
     "torn-last-line", "torn-line", "garbled-line", "line-too-long", "seq", "clock-back", "no-writer-start", "unreadable"
 ]
-"""torn-last-line: the writer was killed, which a scenario may well do; also a file that is still empty. torn-line: the
-same, in a file that was resumed. All others mean that the record is damaged or incomplete."""
+"""Kinds of problems.
+
+torn-last-line: the writer was killed, which a scenario may well do; also a file that is still empty. torn-line: the
+same, in a file that was resumed. All other kinds mean that the record is damaged or incomplete.
+"""
 
 MAX_BYTES = 256 << 20
 """Bytes of all files of a history together. Its events take about ten times as much in memory."""
 
 MAX_PROBLEMS = 1000
-"""Problems of one file after which the rest of it is not looked at: it is no history, or nothing can be saved of it."""
+"""Problems of one file after which the rest of it is not read: it is not a history, or nothing can be recovered."""
 
 HARNESS = "harness"
 """The writer whose clock all times are placed on."""
@@ -34,7 +37,7 @@ _FRAME = ("seq", "mono", "wall", "event", "attempt", "rank", "pid")
 
 @dataclass(frozen=True)
 class Problem:
-    """Something wrong with the record itself. ``where`` is ``history/<file>:<line>``."""
+    """A problem of the record itself. ``where`` is ``history/<file>:<line>``."""
 
     kind: ProblemKind
     where: str
@@ -48,7 +51,7 @@ class Problem:
 class History:
     """All events of a run in order of time, and the problems of its files.
 
-    ``clocks`` holds what the harness has measured of other hosts' clocks, by host and boot.
+    ``clocks`` holds the other hosts' clocks as the harness measured them, by host and boot.
     """
 
     events: tuple[Event, ...] = ()
@@ -66,7 +69,7 @@ class History:
         writer: str | None = None,
         **data: Any,
     ) -> list[Event]:
-        """Events in order of time that match everything given. None matches anything."""
+        """Return the events in order of time that match everything given. None matches anything."""
         candidates = self._candidates(event, rank)
         return [
             candidate
@@ -109,9 +112,9 @@ class History:
 def read_history(directory: Path) -> History:
     """Read every ``*.jsonl`` of ``directory``.
 
-    Nothing in a file makes this raise: what cannot be read is a problem with its place. Events keep their order within
-    a file even where its clock runs back. Times of a host whose clock the harness has measured are placed on the
-    harness's clock. Those of other boots cannot be compared, so events are ordered by boot first, and boots by the wall
+    Nothing in a file makes the function raise: an unreadable part is a problem with its place. Events keep their order
+    within a file even where its clock runs back. Times of a host whose clock the harness has measured are placed on the
+    harness's clock. Times of other boots cannot be compared, so events are ordered by boot first, and boots by the wall
     clock.
     """
     problems: list[Problem] = []
@@ -276,7 +279,7 @@ def _placed(segments: list[_Segment], clocks: Mapping[tuple[str, str], HostClock
 
 
 def clock_name(host: str, boot: str) -> str:
-    """Return the name that the clock of a boot of a host has in events."""
+    """Return the name of the clock of a host's boot in events."""
     return f"{host}/{boot}"
 
 
@@ -307,7 +310,7 @@ def _merge(segments: list[_Segment]) -> Iterator[Event]:
     for number, segment in enumerate(filled):
         latest = 0
         for position, event in enumerate(segment.events):
-            # A clock that runs back is reported; it must not turn the order of one writer's own events round.
+            # A clock that runs back is reported; it must not reverse the order of one writer's own events.
             latest = max(latest, event.mono)
             keyed.append(((boots[segment.boot], segment.boot, latest, number, position), event))
     for _, event in sorted(keyed, key=lambda pair: pair[0]):

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from typing import Any
 
 PROOF = "proof"
-"""Key of a sealed record that holds its proof; it is the last one of a line."""
+"""Key of a sealed record that holds its proof; it is the last key of a line."""
 
 
 class Seal:
     """Makes and checks the proofs of one run. Each run has a key of its own, so nothing can be moved between runs."""
 
     def __init__(self, key: bytes, run: str) -> None:
-        """``key`` is the user's, ``run`` the identity (CHAOS_RUN) of the run."""
+        """Derive the key of the run; ``key`` is the user's, ``run`` the identity (CHAOS_RUN) of the run."""
         self._key = hmac.digest(key, b"chaos run\0" + run.encode("utf-8", "surrogatepass"), "sha256")
 
     def document(self, record: Mapping[str, Any]) -> dict[str, Any]:
@@ -25,19 +25,19 @@ class Seal:
         return {**content, PROOF: self._proof(b"document", content)}
 
     def proves_document(self, record: Mapping[str, Any]) -> bool:
-        """Return whether the record has a proof made with this key, of just this content."""
+        """Return whether the record has a proof made with this key, for exactly this content."""
         return self._agrees(record, b"document")
 
     def line(self, record: Mapping[str, Any], before: bytes) -> dict[str, Any]:
-        """Return the record of a file of lines with its proof. ``before`` is the line before it as it stands there.
+        """Return the record of a file of lines with its proof. ``before`` is the line before it as written there.
 
-        The proof covers that line, so none can be put in between, moved, or left out before it.
+        The proof covers that line, so no line can be inserted between, moved, or removed before it.
         """
         content = _content(record)
         return {**content, PROOF: self._proof(b"line" + hashlib.sha256(before).digest(), content)}
 
     def proves_line(self, record: Mapping[str, Any], before: bytes) -> bool:
-        """Return whether the record has a proof made with this key, of this content after this line."""
+        """Return whether the record has a proof made with this key, for exactly this content after this line."""
         return self._agrees(record, b"line" + hashlib.sha256(before).digest())
 
     def _agrees(self, record: Mapping[str, Any], place: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Writing the history: one file a process, append-only, one write a line."""
+"""Writing the history: one file per process, append-only, one write per line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chaos.history.event import Event
 from chaos.history.jsonl import UnreadableFile, decode, encode, read_lines
 
 POD_WRITER = "kubernetes"
-"""The writer of what a cluster shows of a job's pods, by the name that recorded runs have."""
+"""The writer of a cluster's facts about a job's pods, by the name in recorded runs."""
 
 _OWN = frozenset({"seq", "mono", "wall", "event"})
 
@@ -25,16 +25,16 @@ class HistoryWriteError(RuntimeError):
 class HistoryWriter:
     """Appends events to one file. Safe to share between threads, not between processes.
 
-    Every event is one ``os.write`` on a descriptor opened with O_APPEND. Nothing is buffered, so what ``record`` has
-    returned survives a SIGKILL of this process.
+    Every event is one ``os.write`` on a descriptor opened with O_APPEND. Nothing is buffered, so every event that
+    ``record`` has returned survives a SIGKILL of this process.
     """
 
     def __init__(self, path: Path, *, writer: str, run: str, clock: Clock, resume: bool = False) -> None:
         """Create ``path`` and record ``writer.start``.
 
         With ``resume`` an existing file is continued after its last whole line and ``writer.resume`` is recorded; a
-        torn last line is ended first, so that it stays apart. Raises HistoryWriteError if the file cannot be opened
-        or, without ``resume``, exists already: one writer a process.
+        torn last line is ended first, so that it stays separate. Raises HistoryWriteError if the file cannot be opened
+        or, without ``resume``, exists already: one writer per process.
         """
         self._path = path
         self._writer = writer
@@ -86,7 +86,7 @@ class HistoryWriter:
         return written
 
     def close(self) -> None:
-        """Close the file. Nothing is written: what ends a writer is the end of its file."""
+        """Close the file. Nothing is written: the end of its file is the writer's end."""
         with self._lock:
             if self._descriptor >= 0:
                 os.close(self._descriptor)
@@ -103,7 +103,7 @@ class HistoryWriter:
     def _append(self, line: bytes) -> None:
         if self._descriptor < 0:
             raise HistoryWriteError(f"{self._path}: is closed")
-        # What an earlier short write left is ended first, or this line would be lost with it.
+        # The rest of an earlier short write is ended first, or this line would be lost with it.
         payload = b"\n" + line if self._torn else line
         try:
             count = os.write(self._descriptor, payload)
@@ -121,7 +121,10 @@ class HistoryWriter:
 
 
 def _end_of(path: Path) -> tuple[int, int, bool]:
-    """(last sequence number or -1, whole lines, whether the last line is torn) of a file that may not exist."""
+    """Return the last sequence number (-1: none), the number of whole lines, and whether the last line is torn.
+
+    The file may not exist.
+    """
     last_seq, whole, torn = -1, 0, False
     try:
         for line in read_lines(path):

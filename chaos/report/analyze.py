@@ -28,8 +28,9 @@ from chaos.report.result import CheckResult, FaultResult, PodResult, RecoveryRes
 def analyze(run_dir: Path, *, write: bool = True, bounded: bool = True) -> Result:
     """Judge the run in ``run_dir`` and, with ``write``, put result.json and junit.xml there.
 
-    Needs neither the job nor the machine that ran it. ``bounded``: no more of it is read than can be waited for. Raises
-    chaos.checks.judge.RunUnreadable when there is no plan, and OSError when the reports cannot be written.
+    Needs neither the job nor the machine that ran it. ``bounded``: no more of the directory is read than a user can
+    wait for. Raises chaos.checks.judge.RunUnreadable when there is no plan, and OSError when the reports cannot be
+    written.
     """
     result = _result(run_dir, judge(run_dir, bounded=bounded))
     if write:
@@ -79,7 +80,7 @@ def _result(run_dir: Path, judgement: Judgement) -> Result:
 
 
 def _agent_cost(history: History) -> dict[str, float | None]:
-    """What the agent costs a step in microseconds: the worst rank's median, None where no rank has said."""
+    """Return the agent's cost of a step in microseconds: the worst rank's median, None where no rank recorded it."""
     costs = history.select("agent.cost")
 
     def worst(key: str) -> float | None:
@@ -91,7 +92,7 @@ def _agent_cost(history: History) -> dict[str, float | None]:
 
 
 def _clocks(history: History) -> tuple[dict[str, Any], ...]:
-    """What was measured of the clocks of other hosts, in seconds."""
+    """Return the measurements of other hosts' clocks, in seconds."""
     return tuple(
         {
             "host": host,
@@ -107,7 +108,7 @@ def _clocks(history: History) -> tuple[dict[str, Any], ...]:
 
 
 def _pods(judgement: Judgement) -> tuple[PodResult, ...]:
-    """What became of the job's pods in each recovery; empty where it ran in none."""
+    """Return the fate of the job's pods in each recovery; empty where it did not run in pods."""
     return tuple(
         PodResult(
             fate.recovery,
@@ -123,7 +124,7 @@ def _pods(judgement: Judgement) -> tuple[PodResult, ...]:
 
 
 def _read_facts(path: Path) -> dict[str, Any]:
-    """run.json, or nothing: versions and stand-ins inform a reader, no verdict rests on them."""
+    """Read run.json; empty if unreadable: versions and stand-ins inform a reader, no verdict rests on them."""
     try:
         return decode(read_plain(path))
     except (OSError, ValueError):
@@ -142,7 +143,7 @@ def _simulated(facts: dict[str, Any]) -> tuple[dict[str, Any], ...]:
 
 
 def _plan(plan: Plan) -> dict[str, Any]:
-    """Return the plan as JSON would give it back; of places on the machine of the run only the last part."""
+    """Return the plan as JSON would give it back; of paths on the run's machine only the last part."""
     data = json.loads(json.dumps(as_data(plan), allow_nan=False))
     assert isinstance(data, dict)
     for key in ("source", "baseline"):
@@ -176,12 +177,12 @@ def _recovery(judgement: Judgement) -> RecoveryResult:
 def _figure(measured: Callable[[History], Measure], history: History) -> float | None:
     try:
         return measured(history).value
-    except Exception:  # events without what belongs to them; the checks say so
+    except Exception:  # events whose data is missing; the checks report them
         return None
 
 
 def _baseline(plan: Plan, run_dir: Path) -> dict[str, Any]:
-    """What was asked for (``auto``, ``none``, or a run's name), and the run that was compared with."""
+    """Return the requested baseline (``auto``, ``none``, or a run's name), and the run that was compared with."""
     baseline = plan.equivalence.baseline
     wanted = baseline if baseline in ("auto", "none") else PurePath(baseline).name
     run = _read_facts(run_dir / "baseline" / "run.json").get("run")

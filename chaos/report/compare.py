@@ -1,6 +1,6 @@
-"""Two finished runs side by side: what a recovery took without an option and with it, and whether it shrank.
+"""Two finished runs side by side: the time of a recovery without an option and with it, and whether it shrank.
 
-Like a check it is three-valued and looks at nothing but what the runs left. Reports of the two runs come in, a
+Like a check it is three-valued, and it reads nothing but the files of the runs. Reports of the two runs come in, a
 comparison goes out.
 """
 
@@ -15,7 +15,7 @@ from chaos.report.result import RecoveryResult, Result
 MUST_EQUAL = ("scenario", "seed")
 MUST_EQUAL_IN_PLAN = ("ranks", "nodes", "last_step", "mechanism", "protection", "timings")
 COUNTED = frozenset({"rollback"})
-"""Measures that are steps; all others are seconds."""
+"""Measures in steps; all others are in seconds."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,10 @@ class Statement:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two runs side by side. ``rows`` maps every measure that one of them has to both figures, in order.
+    """Two runs side by side. ``rows`` maps every measure of either run to both figures, in order.
 
     ``cells`` name them, without and with the option. ``statements`` is empty where nothing was to be judged; then
-    ``verdict`` is unknown. ``simulated`` says what was not the genuine part in one of them, scaled times included.
+    ``verdict`` is unknown. ``simulated`` lists the stand-ins of either run, scaled times included.
     """
 
     scenario: str
@@ -50,16 +50,16 @@ class Comparison:
         return worst([statement.verdict for statement in self.statements]) if self.statements else "unknown"
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data (docs/result-format.md)."""
+        """Return plain data (docs/result-format.md)."""
         return {"verdict": self.verdict, **asdict(self)}
 
 
 def compare(first: Result, second: Result, at_most: dict[str, float] | None = None) -> Comparison:
     """Compare ``second`` with ``first``.
 
-    ``at_most`` maps a measure to the largest share of the first run's; by default it is what the second run's plan
-    says. A measure that one of them lacks is unknown, and so is everything where the runs are not of one kind or one of
-    them did not pass: then their phases are not those of the recovery that was planned.
+    ``at_most`` maps a measure to the largest share of the first run's; by default the second run's plan gives it. A
+    measure that either run lacks is unknown. Everything is unknown where the runs are not of one kind or either did not
+    pass: then their phases are not the phases of the planned recovery.
     """
     planned = second.plan.get("comparison") or {}
     wanted = planned.get("at_most", {}) if at_most is None else at_most
@@ -84,7 +84,7 @@ def compare(first: Result, second: Result, at_most: dict[str, float] | None = No
 
 
 def _error(name: str, share: float, first: RecoveryResult, second: RecoveryResult) -> float:
-    """By how many seconds the second figure may be on the other side of the share of the first one."""
+    """Return the seconds by which the second figure may be on the other side of the share of the first figure."""
     return second.errors.get(name, 0.0) + share * first.errors.get(name, 0.0)
 
 
@@ -107,7 +107,7 @@ def _state(name: str, share: float, figures: tuple[float | None, float | None], 
 
 
 def _incomparable(first: Result, second: Result, axis: str | None) -> str:
-    """Return why nothing can be said about the two, empty if something can."""
+    """Return why nothing can be said about the two runs, empty if something can."""
     for which, run in (("first", first), ("second", second)):
         if run.verdict != "pass":
             return f"the {which} run ({run.cell or run.scenario}) is {run.verdict}"
@@ -131,9 +131,9 @@ def _faults(result: Result) -> list[tuple[str, tuple[int, ...], str]]:
 
 
 def _other_values(first: Result, second: Result) -> list[str]:
-    """Variables that had another value in each; none where a run of an earlier version did not record them.
+    """Return the variables with different values; none where a run of an earlier version did not record them.
 
-    With no axis given the cells' own names say in what they differ.
+    With no axis given the cells' own names say how they differ.
     """
     one, other = first.made.variables, second.made.variables
     if one is None or other is None:

@@ -1,4 +1,4 @@
-"""Writing a report's file so that nobody ever reads half of it."""
+"""Writing a report's file so that no reader ever sees half of it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Put ``content`` in the place of ``path`` in one step. Raises OSError and leaves nothing behind then.
+    """Put ``content`` in the place of ``path`` in one step. Raises OSError, and leaves nothing behind then.
 
-    What a SIGKILL leaves has a name by which ``heal`` knows it (chaos.store.directory).
+    A leftover of a SIGKILL has a name by which ``heal`` recognises it (chaos.store.directory).
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
     try:

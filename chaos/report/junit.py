@@ -20,7 +20,7 @@ FILE = "junit.xml"
 
 
 def junit(result: Result) -> JUnitXml:
-    """Return the result as JUnit XML: fail is a failure, unknown an error, what the plan excludes is skipped."""
+    """Return the result as JUnit XML: fail is a failure, unknown an error, a check excluded by the plan is skipped."""
     name = readable(f"{result.scenario}[{result.cell}]" if result.cell else result.scenario)
     suite = TestSuite(name)
     suite.add_property("verdict", result.verdict)

@@ -16,7 +16,7 @@ _HARNESS = "harness"
 
 
 def read_making(history: History, facts: Mapping[str, Any]) -> Making:
-    """Return how the run was made. What run.json (``facts``) holds in another form than this version's is left out."""
+    """Return how the run was made. Values of run.json (``facts``) in another form than this version's are left out."""
     command, cores, hosts = (_of(list, facts.get(key)) for key in ("command", "cores", "hosts"))
     start = history.first("run.start")
     return Making(
@@ -33,7 +33,7 @@ def read_making(history: History, facts: Mapping[str, Any]) -> Making:
 
 
 def _seconds(start: Event, history: History) -> float:
-    """Seconds up to the harness's last record: where it was killed there is no ``run.end``."""
+    """Return the seconds up to the harness's last record: where it was killed there is no ``run.end``."""
     last = max(event.mono for event in history.events if event.writer == _HARNESS)
     return (last - start.mono) / 1e9
 
@@ -41,7 +41,7 @@ def _seconds(start: Event, history: History) -> float:
 def _utc(event: Event) -> str | None:
     try:
         return datetime.fromtimestamp(event.wall // 1_000_000_000, timezone.utc).isoformat()
-    except (OverflowError, OSError, ValueError):  # the clock of the machine stood somewhere
+    except (OverflowError, OSError, ValueError):  # the machine's clock was at an impossible time
         return None
 
 

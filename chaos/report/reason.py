@@ -1,4 +1,4 @@
-"""The reason of a verdict: what broke first, and what follows from it; of a run that was interrupted, what it left."""
+"""The reason of a verdict: the first finding to break and its consequences; for an interrupted run, its leftovers."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from chaos.evidence.finding import Finding, Verdict
 from chaos.history.reader import History
 
 BROKEN_OFF = "baseline.interrupted"
-"""The event of a run that was interrupted while its fault-free run went on: which that is, and what became of it."""
+"""The event of a run interrupted during its fault-free run: names the fault-free run, and says what became of it."""
 
 _LEFT = ("orphans", "ports", "private_left", "unsearched")
-"""Fields of the event ``hygiene`` that say what outlives the run. Unfinished files lie in its own directory."""
+"""Fields of the event ``hygiene`` that list leftovers of the run. Unfinished files lie in its own directory."""
 
 
 def broken_in_order(verdict: Verdict, findings: Sequence[Finding], history: History) -> list[Finding]:
-    """Return the findings that decide the verdict, the first that broke before what follows from it.
+    """Return the findings that decide the verdict, the first that broke before its consequences.
 
-    Their time is that of the first event that they point at. One that points at none, since something is missing, is
-    taken for a consequence of what has a time. Where the run itself came to no good end, that is why nothing is known.
+    A finding's time is the time of the first event that it points at. A finding that points at no event, since
+    something is missing, counts as a consequence of the findings with a time. Where the run itself ended badly, its end
+    is the reason why nothing is known.
     """
     if verdict == "pass":
         return []
@@ -36,7 +37,7 @@ def broken_in_order(verdict: Verdict, findings: Sequence[Finding], history: Hist
 
 
 def reason_of(verdict: Verdict, broken: Sequence[Finding], history: History) -> str:
-    """Return one line: why the verdict is what it is. Empty for a pass."""
+    """Return the reason of the verdict, in one line. Empty for a pass."""
     if any(end.data.get("interrupted") is True for end in history.select("run.end")):
         told = _interrupted(history)
         return told if verdict != "fail" or not broken else f"{_first(broken)}; {told}"
@@ -53,7 +54,7 @@ def _first(broken: Sequence[Finding]) -> str:
 
 
 def _interrupted(history: History) -> str:
-    """What became of a run that was interrupted, or of its fault-free run where that had not ended."""
+    """Return the fate of an interrupted run, or of its fault-free run where that had not ended."""
     broken_off = history.select(BROKEN_OFF)
     if broken_off and not history.select("attempt.start"):
         return f"interrupted in the fault-free run; {broken_off[-1].data.get('became')}"
@@ -61,7 +62,7 @@ def _interrupted(history: History) -> str:
 
 
 def became_of(history: History) -> str:
-    """What became of a run that was broken off: each part only where the history proves it."""
+    """Return the fate of an interrupted run: each part only where the history proves it."""
     looked, clean_nodes = history.select("hygiene"), _clean_nodes(history)
     parts: list[str] = []
     if not history.select("attempt.start"):

@@ -23,15 +23,15 @@ FILE = "result.json"
 
 
 class ResultUnreadable(Exception):
-    """There is no result.json, or it is none of this format. The text says which file and what to do."""
+    """There is no result.json, or it does not have this format. The text says which file, and what to do."""
 
 
 @dataclass(frozen=True)
 class CheckResult:
     """One statement of one check. ``by_log``: it rests on lines of a log alone.
 
-    ``order`` is the place in which it broke among those that decide the verdict: 0 is the cause, what comes after it
-    may follow from it. None for all others.
+    ``order`` is its place in time among the statements that decide the verdict: 0 is the cause, and later statements
+    may follow from it. None for all other statements.
     """
 
     name: str
@@ -45,7 +45,7 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class FaultResult:
-    """One planned fault. ``evidence`` is what its landing recorded, empty where there was none."""
+    """One planned fault. ``evidence`` is the record of its landing, empty where there was none."""
 
     id: str
     kind: str
@@ -59,8 +59,8 @@ class RecoveryResult:
     """Seconds by phase, in order; None where a phase could not be measured. ``reason`` says why the total is None.
 
     ``rollback`` counts the steps that were trained again, ``stalled`` the seconds that saving periodic checkpoints took
-    from training before the fault; None where that is not known. ``errors`` holds by how many seconds a phase, or
-    ``total``, may be longer or shorter, of those whose ends were seen on clocks of several hosts.
+    from training before the fault; None where it is not known. ``errors`` holds by how many seconds a phase, or
+    ``total``, may be longer or shorter, where its ends were seen on clocks of several hosts.
     """
 
     mechanism: str | None
@@ -72,14 +72,14 @@ class RecoveryResult:
     errors: dict[str, float] = field(default_factory=dict)
 
     def measure(self, name: str) -> float | None:
-        """The figure of that name: a phase, ``total``, ``rollback`` or ``stalled``; None where it is not known."""
+        """Return the figure of a name: a phase, ``total``, ``rollback`` or ``stalled``; None where it is unknown."""
         others = {"total": self.total, "rollback": self.rollback, "stalled": self.stalled}
         return others[name] if name in others else self.phases.get(name)
 
 
 @dataclass(frozen=True)
 class PodResult:
-    """What became of the pod of a node in a recovery, ``recovery`` counted from 1.
+    """The fate of the pod of a node in a recovery, ``recovery`` counted from 1.
 
     ``what`` is ``replaced``, ``restarted`` (in place), ``ended``, ``untouched`` or ``unknown``, and ``why`` says so in
     words. ``before`` and ``after`` hold ``name``, ``uid`` and ``host``; None where there is no such pod, or none known.
@@ -96,13 +96,13 @@ class PodResult:
 
 @dataclass(frozen=True)
 class Making:
-    """How and when a run was made; None where it did not record that.
+    """How and when a run was made; None where the run did not record it.
 
     ``started`` is ISO 8601 in UTC, ``seconds`` lasts from there to the end that the harness recorded. ``command`` and
-    ``variables`` (every variable and axis with the value that held) have their secrets masked. ``cores`` are those that
-    the job had, ``machine`` what it ran on and how busy that was. ``code`` is a digest of the harness's own files,
-    ``hosts`` what the inventory said of the hosts of the nodes, ``inputs`` a fingerprint of each file and variable that
-    decides about the job.
+    ``variables`` (every variable and axis with the value that held) have their secrets masked. ``cores`` are the job's
+    cores, ``machine`` the machine and its load. ``code`` is a digest of the harness's own files, ``hosts`` the
+    inventory's entries for the hosts of the nodes, ``inputs`` a fingerprint of each file and variable that decides
+    about the job.
     """
 
     started: str | None = None
@@ -140,7 +140,7 @@ class Result:
     made: Making = Making()
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data in the order of the documented format."""
+        """Return plain data in the order of the documented format."""
         return {
             "schema_version": SCHEMA_VERSION,
             "scenario": self.scenario,
@@ -198,7 +198,10 @@ class Result:
 
 
 def from_json(data: dict[str, Any]) -> Result:
-    """Return the opposite of :meth:`Result.to_json`. Raises KeyError, TypeError or ValueError on anything else."""
+    """Return the result in ``data``, the opposite of :meth:`Result.to_json`.
+
+    Raises KeyError, TypeError or ValueError on anything else.
+    """
     if data["schema_version"] != SCHEMA_VERSION:
         raise ValueError(f"schema_version {data['schema_version']}: this version reads {SCHEMA_VERSION}")
     recovery = data["recovery"]
@@ -289,7 +292,7 @@ def read_result(run_dir: Path) -> Result:
 
 def _check_types(data: Any) -> None:
     """Refuse values of other types than the format's. Raises ValueError, of which pydantic's ValidationError is one."""
-    # Half a character pair, which evidence may hold, is no JSON for the validator; its type is that of any text.
+    # Half a character pair, which evidence may hold, is not JSON for the validator; its type is the type of any text.
     text = json.dumps(data, ensure_ascii=False, allow_nan=False).encode(errors="replace")
     _adapter().validate_json(text, strict=True)
     loads(json.dumps(data["plan"]))

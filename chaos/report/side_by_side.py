@@ -1,4 +1,4 @@
-"""A comparison on a terminal: both runs' phases beside each other, what shrank, and whether it did as promised."""
+"""A comparison on a terminal: both runs' phases side by side, the phases that shrank, and the statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""summary.json: what one call of ``chaos run`` came to, over all its cells."""
+"""summary.json: the outcome of one call of ``chaos run``, over all its cells."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ SCHEMA_VERSION = 1
 class CellOutcome:
     """One cell that was run. ``verdict`` is None where the harness failed; ``error`` then says how.
 
-    ``refused``: nothing of it was started, since the scenario cannot work or this machine lacks what it needs.
+    ``refused``: nothing of the cell was started, since the scenario cannot work or this machine lacks something that it
+    needs.
     """
 
     scenario: str
@@ -34,7 +35,7 @@ class CellOutcome:
 
 @dataclass(frozen=True)
 class Summary:
-    """All cells of one call. ``not_run`` names those that an earlier failure or Ctrl-C has kept from starting.
+    """All cells of one call. ``not_run`` names the cells that an earlier failure or Ctrl-C kept from starting.
 
     ``comparisons`` holds one for each pair of cells that the scenario compares, once both were run.
     """
@@ -47,13 +48,13 @@ class Summary:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst verdict; a cell without one, or one that was never run, counts as unknown."""
+        """The worst verdict; a cell without a verdict, or never run, counts as unknown."""
         verdicts: list[Verdict] = [cell.verdict or "unknown" for cell in self.cells]
         verdicts += [comparison.verdict for comparison in self.comparisons]
         return worst([*verdicts, "unknown"] if self.not_run or self.interrupted else verdicts)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, as it is written to summary.json."""
+        """Return plain data, as it is written to summary.json."""
         return {
             "schema_version": SCHEMA_VERSION,
             "started": self.started,

@@ -1,4 +1,4 @@
-"""A result on a terminal: what was judged, what went wrong and where, and how long the recovery took."""
+"""A result on a terminal: the judgement, the failures and their places, and the duration of the recovery."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def print_result(result: Result, console: Console) -> None:
 
 
 def _when(check: CheckResult) -> tuple[bool, int]:
-    """What decides the verdict in the order in which it broke, then the rest as it was judged."""
+    """Order the checks that decide the verdict by the time at which they broke, then the rest as judged."""
     return check.order is None, check.order or 0
 
 
@@ -77,7 +77,7 @@ def _checks(result: Result) -> Table:
 
 
 def _print_finding(check: CheckResult, console: Console) -> None:
-    # What broke later may follow from what broke first.
+    # Later failures may follow from the first.
     _line(console, "", f"{'then ' if check.order else ''}{check.name}: ", check.verdict)
     console.print(f"  expected  {escape(check.expected)}", soft_wrap=True, highlight=False)
     console.print(f"  seen      {escape(check.seen)}", soft_wrap=True, highlight=False)
@@ -86,7 +86,7 @@ def _print_finding(check: CheckResult, console: Console) -> None:
 
 
 def _print_first_errors(result: Result, console: Console) -> None:
-    """What the logs said first, where the run has not passed: a fault makes errors too, so that none is a finding."""
+    """Print the logs' first errors, unless the run passed: a fault makes errors too, so no error is a finding."""
     if result.first_errors:
         console.print("first errors in the logs:")
     for error in result.first_errors:

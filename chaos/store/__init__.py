@@ -1,1 +1,1 @@
-"""What runs leave on disk: their directories, who owns them, the key of a user, and the cache of baselines."""
+"""The files of runs on disk: their directories and the owners, the key of a user, and the cache of baselines."""

@@ -13,7 +13,7 @@ from chaos.scenario.models.scenario import Scenario
 
 _FORMAT = 1
 _NO_MATTER = {"resume", "resume_arguments", "timings", "controller", "hccl", "storage", "compile_cache"}
-"""Keys of the job that change no loss. Cells that differ in them alone are held against the same fault-free run."""
+"""Keys of the job that change no loss. Cells that differ in them alone are compared with the same fault-free run."""
 
 
 def baseline_key(
@@ -28,16 +28,16 @@ def baseline_key(
     """Return a key that two jobs share only if they compute the same, 64 hexadecimal digits.
 
     Faults, expectations, deadlines and names are left out: the baseline has no faults. ``fingerprint`` stands for the
-    job's own files, ``versions`` for its libraries. The processor is part of it: another one may round differently.
-    The number of ``cores`` is too, since libraries may choose other algorithms by it. ``same_losses`` are more keys of
-    the job to leave out: those of which its kind says that they change no loss of its own script. A script that the
-    scenario names may read them, so there they count.
+    job's own files, ``versions`` for its libraries. The processor is part of it: another one may round differently. So
+    is the number of ``cores``, since libraries may choose other algorithms by it. ``same_losses`` are more keys of the
+    job to leave out: the keys that change no loss of its kind's own script. A script that the scenario names may read
+    them, so there they count.
     """
     left_out = _NO_MATTER if scenario.job.script else _NO_MATTER.union(same_losses)
     job = scenario.job.model_dump(mode="json", exclude=left_out)
     parts: dict[str, Any] = {
         "format": _FORMAT,
-        # Where it is not asked for the key is that of before there was such a wish.
+        # Without cluster.network the key is the key of releases before that option.
         "cluster": scenario.cluster.model_dump(mode="json", exclude=None if scenario.cluster.network else {"network"}),
         "job": job,
         "fingerprint": dict(sorted(fingerprint.items())),
@@ -51,7 +51,7 @@ def baseline_key(
 
 
 def processor_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """Return the processor's model name and instruction sets, as far as the kernel tells."""
+    """Return the processor's model name and instruction sets, as far as the kernel reports them."""
     try:
         lines = cpuinfo.read_bytes().decode("ascii", "replace").split("\n")
     except OSError:

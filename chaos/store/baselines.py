@@ -21,7 +21,7 @@ from chaos.store.directory import RUN_NAME, write_json
 DIRECTORY = ".baselines"
 """Directory of the reports that holds the pointers to baselines, by their keys."""
 _UNFINISHED = re.compile(r"[0-9a-f]{64}\.new")
-"""Name of a pointer that is being written: that of its key (chaos.store.baseline_key)."""
+"""Name of a pointer that is being written: the name of its key (chaos.store.baseline_key)."""
 _BLOCK = 1 << 20
 
 
@@ -34,9 +34,9 @@ def find_or_make(
 ) -> tuple[Path, bool]:
     """Return the run directory of the baseline with this key, and whether it was made now.
 
-    One harness makes it while others with the same key wait. A cached one that is incomplete is made again. One that
-    was made is kept for others only if its key is ``still`` that of the job. Raises what ``make`` and ``still`` raise,
-    and BaselineError if what was made is not complete.
+    One harness makes the baseline while others with the same key wait. An incomplete cached baseline is made again. A
+    new baseline is kept for others only if its key is ``still`` the job's. Raises the exceptions of ``make`` and
+    ``still``, and BaselineError if the new baseline is incomplete.
     """
     cache = reports / DIRECTORY
     cache.mkdir(parents=True, exist_ok=True)
@@ -57,10 +57,10 @@ def find_or_make(
 
 
 def remove_abandoned(reports: Path) -> dict[str, str | None]:
-    """Remove the pointers that killed harnesses have left half written: by name, why it could not be done, else None.
+    """Remove the pointers that killed harnesses left half written.
 
-    Whoever writes one holds the lock of its key, so one whose lock is held is left to its owner. A link is none of
-    them, and none is followed.
+    Returns by name why removal failed, None if it worked. The writer of a pointer holds the lock of its key, so a
+    pointer whose lock is held is left to its owner. A link is not a pointer, and no link is followed.
     """
     cache = reports / DIRECTORY
     if cache.is_symlink() or not cache.is_dir():
@@ -83,7 +83,7 @@ def remove_abandoned(reports: Path) -> dict[str, str | None]:
 
 
 def _is_plain(path: Path) -> bool:
-    """Return whether it is a plain file of this user; another's is left to its own."""
+    """Return whether it is a plain file of this user; a file of another user is left to its owner."""
     try:
         status = path.lstat()
         return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
@@ -134,7 +134,7 @@ def _what_ended(history: History) -> str:
 
 
 def _tells_losses(log: Path) -> bool:
-    """Return whether a rank's log has lines by which its losses can be compared, readers of other packages included."""
+    """Return whether a rank's log has lines with losses to compare, readers of other packages included."""
     # Readers are imported when there is a log to read: the job starts sooner.
     from chaos.observe.logs.losses.training_line import MARK
 
@@ -150,12 +150,12 @@ def _tells_losses(log: Path) -> bool:
     try:
         others = other_readers(timezone.utc)
         return bool(others) and len(read_losses(log, None, others).step) > 0
-    except Exception:  # of a reader of another package: the judgement tells it where the log is needed
+    except Exception:  # from a reader of another package: the judgement reports it where the log is needed
         return True
 
 
 def copy_into(baseline: Path, run_dir: Path) -> None:
-    """Copy what comparisons need into ``run_dir/baseline``, so that the run can be judged anywhere."""
+    """Copy the files that comparisons need into ``run_dir/baseline``, so that the run can be judged anywhere."""
     target = run_dir / "baseline"
     shutil.copytree(baseline / "history", target / "history")
     for log in sorted((baseline / "logs" / "train").glob("worker_*.log")):

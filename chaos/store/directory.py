@@ -34,16 +34,18 @@ DIRECTORY = "directory"
 INODE = "inode"
 DEVICE = "device"
 OWNER = "owner"
-"""Keys of run.json: where the run was made, and whose its directory is. What has the same run.json elsewhere is a copy
-of it, or was moved."""
+"""Keys of run.json: where the run was made, and the owner of its directory.
+
+A directory elsewhere with the same run.json is a copy of it, or was moved.
+"""
 ADOPTED = "adopted"
-"""Key of run.json in a run whose job was running already: it was not started here, and is never ended here."""
+"""Key of run.json in a run with an attached job: the job was not started here, and is never ended here."""
 INJECTED_FILE = "injection.json"
-"""What came of the fault of such a run."""
+"""The outcome of the fault of such a run."""
 _MAX_PRIVATE = 90
 """Bytes of the private directory's path that leave room for the name of a socket in it."""
 MEMORY = Path("/dev/shm")
-"""Where directories in memory are made: Linux has a file system without a disk there."""
+"""The place of directories in memory: Linux has a file system without a disk there."""
 RUN_NAME = re.compile(r".+-\d{8}-\d{6}-[0-9a-f]{4}")
 _UNFINISHED = re.compile(r"^\..+\.[0-9a-f]{8}\.new$")
 
@@ -57,8 +59,8 @@ class RunDirectory:
     """A run's directory, owned by this process while ``lock`` is held.
 
     ``token`` is the run's identity, the value of CHAOS_RUN in all its processes: unlike ``run``, the directory's name,
-    it never repeats, so it tells the processes of copies of a directory apart from each other. Who knows it can do
-    nothing by it: what heal acts on is proved with ``seal``.
+    it never repeats, so the processes of copies of a directory can be told apart. Knowing the token gives no power:
+    everything that heal acts on is proved with ``seal``.
     """
 
     path: Path
@@ -84,7 +86,7 @@ def create_run(
     """Make ``reports/<scenario>[-<cell>]-<date>-<time>-<4 hex>/`` with its run.json and own it.
 
     Creation is serialised with ``heal`` by a lock on ``reports``, so a directory is never seen unowned and unfinished.
-    Raises RunDirectoryError, KeyUnusable without a key to prove it by, and DeadlineExpired if that lock cannot be had.
+    Raises RunDirectoryError, KeyUnusable without a key for its proof, and DeadlineExpired if the lock cannot be had.
     """
     try:
         reports.mkdir(private_mode(), parents=True, exist_ok=True)
@@ -110,9 +112,9 @@ def create_run(
 
 
 def private_mode() -> int:
-    """Mode of a directory that runs are in: for its owner alone, unless the umask lets the group in, and others not.
+    """Return the mode of a directory for runs: for its owner alone, unless the umask admits the group and not others.
 
-    A umask of 027 or 007 says that the group is to see what its user makes; one of 022 or 002 says nothing of the kind.
+    A umask of 027 or 007 says that the group may read the user's files; a umask of 022 or 002 says nothing of the kind.
     """
     mask = os.umask(0o077)
     os.umask(mask)
@@ -126,9 +128,9 @@ def creation_lock(reports: Path, *, clock: Clock = SYSTEM_CLOCK) -> FileLock:
 
 
 def update_run(run_dir: Path, **values: Any) -> None:
-    """Add to run.json, or replace in it, atomically. What tells which run it is stays. One process at a time.
+    """Add values to run.json, or replace them, atomically. The keys that identify the run stay. One process at a time.
 
-    Raises RunDirectoryError where somebody else has changed it: that must not get a proof.
+    Raises RunDirectoryError where somebody else has changed the file: the change must not get a proof.
     """
     if kept := {"run", "token", DIRECTORY, INODE, DEVICE, OWNER} & values.keys():
         raise ValueError(f"{', '.join(sorted(kept))} of a run cannot be changed")
@@ -182,7 +184,7 @@ def write_json(path: Path, value: object) -> None:
 
 
 def unfinished_files(directory: Path) -> list[Path]:
-    """What a killed ``write_json`` or ``point_latest`` has left in ``directory``."""
+    """Return the files that a killed ``write_json`` or ``point_latest`` has left in ``directory``."""
     return [path for path in sorted(directory.iterdir()) if _UNFINISHED.match(path.name)]
 
 
@@ -205,13 +207,13 @@ def make_private_directory(
 
 
 def private_directories(token: str) -> list[Path]:
-    """Return where the private directories of a run are, if it has any."""
+    """Return the private directories of a run; empty where it has none."""
     parents = dict.fromkeys((Path(tempfile.gettempdir()), Path("/tmp"), MEMORY))
     return [parent / private_name(token) for parent in parents]
 
 
 def private_name(token: str) -> str:
-    """Name of a run's private directories."""
+    """Return the name of a run's private directories."""
     return f"chaos-{token[-16:]}"
 
 

@@ -1,4 +1,4 @@
-"""Which host made a run: its processes, mounts and cards are there, and here others may have their numbers."""
+"""The host that made a run: its processes, mounts and cards are there, and here others may have their numbers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ HOST = "host"
 
 
 def this_host() -> dict[str, str]:
-    """What tells this host and its boot from others, for a reports directory that several of them share."""
+    """Return what identifies this host and its boot, for a reports directory that several hosts share."""
     return {"name": os.uname().nodename, "boot": boot_id()}
 
 
 def other_host(described: Mapping[str, Any], here: Mapping[str, str]) -> str | None:
-    """Return the name of the host that made a run, if it is another one than ``here``.
+    """Return the name of the host that made a run, unless it is the host ``here``.
 
-    A container has a name of its own and its host's boot; a host that was rebooted has its name and another boot.
+    A container has a name of its own and its host's boot; a rebooted host keeps its name and has another boot.
     """
     match described.get(HOST):
         case {"name": str(name), "boot": str(boot)} if name != here["name"] and boot != here["boot"]:

@@ -1,4 +1,4 @@
-"""A file of results that is added to for hours: one JSON object a line, and a kill loses at most the last one."""
+"""A file of results that grows for hours: one JSON object per line, and a kill loses at most the last object."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chaos.history.jsonl import UnreadableFile, decode, read_lines
 
 
 class JsonLines:
-    """Appends objects to a file and gives them back. Lines that a kill has torn do not count."""
+    """Appends objects to a file and reads them back. Lines torn by a kill do not count."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,7 +1,7 @@
-"""The key of a user, by which ``chaos heal`` knows what this user's own harness has made. It is never in reports/.
+"""The key of a user, by which ``chaos heal`` recognises this user's own runs. It is never in reports/.
 
-It is 32 random bytes in a file that only its user can read. Whoever lives for one job only, as a runner of a CI does,
-is given it by a file or a variable, so that a later job can heal what an earlier one has left.
+It is 32 random bytes in a file that only its user can read. A short-lived user, such as a runner of a CI that lives for
+one job, gets the key by a file or a variable, so that a later job can heal the leftovers of an earlier job.
 """
 
 from __future__ import annotations
@@ -27,18 +27,21 @@ class KeyUnusable(Refused):
 
 
 def seal_of(run: str) -> Seal:
-    """Return the seal of the run with this identity; the user's key is made where there is none. Raises KeyUnusable."""
+    """Return the seal of the run with this identity; without a user's key, make one. Raises KeyUnusable."""
     return Seal(_key() or _made(key_file()), run)
 
 
 def known_seal(run: str) -> Seal | None:
-    """As :func:`seal_of`, but None where this user has no key, and has made no run then. Raises KeyUnusable."""
+    """Return the seal as :func:`seal_of` does, but None where this user has no key and so has made no run.
+
+    Raises KeyUnusable.
+    """
     key = _key()
     return None if key is None else Seal(key, run)
 
 
 def key_file() -> Path:
-    """Return where the key is: CHAOS_KEY_FILE, or in the user's directory for what programs keep (XDG_STATE_HOME)."""
+    """Return the key's path: CHAOS_KEY_FILE, or a file in the user's directory for program state (XDG_STATE_HOME)."""
     if named := os.environ.get(KEY_FILE_VARIABLE):
         return Path(named)
     state = Path(os.environ.get("XDG_STATE_HOME", ""))
@@ -46,12 +49,12 @@ def key_file() -> Path:
 
 
 def source_of_key() -> str:
-    """Return where the key comes from, in words; nothing of the key itself."""
+    """Return the source of the key, in words; nothing of the key itself."""
     return f"the variable {KEY_VARIABLE}" if os.environ.get(KEY_VARIABLE) else str(key_file())
 
 
 def _home() -> Path:
-    """The home directory: HOME, unless it is another user's, as with sudo; else that of the password database."""
+    """Return the home directory: HOME, unless it is another user's, as with sudo; else the password database's."""
     named = Path(os.environ.get("HOME", ""))
     with contextlib.suppress(OSError):
         if named.is_absolute() and named.stat().st_uid == os.geteuid():
@@ -65,7 +68,7 @@ def _home() -> Path:
 
 
 def _key() -> bytes | None:
-    """Return the key that is there already."""
+    """Return the existing key; None where there is none."""
     if given := os.environ.get(KEY_VARIABLE):
         return _parsed(given.strip().encode("utf-8", "surrogateescape"), f"the variable {KEY_VARIABLE}")
     path = key_file()
@@ -86,7 +89,7 @@ def _key() -> bytes | None:
 
 
 def _refuse(path: Path, found: os.stat_result) -> None:
-    """Raise KeyUnusable for a file that others can read, change, or have given."""
+    """Raise KeyUnusable for a file that others can read, can change, or have supplied."""
     if not stat.S_ISREG(found.st_mode):
         raise KeyUnusable(f"the key {path} is no plain file")
     if found.st_uid != os.geteuid():
@@ -103,7 +106,7 @@ def _parsed(text: bytes, where: str) -> bytes:
 
 
 def _made(path: Path) -> bytes:
-    """Make the key. Of several that do so at once one makes it, and all have that one."""
+    """Make the key. Of several processes that make it at once, one succeeds, and all use its key."""
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

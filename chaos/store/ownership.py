@@ -1,4 +1,4 @@
-"""Who owns a run's directory: the live harness holds a lock that the kernel takes from it when it ends."""
+"""The owner of a run's directory: the live harness holds a lock that the kernel releases when the harness ends."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from chaos.machine.linux.process import ProcessIdentity, alive, identify
 
 LOCK_NAME = ".lock"
 _SETTLE_SECONDS = 5.0
-"""A looker holds the lock for a moment, and a process that a killed harness was starting for a little longer."""
+"""An observer holds the lock for a moment, and a process that a killed harness was starting for a little longer."""
 
 
 class RunIsLive(RuntimeError):
-    """Another process owns the run. ``owner`` is who it says it is, if that could be read."""
+    """Another process owns the run. ``owner`` is its own record of its identity, if it could be read."""
 
     def __init__(self, run_dir: Path, owner: ProcessIdentity | None) -> None:
         super().__init__(f"{run_dir}: is owned by a live harness ({owner or 'unknown process'})")
@@ -37,7 +37,7 @@ class RunLock:
     def acquire(run_dir: Path, *, clock: Clock = SYSTEM_CLOCK) -> FileLock:
         """Own the run until the lock is released or this process ends. Raises RunIsLive at once if its owner lives.
 
-        A lock whose owner has ended is waited for, a few seconds at most.
+        A lock whose owner has ended is awaited, for a few seconds at most.
         """
         path = run_dir / LOCK_NAME
 
@@ -51,7 +51,7 @@ class RunLock:
             lock = wait_for(f"lock of {run_dir.name}", taken, seconds=_SETTLE_SECONDS, clock=clock)
         except DeadlineExpired as error:
             raise RunIsLive(run_dir, read_owner(run_dir)) from error
-        # Who the owner is helps a reader only. On a full or read-only disk the lock counts without it.
+        # The owner's identity only informs a reader. On a full or read-only disk the lock counts without it.
         with contextlib.suppress(OSError):
             own = identify(os.getpid())
             lock.write(json.dumps({"pid": own.pid, "start_time": own.start_time, "boot": own.boot}) + "\n")
@@ -60,7 +60,7 @@ class RunLock:
 
 def is_live(run_dir: Path) -> bool:
     """Return whether a process owns the run now. A directory that was never locked has no owner."""
-    if is_no_file(run_dir / LOCK_NAME):  # whoever locks it is told
+    if is_no_file(run_dir / LOCK_NAME):  # an attempt to lock it raises the reason
         return False
     try:
         # Without O_NONBLOCK a pipe in the lock's place would block for ever.
@@ -68,7 +68,7 @@ def is_live(run_dir: Path) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link or a socket: whoever locks it is told
+        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link or a socket: an attempt to lock it raises the reason
             return False
         raise
     try:
@@ -81,7 +81,7 @@ def is_live(run_dir: Path) -> bool:
 
 
 def read_owner(run_dir: Path) -> ProcessIdentity | None:
-    """Who last wrote down to own the run. Says nothing about whether it still does: ``is_live`` does."""
+    """Return the last process that recorded itself as owner. ``is_live`` says whether it still owns the run."""
     try:
         record = decode(read_plain(run_dir / LOCK_NAME, 4096))
     except (OSError, ValueError):
