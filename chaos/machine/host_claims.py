@@ -1,9 +1,9 @@
-"""What one process of this host has claimed and no other one gets, whoever runs it.
+"""Resources of this host that one process has claimed and no other process gets, whichever user it runs as.
 
 A claim is a name in the kernel's abstract namespace of Unix sockets: bound, never listened on, without a file whose
-owner or mode would matter, and given back when its holder ends, however it ends. The namespace belongs to a network
+owner or mode would matter. It is released when its holder ends, however it ends. The namespace belongs to a network
 namespace, as ports do. A container with a network of its own shares processors with the host all the same, and does not
-see the claims there.
+see the host's claims.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Claims:
         self._namespace = namespace
 
     def claim(self, name: str) -> socket.socket | None:
-        """Claim a name until the socket that is returned is closed; None where another holder has it.
+        """Claim a name until the returned socket is closed; return None where another holder has it.
 
         Raises OSError where the kernel has no abstract names.
         """

@@ -1,7 +1,7 @@
-"""Who holds a lease: a record beside its lock, for whoever has to wait.
+"""The holder of a lease: a record beside its lock, for processes that have to wait.
 
-The lock alone decides who holds it. The record only tells a person whom to ask, so it is believed where the process
-that it names lives.
+The lock alone decides who holds the lease. The record only tells a person whom to ask, so it counts only while the
+process that it names lives.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ _LONGEST_COMMAND = 200
 
 @dataclass(frozen=True)
 class Holder:
-    """The process that holds a lease. ``since`` is the time of day, in seconds; ``run`` is empty until it has one."""
+    """The process that holds a lease.
+
+    ``since`` is the time of day, in seconds; ``run`` is empty until the process has a run.
+    """
 
     pid: int
     start_time: int
@@ -43,14 +46,14 @@ class Holder:
 
 
 def this_holder() -> Holder:
-    """This process, from now on."""
+    """Return this process as a holder from now on."""
     own = identify(os.getpid())
     command = " ".join(" ".join(command_line(own.pid)).split())  # a script behind -c has lines
     return Holder(own.pid, own.start_time, own.boot, _user(), command, time.time())
 
 
 def write_holder(path: Path, holder: Holder) -> None:
-    """Write the record. Without room for it the lease holds all the same."""
+    """Write the record. The lease holds even where the disk has no room for the record."""
     fresh = path.with_name(f"{path.name}.new")
     with contextlib.suppress(OSError):
         fresh.write_text(json.dumps(asdict(holder)), "utf-8")
@@ -58,25 +61,25 @@ def write_holder(path: Path, holder: Holder) -> None:
 
 
 def read_holder(path: Path) -> Holder | None:
-    """Return the process that holds the lease of this record; None where none is recorded that lives."""
+    """Return the process that holds this record's lease; None where the record names no living process."""
     try:
-        told: Any = json.loads(read_plain(path, _LONGEST))
-        holder = Holder(**told)
+        record: Any = json.loads(read_plain(path, _LONGEST))
+        holder = Holder(**record)
         return holder if holder.lives else None
     except (OSError, ValueError, TypeError):
         return None
 
 
 def in_words(kind: str, holders: Mapping[int, Holder | None], now: float) -> str:
-    """Who holds which of them, since when, and how to go on."""
+    """Return a sentence: who holds which of the numbers, since when, and how to go on."""
     of_one: dict[Holder | None, list[int]] = {}
     for number, holder in holders.items():
         of_one.setdefault(None if holder is None else holder, []).append(number)
-    told = "; ".join(_of_one(kind, numbers, holder, now) for holder, numbers in of_one.items())
+    held = "; ".join(_of_one(kind, numbers, holder, now) for holder, numbers in of_one.items())
     pids = sorted({holder.pid for holder in of_one if holder is not None})
     end = f", or end a run in order: {' or '.join(f'kill -INT {pid}' for pid in pids)}" if pids else ""
     return (
-        f"every {kind} that would do is leased to another job on this host: {told}. This run starts when one is free. "
+        f"every {kind} that would do is leased to another job on this host: {held}. This run starts when one is free. "
         f"To go on sooner, let fewer runs go at a time (--jobs of chaos soak, -n of pytest){end}"
     )
 

@@ -1,12 +1,12 @@
 """Ports, cores and devices of this host, never given to two jobs at a time.
 
 A lease is a lock file held with flock, and a claim that harnesses of other users see (``host_claims``). The kernel
-gives both back when their holder ends, however it ends, so there is nothing to clean up. All harnesses of one user
-share the same directory, pytest-xdist's workers included. Harnesses of earlier versions know the files only.
+releases both when their holder ends, however it ends, so there is nothing to clean up. All harnesses of one user share
+the same directory, pytest-xdist's workers included. Harnesses of earlier versions know the files only.
 
-The job of a harness that was killed lives on until it is healed, and may listen at its ports only then: so a file
-beside the port's lock names the run that has it, and no other one gets it while processes of that run live. It is a
-file of its own because harnesses of earlier versions empty the one that they lock.
+The job of a killed harness lives on until it is healed, and may start to listen at its ports only then. So a file
+beside the port's lock names the run that has it, and no other run gets the port while processes of that run live. It is
+a separate file because harnesses of earlier versions empty the file that they lock.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ class LeaseError(RuntimeError):
 
 
 class Wait(Protocol):
-    """Waits under a named deadline until ``condition`` returns something, and returns that."""
+    """Waits under a named deadline until ``condition`` returns a value, and returns that value."""
 
     def __call__(self, name: str, condition: Callable[[], T | None], /) -> T: ...
 
 
 class Held:
-    """One number that is held: the lock among this user's harnesses, and the claim among all of this host."""
+    """One held number: the lock among this user's harnesses, and the claim among all harnesses of this host."""
 
     def __init__(self, lock: FileLock, claim: socket.socket | None) -> None:
         self._lock = lock
         self._claim = claim
 
     def release(self) -> None:
-        """Give both back: the claim first, for whoever gets the lock takes it for free."""
+        """Release both: the claim first, because the next holder of the lock expects it to be free."""
         if self._claim is not None:
             self._claim.close()
         self._lock.release()
@@ -67,8 +67,8 @@ class Held:
 class Lease:
     """Numbers (ports, cores, devices) that nobody else holds until ``release``. A context manager.
 
-    ``named`` are the files that name the run which has them; a name stays as long as processes of the run do.
-    ``records`` tell others who holds it (:mod:`chaos.machine.lease_holder`).
+    ``named`` are the files that name the run of these numbers; a name stays as long as processes of the run do.
+    ``records`` show the holder to others (:mod:`chaos.machine.lease_holder`).
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Lease:
             self._record()
 
     def name_run(self, run: str) -> None:
-        """Tell others which run it is held for."""
+        """Record the run that the lease is held for."""
         if self._records:
             self._holder = replace(self._holder, run=run)
             self._record()
@@ -99,13 +99,13 @@ class Lease:
             write_holder(path, self._holder)
 
     def release(self) -> None:
-        """Give it back. A second call does nothing."""
+        """Release the lease. A second call does nothing."""
         while self._records:
             with contextlib.suppress(OSError):  # a record that stays names a process that has ended
                 self._records.pop().unlink(missing_ok=True)
         if self._named and self._run not in runs_alive():
             for path in self._named:
-                with contextlib.suppress(OSError):  # a name that stays is looked for, and not found
+                with contextlib.suppress(OSError):  # a search for the run of a remaining name finds nothing
                     path.unlink(missing_ok=True)
         self._named.clear()
         while self._locks:
@@ -121,10 +121,10 @@ class Lease:
 
 
 def default_directory() -> Path:
-    """Return where all harnesses of this user meet.
+    """Return the directory shared by all harnesses of this user.
 
-    Not under TMPDIR or XDG_RUNTIME_DIR: they differ between a login, a cron job and a service of the same user, and
-    two harnesses that look in two places would share cores without a word.
+    It is not under TMPDIR or XDG_RUNTIME_DIR: they differ between a login, a cron job and a service of the same user,
+    and two harnesses with two directories would silently share cores.
     """
     return Path("/tmp") / f"chaos-{os.geteuid()}" / "leases"
 
@@ -135,7 +135,7 @@ class Leases:
     def __init__(
         self, directory: Path | None = None, *, cores: Iterable[int] | None = None, claims: Claims | None = None
     ) -> None:
-        """``cores`` are those that may be given out; default: those that this process may run on.
+        """Open the directory. ``cores`` are the cores to give out; default: those that this process may run on.
 
         ``claims`` are shared with other users; default: those of the host, and none with a directory of its own.
 
@@ -151,8 +151,8 @@ class Leases:
     def take_ports(self, count: int, *, run: str = "", ports: Iterable[int] = PORTS) -> Lease:
         """Lease ``count`` TCP ports that nothing on this host is bound to. Raises LeaseError if there are too few.
 
-        A port with connections in TIME_WAIT counts as busy, and so does one that the kernel may hand to an outgoing
-        connection, and one of a run of which processes live. ``run`` is the CHAOS_RUN of those that will use it.
+        Three kinds of port count as busy: a port with connections in TIME_WAIT, a port that the kernel may hand to an
+        outgoing connection, and a port of a run with living processes. ``run`` is the CHAOS_RUN of the new user.
         """
         ephemeral = _ephemeral_ports()
         alive = functools.cache(runs_alive)
@@ -182,8 +182,8 @@ class Leases:
     ) -> Lease:
         """Lease ``count`` cores, and up to ``up_to`` if that many are free at that moment.
 
-        One job at a time is next, and nobody takes cores meanwhile, so a job that needs many is not overtaken for ever
-        by jobs that need one. ``blocked`` is called once, with the reason, if it has to wait. Raises LeaseError if
+        One job at a time is next, and nobody takes cores meanwhile, so jobs that need one core never keep overtaking a
+        job that needs many. ``blocked`` is called once, with the reason, if the job has to wait. Raises LeaseError if
         this host does not have ``count`` cores, and what ``wait`` raises.
         """
         if not 1 <= count <= len(self._cores):
@@ -195,8 +195,8 @@ class Leases:
         self, devices: Iterable[int], *, wait: Wait, blocked: Callable[[str], None] | None = None
     ) -> Lease:
         """Lease exactly these accelerator devices. ``wait`` and ``blocked`` are as for cores."""
-        wanted = tuple(dict.fromkeys(devices))
-        return self._take("device", wanted, (len(wanted), len(wanted)), wait, blocked)
+        numbers = tuple(dict.fromkeys(devices))
+        return self._take("device", numbers, (len(numbers), len(numbers)), wait, blocked)
 
     def _take(
         self,
@@ -207,15 +207,15 @@ class Leases:
         blocked: Callable[[str], None] | None,
     ) -> Lease:
         turn: list[Held] = []
-        told: list[str] = []
+        reasons: list[str] = []
 
         def condition() -> Lease | None:
             if not turn and (lock := self._try_lock(f"{kind}-turn")) is not None:
                 turn.append(lock)
             lease = self._try_some(kind, numbers, *least_and_most) if turn else None
-            if lease is None and blocked is not None and not told:
-                told.append(in_words(kind, self._holders(kind, numbers), time.time()))
-                blocked(told[0])
+            if lease is None and blocked is not None and not reasons:
+                reasons.append(in_words(kind, self._holders(kind, numbers), time.time()))
+                blocked(reasons[0])
             return lease
 
         try:
@@ -238,9 +238,9 @@ class Leases:
         return self._directory / f"{kind}-{number}.holder"
 
     def _holders(self, kind: str, numbers: tuple[int, ...]) -> dict[int, Holder | None]:
-        """Who holds which of the numbers, as far as it is recorded; of all nobody where none is."""
-        found = {number: read_holder(self._record_of(kind, number)) for number in numbers}
-        known: dict[int, Holder | None] = {number: holder for number, holder in found.items() if holder is not None}
+        """Return the recorded holder of each number; None for every number without a record."""
+        records = {number: read_holder(self._record_of(kind, number)) for number in numbers}
+        known: dict[int, Holder | None] = {number: holder for number, holder in records.items() if holder is not None}
         return known or dict.fromkeys(numbers)
 
     def _try_lock(self, name: str) -> Held | None:
@@ -284,14 +284,17 @@ def _make_private(directory: Path) -> None:
 
 
 def _holder(name: Path) -> str:
-    """Return the run that has had a port last and did not give it back, by its CHAOS_RUN; empty where there is none."""
+    """Return the run that has had a port last and did not release it, by its CHAOS_RUN.
+
+    Empty where there is none.
+    """
     with contextlib.suppress(OSError):
         return read_plain(name, _LONGEST_NAME).decode("utf-8", "replace")
     return ""
 
 
 def _is_free(port: int) -> bool:
-    # The address that stands for all: it is busy if any address of the host is. Without SO_REUSEADDR, on purpose.
+    # The wildcard address: it is busy if any address of the host is. Without SO_REUSEADDR, on purpose.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         try:
             probe.bind(("0.0.0.0", port))

@@ -1,4 +1,4 @@
-"""A machine as the probes see it, and what a probe says."""
+"""A machine as the probes see it, and the result of a probe."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ GIB = 1024**3
 
 @dataclass(frozen=True)
 class Probe:
-    """What one probe saw. ``advice`` says what to do when it is missing, and is empty when it is not."""
+    """The result of one probe.
+
+    ``advice`` says what to do when the probed item is missing, and is empty when it is there.
+    """
 
     need: str
     ok: bool
@@ -28,40 +31,40 @@ class Probe:
 
 
 class BringsProbes(Protocol):
-    """What has needs of its own, and the probes that look for them, by name."""
+    """An object with needs of its own, and the probes that look for them, by name."""
 
     @property
     def probes(self) -> Mapping[str, Callable[[Machine], Probe]]:
-        """Looks for each. Changes nothing."""
+        """The probe for each need. Probes change nothing."""
 
 
 def version_of(name: str) -> str | None:
     """Return the version of an installed package; None where there is none of that name.
 
-    Only the first lines of its metadata are of use here, and to parse the whole text takes milliseconds.
+    Only the first lines of its metadata matter here, and parsing the whole text takes milliseconds.
     """
     try:
-        found = metadata.distribution(name)
+        distribution = metadata.distribution(name)
     except metadata.PackageNotFoundError:
         return None
-    told = re.search(r"^Version: *(\S+)$", found.read_text("METADATA") or "", re.MULTILINE)
-    return found.version if told is None else told[1]
+    match = re.search(r"^Version: *(\S+)$", distribution.read_text("METADATA") or "", re.MULTILINE)
+    return distribution.version if match is None else match[1]
 
 
 def has_module(name: str) -> bool:
-    """Return whether a top-level module can be imported; finding it does not import it.
+    """Return whether a top-level module can be imported, without importing it.
 
-    A directory of that name without a module in it, such as that of a sample beside which a command is given, is none:
-    Python takes it for an empty package.
+    A directory of that name without a module in it, such as a sample's directory beside which a command is given, does
+    not count: Python takes it for an empty package.
     """
-    found = util.find_spec(name)
-    return found is not None and found.origin is not None
+    spec = util.find_spec(name)
+    return spec is not None and spec.origin is not None
 
 
 def _package(name: str) -> Path | None:
-    """Return the directory that a top-level package is installed in; finding it does not import it."""
-    found = util.find_spec(name)
-    return Path(found.origin).parent if found is not None and found.origin else None
+    """Return the directory that a top-level package is installed in, without importing it."""
+    spec = util.find_spec(name)
+    return Path(spec.origin).parent if spec is not None and spec.origin else None
 
 
 def _available_memory() -> int:
@@ -72,10 +75,10 @@ def _available_memory() -> int:
 
 @dataclass(frozen=True)
 class Machine:
-    """Ways to look at a machine; by default at this one. Tests put others in their place.
+    """Ways to look at a machine; by default at this one. Tests substitute others.
 
     ``executable`` is the Python that would run the job, ``reports`` the directory that runs are written to, ``memory``
-    gives bytes that are available. ``settings`` is what the scenario says for its job's platform, None for nothing.
+    gives bytes that are available. ``settings`` are the scenario's settings for its job's platform, None for nothing.
     """
 
     executable: Path = Path(sys.executable)
@@ -93,5 +96,5 @@ class Machine:
     commands: Commands = field(default_factory=SystemCommands)
 
     def tool(self, name: str) -> str | None:
-        """Return where a tool of the vendor is: on the PATH, or where its package puts it."""
+        """Return the path of a vendor's tool: on the PATH, or where its package installs it."""
         return self.which(name) or next((place for place in PLACES.get(name, ()) if os.access(place, os.X_OK)), None)

@@ -14,11 +14,11 @@ LOGICAL = ("ASCEND_DEVICE_ID", "DEVICE_ID")
 """Variables that name a rank's logical device; msrun sets DEVICE_ID."""
 
 VISIBLE = "ASCEND_RT_VISIBLE_DEVICES"
-"""Where it is set, logical device 0 is the first of this list."""
+"""The list of a rank's visible devices: where it is set, logical device 0 is its first entry."""
 
 
 class NoDevice(RuntimeError):
-    """It cannot be told which device a rank trains on. The text says what was seen."""
+    """The device of a rank cannot be determined. The text says what was seen."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Device:
     card: int
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -41,8 +41,9 @@ class Device:
 def device_of(rank: int, pid: int, environment: Mapping[str, str] | None, tools: AscendTools) -> Device:
     """Return the chip that a rank's process trains on.
 
-    What its environment names must agree with npu-smi, which lists the process on that chip. A rank opens a context on
-    other chips too, so the list alone decides only where there is one. Raises NoDevice, and what the tools raise.
+    The device named by its environment must agree with npu-smi, which lists the process on that chip. A rank opens a
+    context on other chips too, so the list alone decides only where it has a single chip. Raises NoDevice, and what the
+    tools raise.
     """
     mapping, table = tools.mapping(), tools.table()
     listed = {(process.npu, process.chip) for process in table.processes if process.pid == pid}
@@ -67,7 +68,10 @@ def device_of(rank: int, pid: int, environment: Mapping[str, str] | None, tools:
 
 
 def _named(rank: int, environment: Mapping[str, str]) -> int | None:
-    """The logical device that the environment names, looked up among the visible ones. None where it names none."""
+    """Return the logical device that the environment names, looked up among the visible ones.
+
+    None where it names none.
+    """
     text = next((environment[name] for name in LOGICAL if environment.get(name)), None)
     if text is None:
         return None
@@ -84,13 +88,16 @@ def _with_logic(mapping: tuple[MappedChip, ...], logic: int) -> list[MappedChip]
 
 
 def _card(chip: MappedChip, mapping: tuple[MappedChip, ...], table: Table) -> int:
-    """The number for hccn_tool: the physical one. Where no tool tells it, it is the NPU's, if that has one chip."""
+    """Return the card's number for hccn_tool: the physical ID.
+
+    Where no tool shows the physical ID, it is the NPU's number, if the NPU has a single chip.
+    """
     listed = next((row.physical for row in table.chips if (row.npu, row.chip) == (chip.npu, chip.chip)), None)
     if chip.physical is not None and listed is not None and chip.physical != listed:
         raise NoDevice(f"NPU {chip.npu} chip {chip.chip} is card {chip.physical} and card {listed}: npu-smi disagrees")
-    told = chip.physical if chip.physical is not None else listed
-    if told is not None:
-        return told
+    physical = chip.physical if chip.physical is not None else listed
+    if physical is not None:
+        return physical
     if sum(row.npu == chip.npu for row in mapping) > 1:
         raise NoDevice(f"NPU {chip.npu} has several chips, and npu-smi tells no physical number of chip {chip.chip}")
     return chip.npu

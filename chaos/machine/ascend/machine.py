@@ -1,4 +1,4 @@
-"""The machine that a rank runs on, as far as faults of its device need it: the vendor's tools, the rank's variables."""
+"""The machine that a rank runs on, as far as device faults need it: the vendor's tools, the rank's variables."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ class RankMachine(Protocol):
 
     @property
     def commands(self) -> Commands:
-        """Runs the vendor's tools there."""
+        """The runner of the vendor's tools on that machine."""
 
     def variables(self, identity: ProcessIdentity) -> Mapping[str, str] | None:
-        """The variables of a rank's process that name its device, others may be among them; None where it has ended."""
+        """Return the variables of a rank's process that name its device; None where the process has ended.
+
+        Other variables may be among them.
+        """
 
 
 @dataclass(frozen=True)
 class ThisMachine:
-    """The one that the harness runs on."""
+    """The harness's own machine."""
 
     commands: Commands = field(default_factory=SystemCommands)
 

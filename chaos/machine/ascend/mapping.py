@@ -1,4 +1,4 @@
-"""What ``npu-smi info -m`` prints: which card and chip a logical device is.
+"""The reader of ``npu-smi info -m``: the card and chip of each logical device.
 
 Columns by driver: NPU ID, Chip ID, Chip Logic ID, Chip Name (910, 910B); with Chip Phy-ID before the name (910C). A
 management unit (Mcu) has a dash for its number.
@@ -22,7 +22,10 @@ _MANAGEMENT = "Mcu"
 
 @dataclass(frozen=True)
 class MappedChip:
-    """A chip that computes. ``logic`` is what a process calls it; ``physical`` is None where the driver tells none."""
+    """A chip that computes.
+
+    ``logic`` is its number within a process; ``physical`` is None where the driver shows none.
+    """
 
     npu: int
     chip: int
@@ -32,7 +35,7 @@ class MappedChip:
 
 
 def read_mapping(text: str) -> tuple[MappedChip, ...]:
-    """Return the chips that compute, in the order in which they are listed. Raises UnreadableOutput."""
+    """Return the chips that compute, in the order of the listing. Raises UnreadableOutput."""
     lines = [line for line in text.splitlines() if line.strip()]
     columns = tuple(_cells(lines[0])) if lines else ()
     if columns not in _COLUMNS:

@@ -1,11 +1,11 @@
-"""Cards that the cluster has quarantined (ManuallySeparateNPU), as its ConfigMaps tell.
+"""Cards that the cluster has quarantined (ManuallySeparateNPU), as its ConfigMaps list them.
 
 The device plugin keeps the names of a node's cards in ``mindx-dl-deviceinfo-<node>`` (namespace kube-system) under
-ManuallySeparateNPU, ClusterD those of all nodes in ``clusterd-manual-info-cm`` (cluster-system), a JSON text for each
-node with ``Total``. For no card ManuallySeparateNPU is an empty text (so an administrator leaves it, too), and without
-that key nothing is known. ClusterD's has the nodes with isolated cards only: without a node it has none. A quarantine
-outlives the fault: it is taken back by hand, or after a time that is configured.
-Source: MindCluster, configuring fault detection levels; Ascend Device Plugin, ConfigMaps.
+ManuallySeparateNPU. ClusterD keeps the names of all nodes in ``clusterd-manual-info-cm`` (cluster-system), a JSON text
+for each node with ``Total``. ManuallySeparateNPU is an empty text where no card is quarantined (administrators leave it
+empty, too); without that key nothing is known. ClusterD's ConfigMap lists only nodes with isolated cards: a node that
+is missing there has none. A quarantine outlives the fault: an administrator lifts it by hand, or it expires after a
+configured time. Source: MindCluster, configuring fault detection levels; Ascend Device Plugin, ConfigMaps.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ _ABSENT = "NotFound"
 
 @dataclass(frozen=True)
 class Quarantine:
-    """What was found on a node. ``known`` is False where nobody could be asked; ``how`` says who was, or why not."""
+    """The quarantined cards of a node.
+
+    ``known`` is False where no source could be read; ``how`` names the sources that were read, or the reason.
+    """
 
     node: str
     known: bool
@@ -37,12 +40,12 @@ class Quarantine:
     how: str
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {**asdict(self), "cards": list(self.cards)}
 
 
 def what_to_do(node: str) -> str:
-    """Return how a quarantine is taken back, by the vendor's document."""
+    """Return the way to lift a quarantine, by the vendor's document."""
     return (
         f"when the card is sound, delete its name after {KEY}: kubectl edit cm -n kube-system "
         f"{PLUGIN.format(node=node)}, and from Total: kubectl edit cm -n cluster-system {MANUAL}"
@@ -50,12 +53,12 @@ def what_to_do(node: str) -> str:
 
 
 def node_name(environment: Mapping[str, str]) -> str:
-    """This machine's name in the cluster: NODE_NAME where it is set, else the host's."""
+    """Return this machine's name in the cluster: NODE_NAME where it is set, else the host's."""
     return environment.get("NODE_NAME") or socket.gethostname().lower()
 
 
 def quarantined(node: str, commands: Commands) -> Quarantine:
-    """Ask the cluster for the cards of a node that it has quarantined. Raises nothing."""
+    """Ask the cluster for a node's quarantined cards. Raises nothing."""
     if not _NODE.fullmatch(node):
         return Quarantine(
             node,
@@ -63,8 +66,8 @@ def quarantined(node: str, commands: Commands) -> Quarantine:
             (),
             f"{node!r} is no name of a node (NODE_NAME, or the inventory's)",
         )
-    found: set[str] = set()
-    asked = []
+    cards: set[str] = set()
+    sources = []
     for namespace, name, read in (
         ("kube-system", PLUGIN.format(node=node), read_plugin),
         ("cluster-system", MANUAL, read_manual),
@@ -72,12 +75,12 @@ def quarantined(node: str, commands: Commands) -> Quarantine:
         try:
             done = commands("kubectl", "get", "configmap", "-n", namespace, name, "-o", "json")
             if done.code != 0 and _ABSENT in done.errors and name == MANUAL:
-                continue  # only newer clusters have it
-            found |= set(read(done.checked(), node))
+                continue  # only newer clusters have this ConfigMap
+            cards |= set(read(done.checked(), node))
         except (CommandError, UnreadableOutput) as error:
             return Quarantine(node, False, (), str(error))
-        asked.append(f"{namespace}/{name}")
-    return Quarantine(node, True, tuple(sorted(found)), ", ".join(asked))
+        sources.append(f"{namespace}/{name}")
+    return Quarantine(node, True, tuple(sorted(cards)), ", ".join(sources))
 
 
 def read_plugin(text: str, node: str) -> tuple[str, ...]:
@@ -92,7 +95,7 @@ def read_plugin(text: str, node: str) -> tuple[str, ...]:
 
 
 def read_manual(text: str, node: str) -> tuple[str, ...]:
-    """Return the names of a node in ClusterD's ConfigMap, printed as JSON. Raises UnreadableOutput."""
+    """Return a node's names in ClusterD's ConfigMap, printed as JSON. Raises UnreadableOutput."""
     entry = _data(text).get(node)
     if entry is None:
         return ()
@@ -108,10 +111,10 @@ def read_manual(text: str, node: str) -> tuple[str, ...]:
 
 def _data(text: str) -> dict[str, Any]:
     try:
-        found = parse(text)
+        document = parse(text)
     except ValueError as error:
         raise UnreadableOutput("kubectl get configmap", "not JSON", text) from error
-    data = found.get("data", {}) if isinstance(found, dict) and found.get("kind") == "ConfigMap" else None
+    data = document.get("data", {}) if isinstance(document, dict) and document.get("kind") == "ConfigMap" else None
     if not isinstance(data, dict):
         raise UnreadableOutput("kubectl get configmap", "not a ConfigMap", text)
     return data

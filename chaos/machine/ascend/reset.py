@@ -1,7 +1,7 @@
-"""What ``npu-smi set -t reset`` prints after its question: fields Status and Message, each with a colon.
+"""The reader of ``npu-smi set -t reset``: after its question come the fields Status and Message, each with a colon.
 
-Status is OK or Fail. Source: npu-smi, command reference (resetting an NPU). Whether a reset that failed ends the tool
-with 0 no document says, so the answer is read whatever the exit code.
+Status is OK or Fail. Source: npu-smi, command reference (resetting an NPU). No document says whether the tool exits
+with 0 after a failed reset, so the answer is read whatever the exit code.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 OK, FAIL = "OK", "Fail"
-# The first field may stand on the line of the question, which nobody has ended where the answer came by a pipe.
+# The first field may stand on the line of the question: nothing ends that line where the answer came by a pipe.
 _FIELD = re.compile(
     r"(?:^|\?[^\n]{0,40}?\)|\][ \t]*:?)[ \t]*(Status|Message)[ \t]*:[ \t]*(\S.*?)[ \t]*\r?$", re.MULTILINE
 )
@@ -17,7 +17,10 @@ _FAILED = re.compile("fail", re.IGNORECASE)
 
 
 def read_reset(text: str) -> str | None:
-    """:data:`OK` or :data:`FAIL`; None where it says neither in the words that the document has, or both."""
+    """Return :data:`OK` or :data:`FAIL`.
+
+    None where the text says neither in the document's words, or both.
+    """
     fields = _FIELD.findall(text)
     states = {value.upper() for name, value in fields if name == "Status"}
     if states == {FAIL.upper()}:

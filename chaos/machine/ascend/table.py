@@ -1,4 +1,4 @@
-"""What ``npu-smi info`` prints: the table of the cards, and that of the processes on them.
+"""The reader of ``npu-smi info``: the table of the cards, and the table of the processes on them.
 
 Forms: a chip's second line begins with the chip alone, or with chip and physical ID (Phy-ID, 910C); newer drivers add
 the process's ID in its container to the second table. Source: MindCluster's documents and reports of npu-smi 23.0 to
@@ -23,7 +23,10 @@ _PROCESS_HEADS = (
 
 @dataclass(frozen=True)
 class ListedChip:
-    """A chip of the first table. ``physical`` is None where the table tells none; ``health`` is OK, Warning, Alarm…"""
+    """A chip of the first table.
+
+    ``physical`` is None where the table shows none; ``health`` is OK, Warning, Alarm…
+    """
 
     npu: int
     chip: int
@@ -43,7 +46,7 @@ class ListedProcess:
 
 @dataclass(frozen=True)
 class Table:
-    """Both tables."""
+    """Both tables of ``npu-smi info``."""
 
     version: str
     chips: tuple[ListedChip, ...]
@@ -51,7 +54,7 @@ class Table:
 
 
 def read_table(text: str) -> Table:
-    """Read both tables, whole. Raises UnreadableOutput."""
+    """Read both tables, complete. Raises UnreadableOutput."""
     rows = [_cells(line) for line in text.splitlines() if line.strip() and not line.strip().startswith("+")]
     title = _TITLE.fullmatch(rows[0][0]) if rows and rows[0] else None
     if title is None:
@@ -73,11 +76,11 @@ def _chips(rows: list[list[str]]) -> tuple[ListedChip, ...]:
         raise UnreadableOutput(COMMAND, "no known columns of a chip", rows[1][0])
     chips = []
     for first, second in zip(rows[2::2], rows[3::2], strict=True):
-        card, found = first[0].split(" "), second[0].split(" ")
-        if len(first) < 2 or len(second) < 2 or len(card) != 2 or len(found) != numbers:
+        card, chip = first[0].split(" "), second[0].split(" ")
+        if len(first) < 2 or len(second) < 2 or len(card) != 2 or len(chip) != numbers:
             raise UnreadableOutput(COMMAND, "not the two lines of a chip", f"{first} {second}")
-        physical = number(found[1], COMMAND) if numbers == 2 else None
-        chips.append(ListedChip(number(card[0], COMMAND), number(found[0], COMMAND), physical, card[1], first[1]))
+        physical = number(chip[1], COMMAND) if numbers == 2 else None
+        chips.append(ListedChip(number(card[0], COMMAND), number(chip[0], COMMAND), physical, card[1], first[1]))
     if not chips or len({(row.npu, row.chip) for row in chips}) < len(chips):
         raise UnreadableOutput(COMMAND, "no chip, or one that is listed twice", str(rows))
     return tuple(chips)
@@ -87,11 +90,11 @@ def _processes(rows: list[list[str]], chips: tuple[ListedChip, ...], columns: in
     known = {(row.npu, row.chip) for row in chips}
     cards = {row.npu for row in chips}
     processes = []
-    told: set[int] = set()
+    listed: set[int] = set()
     for row in rows:
         idle = _IDLE.fullmatch(row[0]) if len(row) == 1 else None
         if idle is not None and int(idle[1]) in cards:
-            told.add(int(idle[1]))
+            listed.add(int(idle[1]))
             continue
         place = row[0].split(" ")
         if len(row) != columns or len(place) != 2:
@@ -99,16 +102,19 @@ def _processes(rows: list[list[str]], chips: tuple[ListedChip, ...], columns: in
         npu, chip, pid = (number(text, COMMAND) for text in (*place, row[1]))
         if (npu, chip) not in known:
             raise UnreadableOutput(COMMAND, "a process on a chip that is not listed", str(row))
-        told.add(npu)
+        listed.add(npu)
         processes.append(ListedProcess(npu, chip, pid))
-    if told != cards:
-        missing = ", ".join(map(str, sorted(cards - told)))
+    if listed != cards:
+        missing = ", ".join(map(str, sorted(cards - listed)))
         raise UnreadableOutput(COMMAND, f"nothing is said of the processes on NPU {missing}", str(rows))
     return tuple(processes)
 
 
 def _cells(line: str) -> list[str]:
-    """Return the cells of a line of the table, their inner gaps made one space. Raises UnreadableOutput."""
+    """Return the cells of a line of the table, each inner gap reduced to one space.
+
+    Raises UnreadableOutput.
+    """
     text = line.strip()
     if len(text) < 2 or not (text.startswith("|") and text.endswith("|")):
         raise UnreadableOutput(COMMAND, "a line that is no line of a table", line)

@@ -1,4 +1,4 @@
-"""The vendor's tools, as far as faults need them: who trains on which chip, its network, its reset."""
+"""The vendor's tools, as far as faults need them: the chip that a process trains on, a card's network, its reset."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from chaos.machine.linux.commands import CommandError, Commands, SystemCommands,
 
 @dataclass(frozen=True)
 class Reset:
-    """npu-smi's answer to a reset. ``status`` is None where it is none that a document shows; ``said`` quotes it."""
+    """npu-smi's answer to a reset.
+
+    ``status`` is None where no document shows the answer; ``said`` quotes it.
+    """
 
     status: str | None
     said: str
@@ -22,9 +25,9 @@ class Reset:
 
 @dataclass(frozen=True)
 class AscendTools:
-    """Calls ``npu-smi`` and ``hccn_tool``. All raise CommandError, and those that read an answer UnreadableOutput.
+    """Calls ``npu-smi`` and ``hccn_tool``. All raise CommandError, and the readers of an answer UnreadableOutput.
 
-    ``card`` is the number that ``hccn_tool -i`` takes: the physical one. ``npu`` and ``chip`` are those of npu-smi.
+    ``card`` is the number that ``hccn_tool -i`` takes: the physical ID. ``npu`` and ``chip`` are npu-smi's numbers.
     """
 
     commands: Commands = field(default_factory=SystemCommands)
@@ -34,45 +37,45 @@ class AscendTools:
         return read_mapping(self.commands("npu-smi", "info", "-m").checked())
 
     def table(self) -> Table:
-        """Cards, chips and processes."""
+        """Return cards, chips and processes."""
         return read_table(self.commands("npu-smi", "info").checked())
 
     def net_health(self, card: int) -> str:
-        """State of a card's network, as the vendor names it."""
+        """Return the state of a card's network, in the vendor's words."""
         return read_net_health(self.commands("hccn_tool", "-i", str(card), "-net_health", "-g").checked())
 
     def link(self, card: int) -> Literal["UP", "DOWN"]:
-        """State of a card's link."""
+        """Return the state of a card's link."""
         return read_link(self.commands("hccn_tool", "-i", str(card), "-link", "-g").checked())
 
     def take_link_down(self, card: int) -> None:
-        """Take a card's link down. It stays so until :meth:`recover` is called."""
+        """Take a card's link down. It stays down until :meth:`recover` is called."""
         self.commands("hccn_tool", "-i", str(card), "-link", "-s", "down").checked()
 
     def recover(self, card: int) -> None:
-        """Put a card's network back to its configuration."""
+        """Restore a card's network to its configuration."""
         self.commands(*recovery(card)).checked()
 
     def reset(self, npu: int, chip: int) -> Reset:
-        """Reset a chip. npu-smi asks whether that is meant, and is answered.
+        """Reset a chip, and confirm npu-smi's question.
 
-        Raises CommandError where it fails, by its exit code or by what it says.
+        Raises CommandError where the reset fails, by the exit code or by the answer.
         """
         done = self.commands(*reset_command(npu, chip), answer="y\n")
-        said = done.checked() + done.errors
-        status = read_reset(said)
+        output = done.checked() + done.errors
+        status = read_reset(output)
         if status == FAIL:
-            raise CommandError(f"{done} did not reset the chip; it said {quoted(said.strip())}")
-        return Reset(status, quoted(said.strip()))
+            raise CommandError(f"{done} did not reset the chip; it said {quoted(output.strip())}")
+        return Reset(status, quoted(output.strip()))
 
 
 def recovery(card: int) -> tuple[str, ...]:
-    """Return the command that puts a card's network back."""
+    """Return the command that restores a card's network."""
     return ("hccn_tool", "-i", str(card), "-cfg", "recovery")
 
 
 def health_command(card: int) -> tuple[str, ...]:
-    """Return the command that shows whether it is."""
+    """Return the command that shows the state of a card's network."""
     return ("hccn_tool", "-i", str(card), "-net_health", "-g")
 
 

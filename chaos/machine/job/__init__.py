@@ -1,1 +1,1 @@
-"""A job's processes, and what every platform that holds one has to do."""
+"""A job's processes, and the protocol of every platform that holds one."""

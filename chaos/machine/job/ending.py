@@ -11,12 +11,12 @@ from chaos.machine.job.processes import FoundProcess
 from chaos.machine.linux.process import ProcessIdentity, RefusedProcess, send_signal, wait_ended
 
 _CONFIRM_SECONDS = 0.05
-"""Between two looks that both find nothing. A process that is just executing its program shows no environment."""
+"""Seconds between two searches that both find nothing. A process amid execve(2) shows no environment."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """What was ended, and what could not be, each with the reason."""
+    """The processes that have ended, and those that could not be ended, each with the reason."""
 
     ended: tuple[FoundProcess, ...]
     remaining: tuple[tuple[FoundProcess, str], ...]
@@ -29,11 +29,11 @@ class Ended:
 def end_processes(
     find: Callable[[], list[FoundProcess]], *, grace_seconds: float, kill_seconds: float = 10.0, clock: Clock
 ) -> Ended:
-    """End every process that ``find`` returns, and go on until it returns none.
+    """End every process that ``find`` returns, and repeat until it returns none.
 
-    SIGTERM first, unless ``grace_seconds`` is 0. Those that live when the grace is over get SIGKILL, which ends
-    stopped ones too; a process that survives it for ``kill_seconds`` (it hangs in the kernel) is left and reported, as
-    is one that may not be signalled.
+    SIGTERM comes first, unless ``grace_seconds`` is 0. Processes that live after the grace get SIGKILL, which ends
+    stopped processes too. A process that survives SIGKILL for ``kill_seconds`` (it hangs in the kernel) is left and
+    reported, as is a process that may not be signalled.
     """
     ending = _Ending(find, clock)
     if grace_seconds > 0:
@@ -69,13 +69,13 @@ class _Ending:
                     self._clock.sleep(_CONFIRM_SECONDS)
                 continue
             looks_without = 0
-            # On a busy host the time may be over before anything was tried.
+            # On a busy host the time may be over before any process was signalled.
             if tried and self._left(deadline) <= 0:
                 break
             tried = True
             for target in targets:
                 self._send(target, signal.SIGKILL)
-            # Looked for again every second: a child may have been started before its parent was ended.
+            # The search is repeated every second: a child may have been started before its parent ended.
             self._wait(targets, min(1.0, self._left(deadline)))
 
     def result(self) -> Ended:

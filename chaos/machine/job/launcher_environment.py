@@ -1,4 +1,4 @@
-"""The environment of a launcher: that of the node it is started on, and over it what the run sets."""
+"""The environment of a launcher: the environment of its node, overridden by the run's variables."""
 
 from __future__ import annotations
 
@@ -19,37 +19,38 @@ _PLACES = frozenset(
         "MS_LOCAL_WORKER",
     }
 )
-"""Which part of a job a process is: said by whoever starts it, here the launcher (msrun of MindSpore 2.10)."""
+"""Variables that say which part of a job a process is; the launcher (msrun of MindSpore 2.10) sets them."""
 
 KEY_VARIABLE = "CHAOS_KEY"
 KEY_FILE_VARIABLE = "CHAOS_KEY_FILE"
-"""The user's key (chaos.store.key), or its file: no job has any use for them."""
+"""The user's key (chaos.store.key), or its file: no job needs either."""
 _KEYS = frozenset({KEY_VARIABLE, KEY_FILE_VARIABLE})
 
 
 def handed_on(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment without what says which mechanisms are on, where their controller is, and who is which rank.
+    """Return the environment without the variables of mechanisms, controllers and rank numbers.
 
-    The plan says both (``job.protection``, ``job.controller``), and a job kind or ``job.environment`` hands them to the
-    job. What a shell or a container has set for another job would switch on what the plan says is off. A launcher's
-    own environment must not claim a role either: an operator gives each of its pods one (Ascend Operator: MS_ROLE).
-    Source of the names: MindSpore, power-off checkpoint; MINDX_TASK_ID keeps rank 0 from starting the controller.
-    The user's key, by which heal knows the user's own runs, is for no job either.
+    The plan decides about mechanisms and the controller (``job.protection``, ``job.controller``), and a job kind or
+    ``job.environment`` hands them to the job. Variables that a shell or a container has set for another job would
+    switch on mechanisms that the plan leaves off. A launcher's own environment must not claim a role either: an
+    operator gives each of its pods one (Ascend Operator: MS_ROLE). Source of the names: MindSpore, power-off
+    checkpoint; MINDX_TASK_ID keeps rank 0 from starting the controller. The user's key, by which heal recognises the
+    user's own runs, is for no job either.
     """
     return {name: value for name, value in environment.items() if not _kept_back(name)}
 
 
 def whole(own: Mapping[str, str], wanted: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
-    """Return the whole environment of a launcher on a node whose own is ``own``: ``wanted`` goes over it.
+    """Return the whole environment of a launcher on a node: ``wanted`` overrides the node's environment ``own``.
 
-    ``before`` are lists of directories (``PATH``, ``PYTHONPATH``) that go before what is there then.
+    ``before`` are lists of directories (``PATH``, ``PYTHONPATH``) that precede the node's own lists.
     """
-    made = {**handed_on(own), **wanted}
+    environment = {**handed_on(own), **wanted}
     for name, directories in before.items():
-        after = made.get(name) or (os.defpath if name == "PATH" else "")
+        after = environment.get(name) or (os.defpath if name == "PATH" else "")
         # An empty entry would mean the current directory.
-        made[name] = os.pathsep.join(filter(None, [directories, after]))
-    return made
+        environment[name] = os.pathsep.join(filter(None, [directories, after]))
+    return environment
 
 
 def _kept_back(name: str) -> bool:

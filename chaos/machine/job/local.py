@@ -18,11 +18,11 @@ from chaos.machine.linux.process import ProcessIdentity, State, identify, send_s
 from chaos.machine.linux.procfs import all_pids, command_line, environment, read_stat
 
 _TELL_NANOSECONDS = 1_000_000_000
-"""How long a process that has collected a rank's exit status may take to tell it."""
+"""How long a process that has collected a rank's exit status may take to report it."""
 
 
 class LocalPlatform:
-    """Starts jobs on this host. Run inside ``subreaper()``, or exit statuses of orphaned ranks are not known."""
+    """Starts jobs on this host. Run inside ``subreaper()``; without it exit statuses of orphaned ranks stay unknown."""
 
     def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
         self._clock = clock
@@ -52,7 +52,7 @@ class LocalPlatform:
 class LocalJob:
     """One launched job. Its methods may be called from several threads.
 
-    ``others`` are the children, by PID and start time, that this process had before: none of the job's.
+    ``others`` are this process's earlier children, by PID and start time: none of them belongs to the job.
     """
 
     def __init__(
@@ -75,18 +75,21 @@ class LocalJob:
         return self._launcher
 
     def processes(self) -> list[FoundProcess]:
-        """Return the job's living processes, now. What was found once is remembered as the job's own."""
+        """Return the job's living processes, now.
+
+        A process found once is remembered as the job's own.
+        """
         with self._lock:
             self._adopt_orphans()
             unended = [identity for identity in self._sessions if identity not in self._statuses]
-            found = [
+            processes = [
                 process
                 for process in find_run_processes(self._spec.run, known=unended)
                 if process.attempt in (None, self._spec.attempt)
                 and process.part in (None, self._spec.environment.get(NODE_VARIABLE))
             ]
-            self._sessions.update((process.identity, process.session) for process in found)
-            return found
+            self._sessions.update((process.identity, process.session) for process in processes)
+            return processes
 
     def state(self, identity: ProcessIdentity) -> State:
         """Return whether that process runs, is stopped, is a zombie, or is gone."""
@@ -95,9 +98,9 @@ class LocalJob:
     def exit_status(self, identity: ProcessIdentity) -> ExitStatus | None:
         """Return how a process of the job ended; None while it runs. The first answer that is not None stays.
 
-        A process that is gone and was reaped by another (msrun reaps a rank that ends before msrun does) has the
-        status that the other one told (``LaunchSpec.collected_exit``), or one in which nothing is known. Raises
-        PlatformError for a process that was never found as the job's.
+        A process that is gone and was reaped by another (msrun reaps a rank that ends before msrun does) has the status
+        reported by that other process (``LaunchSpec.collected_exit``), or an unknown status. Raises PlatformError for a
+        process that was never found as the job's.
         """
         with self._lock:
             self._check_own(identity)
@@ -115,22 +118,22 @@ class LocalJob:
         send_signal(identity, signum)
 
     def stop(self, grace_seconds: float) -> Ended:
-        """End all processes of the job, note their exit statuses, and reap those that this process inherited."""
+        """End all processes of the job, note their exit statuses, and reap the children that this process inherited."""
         ended = end_processes(self.processes, grace_seconds=grace_seconds, clock=self._clock)
         with self._lock:
             for identity in list(self._sessions):
                 self.exit_status(identity)
                 if identity != self._launcher:
-                    collect(identity)  # again: its status may have been read while it was another's zombie
+                    collect(identity)  # again: its status may have been read while it was another process's zombie
             self._reap_unseen()
         return ended
 
     def _adopt_orphans(self) -> None:
-        """Know as the job's own what a rank has started and left, even if nothing of the run is in its environment.
+        """Record orphans of the job's ranks as the job's own, even if their environment shows nothing of the run.
 
-        A parent may have ended before anybody saw its child, and the kernel hands the child to this process then. What
-        is about to become another launcher still has this process's own command line. As the first process of a
-        container this one is handed orphans of anybody, and takes none.
+        A parent may have ended before its child was seen, and the kernel hands the child to this process then. A
+        process that is about to become another launcher still has this process's own command line. As the first process
+        of a container this process is handed everybody's orphans, and adopts none.
         """
         if os.getpid() == 1:
             return
@@ -140,7 +143,7 @@ class LocalJob:
             if (stat.pid, stat.start_time) in self._others:
                 continue  # it may have been started in the same clock tick as the launcher
             if identity in self._sessions or RUN_VARIABLE in (environment(stat.pid) or {}):
-                continue  # of this run, or of another one: its environment says so
+                continue  # of this run, or of another run: its environment says so
             if command_line(stat.pid) != own and state(identity) != "gone":
                 self._sessions[identity] = stat.session
 
@@ -155,7 +158,7 @@ class LocalJob:
         status = collect(identity)
         if status is None or status.known or self._spec.collected_exit is None:
             return status
-        # Whoever collected the status says so a moment later.
+        # The process that collected the status reports it a moment later.
         since = self._collected_elsewhere.setdefault(identity, self._clock.mono())
         collected_exit = self._spec.collected_exit(identity)
         if collected_exit is None and self._clock.mono() - since < _TELL_NANOSECONDS:
@@ -163,9 +166,9 @@ class LocalJob:
         return collected_exit or status
 
     def _reap_unseen(self) -> None:
-        """Reap inherited zombies that ended before they were found: children of ours in a session of the job's.
+        """Reap inherited zombies that ended before they were found: children of this process in a session of the job's.
 
-        A process that leads its session is left alone, since somebody in this process may have started it so.
+        A process that leads its session is left alone, since another part of this process may have started it so.
         """
         sessions = set(self._sessions.values())
         for pid in all_pids():
@@ -181,7 +184,7 @@ def _children() -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def _on_cores(cores: tuple[int, ...] | None) -> Iterator[None]:
-    """Pin the calling thread, so that what it starts is born pinned; other threads are not touched."""
+    """Pin the calling thread, so that its children are born pinned; other threads are not touched."""
     if cores is None:
         yield
         return

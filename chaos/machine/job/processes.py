@@ -1,4 +1,4 @@
-"""Finding the processes of a run, by what they carry: CHAOS_RUN in the environment, or a parent that carries it."""
+"""The search for a run's processes, by CHAOS_RUN in their environment or in a parent's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FoundProcess:
     """A process of a run.
 
     ``rank`` is set for role "rank" only. ``attempt`` and ``part`` (the number of the node whose launcher has started
-    it, where there are several) are what its environment says, None if that says nothing.
+    it, where there are several) come from its environment, None if they are missing there.
     """
 
     identity: ProcessIdentity
@@ -45,7 +45,7 @@ class FoundProcess:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Snapshot:
     stat: Stat
     environment: dict[str, str] | None
     claim: tuple[Role, int | None]
@@ -59,16 +59,21 @@ def find_run_processes(
     A process belongs to the run if its environment holds CHAOS_RUN with exactly this value, if it is one of ``known``
     (found earlier), or if it descends from such a process without carrying another run's CHAOS_RUN.
 
-    Roles come from what msrun sets for its children: MS_ROLE, and MS_NODE_ID or RANK_ID for the rank. Helpers that a
-    rank starts inherit all that, and so does what msrun starts after a worker, so a rank is a process whose parent is
-    not of the same rank and, where ranks lead sessions of their own as under msrun, one that leads its session.
+    Roles come from the variables that msrun sets for its children: MS_ROLE, and MS_NODE_ID or RANK_ID for the rank.
+    Helpers of a rank inherit all of them, and so does every process that msrun starts after a worker. So a rank is a
+    process whose parent is not of the same rank and, where ranks lead sessions of their own as under msrun, that leads
+    its session.
     """
     if not run:
         raise ValueError("the value of CHAOS_RUN cannot be empty")
     boot = boot_id()
     expected = {identity.pid: identity.start_time for identity in known if identity.boot == boot}
     snapshot = _snapshot(proc_root)
-    roots = {pid for pid, seen in snapshot.items() if _run_of(seen) == run or expected.get(pid) == seen.stat.start_time}
+    roots = {
+        pid
+        for pid, process in snapshot.items()
+        if _run_of(process) == run or expected.get(pid) == process.stat.start_time
+    }
     members = _with_descendants(roots, snapshot, run, proc_root)
     processes = [_describe(snapshot[pid], boot, proc_root) for pid in sorted(members)]
     return _settle_roles(processes, {pid: snapshot[pid] for pid in members})
@@ -76,22 +81,22 @@ def find_run_processes(
 
 def runs_alive(*, proc_root: Path = PROC) -> set[str]:
     """Return the CHAOS_RUN values that living processes carry, this process excepted."""
-    values = {_run_of(seen) for pid, seen in _snapshot(proc_root).items() if pid != os.getpid()}
+    values = {_run_of(process) for pid, process in _snapshot(proc_root).items() if pid != os.getpid()}
     return {value for value in values if value}
 
 
-def _snapshot(proc_root: Path) -> dict[int, _Seen]:
-    return {stat.pid: _Seen(stat, variables, claim_of(variables or {})) for stat, variables in living(proc_root)}
+def _snapshot(proc_root: Path) -> dict[int, _Snapshot]:
+    return {stat.pid: _Snapshot(stat, variables, claim_of(variables or {})) for stat, variables in living(proc_root)}
 
 
-def _run_of(seen: _Seen) -> str | None:
-    return (seen.environment or {}).get(RUN_VARIABLE)
+def _run_of(process: _Snapshot) -> str | None:
+    return (process.environment or {}).get(RUN_VARIABLE)
 
 
-def _with_descendants(roots: set[int], snapshot: dict[int, _Seen], run: str, proc_root: Path) -> set[int]:
+def _with_descendants(roots: set[int], snapshot: dict[int, _Snapshot], run: str, proc_root: Path) -> set[int]:
     children: dict[int, list[int]] = {}
-    for pid, seen in snapshot.items():
-        children.setdefault(seen.stat.ppid, []).append(pid)
+    for pid, process in snapshot.items():
+        children.setdefault(process.stat.ppid, []).append(pid)
     members: set[int] = set()
     waiting = list(roots - {os.getpid()})
     while waiting:
@@ -109,17 +114,17 @@ def _with_descendants(roots: set[int], snapshot: dict[int, _Seen], run: str, pro
     return members
 
 
-def _describe(seen: _Seen, boot: str, proc_root: Path) -> FoundProcess:
-    pid, variables = seen.stat.pid, seen.environment or {}
-    identity = ProcessIdentity(pid, seen.stat.start_time, boot)
+def _describe(process: _Snapshot, boot: str, proc_root: Path) -> FoundProcess:
+    pid, variables = process.stat.pid, process.environment or {}
+    identity = ProcessIdentity(pid, process.stat.start_time, boot)
     cmdline = command_line(pid, proc_root)
-    role, rank = seen.claim
-    # A shell's own RANK_ID reaches the launcher too, so what it is counts for more than that.
+    role, rank = process.claim
+    # A shell's own RANK_ID reaches the launcher too, so the launcher's program counts for more than that.
     if "MS_ROLE" not in variables and any(PurePath(argument).name in LAUNCHERS for argument in cmdline[:3]):
         role, rank = "launcher", None
     attempt = variables.get(ATTEMPT_VARIABLE)
     part = variables.get(NODE_VARIABLE)
-    return FoundProcess(identity, seen.stat.ppid, seen.stat.session, role, rank, attempt, cmdline, part)
+    return FoundProcess(identity, process.stat.ppid, process.stat.session, role, rank, attempt, cmdline, part)
 
 
 def claim_of(variables: dict[str, str]) -> tuple[Role, int | None]:
@@ -134,11 +139,11 @@ def claim_of(variables: dict[str, str]) -> tuple[Role, int | None]:
 
 
 def running_claim(variables: dict[str, str]) -> tuple[Role, int | None]:
-    """As :func:`claim_of`, for a process of a job that chaos has not started.
+    """Return the claim of a process as :func:`claim_of` does, for a job that chaos has not started.
 
-    Without MS_ROLE a number alone is too little: many programs know a RANK_ID. With it RANK_ID is none: msrun gives its
-    workers no MS_NODE_ID on several nodes without ``--node_rank``, and each then has the RANK_ID=0 of the scheduler
-    (MindSpore 2.10). Such a worker is a rank whose number its environment does not say.
+    Without MS_ROLE a number alone is too little: many programs know a RANK_ID. With MS_ROLE, RANK_ID does not number
+    the rank: on several nodes without ``--node_rank`` msrun gives its workers no MS_NODE_ID, and each worker then has
+    the RANK_ID=0 of the scheduler (MindSpore 2.10). Such a worker is a rank without a number in its environment.
     """
     role = variables.get("MS_ROLE")
     if role is None and not (variables.keys() & {"MS_WORKER_NUM", "RANK_SIZE"}):
@@ -149,8 +154,8 @@ def running_claim(variables: dict[str, str]) -> tuple[Role, int | None]:
     return claim_of(variables)
 
 
-def _settle_roles(processes: list[FoundProcess], members: dict[int, _Seen]) -> list[FoundProcess]:
-    """Take roles away from processes that only inherited them."""
+def _settle_roles(processes: list[FoundProcess], members: dict[int, _Snapshot]) -> list[FoundProcess]:
+    """Remove roles from processes that only inherited them."""
     roles = {process.pid: (process.role, process.rank) for process in processes}
     ranks_lead_sessions = any(process.role == "rank" and process.session == process.pid for process in processes)
     settled = []
@@ -162,12 +167,12 @@ def _settle_roles(processes: list[FoundProcess], members: dict[int, _Seen]) -> l
 
 
 def _ancestor_claims(
-    pid: int, claimed: tuple[Role, int | None], roles: dict[int, tuple[Role, int | None]], members: dict[int, _Seen]
+    pid: int, claimed: tuple[Role, int | None], roles: dict[int, tuple[Role, int | None]], members: dict[int, _Snapshot]
 ) -> bool:
-    seen = {pid}
-    while (parent := members[pid].stat.ppid) in members and parent not in seen:
+    visited = {pid}
+    while (parent := members[pid].stat.ppid) in members and parent not in visited:
         if roles[parent] == claimed:
             return True
-        seen.add(parent)
+        visited.add(parent)
         pid = parent
     return False

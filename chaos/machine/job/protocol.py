@@ -1,4 +1,4 @@
-"""The protocol of a platform: where a job lives, and what can be done to it there."""
+"""The protocol of a platform: where a job lives, and which actions are possible there."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ from chaos.machine.linux.procfs import Signals
 
 
 class PlatformError(RuntimeError):
-    """The platform could not do what was asked."""
+    """The platform could not carry out the request."""
 
 
 class HelperLost(PlatformError):
-    """The helper on a node has ended, or does not answer: nothing is known about that node through it any more."""
+    """The helper on a node has ended, or does not answer: nothing more is known about that node through it."""
 
 
 @dataclass(frozen=True)
 class LaunchSpec:
     """One launch of a job.
 
-    ``run`` is the run's identity: the value of CHAOS_RUN. ``environment`` is what the run sets, over the environment of
-    whoever starts the launcher on its node: the harness itself, or a remote helper in a container or on another host,
-    which keeps its own. ``before`` are lists of directories (PATH, PYTHONPATH) that go before what is there then.
-    CHAOS_RUN and CHAOS_ATTEMPT are added. ``log`` receives the launcher's output. ``cores`` pins the job; None leaves
-    it free. ``collected_exit`` is asked how a process ended whose exit status another process has collected.
+    ``run`` is the run's identity: the value of CHAOS_RUN. ``environment`` holds the run's variables, which override the
+    environment of the process that starts the launcher on its node: the harness itself, or a remote helper in a
+    container or on another host, which keeps its own. ``before`` are lists of directories (PATH, PYTHONPATH) that
+    precede the node's own lists. CHAOS_RUN and CHAOS_ATTEMPT are added. ``log`` receives the launcher's output.
+    ``cores`` pins the job; None leaves it free. ``collected_exit`` returns how a process ended whose exit status
+    another process has collected.
     """
 
     run: str
@@ -46,7 +47,7 @@ class LaunchSpec:
 
 @dataclass(frozen=True)
 class Place:
-    """Which part of a job one launcher starts: that of node ``node`` of ``nodes``.
+    """The part of a job that one launcher starts: the part of node ``node`` of ``nodes``.
 
     ``ranks`` are the ranks of that node, in order, of ``size`` in all. ``address`` is the node's own on the job's
     network, ``master`` that of node 0. ``meeting`` is a directory that the ranks of all nodes see at this path.
@@ -69,7 +70,7 @@ class Job(Protocol):
         """The process that was started."""
 
     def processes(self) -> list[FoundProcess]:
-        """Return the job's living processes, now. What was found once is remembered as the job's own."""
+        """Return the job's living processes, now. A process found once is remembered as the job's own."""
 
     def state(self, identity: ProcessIdentity) -> State:
         """Return whether that process runs, is stopped, is a zombie, or is gone."""
@@ -81,7 +82,7 @@ class Job(Protocol):
         """Send a signal to a process of the job. Raises PlatformError for any other process."""
 
     def stop(self, grace_seconds: float) -> Ended:
-        """End all processes of the job: SIGTERM, and SIGKILL for what is left after ``grace_seconds``."""
+        """End all processes of the job with SIGTERM, and the rest with SIGKILL after ``grace_seconds``."""
 
 
 @runtime_checkable
@@ -95,14 +96,17 @@ class SeveralLaunchers(Protocol):
 
 @runtime_checkable
 class TellsSignals(Protocol):
-    """A job whose processes only its platform can look at."""
+    """A job whose processes only its platform can inspect."""
 
     def signals(self, identity: ProcessIdentity) -> Signals | None:
-        """What a process does with signals, and which ones it has not taken yet; None where that cannot be told."""
+        """Return a process's handling of signals and the signals that it has not taken yet.
+
+        None where they cannot be read.
+        """
 
 
 def launchers_of(job: Job) -> tuple[ProcessIdentity, ...]:
-    """Return the processes that were started: one, or one for each node."""
+    """Return the launcher processes: one, or one for each node."""
     return job.launchers if isinstance(job, SeveralLaunchers) else (job.launcher,)
 
 

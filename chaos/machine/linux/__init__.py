@@ -1,1 +1,1 @@
-"""What the kernel shows and does: processes, exits, control groups, mounts, loop devices, permissions."""
+"""The kernel's view and services: processes, exits, control groups, mounts, loop devices, permissions."""

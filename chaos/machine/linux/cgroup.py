@@ -1,9 +1,9 @@
-"""Control groups (cgroups(7), both versions): who is in which, and one of a fault's own for processor time.
+"""Control groups (cgroups(7), both versions): the members of a group, and a fault's own group for processor time.
 
 Version 1 has the files ``cpu.cfs_*``, version 2 ``cpu.max``. Nothing is written to a group that is not the run's own:
-with version 1 the group is made below the one that the process is in. With version 2 a group has a quota only where the
-one above hands the controller on (``cgroup.subtree_control``), which nobody here changes; so it is made in the nearest
-group above the process that does so already. The process must not leave any limit behind by that.
+with version 1 the group is made below the process's group. With version 2 a group has a quota only where its parent
+delegates the controller (``cgroup.subtree_control``), which chaos never changes; so the group is made in the process's
+nearest ancestor group that delegates it already. The process must not escape any limit by that move.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PERIOD = 100_000
 """Microseconds over which the kernel counts; its default."""
 
 _ROUNDS = 100
-"""How often who is in a group is looked for, before it is given up that it gets empty."""
+"""How often the members of a group are looked up before the attempt to empty it is abandoned."""
 
 
 _LIMITS = ("cpu.max", "cpuset.cpus", "cpuset.mems", "io.max", "memory.high", "memory.max", "pids.max")
@@ -28,7 +28,7 @@ _LIMITS = ("cpu.max", "cpuset.cpus", "cpuset.mems", "io.max", "memory.high", "me
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """Where a controller is mounted, and which version it is."""
+    """The mount point of a controller, and its version."""
 
     mount: Path
     version: int
@@ -62,8 +62,8 @@ def group_of(pid: int | str, hierarchy: Hierarchy, proc_root: Path = PROC) -> Pa
 def move(identity: ProcessIdentity, group: Path, hierarchy: Hierarchy, proc_root: Path = PROC) -> None:
     """Move that very process with all of its threads into a group. Raises OSError, and NoSuchProcess once it has ended.
 
-    The kernel is told a PID, which may belong to another process by then. So it is looked at again, and another one
-    goes back to the group that it came from.
+    The kernel takes a PID, which may belong to another process by then. So the PID is checked again afterwards, and
+    another process goes back to the group that it came from.
     """
     try:
         own = group_of(identity.pid, hierarchy, proc_root)
@@ -73,21 +73,22 @@ def move(identity: ProcessIdentity, group: Path, hierarchy: Hierarchy, proc_root
         _put(group, identity.pid)
     except ProcessLookupError as error:
         raise NoSuchProcess(f"{identity} has ended") from error
-    if (found := state(identity, proc_root)) == "gone":
+    if (now := state(identity, proc_root)) == "gone":
         _send_back(identity.pid, group, None if before == own else before, hierarchy, proc_root)
-    if found in ("gone", "zombie"):
+    if now in ("gone", "zombie"):
         raise NoSuchProcess(f"{identity} has ended")
 
 
 def _send_back(pid: int, group: Path, before: Path | None, hierarchy: Hierarchy, proc_root: Path) -> None:
-    """``before`` is where that process was seen; None where what was seen there may have been the one that has ended.
+    """Move a wrongly moved process back to its group.
 
-    It has only just got the PID then, and is where the kernel has begun it: where its parent is.
+    ``before`` is the group in which that process was seen; None where the process seen there may have been the ended
+    one. Then it has only just got the PID, and belongs where the kernel has begun it: in its parent's group.
     """
     stat = read_stat(pid, proc_root)
     if stat is None or pid not in members(group):
         return
-    # One whose parent is outside of this PID namespace has the group of whoever is first in here.
+    # A process whose parent is outside this PID namespace has the group of the namespace's first process.
     _put(group_of(stat.ppid or 1, hierarchy, proc_root) if before is None else before, pid)
 
 
@@ -96,7 +97,10 @@ def _put(group: Path, pid: int) -> None:
 
 
 def place_for(pid: int, hierarchy: Hierarchy, proc_root: Path = PROC) -> Path:
-    """Return the group in which one for the process can be made. Raises OSError with the reason where there is none."""
+    """Return the group in which a group for the process can be made.
+
+    Raises OSError with the reason where there is none.
+    """
     own = group_of(pid, hierarchy, proc_root)
     if ".." in own.parts:
         raise OSError(f"the control group of process {pid} is not seen from here")
@@ -113,7 +117,7 @@ def place_for(pid: int, hierarchy: Hierarchy, proc_root: Path = PROC) -> Path:
 
 
 def throttle(identity: ProcessIdentity, name: str, cores: float, hierarchy: Hierarchy, proc_root: Path = PROC) -> Path:
-    """Put that very process into a new group of that name, which gets so many cores' time.
+    """Put that very process into a new group of that name, limited to the time of ``cores`` cores.
 
     Raises OSError, and NoSuchProcess once it has ended: the group is there then, and is removed by :func:`dissolve`.
     """
@@ -133,12 +137,12 @@ def throttle(identity: ProcessIdentity, name: str, cores: float, hierarchy: Hier
 
 
 def throttled(group: Path) -> int:
-    """Return how many periods the group had to wait in. Raises OSError."""
+    """Return the number of periods in which the group had to wait. Raises OSError."""
     return counts(group / "cpu.stat").get("nr_throttled", 0)
 
 
 def counts(file: Path) -> dict[str, int]:
-    """What the kernel counts in a file of a group, a name and a number a line. Raises OSError."""
+    """Return the kernel's counters in a file of a group, which has a name and a number a line. Raises OSError."""
     lines = (line.split() for line in kernel_lines(file.read_text("ascii")))
     return {line[0]: int(line[1]) for line in lines if len(line) == 2 and line[1].isdecimal()}
 
@@ -149,12 +153,12 @@ def members(group: Path) -> list[int]:
 
 
 def dissolve(group: Path, back: Path, hierarchy: Hierarchy, proc_root: Path = PROC) -> int:
-    """Move whoever is in the group back to where it was, and remove it; how many they were. Raises OSError."""
+    """Move the group's processes back to their groups, remove the group, and return their number. Raises OSError."""
     for name, unlimited in (("cpu.max", "max"), ("cpu.cfs_quota_us", "-1")):
-        if (group / name).exists():  # whatever becomes of the move, nobody is slowed any more
+        if (group / name).exists():  # whatever becomes of the move, no process is slowed any more
             (group / name).write_text(unlimited)
     moved = 0
-    for _ in range(_ROUNDS):  # one that was not moved yet may start another, which is in the group then
+    for _ in range(_ROUNDS):  # a process that was not moved yet may start another, which is in the group then
         left = members(group)
         for pid in left:
             try:

@@ -1,7 +1,7 @@
 """Exit statuses of processes that this process did not start itself.
 
-``msrun --join=False`` ends as soon as it has spawned the ranks. A child subreaper inherits them then and can ask the
-kernel for the true exit status of each.
+``msrun --join=False`` ends as soon as it has spawned the ranks. A child subreaper inherits them then and can read the
+true exit status of each from the kernel.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _PR_GET_CHILD_SUBREAPER = 37
 
 @dataclass(frozen=True)
 class ExitStatus:
-    """How a process ended: by ``signal``, or with exit ``code``. Both None: it has ended and nobody can say how.
+    """How a process ended: by ``signal``, or with exit ``code``. Both None: it has ended and the way is unknown.
 
-    ``told_by`` says whose word it is where that is not the kernel's about this very process: its node has ended, and
-    what is known of the process is what is known of the node.
+    ``told_by`` names the source where it is not the kernel's record of this very process: the process's node has ended,
+    and the end of the node is all that is known of the process.
     """
 
     signal: int | None = None
@@ -45,10 +45,10 @@ class ExitStatus:
 
 @contextmanager
 def subreaper() -> Iterator[None]:
-    """Make this process inherit orphaned descendants, and put back how it was.
+    """Make this process inherit orphaned descendants, and restore the previous setting.
 
-    A SIGCHLD that is ignored (some supervisors start their children so) makes the kernel throw exit statuses away, so
-    it is set to its default meanwhile; that needs the main thread, and RuntimeError is raised elsewhere.
+    An ignored SIGCHLD (some supervisors start their children so) makes the kernel throw exit statuses away, so it is
+    set to its default meanwhile; that needs the main thread, and RuntimeError is raised elsewhere.
     """
     before = _get_subreaper()
     ignored = signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN
@@ -69,8 +69,8 @@ def subreaper() -> Iterator[None]:
 def end_with_parent(parent: int, signum: int) -> bool:
     """Let the kernel send this process ``signum`` when the thread that has started it ends, however it ends.
 
-    False when ``parent``, the PID of that thread's process, is not the parent any more: then it has ended already, and
-    no signal will come.
+    Returns False when ``parent``, the PID of that thread's process, is not the parent any more: then it has ended
+    already, and no signal will come.
     """
     _prctl(_PR_SET_PDEATHSIG, signum)
     return os.getppid() == parent
@@ -80,8 +80,8 @@ def collect(identity: ProcessIdentity) -> ExitStatus | None:
     """Return how that very process ended; None while it runs.
 
     A zombie child of this process is reaped. Never call it for a process that a ``subprocess.Popen`` object watches:
-    the object could not learn the status any more. A zombie that another process has to reap is asked through
-    /proc/PID/stat. Of one that is gone nothing is known.
+    the object could not learn the status any more. The status of a zombie that another process has to reap is read from
+    /proc/PID/stat. Of a process that is gone nothing is known.
     """
     stat = read_stat(identity.pid)
     if stat is None or state(identity) == "gone":
@@ -102,10 +102,11 @@ def collect(identity: ProcessIdentity) -> ExitStatus | None:
 
 
 def orphans_of(session: int, since: int) -> Iterator[Stat]:
-    """Living children of this process outside ``session`` that began at ``since`` or later, in clock ticks after boot.
+    """Yield living children of this process outside ``session`` that began at ``since`` or later.
 
-    In a subreaper they are what its descendants have left, whatever their environment says: as long as everything that
-    this process itself starts is in its own session, or is known to it otherwise.
+    ``since`` is in clock ticks after boot. In a subreaper these children are orphans of its descendants, whatever their
+    environment says, as long as every process that this process itself starts is in its own session, or is known to it
+    otherwise.
     """
     me = os.getpid()
     for path in PROC.joinpath("self", "task").glob("*/children"):
@@ -122,22 +123,22 @@ def orphans_of(session: int, since: int) -> Iterator[Stat]:
 
 
 def from_wait_status(status: int) -> ExitStatus:
-    """Return a wait status of the kernel's as an exit status."""
+    """Return the exit status for a wait status of the kernel's."""
     return from_return_code(os.waitstatus_to_exitcode(status))
 
 
 def from_return_code(code: int) -> ExitStatus:
-    """Python's return code (minus the signal) as an exit status."""
+    """Return the exit status for a return code of Python's (minus the signal)."""
     return ExitStatus(signal=-code) if code < 0 else ExitStatus(code=code)
 
 
 def status_of_zombie(stat: Stat) -> ExitStatus:
-    """Return how a zombie of anybody's ended, if this user may know."""
+    """Return how a zombie of any user ended, if this user may know."""
     try:
         owner = (PROC / str(stat.pid)).stat().st_uid
     except OSError:
         return ExitStatus()
-    # The kernel shows 0 to those who may not see the status, which must not pass for success.
+    # The kernel shows 0 to users without the right to see the status; that 0 must not pass for success.
     if owner != os.geteuid() and stat.exit_code == 0:
         return ExitStatus()
     return from_wait_status(stat.exit_code)

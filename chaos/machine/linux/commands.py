@@ -1,4 +1,4 @@
-"""The one way in which the harness runs a tool of the machine: fixed words, no shell, bounded in every way."""
+"""The only way in which the harness runs a tool of the machine: fixed words, no shell, bounded in every way."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ SECONDS = 30.0
 """How long a tool may take. A tool of the driver answers within a second, unless the driver hangs."""
 
 _END_SECONDS = 5.0
-"""How long a killed tool may take to end. In the kernel's uninterruptible sleep it does not."""
+"""How long a killed tool may take to end. In the kernel's uninterruptible sleep it does not end."""
 
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "ASCEND_HOME_PATH", "HOME", "KUBECONFIG")
 _SYSTEM = ("/usr/sbin", "/sbin")
-"""Where system tools are: behind the PATH, since an ordinary user's has them not, and ``nsenter … ip`` looks there."""
+"""Directories of system tools, searched after PATH: an ordinary user's PATH lacks them; ``nsenter … ip`` uses them."""
 
 _QUOTED = 300
 _OWN_GROUP: dict[str, Any] = {"process_group": 0} if sys.version_info >= (3, 11) else {}
-"""A second Ctrl-C must not end the tool that puts a card back. Its session stays the harness's: children in another one
-are taken for the job's (:mod:`chaos.machine.linux.children`)."""
+"""A second Ctrl-C must not end the tool that restores a card. The tool stays in the harness's session: children in
+another session count as the job's (:mod:`chaos.machine.linux.children`)."""
 
 PLACES: Mapping[str, tuple[str, ...]] = {
     "npu-smi": ("/usr/local/bin/npu-smi", "/usr/local/sbin/npu-smi"),
     "hccn_tool": ("/usr/local/Ascend/driver/tools/hccn_tool",),
     **{name: (f"/usr/sbin/{name}", f"/sbin/{name}") for name in ("ip", "iptables", "mkfs.ext4", "sysctl", "tc")},
 }
-"""Where packages put a tool that need not be on the PATH."""
+"""Where packages install a tool that need not be on the PATH."""
 
 
 class CommandError(RuntimeError):
-    """A tool could not be run, took too long, said too much, or failed. The text quotes what it said."""
+    """A tool could not be run, took too long, printed too much, or failed. The text quotes its output."""
 
 
 class NoSuchTool(CommandError):
-    """A tool is not on this machine, or is not run: to ask again would not help."""
+    """A tool is not on this machine, or is never run: a second attempt would not help."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """A tool that has ended. ``code`` is its exit code, minus the signal where one ended it."""
+    """A tool that has ended. ``code`` is its exit code, minus the signal where a signal ended it."""
 
     argv: tuple[str, ...]
     code: int
@@ -62,10 +62,10 @@ class Done:
         return " ".join(self.argv)
 
     def checked(self) -> str:
-        """What it printed. Raises CommandError where it did not end with 0."""
+        """Return the tool's output. Raises CommandError where it did not end with 0."""
         if self.code != 0:
-            said = quoted(self.errors.strip() or self.output.strip() or "nothing")
-            raise CommandError(f"{self} ended with {self.code} and said {said}")
+            quote = quoted(self.errors.strip() or self.output.strip() or "nothing")
+            raise CommandError(f"{self} ended with {self.code} and said {quote}")
         return self.output
 
 
@@ -77,7 +77,7 @@ class Commands(Protocol):
 
 
 def quoted(text: str) -> str:
-    """Output of a tool for a message: one line, bounded."""
+    """Return output of a tool for a message: one line, bounded."""
     short = text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…"
     return repr(short)
 
@@ -87,14 +87,14 @@ def find_tool(
     which: Callable[[str], str | None] = shutil.which,
     places: Mapping[str, tuple[str, ...]] = PLACES,
 ) -> Path | None:
-    """Return where a tool of the vendor is: on the PATH, or where its package puts it."""
+    """Return the path of a vendor's tool: on the PATH, or where its package installs it."""
     candidates = [which(name), *places.get(name, ())]
     return next((Path(candidate) for candidate in candidates if candidate and os.access(candidate, os.X_OK)), None)
 
 
 @dataclass(frozen=True)
 class SystemCommands:
-    """Runs tools of this machine as the user that the harness runs as, never as another one."""
+    """Runs tools of this machine as the harness's own user, never as another one."""
 
     seconds: float = SECONDS
     find: Callable[[str], Path | None] = find_tool
@@ -102,7 +102,7 @@ class SystemCommands:
     """Variables by which others find a tool that is under way."""
 
     def __call__(self, *argv: str, answer: str = "") -> Done:
-        """As :class:`Commands`."""
+        """Run a tool as :class:`Commands` does."""
         path = self.find(argv[0])
         if path is None:
             raise NoSuchTool(f"there is no {argv[0]} on this machine")
@@ -135,7 +135,10 @@ class SystemCommands:
 
 
 def _end(process: subprocess.Popen[bytes], what: str) -> None:
-    """End the tool, if it has not ended. Raises CommandError where the kernel does not let it: a driver hangs."""
+    """End the tool, if it has not ended.
+
+    Raises CommandError where the kernel does not let it end: a driver hangs.
+    """
     process.kill()  # nothing where it has ended
     for stream in (process.stdin, process.stdout, process.stderr):
         if stream is not None:
@@ -148,7 +151,7 @@ def _end(process: subprocess.Popen[bytes], what: str) -> None:
 
 
 def _read(process: subprocess.Popen[bytes], what: str, seconds: float) -> tuple[str, str]:
-    """Return both streams to their ends, and the end of the process, within ``seconds``. Raises CommandError."""
+    """Return both streams, read to their ends, once the process has ended within ``seconds``. Raises CommandError."""
     assert process.stdout is not None and process.stderr is not None
     until = time.monotonic() + seconds
     late = f"{what} took more than {seconds:g} s"

@@ -1,4 +1,4 @@
-"""Which container of this host a process runs in, by what the kernel says of it.
+"""The container of this host that a process runs in, by the kernel's record.
 
 Sources: cgroups(7), pid_namespaces(7), proc(5); the names that docker, containerd, CRI-O and podman give their cgroups.
 """
@@ -18,9 +18,9 @@ _SHOWN = 12
 
 @dataclass(frozen=True)
 class Container:
-    """Where a process is, as seen from another PID namespace. ``id`` is None where no runtime has named its cgroup.
+    """Where a process is, as seen from another PID namespace.
 
-    ``pid`` is the process's PID in there.
+    ``id`` is None where no runtime has named its cgroup. ``pid`` is the process's PID in the container.
     """
 
     id: str | None
@@ -31,8 +31,11 @@ class Container:
 
 
 def container_of(pid: int, proc_root: Path = PROC) -> Container | None:
-    """The container of a process; None when it is in the PID namespace of this process and no runtime has named its
-    cgroup. With several namespaces inside each other the innermost PID is told."""
+    """Return the container of a process.
+
+    None when the process is in this process's PID namespace and no runtime has named its cgroup. With several
+    namespaces inside each other the PID is the innermost.
+    """
     inside = _inner_pid(read_text(pid, "status", proc_root) or "")
     named = _ID.findall(read_text(pid, "cgroup", proc_root) or "")
     own = _ID.findall(read_text("self", "cgroup", proc_root) or "")

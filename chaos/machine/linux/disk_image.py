@@ -1,7 +1,7 @@
-"""A file system of its own in a file: what the kernel can make fail as if a disk did (loop(4), ext4).
+"""A file system of its own in a file, which the kernel can make fail as a broken disk does (loop(4), ext4).
 
-Needs root, the loop driver and ``mkfs.ext4`` (e2fsprogs). ``FIFREEZE`` stops it, as fsfreeze(8) does;
-``EXT4_IOC_SHUTDOWN`` breaks it, by which tests of file systems take the disk from under one (xfstests, godown).
+Needs root, the loop driver and ``mkfs.ext4`` (e2fsprogs). ``FIFREEZE`` stops it, as fsfreeze(8) does.
+``EXT4_IOC_SHUTDOWN`` breaks it, as tests of file systems do to remove the disk beneath one (xfstests, godown).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FIFREEZE = 0xC0045877
 FITHAW = 0xC0045878
 SHUT_DOWN = 0x8004587D
 _FLUSH_FIRST = struct.pack("I", 0)
-"""What was written until then is on the disk; what comes later fails."""
+"""Earlier writes are on the disk; later writes fail."""
 
 _LOOP = "/dev/loop"
 
@@ -31,7 +31,7 @@ _OPTIONS = ("-q", "-F", "-m", "0", "-J", "size=4", "-E", "lazy_itable_init=1,laz
 
 
 def make_image(image: Path, size: int, commands: Commands) -> None:
-    """Make an empty file system of at most ``size`` bytes in a new file; room is taken by what is written to it.
+    """Make an empty file system of at most ``size`` bytes in a new file, which grows with the writes to it.
 
     Raises FileExistsError, OSError, CommandError.
     """
@@ -41,13 +41,13 @@ def make_image(image: Path, size: int, commands: Commands) -> None:
 
 
 def mount_image(image: Path, point: Path) -> None:
-    """Mount the file system; the kernel gives its loop device back when it is unmounted. Raises OSError."""
+    """Mount the file system; the kernel releases its loop device on unmounting. Raises OSError."""
     device, descriptor = attach(image)
     try:
         mount_device(device, point, "ext4")
     finally:
         os.close(descriptor)
-    with suppress(OSError):  # what fsck finds goes there; a job must not take it for one of its own
+    with suppress(OSError):  # fsck puts recovered files there; a job must not mistake it for a directory of its own
         (point / "lost+found").rmdir()
 
 
@@ -58,7 +58,7 @@ def shut_down(point: Path) -> None:
 
 
 def freeze(point: Path) -> bool:
-    """Let whoever writes to the file system wait. False when it waits already. Raises OSError."""
+    """Block every write to the file system. Returns False when writes are blocked already. Raises OSError."""
     with _directory(point) as descriptor:
         try:
             fcntl.ioctl(descriptor, FIFREEZE, 0)
@@ -70,7 +70,7 @@ def freeze(point: Path) -> bool:
 
 
 def thaw(point: Path) -> bool:
-    """Let everybody go on. False when nobody had to wait. Raises OSError."""
+    """Unblock all writes. Returns False when none was blocked. Raises OSError."""
     with _directory(point) as descriptor:
         try:
             fcntl.ioctl(descriptor, FITHAW, 0)
@@ -82,7 +82,7 @@ def thaw(point: Path) -> bool:
 
 
 def flush(point: Path) -> None:
-    """Write out what the file system still holds in memory (syncfs(2)). Raises OSError where it is broken."""
+    """Write all of the file system's data in memory to the disk (syncfs(2)). Raises OSError where it is broken."""
     libc = ctypes.CDLL(None, use_errno=True)
     with _directory(point) as descriptor:
         if libc.syncfs(descriptor) != 0:
@@ -91,7 +91,7 @@ def flush(point: Path) -> None:
 
 
 def is_frozen(point: Path) -> bool:
-    """By the kernel's word: what is frozen cannot be frozen again. Raises OSError."""
+    """Return whether the file system is frozen: the kernel refuses to freeze it a second time. Raises OSError."""
     if not freeze(point):
         return True
     thaw(point)
@@ -100,7 +100,10 @@ def is_frozen(point: Path) -> bool:
 
 @contextmanager
 def _directory(path: Path) -> Iterator[int]:
-    """A descriptor of a directory on such a file system. Raises OSError for any other: that is the machine's."""
+    """Yield a descriptor of a directory on such a file system.
+
+    Raises OSError for any other file system: it is the machine's.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         # Where nothing is mounted any more, the path leads to the file system that the whole machine may live on.

@@ -1,7 +1,7 @@
-"""Hearing from the kernel how processes of anybody's end: the process connector (drivers/connector/cn_proc.c).
+"""The kernel's reports of how any user's processes end: the process connector (drivers/connector/cn_proc.c).
 
-Every end is told with its wait status, whoever collects it, on every kernel; it needs root (CAP_NET_ADMIN) outside all
-containers. Nothing is sent to any process.
+The kernel reports every end with its wait status, whichever process collects it, on every kernel version; it needs root
+(CAP_NET_ADMIN) outside all containers. Nothing is sent to any process.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ExitListener:
     """Hears of every process that ends from now on. ``close`` it soon: on a busy host there are many."""
 
     def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
-        """Raises OSError where this user may not, or the kernel has no process connector."""
+        """Start to listen. Raises OSError where this user may not, or the kernel has no process connector."""
         if str((PROC / "self" / "ns" / "pid").readlink()) != _INITIAL_PID_NAMESPACE:
             raise PermissionError("the process connector names PIDs of another namespace than this one")
         self._clock = clock
@@ -52,16 +52,17 @@ class ExitListener:
             raise
 
     def now(self) -> int:
-        """Return the time by which ends are told, in nanoseconds (CLOCK_MONOTONIC)."""
+        """Return the time on the clock of the kernel's reports, in nanoseconds (CLOCK_MONOTONIC)."""
         return self._clock.mono()
 
     def status(self, pid: int, since: int) -> ExitStatus | None:
-        """How the process ended that had this PID at the time ``since`` (see :meth:`now`); None if nothing was heard.
+        """Return how the process ended that had this PID at the time ``since`` (see :meth:`now`).
 
-        Of the ends of this PID after that time the first counts: later ones are of processes that got it again.
+        None if no report came. Of several ends of this PID after that time the first counts: later ones are of
+        processes that got the PID again.
         """
         self._hear()
-        ends = [status for told, status in self._ends.get(pid, ()) if told >= since]
+        ends = [status for time, status in self._ends.get(pid, ()) if time >= since]
         return from_wait_status(ends[0]) if ends else None
 
     def close(self) -> None:
@@ -87,7 +88,7 @@ class ExitListener:
             except OSError as error:
                 if error.errno != errno.ENOBUFS:
                     return
-                continue  # more has happened than fits; what was lost stays unknown
+                continue  # more has happened than fits; lost reports stay unknown
             if sender[0] == 0:  # the kernel itself
                 self._take(data)
 
@@ -95,10 +96,10 @@ class ExitListener:
         start = _HEADER.size + _MESSAGE.size
         if len(data) < start + _EVENT.size + _STATUS.size:
             return
-        what, _, told, thread, process = _EVENT.unpack_from(data, start)
+        what, _, time, thread, process = _EVENT.unpack_from(data, start)
         if what == _EXIT and thread == process:
             status = int(_STATUS.unpack_from(data, start + _EVENT.size)[0])
-            self._ends.setdefault(process, []).append((told, status))
+            self._ends.setdefault(process, []).append((time, status))
 
     def _ask(self, what: int) -> None:
         order = _STATUS.pack(what)

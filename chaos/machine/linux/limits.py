@@ -1,4 +1,4 @@
-"""Limits of a process that another may change (prlimit(2)): how many files it may open."""
+"""Limits of a process that another process may change (prlimit(2)): how many files it may open."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ def open_files_limit(identity: ProcessIdentity) -> int:
 
 
 def set_open_files_limit(identity: ProcessIdentity, soft: int) -> None:
-    """Change the soft limit of that very process; the hard one stays. Raises LookupError, OSError, ValueError.
+    """Change the soft limit of that very process; the hard limit stays. Raises LookupError, OSError, ValueError.
 
-    The kernel is told a PID, which may belong to another process by then: that one gets back what it had.
+    The kernel takes a PID, which may belong to another process by then: that process gets its old limit back.
     """
     hard = _limits(identity)[1]
     try:
         before = resource.prlimit(identity.pid, resource.RLIMIT_NOFILE, (soft, hard))
     except ProcessLookupError as error:
         raise LookupError(f"{identity} has ended") from error
-    if (found := state(identity)) == "gone":
+    if (now := state(identity)) == "gone":
         _take_back(identity.pid, (soft, hard), before)
-    if found in ("gone", "zombie"):
+    if now in ("gone", "zombie"):
         raise LookupError(f"{identity} has ended")
 
 
@@ -45,9 +45,9 @@ def _take_back(pid: int, given: tuple[int, int], before: tuple[int, int]) -> Non
 
 def _limits(identity: ProcessIdentity) -> tuple[int, int]:
     try:
-        found = resource.prlimit(identity.pid, resource.RLIMIT_NOFILE)
+        limits = resource.prlimit(identity.pid, resource.RLIMIT_NOFILE)
     except ProcessLookupError as error:
         raise LookupError(f"{identity} has ended") from error
     if state(identity) in ("gone", "zombie"):
         raise LookupError(f"{identity} has ended")
-    return found
+    return limits

@@ -1,4 +1,4 @@
-"""Loop devices (loop(4)): a file as a disk. The kernel gives the device back when it is unmounted."""
+"""Loop devices (loop(4)): a file as a disk. The kernel releases the device on unmounting."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def attach(image: Path) -> tuple[Path, int]:
     """Return a device for the file, and a descriptor of it that must stay open until it is mounted. Raises OSError."""
     backing = os.open(image, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        for _ in range(_TRIES):  # somebody else may take the free one first
+        for _ in range(_TRIES):  # another process may take the free device first
             device = Path(f"/dev/loop{_free()}")
             descriptor = os.open(device, os.O_RDWR | os.O_CLOEXEC)
             try:
@@ -42,9 +42,12 @@ def attach(image: Path) -> tuple[Path, int]:
 
 
 def is_backed_by(device: Path, image: Path) -> bool:
-    """Return whether the device reads and writes that very file, by the kernel. No where either cannot be looked at."""
+    """Return whether the device reads and writes that very file, by the kernel's record.
+
+    False where either cannot be read.
+    """
     try:
-        wanted = image.lstat()
+        backing = image.lstat()
         descriptor = os.open(device, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return False
@@ -54,7 +57,7 @@ def is_backed_by(device: Path, image: Path) -> bool:
         return False
     finally:
         os.close(descriptor)
-    return struct.unpack_from("=QQ", status) == (wanted.st_dev, wanted.st_ino)
+    return struct.unpack_from("=QQ", status) == (backing.st_dev, backing.st_ino)
 
 
 def _free() -> int:
@@ -66,7 +69,7 @@ def _free() -> int:
 
 
 def _configuration(backing: int) -> bytes:
-    """``struct loop_config`` (linux/loop.h): descriptor, block size, and of the rest the flags only."""
+    """Return ``struct loop_config`` (linux/loop.h): descriptor, block size, and of the rest the flags only."""
     content = bytearray(_CONFIG_SIZE)
     struct.pack_into("=II", content, 0, backing, 0)
     struct.pack_into("=I", content, _FLAGS_AT, _AUTOCLEAR)

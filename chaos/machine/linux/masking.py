@@ -1,7 +1,8 @@
-"""Values on a command line that nobody should read in a report: what follows a word such as token or password.
+"""Secret values on a command line, masked in reports: the values after words such as token or password.
 
-Of a command for a shell only the word is masked that holds the value, anywhere else mostly all that follows: too much
-masked is the lesser error. All of it takes time in proportion to the arguments' length, whatever stands in them.
+Of a command for a shell only the word is masked that holds the value; elsewhere mostly all of the following text:
+masking too much is the lesser error. All of it takes time in proportion to the arguments' length, whatever they
+contain.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ MASK = "***"
 
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _TAIL = 200
-"""Characters at the end of a name that say what it is."""
+"""Characters at the end of a name that decide its kind."""
 
 _ENDINGS = (
     "token",
@@ -46,7 +47,7 @@ _ORDINARY_KEYS = frozenset({"", "loss", "metric", "monitor"})
 
 _DIRECTORIES = frozenset({"PWD", "OLDPWD"})
 _IN_QUERY = frozenset({"sig", "signature"})
-"""Parameters of an address that are as good as a password there."""
+"""Parameters of a URL that are as good as a password there."""
 
 _HINT = re.compile(r"token|secret|pass|pwd|key|credential|auth|cookie|jwt|sig|://", re.IGNORECASE)
 _NAME = re.compile(r"[\w.-]+")
@@ -62,7 +63,7 @@ _IN_JSON = re.compile(
 _SHELL = re.compile(r"(?:.*/)?-?(?:ba|da|z|k|a)?sh", re.DOTALL)
 _OTHER_USER = re.compile(r"(?:.*/)?(?:su|runuser)", re.DOTALL)
 _COMMAND = re.compile(r"-[A-Za-z]{0,8}c|--command")
-"""What stands before a command for a shell."""
+"""Options before a command for a shell."""
 _SETS = re.compile(r"[-+][A-Za-z]{0,8}[oO]")
 """An option of a shell with a word after it: ``-o pipefail``."""
 _SPECIAL = re.compile(r"[\\\"'\s;|&`(#]|\$[('{]|<<")
@@ -71,8 +72,11 @@ _BREAKS = " \t\r\n;|&("
 
 
 def masked(arguments: Sequence[str]) -> tuple[str, ...]:
-    """The arguments with secret values replaced: ``--hub_token=x``, ``--password x``, ``API_KEY=x``, ``'Cookie: x'``,
-    ``https://user:x@host/?token=x``, and all of these in a command for a shell. What is masked stays as it is."""
+    """Return the arguments with secret values replaced.
+
+    Examples: ``--hub_token=x``, ``--password x``, ``API_KEY=x``, ``'Cookie: x'``, ``https://user:x@host/?token=x``, and
+    all of these in a command for a shell. A masked value stays as it is.
+    """
     shown: list[str] = []
     before, of = "", ""
     for argument in arguments:
@@ -88,7 +92,7 @@ def masked(arguments: Sequence[str]) -> tuple[str, ...]:
 
 
 def _program(argument: str, before: str, of: str) -> str:
-    """Return which kind of shell an option after this argument is one of: ``sh``, ``su``, or none."""
+    """Return the kind of shell whose option may follow this argument: ``sh``, ``su``, or none."""
     if _OTHER_USER.fullmatch(argument):
         return "su"
     if _SHELL.fullmatch(argument):
@@ -106,11 +110,11 @@ def _mask_inside(argument: str, command: bool) -> str:
 
 
 def _values(argument: str, words: _Words | None) -> Iterator[tuple[int, int, str]]:
-    """Where secret values begin and end in an argument, and the quote that has to be closed after each."""
+    """Yield the begin and end of each secret value in an argument, and the quote that has to be closed after it."""
     at = 0
-    while (found := _NAME.search(argument, at)) is not None:
-        at = found.end()
-        value, json = _value(argument, found.start(), at)
+    while (match := _NAME.search(argument, at)) is not None:
+        at = match.end()
+        value, json = _value(argument, match.start(), at)
         if value is None or value == len(argument):
             continue
         end, quote = len(argument), ""
@@ -124,7 +128,7 @@ def _values(argument: str, words: _Words | None) -> Iterator[tuple[int, int, str
 
 
 def _value(argument: str, begin: int, end: int) -> tuple[int | None, bool]:
-    """Return where the value of a name begins, None if it has no secret one; and whether it is a name of JSON."""
+    """Return where the value of a name begins, None if it is no secret; and whether the name is a JSON key."""
     name = argument[max(begin, end - _TAIL) : end]
     sign = _ASSIGNS.match(argument, end)
     if sign is None:
@@ -136,7 +140,7 @@ def _value(argument: str, begin: int, end: int) -> tuple[int | None, bool]:
     in_query = argument[begin - 1 : begin] in ("?", "&") and name.lower().rpartition("-")[2] in _IN_QUERY
     if not in_query and not _is_secret(name, argument[value : value + 1], in_text=sign[1] is not None):
         return None, False
-    # Of `/etc/key:/mnt` and `key:22` nothing is a value, as it is in a header, or in JSON.
+    # `/etc/key:/mnt` and `key:22` hold no value; a header does, and so does JSON.
     starts = begin == 0 or argument[begin - 1] in "\"'={"
     if sign[0] == ":" and (not starts or argument[value : value + 1] in ("/", "\\")):
         return None, False
@@ -144,7 +148,7 @@ def _value(argument: str, begin: int, end: int) -> tuple[int | None, bool]:
 
 
 class _Words:
-    """The words of a command for a shell, asked for from its begin to its end."""
+    """The words of a command for a shell, looked up from its begin to its end."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -153,14 +157,14 @@ class _Words:
         self._escaped = -1
 
     def end(self, at: int) -> tuple[int, str]:
-        """Return where the word ends that has a place in it, and the quote that is open at that place.
+        """Return the end of the word at a place, and the quote that is open at that place.
 
-        What is in no simple word (what another command prints, a comment, a here document) may hold any quotes: from
+        Text outside simple words (the output of another command, a comment, a here document) may hold any quotes: from
         there on all is one word.
         """
         opened = None
-        for found in self._signs:
-            place, sign = found.start(), found[0]
+        for match in self._signs:
+            place, sign = match.start(), match[0]
             if opened is None and place >= at:
                 opened = self._quote
             if place == self._escaped and len(sign) == 1:
@@ -188,17 +192,17 @@ class _Words:
         return sign in ("$'", "<<") or (sign == "(" and not first) or (sign == "#" and first)
 
 
-def _without_password(found: re.Match[str]) -> str:
-    user, colon, _ = found[1].partition(":")
+def _without_password(match: re.Match[str]) -> str:
+    user, colon, _ = match[1].partition(":")
     if colon:
         return f"://{user}:{MASK}@"
-    # A name alone is a secret in the addresses of web services, which take a token for it.
-    scheme = found.string[max(0, found.start() - 5) : found.start()]
-    return f"://{MASK}@" if scheme.endswith(("http", "https")) else found[0]
+    # A name alone is a secret in the URLs of web services, which take a token for it.
+    scheme = match.string[max(0, match.start() - 5) : match.start()]
+    return f"://{MASK}@" if scheme.endswith(("http", "https")) else match[0]
 
 
 def _is_secret(name: str, value: str, *, in_text: bool = False) -> bool:
-    """Whether what has this name is a secret, by its last words: ``hub_token``, ``apiKey``, ``AWS_ACCESS_KEY_ID``."""
+    """Return whether a name's value is secret, by its last words: ``hub_token``, ``apiKey``, ``AWS_ACCESS_KEY_ID``."""
     if name.lstrip("-") in _DIRECTORIES:
         return not value.startswith("/")
     words = [word.lower() for word in _WORD.findall(name[-_TAIL:])]
@@ -213,5 +217,5 @@ def _is_secret(name: str, value: str, *, in_text: bool = False) -> bool:
         return False
     if in_text and last == "key" and second in _ORDINARY_KEYS:
         return False
-    # Together the words are told in `passPhrase` and `tOkEn`.
+    # Only together do the words show in `passPhrase` and `tOkEn`.
     return "".join(words).endswith(_ENDINGS) or last in _ALONE

@@ -1,7 +1,8 @@
 """A control group of the run's own with a limit of memory, version 1 or 2 (cgroups(7)).
 
-What a process used before it came into the group is not counted there; so the limit is of what it takes from then on.
-The kernel ends a process of the group that goes beyond, and nobody else: the machine's memory is not touched.
+Memory that a process used before it entered the group is not counted there; so the limit covers its later allocations.
+The kernel ends a process of the group that exceeds the limit, and no other process: the machine's memory is not
+touched.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from chaos.machine.linux.process import ProcessIdentity
 from chaos.machine.linux.procfs import PROC
 
 PREFIX = "chaos-oom-"
-"""How the names of such groups begin."""
+"""The prefix of such groups' names."""
 
 
 class NoMemoryGroup(RuntimeError):
@@ -62,9 +63,9 @@ def memory_groups(proc_root: Path = PROC) -> MemoryGroups:
     for hierarchy in _hierarchies(proc_root):
         try:
             own = group_of("self", hierarchy, proc_root)
-        except ProcessLookupError:  # it is not in that one
+        except ProcessLookupError:  # the process is not in this group
             own = hierarchy.mount
-        if ".." in own.parts:  # it is not seen from here
+        if ".." in own.parts:  # the group is not visible from here
             own = hierarchy.mount
         for directory in (own, *own.parents):
             if not directory.is_relative_to(hierarchy.mount):
@@ -77,7 +78,10 @@ def memory_groups(proc_root: Path = PROC) -> MemoryGroups:
 
 
 def kills(group: Path) -> int | None:
-    """How many processes of the group the kernel has ended for want of memory; None where it does not count them."""
+    """Return the number of the group's processes that the kernel has ended for want of memory.
+
+    None where it does not count them.
+    """
     for name in ("memory.events", "memory.oom_control"):
         file = group / name
         if file.exists():
@@ -86,22 +90,22 @@ def kills(group: Path) -> int | None:
 
 
 def is_memory_group(path: Path) -> bool:
-    """Return whether a directory is a group that was made here: by its name, and by what only the kernel puts there."""
+    """Return whether a directory is a group made here: by its name, and by files that only the kernel puts there."""
     return path.name.startswith(PREFIX) and (path / "cgroup.procs").is_file() and (path / "memory.stat").is_file()
 
 
 def _hierarchies(proc_root: Path) -> list[Hierarchy]:
-    found = []
+    hierarchies = []
     for mount in all_mounts("self", proc_root):
         if mount.type == "cgroup" and "memory" in mount.super_options:
-            found.append(Hierarchy(Path(mount.point), 1, "memory"))
+            hierarchies.append(Hierarchy(Path(mount.point), 1, "memory"))
         elif mount.type == "cgroup2":
-            found.append(Hierarchy(Path(mount.point), 2, "memory"))
-    return sorted(found, key=lambda hierarchy: hierarchy.version)
+            hierarchies.append(Hierarchy(Path(mount.point), 2, "memory"))
+    return sorted(hierarchies, key=lambda hierarchy: hierarchy.version)
 
 
 def _refusal(directory: Path, version: int) -> str | None:
-    """Return why no group can be made in a directory; None when one can."""
+    """Return why no group can be made in a directory; None when it is possible."""
     if not directory.is_dir():
         return f"{directory} is not there"
     if not os.access(directory, os.W_OK):

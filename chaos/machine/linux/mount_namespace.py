@@ -18,10 +18,11 @@ _CLONE_NEWNS = 0x00020000
 
 
 def do_in(pid: int, act: Callable[[], T]) -> T:
-    """Call ``act`` in the mount namespace of a process; paths lead there to what that process sees.
+    """Call ``act`` in the mount namespace of a process, where paths resolve as that process sees them.
 
-    A thread that is for nothing else goes there. Raises what ``act`` raises, and OSError: without the right to go
-    there, when the process has ended, and when its namespace is this process's own, in which nothing is ever mounted.
+    A thread started for this call alone enters the namespace. Raises what ``act`` raises, and OSError: without the
+    right to enter, when the process has ended, and when its namespace is this process's own, in which nothing is ever
+    mounted.
     """
     done: list[T] = []
     failed: list[BaseException] = []

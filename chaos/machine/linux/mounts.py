@@ -1,4 +1,4 @@
-"""Mounts of this host: what storage faults are made of, and what the kernel tells of them (mount(2), proc(5))."""
+"""Mounts of this host: the means of storage faults, and the kernel's list of mounts (mount(2), proc(5))."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ CAP_SYS_ADMIN = 21
 """The capability that mounting needs (capabilities(7))."""
 
 REMOVED = ".{}.removed"
-"""Name of the directory that is removed and mounted in place of another one; ``heal`` knows it
-(chaos.heal.interrupted_acts)."""
+"""Name of the removed directory that is mounted over another one; ``heal`` knows it (chaos.heal.interrupted_acts)."""
 
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 _LEAST_FIELDS = 6
@@ -58,7 +57,7 @@ class Mount:
 
 
 def mounts_at(point: Path, pid: int | str = "self", proc_root: Path = PROC) -> list[Mount]:
-    """What is mounted exactly at ``point`` as process ``pid`` sees it, the topmost last.
+    """Return the mounts exactly at ``point`` as process ``pid`` sees them, the topmost last.
 
     Raises OSError when the process has gone.
     """
@@ -66,12 +65,12 @@ def mounts_at(point: Path, pid: int | str = "self", proc_root: Path = PROC) -> l
 
 
 def mounts_in(directory: Path, proc_root: Path = PROC) -> list[Mount]:
-    """What is mounted somewhere below ``directory`` (absolute, without links), in the order in which it was mounted."""
+    """Return the mounts below ``directory`` (absolute, without links), in the order of mounting."""
     return [mount for mount in all_mounts("self", proc_root) if directory in Path(mount.point).parents]
 
 
 def all_mounts(pid: int | str = "self", proc_root: Path = PROC) -> list[Mount]:
-    """All that process ``pid`` sees mounted, in the order in which it was mounted. Raises OSError when it has gone."""
+    """Return all mounts that process ``pid`` sees, in the order of mounting. Raises OSError when it has gone."""
     lines = lines_of(proc_root / str(pid) / "mountinfo")
     return [mount for mount in map(_parse, lines) if mount is not None]
 
@@ -82,12 +81,12 @@ def mount_memory(point: Path, source: str, size: int) -> None:
 
 
 def resize_memory(point: Path, size: int) -> None:
-    """Give a mounted one another size. Raises OSError, also when it holds more than that."""
+    """Give a mounted file system another size. Raises OSError, also when it holds more than that."""
     _mount(None, point, None, MS_REMOUNT | MS_NOSUID | MS_NODEV, f"size={size}")
 
 
 def mount_read_only(point: Path) -> None:
-    """Mount a directory on itself so that nobody, root included, can write in it by its path. Raises OSError."""
+    """Mount a directory on itself so that no user, root included, can write in it by its path. Raises OSError."""
     _mount(str(point), point, None, MS_BIND, None)
     _mount(None, point, None, MS_BIND | MS_REMOUNT | MS_RDONLY, None)
 
@@ -98,12 +97,12 @@ def mount_device(device: Path, point: Path, kind: str) -> None:
 
 
 def mount_itself(point: Path) -> None:
-    """Mount a directory on itself, so that what is watched there is watched there only. Raises OSError."""
+    """Mount a directory on itself, so that a watch of it covers this mount only. Raises OSError."""
     _mount(str(point), point, None, MS_BIND, None)
 
 
 def mount_removed(point: Path) -> None:
-    """Mount a directory that has been removed: nothing is in it, and nothing can be made in it. Raises OSError."""
+    """Mount a removed directory: it is empty, and nothing can be created in it. Raises OSError."""
     empty = point.with_name(REMOVED.format(point.name))
     empty.mkdir(exist_ok=True)
     try:
@@ -113,7 +112,7 @@ def mount_removed(point: Path) -> None:
 
 
 def unmount(point: Path) -> None:
-    """Take away the topmost mount; who has files open there keeps them. Raises OSError, EINVAL when there is none."""
+    """Remove the topmost mount; open files on it stay open. Raises OSError, EINVAL when there is none."""
     _call("umount2", os.fsencode(point), MNT_DETACH)
 
 
@@ -123,7 +122,10 @@ def may_mount(proc_root: Path = PROC) -> bool:
 
 
 def _parse(line: str) -> Mount | None:
-    """``36 35 98:0 /root /point rw,noatime master:1 - ext4 /dev/root rw,errors=continue``; None for another line."""
+    """Parse a line of mountinfo; return None for another line.
+
+    ``36 35 98:0 /root /point rw,noatime master:1 - ext4 /dev/root rw,errors=continue``
+    """
     before, _, after = line.partition(" - ")
     fields = before.split(" ")
     if len(fields) < _LEAST_FIELDS:

@@ -1,4 +1,4 @@
-"""Who may write where: capabilities of a process (proc(5)), and directories that are immutable (ioctl_iflags(2))."""
+"""The right to write: capabilities of a process (proc(5)), and immutable directories (ioctl_iflags(2))."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chaos.base.walking import Unseen, walk
 from chaos.machine.linux.procfs import PROC, lines_of
 
 CAP_DAC_OVERRIDE = 1
-"""With it a process passes over modes (capabilities(7))."""
+"""With it a process bypasses file modes (capabilities(7))."""
 
 CAP_LINUX_IMMUTABLE = 9
 """With it a process may make a directory immutable."""
@@ -23,7 +23,7 @@ _IMMUTABLE = 0x10
 
 
 def has_capability(pid: int | str, capability: int, proc_root: Path = PROC) -> bool:
-    """Return whether a process has it in effect. Raises OSError when it has gone."""
+    """Return whether a process has the capability in effect. Raises OSError when it has gone."""
     for line in lines_of(proc_root / str(pid) / "status"):
         if line.startswith("CapEff:"):
             return bool(int(line.split()[1], 16) >> capability & 1)
@@ -31,13 +31,19 @@ def has_capability(pid: int | str, capability: int, proc_root: Path = PROC) -> b
 
 
 def directories_in(top: Path, onerror: Unseen = None) -> Iterator[Path]:
-    """A directory and all below it, from top to bottom; no link is followed. ``onerror`` as of ``walking.walk``."""
+    """Yield a directory and all directories below it, from top to bottom; no link is followed.
+
+    ``onerror`` works as in ``walking.walk``.
+    """
     for path, _, _ in walk(top, onerror):
         yield Path(path)
 
 
 def is_immutable(path: Path) -> bool:
-    """Whether nothing can be made or removed in that directory. Raises OSError where its file system cannot say."""
+    """Return whether the directory is immutable: nothing can be created or removed in it.
+
+    Raises OSError where its file system cannot say.
+    """
     descriptor = _open(path)
     try:
         return bool(_flags(descriptor) & _IMMUTABLE)
@@ -46,7 +52,7 @@ def is_immutable(path: Path) -> bool:
 
 
 def set_immutable(path: Path, wanted: bool) -> None:
-    """Make that directory immutable, or no longer. Raises OSError."""
+    """Make that directory immutable, or mutable again. Raises OSError."""
     descriptor = _open(path)
     try:
         flags = _flags(descriptor)

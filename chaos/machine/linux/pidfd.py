@@ -1,7 +1,7 @@
 """Process file descriptors: a handle that stays with one process, whatever happens to its PID.
 
-Python's own wrappers are used where the interpreter was built with them. Builds against old kernel headers lack them
-on kernels that have the calls, so the system calls (the same numbers on every architecture) are made directly there.
+Python's own wrappers are used where the interpreter was built with them. Builds against old kernel headers lack them on
+kernels that have the calls, so the system calls (the same numbers on every architecture) are made directly there.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PIDFD_INFO_EXIT = 1 << 3
 
 
 class PidfdUnsupported(OSError):
-    """The kernel is older than Linux 5.3: a process cannot be signalled without the risk to hit another one."""
+    """The kernel is older than Linux 5.3: a process cannot be signalled without the risk of hitting another one."""
 
 
 def open_pidfd(pid: int) -> int:
@@ -51,7 +51,7 @@ def send_through(descriptor: int, signum: int) -> None:
 
 
 def poll_ended(descriptors: list[int], seconds: float) -> set[int]:
-    """Wait until at least one process has ended, at most ``seconds``. Returns the descriptors of those that have."""
+    """Wait until at least one process has ended, at most ``seconds``. Returns the descriptors of ended processes."""
     poller = select.poll()
     for descriptor in descriptors:
         poller.register(descriptor, select.POLLIN)
@@ -59,20 +59,20 @@ def poll_ended(descriptors: list[int], seconds: float) -> set[int]:
 
 
 def wait_status(descriptor: int) -> int | None:
-    """Return the wait status of a process of anybody's that has ended and been reaped, by the kernel's own record.
+    """Return the wait status of any user's process that has ended and been reaped, by the kernel's own record.
 
     None while it runs or is a zombie, and on kernels before 6.15, which keep no such record (PIDFD_INFO_EXIT in
     include/uapi/linux/pidfd.h).
     """
-    asked = bytearray(_PIDFD_INFO_BYTES)
-    struct.pack_into("=Q", asked, 0, _PIDFD_INFO_EXIT)
+    info = bytearray(_PIDFD_INFO_BYTES)
+    struct.pack_into("=Q", info, 0, _PIDFD_INFO_EXIT)
     try:
-        fcntl.ioctl(descriptor, _PIDFD_GET_INFO, asked)
-    except OSError:  # ENOTTY before 6.13, ESRCH for one that was reaped before 6.15
+        fcntl.ioctl(descriptor, _PIDFD_GET_INFO, info)
+    except OSError:  # ENOTTY before 6.13, ESRCH for a process that was reaped before 6.15
         return None
-    if not int(struct.unpack_from("=Q", asked, 0)[0]) & _PIDFD_INFO_EXIT:
+    if not int(struct.unpack_from("=Q", info, 0)[0]) & _PIDFD_INFO_EXIT:
         return None
-    return int(struct.unpack_from("=i", asked, 60)[0])
+    return int(struct.unpack_from("=i", info, 60)[0])
 
 
 def _system_call(number: int, *arguments: int | None) -> int:

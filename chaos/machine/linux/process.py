@@ -1,4 +1,4 @@
-"""Processes of this host, told apart for good: a PID alone may be used again, so it is never enough to signal one."""
+"""Processes of this host, identified for good: a PID may be reused, so it is never enough to signal a process."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ class NoSuchProcess(LookupError):
 
 
 class WrongProcess(LookupError):
-    """Its PID belongs to another process by now. Nothing was sent."""
+    """The PID belongs to another process by now. Nothing was sent."""
 
 
 class RefusedProcess(ValueError):
-    """The process must never be signalled: init, this process, or one that this process descends from."""
+    """The process must never be signalled: init, this process, or one of its ancestors."""
 
 
 class ElsewhereProcess(ValueError):
-    """The process is of a node: only that node's remote helper can look at it, or signal it."""
+    """The process is on a node: only that node's remote helper can look at it, or signal it."""
 
 
 @dataclass(frozen=True, order=True)
 class ProcessIdentity:
     """One process of one boot: PID, start time in clock ticks since boot, boot id.
 
-    ``node`` is set for a process of a node that a remote helper acts on: its PID means nothing here, and whoever looks
-    for it here, or signals it, raises ElsewhereProcess.
+    ``node`` is set for a process on a node that a remote helper acts on: its PID means nothing here, and a local
+    look-up or signal raises ElsewhereProcess.
     """
 
     pid: int
@@ -51,7 +51,7 @@ class ProcessIdentity:
 
 
 def identify(pid: int, proc_root: Path = PROC) -> ProcessIdentity:
-    """Who ``pid`` is now. A zombie can be identified too. Raises NoSuchProcess."""
+    """Return the present process of ``pid``. A zombie can be identified too. Raises NoSuchProcess."""
     stat = read_stat(pid, proc_root)
     if stat is None:
         raise NoSuchProcess(f"there is no process {pid}")
@@ -80,8 +80,8 @@ def alive(identity: ProcessIdentity) -> bool:
 def send_signal(identity: ProcessIdentity, signum: int) -> None:
     """Send ``signum`` to that very process and to no other.
 
-    A process descriptor is opened before the start time is compared: if it is the right one then, the descriptor
-    cannot come to mean another. Raises NoSuchProcess, WrongProcess, RefusedProcess, ElsewhereProcess, PermissionError.
+    A process descriptor is opened before the start time is compared: if it is the right one then, the descriptor cannot
+    come to mean another. Raises NoSuchProcess, WrongProcess, RefusedProcess, ElsewhereProcess, PermissionError.
     """
     _refuse_elsewhere(identity)
     refuse(identity.pid)
@@ -95,7 +95,10 @@ def send_signal(identity: ProcessIdentity, signum: int) -> None:
 
 
 def wait_ended(identities: Iterable[ProcessIdentity], seconds: float, clock: Clock) -> list[ProcessIdentity]:
-    """Wait until all of them have ended (a zombie has), at most ``seconds``. Returns those that have not."""
+    """Wait until all of them have ended (a zombie has), at most ``seconds``.
+
+    Returns the processes that have not ended.
+    """
     deadline = clock.mono() + int(seconds * 1e9)
     with ExitStack() as stack:
         waiting: dict[int, ProcessIdentity] = {}
@@ -116,12 +119,12 @@ def wait_ended(identities: Iterable[ProcessIdentity], seconds: float, clock: Clo
 
 
 def ancestors(pid: int, proc_root: Path = PROC) -> set[int]:
-    """Return the PIDs of the processes that ``pid`` descends from."""
-    found: set[int] = set()
-    while (stat := read_stat(pid, proc_root)) is not None and stat.ppid > 0 and stat.ppid not in found:
+    """Return the PIDs of all ancestors of ``pid``."""
+    pids: set[int] = set()
+    while (stat := read_stat(pid, proc_root)) is not None and stat.ppid > 0 and stat.ppid not in pids:
         pid = stat.ppid
-        found.add(pid)
-    return found
+        pids.add(pid)
+    return pids
 
 
 def refuse(pid: int) -> None:
@@ -133,7 +136,10 @@ def refuse(pid: int) -> None:
 
 
 def open_process(identity: ProcessIdentity) -> int:
-    """A close-on-exec descriptor that is certain to be of that process. Raises NoSuchProcess and WrongProcess."""
+    """Return a close-on-exec descriptor that is certain to be of that process.
+
+    Raises NoSuchProcess and WrongProcess.
+    """
     _refuse_elsewhere(identity)
     if identity.pid <= 0:
         raise NoSuchProcess(f"{identity.pid} is no PID")

@@ -21,7 +21,7 @@ _MASKS = (b"SigPnd", b"ShdPnd", b"SigIgn", b"SigCgt")
 
 @dataclass(frozen=True)
 class Stat:
-    """What /proc/PID/stat says (proc(5)).
+    """The fields of /proc/PID/stat (proc(5)).
 
     ``start_time`` is in clock ticks since boot. ``exit_code`` is a wait status and holds only for a zombie. ``flags``
     are the kernel's.
@@ -44,7 +44,7 @@ class Stat:
 
     @property
     def ended(self) -> bool:
-        """Whether the process is a zombie. One whose first thread has ended while others run is not."""
+        """Whether the process is a zombie. A process whose first thread alone has ended is none."""
         return self.state in "ZX" and self.threads <= 1
 
 
@@ -78,7 +78,7 @@ def read_stat(pid: int, proc_root: Path = PROC) -> Stat | None:
 class Signals:
     """Signals of a process, by /proc/PID/status and those of its threads (proc(5)).
 
-    ``pending`` are those that were sent and that no thread has taken yet.
+    ``pending`` are sent signals that no thread has taken yet.
     """
 
     caught: frozenset[int]
@@ -87,7 +87,10 @@ class Signals:
 
 
 def read_signals(pid: int, proc_root: Path = PROC) -> Signals | None:
-    """What a process does with signals, and which ones still wait. None if there is no such process."""
+    """Return a process's handling of signals, and the signals that still wait.
+
+    None if there is no such process.
+    """
     own = _masks(_read(pid, "status", proc_root))
     if own is None:
         return None
@@ -103,10 +106,10 @@ def read_signals(pid: int, proc_root: Path = PROC) -> Signals | None:
 
 
 def kernel_lines(text: str) -> list[str]:
-    """Return the lines of a file of the kernel. Only a newline ends one: a name in it may hold every other character.
+    """Return the lines of a file of the kernel. Only a newline ends a line: names may hold every other character.
 
-    ``str.splitlines`` takes ten more for ends of lines, and reading as text takes a carriage return for one: so
-    ``text`` must come from :func:`read_text` or :func:`lines_of`, which leave the characters as they are.
+    ``str.splitlines`` takes ten more characters for ends of lines, and reading as text takes a carriage return for one:
+    so ``text`` must come from :func:`read_text` or :func:`lines_of`, which leave the characters as they are.
     """
     return text.removesuffix("\n").split("\n") if text else []
 
@@ -117,7 +120,7 @@ def lines_of(path: Path) -> list[str]:
 
 
 def _masks(status: bytes | None) -> dict[str, int] | None:
-    """Return the signal masks of a status file; None when it has none, as that of a process that has ended."""
+    """Return the signal masks of a status file; None when it has none, as after the process's end."""
     lines = (line.partition(b":") for line in (status or b"").split(b"\n"))
     masks = {name.decode("ascii"): int(value, 16) for name, _, value in lines if name in _MASKS}
     return masks if len(masks) == len(_MASKS) else None
@@ -130,24 +133,24 @@ def _numbers(mask: int) -> frozenset[int]:
 def environment(pid: int, proc_root: Path = PROC) -> dict[str, str] | None:
     """Return the environment that ``pid`` was started with.
 
-    None if there is no such process, it is a zombie, or it belongs to somebody else. Entries without ``=`` are left
-    out; of two entries with one name the first counts, as getenv(3) has it.
+    None if there is no such process, it is a zombie, or it belongs to another user. Entries without ``=`` are left out;
+    of two entries with one name the first counts, as getenv(3) has it.
     """
     text = _read(pid, "environ", proc_root)
     if text is None:
         return None
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for entry in text.split(b"\0"):
         name, sign, value = entry.partition(b"=")
         if sign and name:
-            found.setdefault(os.fsdecode(name), os.fsdecode(value))
-    return found
+            variables.setdefault(os.fsdecode(name), os.fsdecode(value))
+    return variables
 
 
 def living(proc_root: Path = PROC) -> Iterator[tuple[Stat, dict[str, str] | None]]:
-    """Every process that has not ended, with the environment that it was started with as :func:`environment` has it.
+    """Yield every process that has not ended, with the environment of its start as :func:`environment` has it.
 
-    The environment is that of this very process: one whose PID meant another process by then is left out.
+    The environment is that of this very process: a process whose PID meant another one by then is left out.
     """
     for pid in all_pids(proc_root):
         before = read_stat(pid, proc_root)
@@ -178,7 +181,7 @@ def read_text(pid: int | str, name: str, proc_root: Path = PROC) -> str | None:
 
 
 def cpu_seconds(pid: int, proc_root: Path = PROC) -> float | None:
-    """Processor time that a process has got, in seconds; None if there is no such process."""
+    """Return the processor time of a process so far, in seconds; None if there is no such process."""
     text = _read(pid, "stat", proc_root)
     if not text:
         return None
@@ -188,9 +191,9 @@ def cpu_seconds(pid: int, proc_root: Path = PROC) -> float | None:
 
 @dataclass(frozen=True)
 class RunTimes:
-    """For how long a thread has had a processor, and for how long it was ready to run and had none, in nanoseconds.
+    """How long a thread has had a processor, and how long it was ready to run and had none, in nanoseconds.
 
-    ``turns`` says how often it was given one.
+    ``turns`` is the number of times it was given a processor.
     """
 
     ran: int
@@ -199,26 +202,22 @@ class RunTimes:
 
 
 def run_times(pid: int, proc_root: Path = PROC) -> dict[int, RunTimes]:
-    """Return the times of each thread of a process from its start on, by its ID.
-
-    They are the figures of /proc/PID/task/TID/schedstat (the kernel's Documentation/scheduler/
-    sched-stats.rst). Empty if there is no such process, or its kernel does not count.
-    """
+    """Return the times of each thread of a process from its start on, by the thread's ID."""
     place = proc_root / str(pid) / "task"
     try:
         threads = [int(name) for name in os.listdir(place)]  # noqa: PTH208 - names are wanted, and there may be very many
     except OSError:
         return {}
-    found = {}
+    times = {}
     for thread in threads:
         fields = (_read(pid, f"task/{thread}/schedstat", proc_root) or b"").split()
         if len(fields) > 2:
-            found[thread] = RunTimes(*map(int, fields[:3]))
-    return found
+            times[thread] = RunTimes(*map(int, fields[:3]))
+    return times
 
 
 def busy_times(proc_root: Path = PROC) -> dict[int, int]:
-    """For how long each core has run anything since boot, in nanoseconds, by its number (/proc/stat, proc(5)).
+    """Return how long each core has run anything since boot, in nanoseconds, by its number (/proc/stat, proc(5)).
 
     Empty where the kernel shows none.
     """
@@ -226,7 +225,7 @@ def busy_times(proc_root: Path = PROC) -> dict[int, int]:
 
 
 def stolen_times(proc_root: Path = PROC) -> dict[int, int]:
-    """For how long the host of a virtual machine has taken each core away, in nanoseconds, by its number.
+    """Return how long the host of a virtual machine has withheld each core, in nanoseconds, by its number.
 
     Empty where the kernel shows none.
     """
@@ -236,20 +235,23 @@ def stolen_times(proc_root: Path = PROC) -> dict[int, int]:
 def _core_times(proc_root: Path) -> dict[int, list[int]]:
     """Return the fields of each core in /proc/stat, in nanoseconds."""
     nanoseconds = 10**9 // os.sysconf("SC_CLK_TCK")
-    found: dict[int, list[int]] = {}
+    times: dict[int, list[int]] = {}
     try:
         lines = lines_of(proc_root / "stat")
     except OSError:
-        return found
+        return times
     for line in lines:
         name, *fields = line.split()
         if name.startswith("cpu") and name != "cpu" and len(fields) > 6:
-            found[int(name[3:])] = [int(field) * nanoseconds for field in fields]
-    return found
+            times[int(name[3:])] = [int(field) * nanoseconds for field in fields]
+    return times
 
 
 def allowed_cores(pid: int, proc_root: Path = PROC) -> frozenset[int]:
-    """The numbers of the cores that a process may run on (/proc/PID/status, proc(5)); none if there is no process."""
+    """Return the numbers of the cores that a process may run on (/proc/PID/status, proc(5)).
+
+    None of them if there is no process.
+    """
     for line in (_read(pid, "status", proc_root) or b"").split(b"\n"):
         name, _, listed = line.partition(b":")
         if name == b"Cpus_allowed_list":
@@ -259,7 +261,7 @@ def allowed_cores(pid: int, proc_root: Path = PROC) -> frozenset[int]:
 
 
 def resident_bytes(pid: int, proc_root: Path = PROC) -> int | None:
-    """What a process holds in memory; None if there is no such process."""
+    """Return a process's resident memory in bytes; None if there is no such process."""
     text = _read(pid, "statm", proc_root)
     return int(text.split()[1]) * os.sysconf("SC_PAGE_SIZE") if text else None
 

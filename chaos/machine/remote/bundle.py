@@ -47,7 +47,7 @@ BUNDLE = "remote_helper.pyz"
 """Name of the file in a run's private directory."""
 
 EARLIER_BUNDLE = "hand.pyz"
-"""Its name in the directories of runs that an earlier release has made."""
+"""Its name in the directories of runs of an earlier release."""
 
 _MAIN = "from chaos.machine.remote.program import main\n\nmain()\n"
 _BEGINNING_OF_TIME = (1980, 1, 1, 0, 0, 0)
@@ -75,7 +75,7 @@ def write_bundle(private: Path) -> Path:
 
 
 def bundle_in(private: Path) -> Path:
-    """Return the bundle in a run's private directory, also of a run that an earlier release has made."""
+    """Return the bundle in a run's private directory, also for a run of an earlier release."""
     path, earlier = private / BUNDLE, private / EARLIER_BUNDLE
     return earlier if earlier.exists() and not path.exists() else path
 
@@ -91,12 +91,12 @@ _LOADER = (
     "while d: d=d[os.write(f,d):]\n"
     "runpy.run_path('/proc/self/fd/%d'%f,run_name='__main__')\n"
 )
-"""Takes the remote helper from its input and becomes it: nothing has to be in the image but Python.
+"""Reads the remote helper from its input and becomes it: the image needs nothing but Python.
 
-It is kept in memory that no name leads to, so that nothing is left of it on its node, however it ends.
+The helper stays in unnamed memory, so that nothing of it remains on its node, however it ends.
 """
 
 
 def helper_argv(python: str) -> tuple[str, ...]:
-    """Return the command line of a remote helper that is sent to it afterwards."""
+    """Return the command line of a remote helper whose code is sent to it afterwards."""
     return (python, "-I", "-c", _LOADER, str(len(bundle())))

@@ -1,4 +1,4 @@
-"""The harness's side of a remote helper: typed calls, each with a deadline that has a name."""
+"""The harness's side of a remote helper: typed calls, each with a named deadline."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 HELLO_SECONDS = 30.0
 CALL_SECONDS = 30.0
 _ENDED = (NoSuchProcess, WrongProcess)
-"""Errors of a remote helper that callers tell from others, where a process is sent a signal."""
+"""Errors of a remote helper that callers distinguish, where a process is sent a signal."""
 
 _SAID = 2000
 """Characters of a remote helper's words that are repeated."""
@@ -42,9 +42,9 @@ _Mailbox = queue.SimpleQueue[dict[str, Any] | None]
 
 @dataclass(frozen=True)
 class Introduction:
-    """Who a remote helper said it is: ``pid``, ``uid``, ``host`` and ``boot`` are those of its node.
+    """The introduction of a remote helper: ``pid``, ``uid``, ``host`` and ``boot`` are those of its node.
 
-    ``network`` tells its network apart from others of the same boot; empty where it does not say.
+    ``network`` distinguishes its network from others of the same boot; empty where the helper does not say.
     """
 
     pid: int
@@ -56,32 +56,32 @@ class Introduction:
 
 
 class Visitors(Protocol):
-    """Who hears the agents that call a remote helper's socket (:class:`chaos.run.launch.channel.Channel`)."""
+    """Receives the agents that call a remote helper's socket (:class:`chaos.run.launch.channel.Channel`)."""
 
     def visit(self, helper: HelperClient, caller: int, pid: int, uid: int) -> Visit:
-        """Somebody has called. ``pid`` and ``uid`` are the word of that node's kernel."""
+        """Accept a caller. ``pid`` and ``uid`` are the word of that node's kernel."""
 
 
 class Visit(Protocol):
     """One caller."""
 
     def hear(self, line: bytes) -> bool:
-        """It has said a line; False when nothing more of it is heard."""
+        """Take a line of the caller; return False when nothing more of it is heard."""
 
     def end(self) -> None:
-        """It has gone."""
+        """Note that the caller has gone."""
 
 
 class HelperClient(NetworkCalls, PackageCalls, ToolCalls):
     """A remote helper at the other end of ``transport``. Its methods may be called from several threads.
 
-    Every method raises HelperLost when the remote helper has ended, does not answer in time, or says what no helper
-    says, and PlatformError for what it refuses, or answers in another shape than asked for. Other errors come only from
-    the methods that name them.
+    Every method raises HelperLost when the remote helper has ended, does not answer in time, or breaks the protocol,
+    and PlatformError for a request that it refuses, or answers in an unexpected shape. Other errors come only from the
+    methods that name them.
     """
 
     def __init__(self, transport: Transport, node: int, run: str, visitors: Visitors | None = None) -> None:
-        """Wait for its hello, and tell it the run. Raises HelperLost, with ``transport`` closed."""
+        """Wait for its hello, and send it the run. Raises HelperLost, with ``transport`` closed."""
         self.node = node
         self._transport = transport
         self._writer = Writer(transport.write)
@@ -111,15 +111,15 @@ class HelperClient(NetworkCalls, PackageCalls, ToolCalls):
     # The run's places on the node.
 
     def place(self, path: str, files: Mapping[str, str]) -> None:
-        """Make a private directory with these files there, or replace files in one that this run has made."""
+        """Make a private directory with these files there, or replace files in a directory that this run has made."""
         self._call("place", path=path, files=dict(files))
 
     def remove(self, path: str) -> bool:
-        """Remove a private directory that this run has made there; False when there is none."""
+        """Remove a private directory that this run has made there; return False when there is none."""
         return self._ask(yes, "remove", path=path)
 
     def open_roots(self, paths: Sequence[str]) -> None:
-        """Let files below these directories be listed and read."""
+        """Allow files below these directories to be listed and read."""
         self._call("open_roots", paths=list(paths))
 
     def files(self, path: str) -> dict[str, tuple[int, int]]:
@@ -162,7 +162,7 @@ class HelperClient(NetworkCalls, PackageCalls, ToolCalls):
 
     def processes(self, attempt: str) -> list[FoundProcess]:
         """Return the living processes of an attempt on that node."""
-        return self._ask(each(self._found), "processes", attempt=attempt)
+        return self._ask(each(self._found_process), "processes", attempt=attempt)
 
     def state(self, identity: ProcessIdentity) -> State:
         """Return whether a process runs, is stopped, is a zombie, or is gone."""
@@ -177,7 +177,7 @@ class HelperClient(NetworkCalls, PackageCalls, ToolCalls):
         self._call("signal", raises=_ENDED, attempt=attempt, identity=asdict(identity), signum=int(signum))
 
     def signals(self, identity: ProcessIdentity) -> Signals | None:
-        """What a process does with signals, and which ones it has not taken yet; None when it has ended."""
+        """Return a process's handling of signals, and the signals that it has not taken yet; None when it has ended."""
         return self._ask(optional(replies.signals), "signals", identity=asdict(identity))
 
     def stop(self, attempt: str, grace_seconds: float) -> Ended:
@@ -185,11 +185,11 @@ class HelperClient(NetworkCalls, PackageCalls, ToolCalls):
         seconds = grace_seconds + CALL_SECONDS
         return self._ask(self._ended, "stop", seconds=seconds, attempt=attempt, grace_seconds=grace_seconds)
 
-    # Putting back.
+    # Restoring.
 
     def find(self) -> list[FoundProcess]:
         """Return every living process of the run on that node."""
-        return self._ask(each(self._found), "find")
+        return self._ask(each(self._found_process), "find")
 
     def resume(self, identity: ProcessIdentity) -> None:
         """Continue a stopped process of the run. Raises NoSuchProcess and WrongProcess, too."""
@@ -200,22 +200,27 @@ class HelperClient(NetworkCalls, PackageCalls, ToolCalls):
         return self._ask(self._ended, "end_run")
 
     def leftovers(self, directories: Sequence[str]) -> dict[str, list[str]]:
-        """What is left of the run on that node, in words: ``processes``, and ``mounts`` below these directories that
-        were not there when the remote helper began."""
+        """Return the run's leftovers on that node, in words.
+
+        They are ``processes``, and ``mounts`` below these directories that were not there when the remote helper began.
+        """
         return self._ask(replies.left_over, "leftovers", directories=list(directories))
 
     def standing(self, place: str) -> list[str]:
-        """Processes that work below a directory there, or write to a file of it, in words, whatever they carry."""
+        """Return processes that work below a directory there, or write to a file of it, whatever they carry.
+
+        Each is described in words.
+        """
         return self._ask(each(text), "standing", place=place)
 
     # Clocks.
 
     def clock_offset(self, clock: Clock) -> Offset:
         """Measure how far the node's monotonic clock is ahead of ``clock``."""
-        return measure_offset(lambda: self._ask(lambda told: whole(fields(told)["mono"]), "clock"), clock)
+        return measure_offset(lambda: self._ask(lambda clocks: whole(fields(clocks)["mono"]), "clock"), clock)
 
     def close(self) -> None:
-        """Let the remote helper end. What it has started goes on."""
+        """Let the remote helper end. Processes that it has started go on."""
         self._closing = True
         self._transport.close()
         if threading.current_thread() is not self._reader:
@@ -261,14 +266,14 @@ class HelperClient(NetworkCalls, PackageCalls, ToolCalls):
         if answer is None:
             raise HelperLost(f"node {self.node}: its remote helper was lost: {self.lost}")
         if "error" in answer:
-            said = answer.get("text")
-            told = said[:_SAID] if isinstance(said, str) else "its remote helper does not say why it refuses that"
+            words = answer.get("text")
+            reason = words[:_SAID] if isinstance(words, str) else "its remote helper does not say why it refuses that"
             kind = next((error for error in raises if error.__name__ == answer["error"]), PlatformError)
-            raise kind(f"node {self.node}: {request}: {told}")
+            raise kind(f"node {self.node}: {request}: {reason}")
         return answer["result"]
 
     def _post(self, request: str, /, **arguments: Any) -> None:
-        """A request whose answer nobody waits for."""
+        """Send a request whose answer nobody waits for."""
         if self.lost is None:
             try:
                 self._writer.send({"number": next(self._numbers), "request": request, "arguments": arguments})
@@ -346,7 +351,7 @@ class HelperClient(NetworkCalls, PackageCalls, ToolCalls):
     def _identity(self, value: Any) -> ProcessIdentity:
         return replies.identity(value, self.node)
 
-    def _found(self, value: Any) -> FoundProcess:
+    def _found_process(self, value: Any) -> FoundProcess:
         return replies.found(value, self.node)
 
     def _ended(self, value: Any) -> Ended:

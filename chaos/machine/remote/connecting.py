@@ -1,4 +1,4 @@
-"""What the helper sees of the connections of its node with others of the run, and how it resets those of the run."""
+"""The helper's view of its node's connections with other nodes of the run, and the reset of the run's connections."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ _SOCKET = re.compile(r"socket:\[(\d+)\]")
 
 
 class ConnectionRequests:
-    """The part of the remote helper that is about connections; arguments and results are JSON."""
+    """The part of the remote helper that handles connections; arguments and results are JSON."""
 
     def __init__(self, run: str) -> None:
         self._own_run = run
 
     def echo(self, addresses: list[str], count: int, interval: float, wait: float) -> dict[str, Any]:
-        """What comes of echo requests from here (:func:`chaos.machine.linux.net.echo.ask`)."""
+        """Return the result of echo requests from here (:func:`chaos.machine.linux.net.echo.ask`)."""
         return asdict(ask(OWN, addresses, count=count, interval=interval, wait=wait))
 
     def attempt(self, own: str, address: str, port: int, wait: float) -> bool:
-        """Return whether a TCP port answers to this node, by a connection or a refusal. Nothing is said to it."""
+        """Return whether a TCP port answers to this node, by a connection or a refusal. No data is sent to it."""
         return bool(answered(OWN, [(address, port)], wait=wait, source=own))
 
     def send_from(self, own: str, port: int, addresses: list[str]) -> None:
-        """Send each address one packet of TCP from a port of this node: the end of a connection that there is not.
+        """Send each address one packet of TCP from a port of this node: the end of a connection that does not exist.
 
-        It goes to a port for what is to be thrown away (RFC 863), and nobody answers it (RFC 9293, 3.10.7.1).
+        It goes to the discard port (RFC 863), and nobody answers it (RFC 9293, 3.10.7.1).
         """
         with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP) as channel:
             channel.bind((own, 0))
@@ -48,25 +48,30 @@ class ConnectionRequests:
                 channel.sendto(_end(own, port, address), (address, 0))
 
     def connected(self, own: str, others: list[str], of_run: bool) -> list[dict[str, Any]]:
-        """The connections between this node's address and those of others; ``of_run``: that its processes have."""
-        found = [
+        """Return the connections between this node's address and the others' addresses.
+
+        With ``of_run`` only connections of the run's processes.
+        """
+        connections = [
             connection for connection in established(OWN) if connection.source == own and connection.target in others
         ]
-        inodes = self._sockets() if of_run else {connection.inode for connection in found}
-        return [asdict(connection) for connection in found if connection.inode in inodes]
+        inodes = self._sockets() if of_run else {connection.inode for connection in connections}
+        return [asdict(connection) for connection in connections if connection.inode in inodes]
 
     def reset(self, connection: dict[str, Any]) -> bool:
-        """Let the kernel reset a connection, which both ends are told. Whether it has: False for one that is not there
-        any more. One that no process of the run has is refused."""
-        wanted = Connection(**connection)
-        if wanted.inode not in self._sockets():
-            if wanted not in established(OWN):
+        """Let the kernel reset a connection, and notify both ends.
+
+        Returns whether it has: False for a connection that is gone. A connection of no process of the run is refused.
+        """
+        target = Connection(**connection)
+        if target.inode not in self._sockets():
+            if target not in established(OWN):
                 return False
-            raise ValueError(f"no process of the run has the connection {wanted}; it was left alone")
-        return reset(OWN, wanted)
+            raise ValueError(f"no process of the run has the connection {target}; it was left alone")
+        return reset(OWN, target)
 
     def _sockets(self) -> Collection[int]:
-        """Return the inodes of the sockets that the run's processes have here."""
+        """Return the inodes of the run's sockets here."""
         return {inode for process in find_run_processes(self._own_run) for inode in _sockets_of(process.pid)}
 
 
@@ -89,11 +94,11 @@ def _sockets_of(pid: int) -> Iterator[int]:
         return
     for name in names:
         try:
-            found = _SOCKET.fullmatch(os.readlink(place / name))  # noqa: PTH115 - no path
+            match = _SOCKET.fullmatch(os.readlink(place / name))  # noqa: PTH115 - no path
         except OSError:
             continue
-        if found is not None:
-            yield int(found[1])
+        if match is not None:
+            yield int(match[1])
 
 
 def _end(own: str, port: int, address: str) -> bytes:

@@ -1,6 +1,6 @@
-"""On a node: the Unix socket that the agents of that node call, and what they say, handed on to the harness.
+"""On a node: the Unix socket that the agents of that node call, and their lines, handed on to the harness.
 
-The remote helper judges nothing: it tells which process and user the kernel says is calling, and the harness decides.
+The remote helper judges nothing: it reports the calling process and user by the kernel's word, and the harness decides.
 It listens in a private directory of the node only, never on a network.
 """
 
@@ -38,7 +38,7 @@ class Listening:
         threading.Thread(target=self._accept, name="agents", daemon=True).start()
 
     def answer(self, number: int, line: str) -> None:
-        """Send a line to a caller; nothing when it has gone."""
+        """Send a line to a caller; do nothing when it has gone."""
         with self._lock:
             caller = self._callers.get(number)
         if caller is not None:
@@ -54,7 +54,7 @@ class Listening:
                 caller.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Stop listening and let every held rank go."""
+        """Stop listening and release every held rank."""
         self._closing.set()
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)

@@ -1,7 +1,7 @@
-"""What the helper does to the network of its node: rules between the addresses of its run, and what shows of them.
+"""The helper's changes to the network of its node: rules between the addresses of its run, and their visible effects.
 
-A rule concerns what comes in for this node's own address from one other, and nothing else. Rules that a remote helper
-has laid go with it, however its harness ends; only a helper that was killed leaves some, for another one to lift.
+A rule concerns packets that come in for this node's own address from one other, and nothing else. Rules that a remote
+helper has laid go with it, however its harness ends; only a killed helper leaves some, for another one to lift.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from chaos.machine.remote.connecting import ConnectionRequests
 _NAME = 12
 """Characters of a fault's mark in the name of its table."""
 _NOBODY = ("192.0.2.1", "192.0.2.2")
-"""Addresses that nobody has (RFC 5737), to try out rules with."""
+"""Addresses that nobody has (RFC 5737), for trial rules."""
 _CHECK = "check"
 
 
 class NetworkRequests(ConnectionRequests):
-    """The part of the remote helper that is about the network; arguments and results are JSON."""
+    """The part of the remote helper that handles the network; arguments and results are JSON."""
 
     def __init__(self, run: str) -> None:
         super().__init__(run)
@@ -40,8 +40,8 @@ class NetworkRequests(ConnectionRequests):
     def network_check(self, own: str, others: list[str], resetting: list[str], holding: list[str]) -> None:
         """Refuse where rules about these addresses could not be laid, or would cut off the harness itself.
 
-        ``resetting`` and ``holding`` are the names of faults that ask for more than rules: connections that are reset,
-        packets that wait.
+        ``resetting`` and ``holding`` are the names of faults that need more than rules: reset connections, delayed
+        packets.
         """
         self._spare_harness(own, others)
         try:
@@ -57,8 +57,8 @@ class NetworkRequests(ConnectionRequests):
             remove(table)
             socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP).close()
         except OSError as error:
-            told = "the user who logs in must be root there" if isinstance(error, PermissionError) else error.strerror
-            raise ValueError(f"rules of the network cannot be laid by user {os.geteuid()}: {told}") from error
+            reason = "the user who logs in must be root there" if isinstance(error, PermissionError) else error.strerror
+            raise ValueError(f"rules of the network cannot be laid by user {os.geteuid()}: {reason}") from error
         if resetting and (why := refusal()) is not None:
             advice = "its kernel must be built with CONFIG_INET_DIAG_DESTROY"
             raise ValueError(
@@ -68,20 +68,20 @@ class NetworkRequests(ConnectionRequests):
             self._check_holding(own, holding)
 
     def lay(self, fault: str, rules: list[dict[str, Any]]) -> None:
-        """Lay rules of a fault, all at once. Those that it has laid here already stay as they are."""
-        wanted = [rule_of(rule) for rule in rules]
-        for rule in wanted:
+        """Lay rules of a fault, all at once. Rules that it has laid here already stay as they are."""
+        new = [rule_of(rule) for rule in rules]
+        for rule in new:
             self._spare_harness(rule.target, [rule.source])
         table = self._table(fault)
-        waits = any(rule.delay is not None for rule in wanted)
+        waits = any(rule.delay is not None for rule in new)
         try:
             if waits:
-                self._hold(fault, table, wanted)
+                self._hold(fault, table, new)
             else:
-                make(table, wanted)
+                make(table, new)
         except FileExistsError:
             there = [counter.rule for counter in self._of(table)]
-            more = [rule for rule in wanted if rule not in there]
+            more = [rule for rule in new if rule not in there]
             if more and waits:
                 raise ValueError(f"fault {fault} has laid other rules here") from None
             if more:
@@ -89,42 +89,48 @@ class NetworkRequests(ConnectionRequests):
         self._laid.add(table)
 
     def laid(self, fault: str | None) -> list[dict[str, Any]]:
-        """The rules of a fault as the kernel has them, with its counters; without a fault those of the whole run."""
-        return [_told(counter) for table in self._all(fault) for counter in self._of(table)]
+        """Return the rules of a fault as the kernel lists them, with its counters.
+
+        Without a fault those of the whole run.
+        """
+        return [_counter_fields(counter) for table in self._all(fault) for counter in self._of(table)]
 
     def devices(self) -> list[str]:
         """Return the devices in which packets of the run are to wait."""
         return devices(self._devices)
 
     def lift(self, fault: str | None) -> int:
-        """Take away the rules of a fault, and nobody else's; without a fault those of the whole run. How many."""
+        """Remove the rules of a fault, and no other rules, and return their number.
+
+        Without a fault those of the whole run.
+        """
         lifted = sum(self._lift(table) for table in self._all(fault))
-        # A remote helper that was killed between the two may have left a device to which nothing is turned over.
+        # A remote helper that was killed between the two may have left a device to which nothing is redirected.
         names = self.devices() if fault is None else [self._device(self._table(fault))]
         for name in names:
             release(name)
         return lifted
 
     def look(self, fault: str, addresses: list[str], count: int, wait: float) -> dict[str, Any]:
-        """What shows of a fault here: connections with these addresses, echoes to them, and afterwards the rules."""
-        found = connections("self", addresses)
+        """Return a fault's effects here: connections with these addresses, echoes to them, and afterwards the rules."""
+        count_of_connections = connections("self", addresses)
         echoes = self.echo(addresses, count, 0.0, wait)
-        return {"connections": found, "echoes": echoes, "own": self.laid(fault), "all": self.laid(None)}
+        return {"connections": count_of_connections, "echoes": echoes, "own": self.laid(fault), "all": self.laid(None)}
 
     def look_at_port(self, own: str, port: int, others: list[str]) -> int:
-        """Return how many connections others have with a TCP port of this node."""
+        """Return the number of connections that others have with a TCP port of this node."""
         return connections("self", others, port, own=own)
 
     def close(self) -> None:
-        """Lift what this helper has laid."""
+        """Lift the rules that this helper has laid."""
         for table in sorted(self._laid):
             with contextlib.suppress(OSError):
                 self._lift(table)
 
-    # What waits in a device.
+    # Packets that wait in a device.
 
     def _hold(self, fault: str, table: str, rules: Sequence[Rule]) -> None:
-        """Let what these rules are about wait in a device of the fault's own. Raises FileExistsError, ValueError."""
+        """Redirect these rules' packets to a device of the fault's own. Raises FileExistsError, ValueError."""
         times, targets = {(rule.delay, rule.jitter) for rule in rules}, {rule.target for rule in rules}
         if len(times) != 1 or len(targets) != 1:
             raise ValueError(f"fault {fault}: packets for one address wait here, all of them as long: {rules}")
@@ -173,7 +179,7 @@ class NetworkRequests(ConnectionRequests):
             yield replace(counter, rule=rule, vanished=(0, 0), passed=passed)
 
     def _lift(self, table: str) -> int:
-        """First what turns packets over, then where they wait."""
+        """Remove the redirection first, then the device, and return the number of rules."""
         lifted = 0
         for family in (DEVICE, IPV4):
             there = len(listed(table, family))
@@ -186,12 +192,12 @@ class NetworkRequests(ConnectionRequests):
         return f"{self._tables}{hashlib.sha256(fault.encode()).hexdigest()[:_NAME]}"
 
     def _device(self, table: str) -> str:
-        """Return names of devices have 15 characters at most."""
+        """Return the device's name. Such a name has 15 characters at most."""
         return f"{self._devices}{hashlib.sha256(table.encode()).hexdigest()[:5]}"
 
     @staticmethod
     def _spare_harness(own: str, others: Sequence[str]) -> None:
-        """sshd says from where its caller comes (sshd(8), SSH_CONNECTION)."""
+        """Refuse rules that would cut off the harness: sshd names its caller's address (sshd(8), SSH_CONNECTION)."""
         caller = os.environ.get("SSH_CONNECTION", "").partition(" ")[0]
         if caller and caller in (own, *others):
             raise ValueError(
@@ -201,21 +207,21 @@ class NetworkRequests(ConnectionRequests):
 
 
 def tables_of(run: str) -> str:
-    """Return how the names of a run's tables begin."""
+    """Return the beginning of the names of a run's tables."""
     return f"chaos_{run[-16:]}_"
 
 
 def devices_of(run: str) -> str:
-    """Return how the names of its devices begin, in which packets wait."""
+    """Return the beginning of the names of a run's devices, in which packets wait."""
     return f"ch{run[-8:]}"
 
 
-def rule_of(told: Mapping[str, Any]) -> Rule:
-    """Return a rule, from what was made of it for the way."""
-    return Rule(**{**told, "ports": Ports(**told["ports"])})
+def rule_of(fields: Mapping[str, Any]) -> Rule:
+    """Return a rule from its JSON form."""
+    return Rule(**{**fields, "ports": Ports(**fields["ports"])})
 
 
-def _told(counter: Counted) -> dict[str, Any]:
+def _counter_fields(counter: Counted) -> dict[str, Any]:
     return {
         "rule": asdict(counter.rule),
         "came": list(counter.came),

@@ -1,4 +1,4 @@
-"""The harness's side of what a remote helper does to the network of its node."""
+"""The harness's side of the helper's changes to the network of its node."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from chaos.machine.remote.replies import Asking, connection, counted, each, echo
 
 @dataclass(frozen=True)
 class Looked:
-    """What a node shows: its ``connections`` with some others, the rules of a fault (``own``) and of the whole run
-    (``all``), and what came of ``echoes`` to the others.
+    """The view of a node.
+
+    ``connections`` are its connections with some others, ``own`` the rules of a fault, ``all`` the rules of the whole
+    run, and ``echoes`` the result of echo requests to the others.
     """
 
     connections: int
@@ -25,36 +27,36 @@ class Looked:
 
 
 class NetworkCalls(Asking):
-    """Typed calls. Every one raises HelperLost when the helper has ended, and PlatformError for what it refuses."""
+    """Typed calls. Every call raises HelperLost when the helper has ended, and PlatformError for a refused request."""
 
     def check_network(
         self, own: str, others: Sequence[str], resetting: Sequence[str] = (), holding: Sequence[str] = ()
     ) -> None:
-        """See that rules about these addresses can be laid there.
+        """Check that rules about these addresses can be laid there.
 
         ``resetting`` and ``holding`` are the names of faults that reset connections and that let packets wait. Raises
-        PlatformError where that cannot be, or may not.
+        PlatformError where the rules cannot or may not be laid.
         """
         self._call("network_check", own=own, others=list(others), resetting=list(resetting), holding=list(holding))
 
     def lay(self, fault: str, rules: Sequence[Rule]) -> None:
-        """Lay rules of a fault there, all at once; those that it has laid there already stay."""
+        """Lay rules of a fault there, all at once; rules that it has laid there already stay."""
         self._call("lay", fault=fault, rules=[asdict(rule) for rule in rules])
 
     def laid(self, fault: str | None = None) -> list[Counted]:
-        """Return the rules of a fault there, or of the whole run, with what the kernel has counted."""
+        """Return the rules of a fault there, or of the whole run, with the kernel's counters."""
         return self._ask(each(counted), "laid", fault=fault)
 
     def lift(self, fault: str | None = None) -> int:
-        """Take away the rules of a fault there, or of the whole run; how many they were."""
+        """Remove the rules of a fault there, or of the whole run; return their number."""
         return self._ask(whole, "lift", fault=fault)
 
     def look(self, fault: str, addresses: Sequence[str], *, count: int, wait: float) -> Looked:
-        """What shows there of a fault that cuts off these addresses, all by one call."""
-        return self._ask(_looked, "look", fault=fault, addresses=list(addresses), count=count, wait=wait)
+        """Return the effects there of a fault that cuts off these addresses, all by one call."""
+        return self._ask(_view, "look", fault=fault, addresses=list(addresses), count=count, wait=wait)
 
     def echo(self, addresses: Sequence[str], *, count: int, interval: float, wait: float) -> Echoes:
-        """What comes of echo requests from there (:func:`chaos.machine.linux.net.echo.ask`)."""
+        """Return the result of echo requests from there (:func:`chaos.machine.linux.net.echo.ask`)."""
         return self._ask(echoes, "echo", addresses=list(addresses), count=count, interval=interval, wait=wait)
 
     def devices(self) -> list[str]:
@@ -62,7 +64,7 @@ class NetworkCalls(Asking):
         return self._ask(each(text), "devices")
 
     def connections_at(self, own: str, port: int, others: Sequence[str]) -> int:
-        """Return how many connections others have with a TCP port there."""
+        """Return the number of connections that others have with a TCP port there."""
         return self._ask(whole, "look_at_port", own=own, port=port, others=list(others))
 
     def attempt(self, own: str, address: str, port: int, wait: float) -> bool:
@@ -78,10 +80,13 @@ class NetworkCalls(Asking):
         return self._ask(each(connection), "connected", own=own, others=list(others), of_run=of_run)
 
     def reset(self, connection: Connection) -> bool:
-        """Let the kernel there reset a connection of the run. Whether it has; False for one that is gone."""
+        """Let the kernel there reset a connection of the run.
+
+        Returns whether it has; False for a connection that is gone.
+        """
         return self._ask(yes, "reset", connection=asdict(connection))
 
 
-def _looked(value: Any) -> Looked:
+def _view(value: Any) -> Looked:
     own, every = (each(counted)(fields(value)[key]) for key in ("own", "all"))
     return Looked(whole(value["connections"]), own, every, echoes(value["echoes"]))

@@ -1,4 +1,4 @@
-"""What the remote helper says of the packages that a job's ranks find on its node. None of them is imported."""
+"""The helper's report of the packages that a job's ranks find on its node. No package is imported."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ print("{_MARK}", *[name for name in sys.argv[2:] if not has(name)])
 """Finds modules; importing one may take half a minute. A directory of such a name is no module."""
 
 SECONDS = 60.0
-"""How long a Python may take to say it, on a busy node with its packages on a share."""
+"""How long a Python may take to answer, on a busy node with its packages on a share."""
 _QUOTED = 300
 
 
 class PackageRequests:
-    """The part of the remote helper that is about packages; arguments and results are JSON."""
+    """The part of the remote helper that handles packages; arguments and results are JSON."""
 
     def lacking(self, python: str, needs: list[str], path: str) -> list[str]:
-        """Which of these a Python has not, or has not beside it; ``path`` takes the place of PYTHONPATH where given.
+        """Return the packages that a Python lacks, or that are not beside it; ``path`` replaces PYTHONPATH where given.
 
-        Raises ValueError where that Python does not say.
+        Raises ValueError where that Python does not answer.
         """
         environment = {**os.environ, **({"PYTHONPATH": path} if path else {})}
         look = [python, "-c", _LOOK, str(Path(python).parent), *needs]
@@ -47,8 +47,8 @@ class PackageRequests:
             raise ValueError(f"{python} cannot be run: {error.strerror}") from error
         except subprocess.TimeoutExpired as error:
             raise ValueError(f"{python} has not said within {SECONDS:g} s what it has") from error
-        said = done.stdout.decode("utf-8", "replace")
-        told = [line.split()[1:] for line in said.splitlines() if line.startswith(_MARK)]
-        if done.returncode != 0 or len(told) != 1:
-            raise ValueError(f"{python} ended with {done.returncode}: {said.strip()[-_QUOTED:]}")
-        return told[0]
+        output = done.stdout.decode("utf-8", "replace")
+        answers = [line.split()[1:] for line in output.splitlines() if line.startswith(_MARK)]
+        if done.returncode != 0 or len(answers) != 1:
+            raise ValueError(f"{python} ended with {done.returncode}: {output.strip()[-_QUOTED:]}")
+        return answers[0]

@@ -1,7 +1,7 @@
 """Processes that carry no run's identity and still have their place in a run's directory.
 
-A process that a rank has started with an empty environment is known to whoever has started the job, and to nobody after
-that has been killed. What is left of its origin is where it works and what it writes.
+A process that a rank has started with an empty environment is known only to the process that has started the job, and
+to none after that has been killed. Its working directory and its output are the only traces of its origin.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _SIGNS = (("cwd", "works in"), ("fd/1", "writes to"), ("fd/2", "writes to"))
 
 
 def standing_in(place: str, *, proc_root: Path = PROC) -> Iterator[str]:
-    """The processes that work below ``place``, or have their output there, in words; also where it has been removed.
+    """Yield the processes that work below ``place``, or have their output there, in words; also where it was removed.
 
-    This process and its parents are none.
+    This process and its parents are left out.
     """
     below = f"{place.rstrip('/')}/"
     for pid in all_pids(proc_root):

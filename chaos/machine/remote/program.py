@@ -1,8 +1,8 @@
-"""The program on a node. It does what the harness asks for over standard input and output, and nothing by itself.
+"""The program on a node. It carries out the harness's requests over standard input and output, and nothing by itself.
 
 It is the subreaper of the launchers that it starts, so it knows how ranks ended; it signals processes of its run only,
-by process descriptors. It never listens on a network. When the harness has gone it ends; the job lives on as one whose
-harness was killed, until ``chaos heal`` starts another helper.
+by process descriptors. It never listens on a network. When the harness has gone it ends; the job lives on, as after a
+killed harness, until ``chaos heal`` starts another helper.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Refused(ValueError):
 
 
 class RemoteHelper(NetworkRequests, PackageRequests, ToolRequests):
-    """What the remote helper can do, by the name of the request. Arguments and results are JSON."""
+    """The remote helper's actions, by the name of the request. Arguments and results are JSON."""
 
     def __init__(self, run: str, tell: Callable[[dict[str, Any]], None]) -> None:
         super().__init__(run)
@@ -63,7 +63,7 @@ class RemoteHelper(NetworkRequests, PackageRequests, ToolRequests):
     # The run's places on this node.
 
     def place(self, path: str, files: dict[str, str]) -> None:
-        """Make a private directory with these files, or replace the files of one that this run has made."""
+        """Make a private directory with these files, or replace the files of a directory that this run has made."""
         place = Path(path)
         try:
             place.mkdir(mode=0o700)
@@ -78,7 +78,7 @@ class RemoteHelper(NetworkRequests, PackageRequests, ToolRequests):
                 file.write(text)
 
     def remove(self, path: str) -> bool:
-        """Remove a private directory that this run has made here; False when there is none."""
+        """Remove a private directory that this run has made here; return False when there is none."""
         place = Path(path)
         try:
             status = place.lstat()
@@ -90,17 +90,17 @@ class RemoteHelper(NetworkRequests, PackageRequests, ToolRequests):
         return True
 
     def open_roots(self, paths: list[str]) -> None:
-        """Files below these directories, and no others, can be listed and read."""
+        """Allow files below these directories, and no others, to be listed and read."""
         self._roots = [Path(path).resolve() for path in paths]
 
     def files(self, path: str) -> list[dict[str, Any]]:
-        """The plain files below a directory, with size (bytes) and time of change (ns): all of them, or an error."""
+        """Return all plain files below a directory, with size (bytes) and time of change (ns), or raise an error."""
         root = self._inside(path)
         below = entries_below(root, raise_too_deep)
-        found = [
+        files = [
             (candidate, candidate.lstat()) for candidate in below if candidate.is_file() and not candidate.is_symlink()
         ]
-        return [{"path": str(file), "size": of.st_size, "changed": of.st_mtime_ns} for file, of in found]
+        return [{"path": str(file), "size": of.st_size, "changed": of.st_mtime_ns} for file, of in files]
 
     def read(self, path: str, offset: int, size: int) -> str:
         """Return a piece of a file in base64, at most 1 MiB; shorter at its end."""
@@ -143,7 +143,7 @@ class RemoteHelper(NetworkRequests, PackageRequests, ToolRequests):
         log: str,
         cores: list[int] | None,
     ) -> dict[str, Any]:
-        """Start this node's launcher of an attempt, and tell who it is."""
+        """Start this node's launcher of an attempt, and return its identity."""
         if attempt in self._jobs:
             raise Refused(f"attempt {attempt} was started before")
         pinned = None if cores is None else tuple(cores)
@@ -161,33 +161,37 @@ class RemoteHelper(NetworkRequests, PackageRequests, ToolRequests):
 
     def exit_statuses(self, attempt: str, identities: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
         """Return how processes of an attempt ended, in their order; None for one that runs."""
-        found = [self._job(attempt).exit_status(_identity(identity)) for identity in identities]
-        return [None if status is None else asdict(status) for status in found]
+        statuses = [self._job(attempt).exit_status(_identity(identity)) for identity in identities]
+        return [None if status is None else asdict(status) for status in statuses]
 
     def signal(self, attempt: str, identity: dict[str, Any], signum: int) -> None:
         """Send a signal to a process of an attempt."""
         self._job(attempt).signal(_identity(identity), signum)
 
     def signals(self, identity: dict[str, Any]) -> dict[str, list[int]] | None:
-        """What a process does with signals, and which ones it has not taken yet; None when it has ended."""
+        """Return a process's handling of signals, and the signals that it has not taken yet; None when it has ended."""
         who = _identity(identity)
-        found = None if state(who) in ("gone", "zombie") else read_signals(who.pid)
-        if found is None or state(who) in ("gone", "zombie"):
+        signals = None if state(who) in ("gone", "zombie") else read_signals(who.pid)
+        if signals is None or state(who) in ("gone", "zombie"):
             return None
-        return {"caught": sorted(found.caught), "ignored": sorted(found.ignored), "pending": sorted(found.pending)}
+        return {
+            "caught": sorted(signals.caught),
+            "ignored": sorted(signals.ignored),
+            "pending": sorted(signals.pending),
+        }
 
     def stop(self, attempt: str, grace_seconds: float) -> dict[str, Any]:
         """End all processes of an attempt."""
         return _ended(self._job(attempt).stop(grace_seconds))
 
-    # Putting back, after whoever has started the job has gone.
+    # Restoring, after the process that has started the job has gone.
 
     def find(self) -> list[dict[str, Any]]:
         """Return every living process of the run here."""
         return [asdict(process) for process in find_run_processes(self._run)]
 
     def resume(self, identity: dict[str, Any]) -> None:
-        """Continue a stopped process of the run, whoever has started it."""
+        """Continue a stopped process of the run, whichever process has started it."""
         who = _identity(identity)
         if state(who) in ("gone", "zombie"):
             return
@@ -200,22 +204,22 @@ class RemoteHelper(NetworkRequests, PackageRequests, ToolRequests):
         return _ended(end_processes(lambda: find_run_processes(self._run), grace_seconds=0, clock=SYSTEM_CLOCK))
 
     def leftovers(self, directories: list[str]) -> dict[str, list[str]]:
-        """What is left of the run here: its processes, and mounts below these directories that have come meanwhile."""
+        """Return the run's leftovers here: its processes, and mounts below these directories made meanwhile."""
         roots = tuple(f"{path.rstrip('/')}/" for path in directories)
         mounts = sorted(mount for mount in _mounts() - self._mounts if f"{mount}/".startswith(roots))
         processes = [f"{process.pid} ({' '.join(process.cmdline)})" for process in find_run_processes(self._run)]
         return {"processes": processes, "mounts": mounts}
 
     def standing(self, place: str) -> list[str]:
-        """Processes that have their place below a directory of the run, whatever they carry, in words."""
+        """Return processes that have their place below a directory of the run, whatever they carry, in words."""
         return list(standing_in(place))
 
     def clock(self) -> dict[str, Any]:
-        """This node's clocks, and which boot they are of."""
+        """Return this node's clocks, and the boot that they belong to."""
         return {"mono": SYSTEM_CLOCK.mono(), "wall": SYSTEM_CLOCK.wall(), "boot": boot_id()}
 
     def close(self) -> None:
-        """Lift the rules that it has laid, and stop listening."""
+        """Lift the rules that this helper has laid, and stop listening."""
         super().close()
         if self._listening is not None:
             self._listening.close()
@@ -226,10 +230,10 @@ class RemoteHelper(NetworkRequests, PackageRequests, ToolRequests):
         return self._jobs[attempt]
 
     def _inside(self, path: str) -> Path:
-        found = Path(path).resolve()
-        if not any(root == found or root in found.parents for root in self._roots):
+        resolved = Path(path).resolve()
+        if not any(root == resolved or root in resolved.parents for root in self._roots):
             raise Refused(f"{path} is not below a directory of this run")
-        return found
+        return resolved
 
     @staticmethod
     def _marker(place: Path) -> str:
@@ -242,14 +246,14 @@ class RemoteHelper(NetworkRequests, PackageRequests, ToolRequests):
 
 
 def _mounts(mountinfo: Path = Path("/proc/self/mountinfo")) -> set[str]:
-    """Return where something is mounted, as this process sees it (proc(5), mountinfo)."""
+    """Return the mount points that this process sees (proc(5), mountinfo)."""
     points = [fields[4] for line in lines_of(mountinfo) if len(fields := line.split(" ")) > 4]
     return {re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), point) for point in points}
 
 
 REQUESTS = frozenset(name for name in dir(RemoteHelper) if not name.startswith("_")) - {"close"}
 _SLOW = frozenset({"stop", "end_run", "look", "echo", "attempt", "lacking", "tool"})
-"""They may take many seconds, and others are answered meanwhile."""
+"""These requests may take many seconds; others are answered meanwhile."""
 
 
 def _identity(values: dict[str, Any]) -> ProcessIdentity:
@@ -264,7 +268,7 @@ def _ended(result: Ended) -> dict[str, Any]:
 
 
 def _network() -> str:
-    """Return which network of this machine it is on; empty where the kernel does not say."""
+    """Return the network of this machine that the helper is on; empty where the kernel does not say."""
     try:
         return str(Path("/proc/self/ns/net").readlink())
     except OSError:
@@ -272,7 +276,10 @@ def _network() -> str:
 
 
 def serve(read: Callable[[], bytes], write: Callable[[bytes], None]) -> None:
-    """Serve one harness until it has gone. The first request names the run; a second one to another run is refused."""
+    """Serve one harness until it has gone.
+
+    The first request names the run; a second request for another run is refused.
+    """
     writer = Writer(write)
     helper: RemoteHelper | None = None
 
@@ -322,7 +329,7 @@ def _act(
 
 
 def main() -> None:
-    """Serve over standard input and output; what anything else prints goes to standard error."""
+    """Serve over standard input and output; other output goes to standard error."""
     source, target = os.dup(0), os.dup(1)
     empty = os.open(os.devnull, os.O_RDWR)
     os.dup2(empty, 0)
@@ -333,7 +340,7 @@ def main() -> None:
         while line:
             line = line[os.write(target, line) :]
 
-    # Ctrl-C on the harness's terminal is the harness's to act on. Not SIG_IGN, which ranks would inherit.
+    # Ctrl-C on the harness's terminal is for the harness to handle. Not SIG_IGN, which ranks would inherit.
     signal.signal(signal.SIGINT, lambda _number, _frame: None)
     with subreaper():
         serve(lambda: os.read(source, _READ), write)

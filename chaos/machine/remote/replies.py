@@ -1,6 +1,6 @@
-"""What a remote helper says, from JSON to facts: it is on another host, so each value is looked at before it counts.
+"""A remote helper's messages, from JSON to facts: it is on another host, so each value is checked before it counts.
 
-A parser raises KeyError, TypeError or ValueError for what is of another shape; text may hold lone surrogates, as names
+A parser raises KeyError, TypeError or ValueError for a value of another shape; text may hold lone surrogates, as names
 of files do.
 """
 
@@ -26,7 +26,7 @@ from chaos.machine.linux.procfs import Signals
 T = TypeVar("T")
 Parser = Callable[[Any], T]
 Errors = tuple[type[Exception], ...]
-"""Kinds that a caller tells from others."""
+"""Kinds that a caller distinguishes."""
 
 _MOST = 1 << 64
 """No number of a kernel is as large, nor the number of a caller."""
@@ -35,19 +35,25 @@ _SHOWN = 80
 
 
 class Asking(ABC):
-    """Asks a helper. Whatever it answers comes out as facts, as PlatformError, or as an error that the call names."""
+    """Asks a helper. Each answer becomes facts, PlatformError, or an error that the call names."""
 
     def _ask(self, parse: Parser[T], request: str, /, **arguments: Any) -> T:
-        """Return the answer to a request. Raises what :meth:`_call` does, and PlatformError where it is none."""
-        said = self._call(request, **arguments)
+        """Return the answer to a request.
+
+        Raises what :meth:`_call` does, and PlatformError where the answer has another shape.
+        """
+        answer = self._call(request, **arguments)
         try:
-            return parse(said)
+            return parse(answer)
         except (KeyError, TypeError, ValueError) as error:
             raise PlatformError(f"{self}: what it answers to {request!r} cannot be understood: {error}") from error
 
     @abstractmethod
     def _call(self, request: str, /, *, seconds: float = 0.0, raises: Errors = (), **arguments: Any) -> Any:
-        """The result of a request. Of the errors that the helper may have had, ``raises`` come out as they are."""
+        """Return the result of a request.
+
+        Of the helper's possible errors, ``raises`` pass unchanged.
+        """
 
 
 def text(value: Any) -> str:
@@ -72,7 +78,7 @@ def number(value: Any) -> float:
 
 
 def yes(value: Any) -> bool:
-    """Yes or no."""
+    """Return yes or no."""
     if not isinstance(value, bool):
         raise TypeError(f"{_short(value)} is neither yes nor no")
     return value
@@ -86,7 +92,7 @@ def fields(value: Any) -> Mapping[str, Any]:
 
 
 def each(parse: Parser[T]) -> Parser[list[T]]:
-    """Return a list, all of one kind."""
+    """Return a parser of a list, all of one kind."""
 
     def parsed(value: Any) -> list[T]:
         if not isinstance(value, list):
@@ -97,19 +103,19 @@ def each(parse: Parser[T]) -> Parser[list[T]]:
 
 
 def optional(parse: Parser[T]) -> Parser[T | None]:
-    """Return one, or None."""
+    """Return a parser of a value or None."""
     return lambda value: None if value is None else parse(value)
 
 
 def by_name(parse: Parser[T]) -> Parser[dict[str, T]]:
-    """Return an object, all values of one kind."""
+    """Return a parser of an object, all values of one kind."""
     return lambda value: {name: parse(field) for name, field in fields(value).items()}
 
 
 def state(value: Any) -> State:
     """Return whether a process lives."""
-    found: State = _one_of(value, get_args(State))
-    return found
+    value_of_state: State = _one_of(value, get_args(State))
+    return value_of_state
 
 
 def file(value: Any) -> tuple[str, tuple[int, int]]:
@@ -118,18 +124,18 @@ def file(value: Any) -> tuple[str, tuple[int, int]]:
 
 
 def piece(value: Any) -> bytes:
-    """Bytes of a file, from base64."""
+    """Return bytes of a file, from base64."""
     return base64.b64decode(text(value), validate=True)
 
 
 def exit_statuses(value: Any) -> ExitStatus | None:
-    """Return how the one process ended that was asked for; None while it runs."""
+    """Return how the single process of the request ended; None while it runs."""
     (status,) = each(optional(fields))(value)
     return None if status is None else ExitStatus(optional(whole)(status["signal"]), optional(whole)(status["code"]))
 
 
 def signals(value: Any) -> Signals:
-    """What a process does with signals."""
+    """Return a process's handling of signals."""
     return Signals(*(frozenset(each(whole)(fields(value)[key])) for key in ("caught", "ignored", "pending")))
 
 
@@ -154,24 +160,24 @@ def found(value: Any, node: int) -> FoundProcess:
 
 
 def ended(value: Any, node: int) -> Ended:
-    """What was ended on that node, and what is left."""
+    """Return the processes that have ended on that node, and those that are left."""
     left = [(found(process, node), text(why)) for process, why in each(_pair)(fields(value)["remaining"])]
     return Ended(tuple(each(lambda reply: found(reply, node))(value["ended"])), tuple(left))
 
 
 def left_over(value: Any) -> dict[str, list[str]]:
-    """What is left of a run, in words."""
+    """Return the leftovers of a run, in words."""
     return {key: each(text)(fields(value)[key]) for key in ("processes", "mounts")}
 
 
 def counted(value: Any) -> Counted:
-    """Return a rule and what the kernel has counted by it."""
+    """Return a rule and the kernel's counters of it."""
     rule, passed = _rule(fields(value)["rule"]), whole(value["passed"])
     return Counted(rule, _numbers(value["came"]), _numbers(value["vanished"]), passed)
 
 
 def echoes(value: Any) -> Echoes:
-    """What came of echo requests."""
+    """Return the result of echo requests."""
     return Echoes(whole(fields(value)["sent"]), each(number)(value["milliseconds"]))
 
 

@@ -1,4 +1,4 @@
-"""The harness's side of what a helper does with the vendor's tools: its node as the machine that a rank runs on."""
+"""The harness's side of the helper's calls of the vendor's tools: its node as the machine that a rank runs on."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from chaos.machine.linux.process import ProcessIdentity
 from chaos.machine.remote.replies import Asking, by_name, each, fields, optional, text, whole
 
 _MORE_SECONDS = 15.0
-"""For the way there and back, and for a tool that the kernel does not let end at once."""
+"""Seconds for the way there and back, and for a tool that the kernel does not let end at once."""
 
 
 class ToolCalls(Asking):
-    """Typed calls. Every one raises HelperLost when the helper has ended, and PlatformError for what it refuses."""
+    """Typed calls. Every call raises HelperLost when the helper has ended, and PlatformError for a refused request."""
 
     def tool(self, argv: tuple[str, ...], answer: str = "") -> Done:
-        """Run a tool of the vendor there, after one that was begun before has ended.
+        """Run a tool of the vendor there, after an earlier call has ended.
 
         Raises CommandError and NoSuchTool, too.
         """
@@ -30,7 +30,7 @@ class ToolCalls(Asking):
         return self._ask(done, "tool", seconds=seconds, raises=raises, argv=list(argv), answer=answer)
 
     def lacking_tools(self) -> list[str]:
-        """What faults of a device lack there, in words."""
+        """Return what device faults lack there, in words."""
         return self._ask(each(text), "lacking_tools")
 
     def device_variables(self, identity: ProcessIdentity) -> dict[str, str] | None:

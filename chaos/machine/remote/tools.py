@@ -1,4 +1,4 @@
-"""What the helper does with the vendor's tools on its node: the calls that faults of a device need, and no others."""
+"""The helper's calls of the vendor's tools on its node: the calls that device faults need, and no others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from chaos.machine.linux.procfs import environment, living
 
 TOOLS = ("npu-smi", "hccn_tool")
 VARIABLES = ("ASCEND_DEVICE_ID", "DEVICE_ID", "ASCEND_RT_VISIBLE_DEVICES")
-"""Variables of a rank that tell which device it trains on (chaos.machine.ascend.device)."""
+"""Variables of a rank that name its device (chaos.machine.ascend.device)."""
 
 _MARK = "CHAOS_TOOL"
 _LOOK_SECONDS = 0.05
@@ -34,7 +34,7 @@ _ANSWERS = ("", "y\n")
 
 
 class ToolRequests:
-    """The part of the remote helper that is about devices; arguments and results are JSON."""
+    """The part of the remote helper that handles devices; arguments and results are JSON."""
 
     _run: str
 
@@ -48,7 +48,7 @@ class ToolRequests:
         return {"code": done.code, "output": done.output, "errors": done.errors}
 
     def _await_others(self) -> None:
-        """Wait for calls that an earlier helper began and did not live to see: they would act after what is undone."""
+        """Wait for calls that an earlier, dead helper began: they would take effect after the fault is undone."""
         deadline = time.monotonic() + SECONDS
         while any((of or {}).get(_MARK) == self._run and stat.ppid != os.getpid() for stat, of in living()):
             if time.monotonic() > deadline:
@@ -56,16 +56,16 @@ class ToolRequests:
             time.sleep(_LOOK_SECONDS)
 
     def lacking_tools(self) -> list[str]:
-        """What faults of a device lack here, in words."""
+        """Return what device faults lack here, in words."""
         lacking = [f"there is no {name}" for name in TOOLS if find_tool(name) is None]
         return lacking if os.geteuid() == 0 else [*lacking, "the user who logs in must be root there"]
 
     def device_variables(self, identity: dict[str, Any]) -> dict[str, str] | None:
         """Return the variables of a process of the run that name its device; None where it has ended."""
         who = ProcessIdentity(int(identity["pid"]), int(identity["start_time"]), str(identity["boot"]))
-        found = environment(who.pid)
+        variables = environment(who.pid)
         if state(who) in ("gone", "zombie"):
             return None
-        if (found or {}).get(RUN_VARIABLE) != self._run:
+        if (variables or {}).get(RUN_VARIABLE) != self._run:
             raise ValueError(f"{who} does not carry this run's {RUN_VARIABLE}; nothing of it is told")
-        return {name: value for name, value in (found or {}).items() if name in VARIABLES}
+        return {name: value for name, value in (variables or {}).items() if name in VARIABLES}

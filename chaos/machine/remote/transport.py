@@ -1,4 +1,4 @@
-"""How bytes get to a remote helper and back: whatever starts it on its node gives a transport."""
+"""The bytes to a remote helper and back: each way to start the helper on its node gives a transport."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _READ = 1 << 16
 _END_SECONDS = 5.0
 _KEPT_WORDS = 4000
 OWN_GROUP: dict[str, Any] = {"process_group": 0} if sys.version_info >= (3, 11) else {}
-"""Ctrl-C is the harness's. Its session stays the harness's too: children in another one are taken for the job's."""
+"""Ctrl-C is the harness's. The child's session stays the harness's too: children in another session count as the job's.
+"""
 
 
 class Transport(Protocol):
@@ -24,20 +25,23 @@ class Transport(Protocol):
         """Write all of it. Raises OSError when the remote helper is gone."""
 
     def read(self) -> bytes:
-        """Return the next bytes; empty when there will be none any more. Raises OSError."""
+        """Return the next bytes; empty at the end of the stream. Raises OSError."""
 
     def close(self) -> None:
-        """End the remote helper's input, by which it ends, and let go of it. May be called twice."""
+        """End the remote helper's input, which ends the helper, and let go of it. May be called twice."""
 
     def ended(self) -> str:
-        """What ended the stream, in words for a person; asked only after :meth:`read` has returned nothing."""
+        """Return the reason for the end of the stream, in words for a person.
+
+        Called only after :meth:`read` has returned nothing.
+        """
 
 
 class SubprocessTransport:
     """A helper that is a child of this process, or of a program that reaches another node (``ssh``, ``nsenter``)."""
 
     def __init__(self, argv: Sequence[str], environment: Mapping[str, str]) -> None:
-        """Start it, in a process group of its own. Raises OSError when it cannot be started."""
+        """Start the child, in a process group of its own. Raises OSError when it cannot be started."""
         self._process = subprocess.Popen(
             argv,
             env=dict(environment),
@@ -75,7 +79,7 @@ class SubprocessTransport:
             return b""
 
     def close(self) -> None:
-        """End its input, and the remote helper where it does not end by that."""
+        """End its input, and the remote helper where that does not end it."""
         with self._lock:
             assert self._process.stdin is not None
             with contextlib.suppress(OSError):
@@ -95,9 +99,9 @@ class SubprocessTransport:
             except subprocess.TimeoutExpired:
                 return "it has closed its output"
         self._listener.join(_END_SECONDS)
-        said = self._words.decode("utf-8", "replace").strip()
+        words = self._words.decode("utf-8", "replace").strip()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        return f"{how}{said and f': {said}'}"
+        return f"{how}{words and f': {words}'}"
 
     def _keep_words(self) -> None:
         assert self._process.stderr is not None

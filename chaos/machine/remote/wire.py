@@ -1,7 +1,7 @@
 """The words between the harness and a remote helper: one JSON object a line, in both directions.
 
 The remote helper says hello first, with the version of this protocol. Every request of the harness has a number and
-gets exactly one answer with it; what the helper tells of its own accord is an event.
+gets exactly one answer with it; a message that the helper sends of its own accord is an event.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 PROTOCOL = 1
-"""Both sides are of one version of chaos, since the harness ships the helper; a helper of another one is refused."""
+"""Both sides are of one version of chaos, since the harness ships the helper; a helper of another version is refused.
+"""
 
 MAX_LINE = 8 << 20
 """Bytes of a line. The longest are the list of a node's processes and a piece of a file."""
 
 
 class NotTheProtocol(ValueError):
-    """What has come is no line of this protocol."""
+    """The received line does not follow this protocol."""
 
 
 class Writer:
@@ -37,7 +38,10 @@ class Writer:
 
 
 def messages(read: Callable[[], bytes]) -> Iterator[dict[str, Any]]:
-    """What the other side says, until ``read`` returns nothing. Raises NotTheProtocol, and what ``read`` raises."""
+    """Yield the other side's messages until ``read`` returns nothing.
+
+    Raises NotTheProtocol, and what ``read`` raises.
+    """
     buffer = bytearray()
     while chunk := read():
         buffer += chunk
@@ -51,7 +55,7 @@ def messages(read: Callable[[], bytes]) -> Iterator[dict[str, Any]]:
 
 
 def _no_json(word: str) -> None:
-    """NaN and the infinities, which Python takes for numbers of JSON."""
+    """Refuse NaN and the infinities, which Python takes for numbers of JSON."""
     raise ValueError(word)
 
 

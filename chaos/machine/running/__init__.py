@@ -1,1 +1,1 @@
-"""Jobs that are found on this machine by what their processes show."""
+"""Jobs that are found on this machine by their processes."""

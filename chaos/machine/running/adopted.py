@@ -1,7 +1,7 @@
-"""A job that runs already and that chaos has not started: single processes of it can be signalled, and asked about.
+"""A running job that chaos has not started: single processes of it can be signalled, and observed.
 
-Every process is held by a descriptor from the moment on at which it was chosen, so that whatever its PID comes to mean,
-no other is ever signalled.
+Every process is held by a descriptor from the moment of its choice on, so no other process is ever signalled, whatever
+its PID comes to mean.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _ASK_SECONDS = 0.05
 
 
 class AdoptedJob:
-    """The chosen processes of a running job. A context manager, which lets go of the descriptors at its end.
+    """The chosen processes of a running job. A context manager, which releases the descriptors at its end.
 
-    ``told_by`` says for each process that has ended whose word its exit status is.
+    ``told_by`` names the source of the exit status for each process that has ended.
     """
 
     def __init__(self, processes: Iterable[ProcessIdentity], *, hearing: bool = False) -> None:
-        """With ``hearing`` the kernel is also asked to tell how processes end, where it does that for this user.
+        """Hold the processes. With ``hearing`` the kernel also reports how processes end, where this user may listen.
 
         Raises NoSuchProcess, WrongProcess, RefusedProcess, PermissionError and PidfdUnsupported.
         """
@@ -51,11 +51,11 @@ class AdoptedJob:
 
     @property
     def launcher(self) -> ProcessIdentity:
-        """Raises PlatformError: nothing was launched."""
+        """Raise PlatformError: nothing was launched."""
         raise PlatformError("this job was not started here, so it has no launcher of ours")
 
     def processes(self) -> list[FoundProcess]:
-        """None: nothing of it is this harness's own."""
+        """Return none: no process of it is this harness's own."""
         return []
 
     def state(self, identity: ProcessIdentity) -> State:
@@ -65,9 +65,9 @@ class AdoptedJob:
     def exit_status(self, identity: ProcessIdentity) -> ExitStatus | None:
         """Return how one of the chosen processes ended; None while it runs. The first answer stays.
 
-        It is the kernel's word: the status that its zombie shows, the one that the kernel keeps after it was reaped
-        (Linux 6.15), or the one that it told while it was listened to. Where its parent was quicker and none of these
-        is to be had, nothing is known.
+        The status is the kernel's: the one that the process's zombie shows, the one that the kernel keeps after it was
+        reaped (Linux 6.15), or the one that the kernel reported to the listener. Where its parent was quicker and none
+        of these is to be had, nothing is known.
         """
         descriptor = self._descriptor(identity)
         if identity not in self._statuses and poll_ended([descriptor], _ASK_SECONDS):
@@ -79,11 +79,11 @@ class AdoptedJob:
         _send(identity, self._descriptor(identity), signum)
 
     def stop(self, grace_seconds: float) -> Ended:
-        """Raises PlatformError: a job that was not started here is never ended."""
+        """Raise PlatformError: a job that was not started here is never ended."""
         raise PlatformError("this job was not started here, so it is not ended here")
 
     def close(self) -> None:
-        """Let go of the processes."""
+        """Release the processes."""
         if self._exits is not None:
             self._exits.close()
             self._exits = None

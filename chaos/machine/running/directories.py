@@ -20,9 +20,9 @@ FileKey = tuple[int, int]
 class Directories:
     """Directories of one process, by paths as it sees them itself.
 
-    ``cwd`` and ``logs`` are None where they cannot be read; ``logs`` is where the file lies that its output goes to,
-    itself or through a ``tee``. ``keys`` are those two, and what lies between them; ``log_key`` is that of the logs, or
-    else of the working directory.
+    ``cwd`` and ``logs`` are None where they cannot be read; ``logs`` holds the file that its output goes to, directly
+    or through a ``tee``. ``keys`` belong to those two directories and to the directories between them; ``log_key`` is
+    the key of the logs, or else of the working directory.
     """
 
     cwd: str | None = None
@@ -32,7 +32,7 @@ class Directories:
 
     @property
     def shown(self) -> str:
-        """The one that tells most."""
+        """The most telling directory."""
         return self.logs or self.cwd or "unknown"
 
 
@@ -53,7 +53,7 @@ def directories_of(pid: int, proc_root: Path = PROC) -> Directories:
 
 
 def key_of(path: Path) -> FileKey | None:
-    """What a directory of this host is known by; None when there is none."""
+    """Return the key of a directory of this host; None when there is none."""
     return _key(path)
 
 
@@ -85,20 +85,20 @@ def _log_directory(place: Path, numbers: Iterable[str]) -> str | None:
 
 
 def tees_of(place: Path, proc_root: Path) -> list[Path]:
-    """Return the ``tee`` that reads what the process of this directory of /proc writes, by such directories.
+    """Return the ``tee`` processes that read the output of the process of this directory of /proc, by such directories.
 
-    A pipe's name says which one it is (pipe(7)).
+    A pipe's name identifies it (pipe(7)).
     """
     pipes = {text for number in _OUTPUTS if (text := _text(place / "fd" / number) or "").startswith("pipe:")}
     if not pipes:
         return []
     stats = (read_stat(pid, proc_root) for pid in all_pids(proc_root))
     tees = [candidate.pid for candidate in stats if candidate is not None and candidate.comm == "tee"]
-    return [found for pid in sorted(tees) if _text((found := proc_root / str(pid)) / "fd" / "0") in pipes]
+    return [place_of_tee for pid in sorted(tees) if _text((place_of_tee := proc_root / str(pid)) / "fd" / "0") in pipes]
 
 
 def opened(place: Path) -> list[str]:
-    """Return the numbers of what the process of this directory of /proc has opened itself."""
+    """Return the numbers of the files that the process of this directory of /proc has opened itself."""
     try:
         numbers = os.listdir(place / "fd")  # noqa: PTH208 - names are wanted
     except OSError:

@@ -1,4 +1,4 @@
-"""Which processes of this host are of one launch of a job: by who has started them, and by what they say of the job."""
+"""The processes of this host that are of one launch of a job: by their starter, and by the job's variables."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ class Claimed:
 
 @dataclass(frozen=True)
 class Launch:
-    """What the processes of one launch have in common, and those of no other.
+    """The common marks of the processes of one launch, which no other processes share.
 
-    ``said`` is what their environments say of the job, ``table`` the rank table that its ranks are told: two processes
-    that contradict each other there are of two jobs, whoever has started them. ``starter`` is who that was.
+    ``said`` are the job's variables in their environments, ``table`` the rank table that its ranks are given: two
+    processes that contradict each other there are of two jobs, whichever process has started them. ``starter`` is that
+    process.
     """
 
     said: tuple[str, ...]
@@ -46,56 +47,56 @@ def is_python(cmdline: tuple[str, ...]) -> bool:
 
 
 def size_of(variables: Mapping[str, str]) -> str:
-    """Return the number of the job's ranks, as an environment says it."""
+    """Return the number of the job's ranks, by an environment."""
     return variables.get("MS_WORKER_NUM") or variables.get("RANK_SIZE") or ""
 
 
 def without_starters(
     claimed: Mapping[int, Claimed], stats: Mapping[int, Stat], proc_root: Path = PROC
 ) -> dict[int, Claimed]:
-    """These processes without those that only start others: they have a role because all of their pod has it.
+    """Return these processes without the mere starters, which have a role because all of their pod has it.
 
-    The Ascend Operator gives each of its pods an MS_ROLE, and no number. So a launcher is none, nor is what has no
-    number and from which a launcher descends, or a process with a number. Below a launcher a process is what it claims:
-    a rank may start another job.
+    The Ascend Operator gives each of its pods an MS_ROLE, and no number. So a launcher is left out, and so is a process
+    without a number that is an ancestor of a launcher, or of a process with a number. Below a launcher a process is
+    what it claims: a rank may start another job.
     """
     launchers = {pid for pid in claimed if _launches(pid, proc_root)}
     starters = set(launchers)
-    for pid, seen in claimed.items():
+    for pid, process in claimed.items():
         above = _ancestors(pid, stats)
-        if seen.claim[1] is not None:
+        if process.claim[1] is not None:
             starters.update(above)
         if pid in launchers or launcher_of(pid, stats, proc_root) is not None:
             starters.update(above)
     return {
-        pid: seen
-        for pid, seen in claimed.items()
+        pid: process
+        for pid, process in claimed.items()
         if pid not in launchers
-        and (pid not in starters or seen.claim[1] is not None or launcher_of(pid, stats, proc_root) is not None)
+        and (pid not in starters or process.claim[1] is not None or launcher_of(pid, stats, proc_root) is not None)
     }
 
 
 def launches_of(
     claimed: Mapping[int, Claimed], stats: Mapping[int, Stat], proc_root: Path = PROC
 ) -> list[dict[int, Claimed]]:
-    """These processes, those of each launch apart."""
+    """Return these processes, those of each launch apart."""
     starters = {
         ancestor
-        for pid, seen in claimed.items()
+        for pid, process in claimed.items()
         for ancestor in _claimed_above(pid, claimed)
-        if claimed[ancestor].claim != seen.claim
+        if claimed[ancestor].claim != process.claim
     }
     copies = _copies(claimed, proc_root)
     launches: dict[Launch, dict[int, Claimed]] = {}
-    for pid, seen in claimed.items():
+    for pid, process in claimed.items():
         of = _of(pid, claimed, starters, proc_root)
         launch = _launch(of, claimed, stats, proc_root)
         launch = replace(launch, table=copies.get(launch.table, launch.table))
-        launches.setdefault(launch, {})[pid] = seen
-    # A scheduler needs no rank table: it is of the one launch that agrees with it otherwise.
+        launches.setdefault(launch, {})[pid] = process
+    # A scheduler needs no rank table: it is of the only launch that agrees with it otherwise.
     for launch in [candidate for candidate in launches if candidate.table is None]:
         same = [candidate for candidate in launches if candidate != launch and replace(candidate, table=None) == launch]
-        if len(same) == 1 and all(seen.claim[0] == "scheduler" for seen in launches[launch].values()):
+        if len(same) == 1 and all(process.claim[0] == "scheduler" for process in launches[launch].values()):
             launches[same[0]] |= launches.pop(launch)
     return list(launches.values())
 
@@ -103,8 +104,8 @@ def launches_of(
 def _of(pid: int, claimed: Mapping[int, Claimed], starters: Container[int], proc_root: Path) -> int:
     """Return the program that a process is a part of: the topmost Python above it with its role, else itself.
 
-    Whatever the environment of what a rank has started says of a job, it is none of another one. A shell may start any
-    number of jobs, and so may a launcher, which has no role, and what starts processes with other numbers.
+    A rank's descendants are never of another job, whatever their environment says of a job. A shell may start any
+    number of jobs, and so may a launcher, which has no role, and a process that starts others with other numbers.
     """
     of, own = pid, claimed[pid]
     for ancestor in _claimed_above(pid, claimed):
@@ -117,37 +118,38 @@ def _of(pid: int, claimed: Mapping[int, Claimed], starters: Container[int], proc
 
 
 def _claimed_above(pid: int, claimed: Mapping[int, Claimed]) -> list[int]:
-    """Return the processes with a role that this one descends from, its parent first, up to the first without one."""
-    found: list[int] = []
-    while (pid := claimed[pid].stat.ppid) in claimed and pid not in found:
-        found.append(pid)
-    return found
+    """Return the ancestors of this process that have a role, its parent first, up to the first without one."""
+    ancestors: list[int] = []
+    while (pid := claimed[pid].stat.ppid) in claimed and pid not in ancestors:
+        ancestors.append(pid)
+    return ancestors
 
 
 def _launch(pid: int, claimed: Mapping[int, Claimed], stats: Mapping[int, Stat], proc_root: Path) -> Launch:
-    """Return the scheduler's address alone is too little: what an earlier launch has left has the same one.
+    """Return the launch of a process.
 
-    Without a launcher it is the shell that has started them, and where that has ended too, the directory that they log
-    in. A shell may start any number of jobs, so where neither a scheduler nor a rank table is common to them, it is
-    that directory as well.
+    The scheduler's address alone is too little: leftovers of an earlier launch have the same one. Without a launcher
+    the starter is the shell, and where that has ended too, the directory that the processes log in. A shell may start
+    any number of jobs, so where they have neither a scheduler nor a rank table in common, that directory counts as
+    well.
     """
     variables = claimed[pid].variables
     names = ("MS_SCHED_HOST", "MS_SCHED_PORT", RUN_VARIABLE)
-    said = (*(variables.get(name, "") for name in names), size_of(variables))
+    marks = (*(variables.get(name, "") for name in names), size_of(variables))
     table = _table(pid, variables, proc_root) if claimed[pid].claim[0] == "rank" else None
     launcher = launcher_of(pid, stats, proc_root)
     if launcher is not None:
-        return Launch(said, table, ("launcher", launcher))
+        return Launch(marks, table, ("launcher", launcher))
     top, parent = pid, stats[pid].ppid
     while parent in claimed and claimed[parent].claim == claimed[top].claim:
         top, parent = parent, stats[parent].ppid
     network = _link(proc_root / str(top) / "ns" / "net")  # 127.0.0.1 of another container is another address
     shell = parent in stats and parent != 1 and stats[parent].comm in _SHELLS
     if shell and (table is not None or variables.get("MS_SCHED_HOST")):
-        return Launch(said, table, (network, "shell", parent))
+        return Launch(marks, table, (network, "shell", parent))
     directories = directories_of(top, proc_root)
     place = directories.log_key or directories.shown
-    return Launch(said, table, (network, "shell" if shell else "directory", parent if shell else 0, place))
+    return Launch(marks, table, (network, "shell" if shell else "directory", parent if shell else 0, place))
 
 
 def launcher_of(pid: int, stats: Mapping[int, Stat], proc_root: Path = PROC) -> int | None:
@@ -156,11 +158,11 @@ def launcher_of(pid: int, stats: Mapping[int, Stat], proc_root: Path = PROC) -> 
 
 
 def _ancestors(pid: int, stats: Mapping[int, Stat]) -> list[int]:
-    """Return the processes that this one descends from, its parent first."""
-    found: list[int] = []
-    while (pid := stats[pid].ppid) in stats and pid not in found:
-        found.append(pid)
-    return found
+    """Return the ancestors of this process, its parent first."""
+    ancestors: list[int] = []
+    while (pid := stats[pid].ppid) in stats and pid not in ancestors:
+        ancestors.append(pid)
+    return ancestors
 
 
 def _launches(pid: int, proc_root: Path) -> bool:
@@ -168,24 +170,27 @@ def _launches(pid: int, proc_root: Path) -> bool:
 
 
 def _copies(claimed: Mapping[int, Claimed], proc_root: Path) -> dict[FileKey | str | None, FileKey | str | None]:
-    """Rank tables that are copies of another one, each with that. Only by a relative name has each rank its own.
+    """Return rank tables that are copies of another one, each with the original.
 
-    Two jobs at a time have no table in common: it names the devices.
+    Only by a relative name has each rank its own. Two jobs at a time have no table in common: it names the devices.
     """
     firsts: dict[bytes, FileKey | str | None] = {}
     copies: dict[FileKey | str | None, FileKey | str | None] = {}
-    for pid, seen in claimed.items():
-        name = PurePath(seen.variables.get("RANK_TABLE_FILE") or "/")
-        if seen.claim[0] != "rank" or name.is_absolute():
+    for pid, process in claimed.items():
+        name = PurePath(process.variables.get("RANK_TABLE_FILE") or "/")
+        if process.claim[0] != "rank" or name.is_absolute():
             continue
-        key = _table(pid, seen.variables, proc_root)
+        key = _table(pid, process.variables, proc_root)
         if key not in copies and (content := _content(pid, name, proc_root)):
             copies[key] = firsts.setdefault(hashlib.sha256(content).digest(), key)
     return copies
 
 
 def _content(pid: int, name: PurePath, proc_root: Path) -> bytes:
-    """What is in a file below the working directory of a process; nothing where it is no table that can be read."""
+    """Return the content of a file below the working directory of a process.
+
+    Empty where it is no table that can be read.
+    """
     try:
         descriptor = os.open(proc_root / str(pid) / "cwd" / name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
@@ -197,7 +202,7 @@ def _content(pid: int, name: PurePath, proc_root: Path) -> bytes:
 
 
 def _table(pid: int, variables: Mapping[str, str], proc_root: Path) -> FileKey | str | None:
-    """Return the rank table that a process is told, as the file that it is; by its name where there is no such file.
+    """Return the rank table that a process is given, as the file itself; by its name where there is no such file.
 
     A relative name means another file in every directory.
     """
@@ -205,12 +210,12 @@ def _table(pid: int, variables: Mapping[str, str], proc_root: Path) -> FileKey |
     if not name:
         return None
     place, path = proc_root / str(pid), PurePath(name)
-    found = place / "root" / path.relative_to(path.anchor) if path.is_absolute() else place / "cwd" / path
+    table = place / "root" / path.relative_to(path.anchor) if path.is_absolute() else place / "cwd" / path
     try:
-        seen = found.stat()
+        status = table.stat()
     except OSError:
         return name if path.is_absolute() else str(PurePath(_link(place / "cwd")) / path)
-    return seen.st_dev, seen.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _link(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""The logs that a process writes, by the files that it has open: no name has to be guessed, no directory searched."""
+"""The logs of a process, by its open files: no name has to be guessed, no directory searched."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ _OUTPUTS = ("1", "2")
 
 @dataclass(frozen=True)
 class Output:
-    """A plain file that a process writes. ``path`` is as the process sees it, ``link`` leads to it while it has it."""
+    """A plain file that a process writes.
+
+    ``path`` is as the process sees it, ``link`` leads to it while the process has it open.
+    """
 
     key: FileKey
     path: str
     link: Path
 
     def open(self) -> BinaryIO:
-        """Open it for reading, without an effect on who writes it. Raises OSError once the process has ended."""
+        """Open it for reading, without an effect on its writer. Raises OSError once the process has ended."""
         descriptor = os.open(self.link, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         stream = os.fdopen(descriptor, "rb")
         status = os.fstat(descriptor)
@@ -37,8 +40,10 @@ class Output:
 
 
 def outputs_of(pid: int, proc_root: Path = PROC) -> list[Output]:
-    """Standard output and error of a process where they are plain files, and its files named ``*.log``, ``*.log.N``
-    that it has open for writing. Empty when they cannot be read."""
+    """Return a process's standard output and error where they are plain files, and its open logs.
+
+    Logs are files named ``*.log``, ``*.log.N`` that it has open for writing. Empty when they cannot be read.
+    """
     try:
         numbers = sorted(os.listdir(proc_root / str(pid) / "fd"))  # noqa: PTH208 - names are wanted
     except OSError:
@@ -47,30 +52,33 @@ def outputs_of(pid: int, proc_root: Path = PROC) -> list[Output]:
 
 
 def standard_outputs_of(pid: int, proc_root: Path = PROC) -> list[Output]:
-    """Standard output and error of a process where they are plain files. Quick, whatever else it has open."""
+    """Return a process's standard output and error where they are plain files.
+
+    Quick, whatever else the process has open.
+    """
     return _outputs(pid, _OUTPUTS, proc_root)
 
 
 def teed_outputs_of(pid: int, proc_root: Path = PROC) -> list[Output]:
-    """Return the files into which a ``tee`` writes what a process prints. Goes through all processes of the host."""
+    """Return the files into which a ``tee`` writes the output of a process. Goes through all processes of the host."""
     tees = tees_of(proc_root / str(pid), proc_root)
     return [output for tee in tees for output in _outputs(int(tee.name), opened(tee), proc_root, whatever=True)]
 
 
 def _outputs(pid: int, numbers: Iterable[str], proc_root: Path, *, whatever: bool = False) -> list[Output]:
     place = proc_root / str(pid) / "fd"
-    found: dict[FileKey, Output] = {}
+    outputs: dict[FileKey, Output] = {}
     for number in numbers:
         link = place / number
         try:
-            path, seen = str(link.readlink()), link.stat()
+            path, status = str(link.readlink()), link.stat()
         except OSError:
             continue
         named = whatever or number in _OUTPUTS or _LOG.search(PurePath(path).name) is not None
-        if named and stat.S_ISREG(seen.st_mode) and _writes(pid, number, proc_root):
-            key = (seen.st_dev, seen.st_ino)
-            found.setdefault(key, Output(key, path, link))
-    return list(found.values())
+        if named and stat.S_ISREG(status.st_mode) and _writes(pid, number, proc_root):
+            key = (status.st_dev, status.st_ino)
+            outputs.setdefault(key, Output(key, path, link))
+    return list(outputs.values())
 
 
 def _writes(pid: int, number: str, proc_root: Path) -> bool:

@@ -1,9 +1,9 @@
-"""Which of the processes that carry a rank's environment is the rank, and what speaks against it.
+"""The process that is the rank, among those with the rank's environment, and the evidence against it.
 
-Whatever a rank starts inherits its environment, its log and, where it only forks, its command line; it lives on when
-the rank has died. The kernel tells a fork from a program (PF_FORKNOEXEC). The rest is told by sessions, by the programs
-of the other ranks, and by whether MindSpore is loaded; where none of these proves anything, the process is in doubt: it
-is hit only by its own PID.
+Every child of a rank inherits its environment, its log and, where it only forks, its command line; it lives on when the
+rank has died. The kernel distinguishes a fork from a program (PF_FORKNOEXEC). The rest follows from sessions, from the
+programs of the other ranks, and from whether MindSpore is loaded; where none of these proves anything, the process is
+in doubt: it is hit only by its own PID.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ _WITH_VALUE = ("-X", "-W")
 
 @dataclass(frozen=True)
 class Doubt:
-    """Why a process may be none of the ranks. ``early``: only that nothing shows yet that it is one."""
+    """Why a process may be none of the ranks. ``early``: only because nothing shows yet that it is one."""
 
     why: str
     early: bool = False
 
 
 def owners_of(claimed: Mapping[int, Claimed], proc_root: Path) -> list[int]:
-    """Return the processes that have their role themselves, not from a parent or from what msrun had just started.
+    """Return the processes that have their role themselves, not from a parent or from msrun's previous child.
 
-    A rank is a Python program or leads a session: what else has a rank's variables has inherited them from one that is
-    gone. So has a process that was forked and has executed nothing since, as data workers are, whatever its command
-    line says. A shell or tool that runs Python programs with its own role is not the rank: they are.
+    A rank is a Python program or leads a session: any other process with a rank's variables has inherited them from a
+    rank that is gone. So has a process that was forked and has executed nothing since, as data workers are, whatever
+    its command line says. A shell or tool that runs Python programs with its own role is not the rank: they are.
     """
     tops = [pid for pid in claimed if not _inherits(pid, claimed)]
     if any(claimed[pid].claim[0] == "rank" and _leads(claimed[pid].stat) for pid in tops):
         tops = [pid for pid in tops if claimed[pid].claim[0] != "rank" or _leads(claimed[pid].stat)]
     owners = []
     for pid in tops:
-        seen = claimed[pid]
+        process = claimed[pid]
         programs = _programs(pid, claimed, proc_root)
-        itself = not seen.stat.forked and (seen.claim[0] != "rank" or _leads(seen.stat))
+        itself = not process.stat.forked and (process.claim[0] != "rank" or _leads(process.stat))
         owners += programs or ([pid] if itself else [])
     return owners
 
@@ -52,55 +52,56 @@ def doubts(
 ) -> dict[int, Doubt]:
     """Return why a process may be none of the ranks that it claims to be, by PID: ``ranks`` of one launch, by PID.
 
-    One runs another program than the ranks that agree: a tool that the start script has called beside them, or one that
-    a rank has started. Or its session was led by a process that has died, and no other rank is of that session: so it
-    was, as far as anybody can tell, a rank that led it, as under msrun. Or nothing shows that it is one: no launcher
-    has started it, it leads no session, and has not loaded MindSpore.
+    There are three reasons. The process runs another program than the ranks that agree: a tool that the start script
+    has called beside them, or a child of a rank. Or its session was led by a process that has died, and no other rank
+    is of that session: so, as far as anybody can tell, a rank led it, as under msrun. Or nothing shows that it is a
+    rank: no launcher has started it, it leads no session, and has not loaded MindSpore.
     """
     programs = {pid: program for pid in ranks if (program := _program(command_line(pid, proc_root)))}
     numbers: dict[str, set[object]] = {}
     for pid, program in programs.items():
         numbers.setdefault(program, set()).add(pid if ranks[pid] is None else ("rank", ranks[pid]))
-    for pid, seen in claimed.items():
-        if seen.claim[0] == "scheduler" and (program := _program(command_line(pid, proc_root))) in numbers:
+    for pid, process in claimed.items():
+        if process.claim[0] == "scheduler" and (program := _program(command_line(pid, proc_root))) in numbers:
             numbers[program].add("scheduler")
-    found = {}
+    doubts_by_pid = {}
     for pid, program in programs.items():
         others = sorted(other for other in numbers if other != program)
         if others and len(numbers[program]) == 1:
-            found[pid] = Doubt(
+            doubts_by_pid[pid] = Doubt(
                 f"it runs {program}, while other processes of that job with a rank run {', '.join(others)}"
             )
-    for pid in ranks.keys() - found.keys():
+    for pid in ranks.keys() - doubts_by_pid.keys():
         stat = stats[pid]
         of_session = {ranks[rank] for rank in ranks if stats[rank].session == stat.session}
         if len(of_session) == 1 and _outlived_its_session(stat, stats):
-            found[pid] = Doubt(
+            doubts_by_pid[pid] = Doubt(
                 "who has started it has died, and so has the leader of its session, maybe the rank itself"
             )
         elif not (_led_by_its_like(pid, claimed) or launcher_of(pid, stats, proc_root) or _trains(pid, proc_root)):
-            found[pid] = Doubt(
+            doubts_by_pid[pid] = Doubt(
                 "no msrun has started it, it leads no session, and has not loaded MindSpore (yet)", early=True
             )
-    return found
+    return doubts_by_pid
 
 
 def background_ranks(
     claimed: Mapping[int, Claimed], stats: Mapping[int, Stat], others: Iterable[int], proc_root: Path
 ) -> dict[int, Doubt]:
-    """Return which forks may be ranks that have put themselves into the background: ``others`` are those that are none.
+    """Return forks that may be ranks in the background: ``others`` are the processes that are none.
 
-    Such a rank forks twice, without executing anything, and leads a session of its own or is in one whose leader has
-    ended. So, often, is a data worker of a rank that has died. One is proved where the session is another's that lives,
-    where a process above it has its role, and where the session has several: a rank has forked all of them.
+    Such a rank forks twice, without executing anything, and leads a session of its own or is in a session whose leader
+    has ended. So, often, is a data worker of a rank that has died. A fork is proved to be one where the session is
+    another living process's, where a process above it has its role, and where the session has several: a rank has
+    forked all of them.
     """
-    found = [pid for pid in others if _may_be_in_background(pid, claimed, stats, proc_root)]
-    families = Counter((claimed[pid].stat.session, claimed[pid].claim) for pid in found)
+    candidates = [pid for pid in others if _may_be_in_background(pid, claimed, stats, proc_root)]
+    families = Counter((claimed[pid].stat.session, claimed[pid].claim) for pid in candidates)
     why = (
         "it was forked and has executed no program since: a rank that has put itself into the background, or what one "
         "that has died has left"
     )
-    return {pid: Doubt(why) for pid in found if families[claimed[pid].stat.session, claimed[pid].claim] == 1}
+    return {pid: Doubt(why) for pid in candidates if families[claimed[pid].stat.session, claimed[pid].claim] == 1}
 
 
 def _may_be_in_background(pid: int, claimed: Mapping[int, Claimed], stats: Mapping[int, Stat], proc_root: Path) -> bool:
@@ -111,7 +112,7 @@ def _may_be_in_background(pid: int, claimed: Mapping[int, Claimed], stats: Mappi
 
 
 def _is_helper(cmdline: tuple[str, ...]) -> bool:
-    """Return whether it is one of Python's multiprocessing."""
+    """Return whether it is a helper of Python's multiprocessing."""
     return any(text.startswith("from multiprocessing.") for text in cmdline[:5])
 
 
@@ -120,38 +121,39 @@ def _leads(stat: Stat) -> bool:
 
 
 def _inherits(pid: int, claimed: Mapping[int, Claimed]) -> bool:
-    seen = {pid}
+    visited = {pid}
     parent = claimed[pid].stat.ppid
-    while parent in claimed and parent not in seen:
+    while parent in claimed and parent not in visited:
         if claimed[parent].claim == claimed[pid].claim:
             return True
-        seen.add(parent)
+        visited.add(parent)
         parent = claimed[parent].stat.ppid
     return False
 
 
 def _programs(pid: int, claimed: Mapping[int, Claimed], proc_root: Path) -> list[int]:
-    """The first Python programs with this role at or below a process, through shells, ``timeout``, ``strace`` and such.
+    """Return the first Python programs with this role at or below a process.
 
-    What a script calls on its way is none, nor is a helper of Python's multiprocessing, which outlives its rank.
+    Shells, ``timeout``, ``strace`` and such may stand between. A program that a script calls on its way does not count,
+    nor does a helper of Python's multiprocessing, which outlives its rank.
     """
-    found = []
-    waiting, seen = [pid], {pid}
+    programs = []
+    waiting, visited = [pid], {pid}
     while waiting:
-        one = waiting.pop()
-        cmdline = command_line(one, proc_root)
+        current = waiting.pop()
+        cmdline = command_line(current, proc_root)
         if is_python(cmdline):
-            found += [] if claimed[one].stat.forked or _is_helper(cmdline) else [one]
+            programs += [] if claimed[current].stat.forked or _is_helper(cmdline) else [current]
             continue
-        below = [child for child, what in claimed.items() if what.stat.ppid == one and child not in seen]
+        below = [child for child, what in claimed.items() if what.stat.ppid == current and child not in visited]
         below = [child for child in below if claimed[child].claim == claimed[pid].claim]
-        seen.update(below)
+        visited.update(below)
         waiting += below
-    return sorted(found)
+    return sorted(programs)
 
 
 def _program(cmdline: tuple[str, ...]) -> str | None:
-    """What a Python runs: the name of its script, its module, or its code; None of any other program."""
+    """Return the program of a Python: the name of its script, its module, or its code; None of any other program."""
     if not is_python(cmdline):
         return None
     arguments = iter(cmdline[1:])
@@ -172,14 +174,14 @@ def _led_by_its_like(pid: int, claimed: Mapping[int, Claimed]) -> bool:
 
 
 def _trains(pid: int, proc_root: Path) -> bool:
-    """Return whether MindSpore's own library is loaded, by the files that the process has mapped (proc(5))."""
+    """Return whether MindSpore's own library is loaded, by the process's mapped files (proc(5))."""
     return any("/_c_expression." in line for line in kernel_lines(read_text(pid, "maps", proc_root) or ""))
 
 
 def _outlived_its_session(stat: Stat, stats: Mapping[int, Stat]) -> bool:
     """Return whether parent and leader of the session have both died. A process has its session from its parent.
 
-    Session 0 is one that was made outside of the PID namespace: of that nothing is known.
+    Session 0 was made outside the PID namespace: nothing is known of it.
     """
     if _leads(stat) or not stat.session or not stat.ppid:
         return False

@@ -20,23 +20,23 @@ _RANK_LINE = re.compile(
 )
 
 _LOOKED_AT = 4 * 2**20
-"""Bytes of a log: MindSpore says it while it builds the cluster, before anything is trained."""
+"""Bytes of a log: MindSpore logs the rank while it builds the cluster, before training starts."""
 _LINE = 4096
 
 _FIXED = re.compile(r"[A-Za-z]{3,10}([+-]?(?:1?\d|2[0-3]))")
-"""A TZ that names no file: what to add to the local time to come to UTC, as in ``CST-8`` (tzset(3))."""
+"""A TZ that names no file: the hours to add to the local time for UTC, as in ``CST-8`` (tzset(3))."""
 _UNSURE = timedelta(seconds=1)
-"""How exactly it is known when a process was started. Before it says its rank MindSpore has to be loaded."""
+"""Uncertainty of a process's start time. MindSpore has to be loaded before the process logs its rank."""
 
 
 def rank_from_log(
     pid: int, own_pids: Container[int], start_time: int, variables: Mapping[str, str], proc_root: Path = PROC
 ) -> int | None:
-    """Return the rank, None where no log says it of this very process, or several say different ones.
+    """Return the rank, None where no log gives it for this very process, or several give different ones.
 
     ``own_pids`` are the PIDs that the process has, also in its container: the line must name one, since a log may hold
-    what an earlier launch or another rank has written. In a container that is started again they have the same PIDs, so
-    the line must also be from after ``start_time``, in clock ticks since boot, in the time zone of the process.
+    lines of an earlier launch or of another rank. In a restarted container they have the same PIDs, so the line must
+    also be from after ``start_time``, in clock ticks since boot, in the time zone of the process.
     """
     ranks: set[int] = set()
     zone = _zone(pid, variables, proc_root)
@@ -47,16 +47,16 @@ def rank_from_log(
 
 
 def _ranks_in(output: Output, own_pids: Container[int], since: datetime, zone: tzinfo | None) -> set[int]:
-    found = set()
+    ranks = set()
     try:
         with output.open() as stream:
             while stream.tell() < _LOOKED_AT and (line := stream.readline(_LINE)):
-                said = _RANK_LINE.match(line)
-                if said is not None and int(said[1]) in own_pids and _is_since(said[2].decode("ascii"), since, zone):
-                    found.add(int(said[3]))
+                match = _RANK_LINE.match(line)
+                if match is not None and int(match[1]) in own_pids and _is_since(match[2].decode("ascii"), since, zone):
+                    ranks.add(int(match[3]))
     except OSError:  # the process has ended
         return set()
-    return found
+    return ranks
 
 
 def _is_since(time: str, since: datetime, zone: tzinfo | None) -> bool:
@@ -68,7 +68,7 @@ def _is_since(time: str, since: datetime, zone: tzinfo | None) -> bool:
 
 
 def _zone(pid: int, variables: Mapping[str, str], proc_root: Path) -> tzinfo | None:
-    """The time zone of a process: by TZ, or by /etc/localtime as it sees it; UTC where that is no file (tzset(3)).
+    """Return a process's time zone: by TZ, or by /etc/localtime as it sees it; UTC where that is no file (tzset(3)).
 
     None where it cannot be read: then it is taken to be that of this process.
     """

@@ -1,4 +1,4 @@
-"""Finding the jobs that run on this host, whoever has started them, by what msrun puts into their environment.
+"""The jobs that run on this host, whichever process has started them, found by msrun's variables.
 
 Seen with msrun of MindSpore 2.10: every rank has MS_ROLE=MS_WORKER, MS_NODE_ID, RANK_ID, MS_WORKER_NUM, MS_SCHED_HOST,
 MS_SCHED_PORT and leads a session of its own; the scheduler has MS_ROLE=MS_SCHED and RANK_ID=0; a ``tail -f`` for each
@@ -27,11 +27,11 @@ from chaos.machine.running.rank_from_log import rank_from_log
 
 @dataclass(frozen=True)
 class JobProcess:
-    """A process of a running job. ``run`` is its CHAOS_RUN: such a job is one that ``chaos run`` has started.
+    """A process of a running job. ``run`` is its CHAOS_RUN: ``chaos run`` has started such a job.
 
-    ``rank`` of a rank is None where nothing says yet which it is. ``doubt`` is why it may be another process than the
-    rank that its environment names; empty where nothing speaks against it. ``early``: the doubt is only that nothing
-    shows yet that it is a rank, as of one that was just started.
+    ``rank`` of a rank is None where nothing shows its number yet. ``doubt`` is why it may be another process than the
+    rank that its environment names; empty where nothing contradicts it. ``early``: the only doubt is that nothing shows
+    yet that it is a rank, as right after its start.
     """
 
     identity: ProcessIdentity
@@ -62,11 +62,11 @@ class JobProcess:
 
 @dataclass(frozen=True)
 class RunningJob:
-    """One launch of a job on this host. ``size`` is the number of its ranks anywhere, None if it is not told.
+    """One launch of a job on this host. ``size`` is the number of its ranks anywhere, None if it is unknown.
 
-    ``processes`` are launcher, scheduler and ranks, in this order, by rank and PID. A rank that is there twice is told
-    twice. ``members`` are the PIDs of these and of what descends from them. ``table`` is the rank table that its ranks
-    are told.
+    ``processes`` are launcher, scheduler and ranks, in this order, by rank and PID. A rank that is there twice is
+    listed twice. ``members`` are the PIDs of these and of their descendants. ``table`` is the rank table that its ranks
+    are given.
     """
 
     scheduler: str | None
@@ -82,7 +82,7 @@ class RunningJob:
 
     @property
     def left_over(self) -> bool:
-        """Whether it has ranks, and each of them is, as far as anybody can tell, what ranks have left."""
+        """Whether it has ranks, and each of them is, as far as anybody can tell, a leftover of ranks."""
         return self.doubtful and not any(process.early for process in self.ranks)
 
     @property
@@ -103,7 +103,7 @@ class RunningJob:
 
 @dataclass(frozen=True)
 class Hidden:
-    """A process that may be a job's and that cannot be looked into: it belongs to the user ``uid``."""
+    """A process that may be a job's and that cannot be inspected: it belongs to the user ``uid``."""
 
     pid: int
     ppid: int
@@ -113,10 +113,10 @@ class Hidden:
 
 @dataclass(frozen=True)
 class Survey:
-    """What runs on this host now. ``parents`` gives every process's parent.
+    """The jobs that run on this host now. ``parents`` gives every process's parent.
 
-    ``left`` is what ranks that are gone have started and left behind: it has their variables and is none of them.
-    ``forks`` are those of it of which that is not proved, each as a job: only its own PID can mean it.
+    ``left`` are leftovers that ranks have started before they ended: they have a rank's variables and are no ranks.
+    ``forks`` are the leftovers without proof, each as a job: only its own PID can name it.
     """
 
     jobs: tuple[RunningJob, ...]
@@ -127,7 +127,7 @@ class Survey:
 
 
 def survey(proc_root: Path = PROC) -> Survey:
-    """Look at every process once. What has ended meanwhile is left out; nothing is signalled or changed."""
+    """Look at every process once. Processes that end meanwhile are left out; nothing is signalled or changed."""
     stats: dict[int, Stat] = {}
     claimed: dict[int, Claimed] = {}
     hidden: list[Hidden] = []
@@ -139,10 +139,12 @@ def survey(proc_root: Path = PROC) -> Survey:
             claimed[stat.pid] = Claimed(stat, variables, claim)
     boot = boot_id()
     claimed = without_starters(claimed, stats, proc_root)
-    found = (_job(launch, stats, boot, proc_root) for launch in launches_of(claimed, stats, proc_root))
-    jobs = sorted((job for job in found if job is not None), key=lambda job: [process.pid for process in job.processes])
+    candidates = (_job(launch, stats, boot, proc_root) for launch in launches_of(claimed, stats, proc_root))
+    jobs = sorted(
+        (job for job in candidates if job is not None), key=lambda job: [process.pid for process in job.processes]
+    )
     held = {pid for job in jobs for pid in job.members}
-    others = [pid for pid, seen in sorted(claimed.items()) if pid not in held and seen.claim[0] == "rank"]
+    others = [pid for pid, member in sorted(claimed.items()) if pid not in held and member.claim[0] == "rank"]
     left = tuple(
         _describe(claimed[pid].stat, "other", claimed[pid].claim[1], claimed[pid].variables, boot, proc_root)
         for pid in others
@@ -178,7 +180,10 @@ def _made(
     boot: str,
     proc_root: Path,
 ) -> RunningJob:
-    """The job of these, which have roles of their own. What speaks against them is looked for, unless it is known."""
+    """Return the job of these processes, which have roles of their own.
+
+    Doubts about them are looked for, unless they are known.
+    """
     ranks = {pid: _rank(pid, claimed[pid], proc_root) for pid in owners if claimed[pid].claim[0] == "rank"}
     doubt = doubts(ranks, claimed, stats, proc_root) if doubt is None else doubt
     processes = []
@@ -208,18 +213,18 @@ def _made(
         f"{host}:{port}" if host and port else None,
         int(size) if size.isascii() and size.isdecimal() else None,
         tuple(processes),
-        _members({one.pid for one in processes}, {pid: stat.ppid for pid, stat in stats.items()}),
+        _members({member.pid for member in processes}, {pid: stat.ppid for pid, stat in stats.items()}),
         next(tables, None),
     )
 
 
-def _rank(pid: int, seen: Claimed, proc_root: Path) -> int | None:
-    """Return which rank it is, by its environment, or else by its own log."""
-    if seen.claim[1] is not None:
-        return seen.claim[1]
+def _rank(pid: int, process: Claimed, proc_root: Path) -> int | None:
+    """Return the process's rank, by its environment, or else by its own log."""
+    if process.claim[1] is not None:
+        return process.claim[1]
     container = container_of(pid, proc_root)
     own_pids = {pid} if container is None else {container.pid}
-    return rank_from_log(pid, own_pids, seen.stat.start_time, seen.variables, proc_root)
+    return rank_from_log(pid, own_pids, process.stat.start_time, process.variables, proc_root)
 
 
 def _describe(
@@ -242,18 +247,21 @@ def _members(roots: set[int], parents: Mapping[int, int]) -> frozenset[int]:
     children: dict[int, list[int]] = {}
     for pid, parent in parents.items():
         children.setdefault(parent, []).append(pid)
-    found: set[int] = set()
+    members: set[int] = set()
     waiting = list(roots)
     while waiting:
         pid = waiting.pop()
-        if pid not in found:
-            found.add(pid)
+        if pid not in members:
+            members.add(pid)
             waiting += children.get(pid, ())
-    return frozenset(found)
+    return frozenset(members)
 
 
 def _hidden(stat: Stat, proc_root: Path) -> Iterable[Hidden]:
-    """Yield a Python program of somebody else's; others are no ranks, and the kernel's own have no command line."""
+    """Yield a Python program of another user's.
+
+    Other programs are no ranks, and the kernel's own processes have no command line.
+    """
     cmdline = command_line(stat.pid, proc_root)
     if not is_python(cmdline) and not any(PurePath(argument).name in LAUNCHERS for argument in cmdline[:3]):
         return ()

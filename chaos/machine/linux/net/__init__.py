@@ -1,1 +1,1 @@
-"""What the kernel shows and does of networks: links, rules, connections, ports, echoes."""
+"""The kernel's view and services for networks: links, rules, connections, ports, echoes."""

@@ -1,4 +1,4 @@
-"""The attributes of messages to the kernel and of its answers (netlink(7)), of which some hold others."""
+"""The attributes of messages to the kernel and of its answers (netlink(7)). Some attributes hold others."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ _KIND = 0x3FFF
 
 
 def attribute(kind: int, value: bytes) -> bytes:
-    """Return one that holds a value."""
+    """Return an attribute that holds a value."""
     size = _ATTRIBUTE.size + len(value)
     return _ATTRIBUTE.pack(size, kind) + value + b"\0" * (-size % 4)
 
 
 def nested(kind: int, value: bytes) -> bytes:
-    """Return one that holds others."""
+    """Return an attribute that holds others."""
     return attribute(kind | _NESTED, value)
 
 
 def number(kind: int, value: int) -> bytes:
-    """Return one that holds a number of 32 bits, as the packet filter wants it: in network order."""
+    """Return an attribute that holds a 32-bit number in network order, as the packet filter expects."""
     return attribute(kind, struct.pack(">i", value))
 
 
 def text(kind: int, value: str) -> bytes:
-    """Return one that holds a name."""
+    """Return an attribute that holds a name."""
     return attribute(kind, value.encode("ascii") + b"\0")
 
 
 def string(value: bytes) -> str:
-    """Return the name that one holds."""
+    """Return the name that an attribute holds."""
     return value.rstrip(b"\0").decode("ascii", "replace")
 
 
 def each(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the attributes that stand one after another, each with its kind."""
+    """Yield the attributes in a sequence, each with its kind."""
     while len(data) >= _ATTRIBUTE.size:
         size, kind = _ATTRIBUTE.unpack_from(data)
         yield kind & _KIND, data[_ATTRIBUTE.size : size]

@@ -1,4 +1,4 @@
-"""Which connections the kernel has between a network namespace and some addresses (proc(5), net/tcp)."""
+"""The number of the kernel's connections between a network namespace and some addresses (proc(5), net/tcp)."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ _ESTABLISHED = "01"
 
 
 def connections(pid: int | str, addresses: Collection[str], port: int | None = None, *, own: str | None = None) -> int:
-    """Return how many there are between the namespace of a process (``self`` for this one) and these IPv4 addresses.
+    """Return the number of connections between a process's namespace (``self`` for this one) and these IPv4 addresses.
 
-    With ``port`` only those of that TCP port of it count, with ``own`` those of that address of it.
+    With ``port`` only connections of that TCP port of the namespace count, with ``own`` those of that address of it.
     """
-    found = 0
+    count = 0
     for line in kernel_lines(read_text(pid, "net/tcp", PROC) or "")[1:]:
         fields = line.split()
         if len(fields) < 4:
             continue
         (here, at), (there, _) = (_end(address) for address in fields[1:3])
-        meant = port in (None, at) and own in (None, here)
-        found += fields[3] == _ESTABLISHED and there in addresses and meant
-    return found
+        matches = port in (None, at) and own in (None, here)
+        count += fields[3] == _ESTABLISHED and there in addresses and matches
+    return count
 
 
 def _end(shown: str) -> tuple[str, int]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from chaos.machine.job.protocol import PlatformError
 from chaos.machine.linux.net.echo import OpensSockets
-from chaos.machine.linux.net.netlink import ACKNOWLEDGE, DUMP, REQUEST, answers, asked, message
+from chaos.machine.linux.net.netlink import ACKNOWLEDGE, DUMP, REQUEST, answers, message, send_request
 
 _SOCK_DIAG = 4
 _BY_FAMILY, _DESTROY = 20, 21
@@ -26,7 +26,7 @@ _REST = struct.Struct("=IIIII")
 
 @dataclass(frozen=True)
 class Connection:
-    """One that is established, as one end sees it."""
+    """An established connection, as one end sees it."""
 
     source: str
     source_port: int
@@ -37,7 +37,7 @@ class Connection:
     inode: int
 
     def is_other_end(self, other: Connection) -> bool:
-        """Return whether that is the same connection, as its other end sees it."""
+        """Return whether ``other`` is the same connection, as its other end sees it."""
         own = (self.source, self.source_port, self.target, self.target_port)
         return own == (other.target, other.target_port, other.source, other.source_port)
 
@@ -46,30 +46,35 @@ class Connection:
 
 
 def established(namespace: OpensSockets) -> list[Connection]:
-    """Return all over IPv4 that the namespace has. Raises PlatformError."""
+    """Return the namespace's connections over IPv4. Raises PlatformError."""
     with _channel(namespace) as channel:
-        wanted = _ASKED.pack(socket.AF_INET, socket.IPPROTO_TCP, 0, 1 << _ESTABLISHED)
+        request = _ASKED.pack(socket.AF_INET, socket.IPPROTO_TCP, 0, 1 << _ESTABLISHED)
         nobody = bytes(_ENDS.size + _IDENTITY.size)
-        channel.send(message(_BY_FAMILY, REQUEST | DUMP, wanted + nobody))
+        channel.send(message(_BY_FAMILY, REQUEST | DUMP, request + nobody))
         return [_read(body) for kind, body in answers(channel) if kind == _BY_FAMILY]
 
 
 def reset(namespace: OpensSockets, connection: Connection) -> bool:
-    """Let the kernel reset a connection of the namespace: both ends get an error. Whether it has; False for one that is
-    not there any more. Raises PlatformError where it refuses."""
+    """Let the kernel reset a connection of the namespace: both ends get an error.
+
+    Returns whether it has; False for a connection that is gone. Raises PlatformError where the kernel refuses.
+    """
     with _channel(namespace) as channel:
-        refused = asked(channel, _DESTROY, REQUEST | ACKNOWLEDGE, _described(connection))
+        refused = send_request(channel, _DESTROY, REQUEST | ACKNOWLEDGE, _described(connection))
     if refused not in (0, errno.ENOENT):
         raise PlatformError(f"the connection {connection} cannot be reset: {os.strerror(refused)}")
     return refused == 0
 
 
 def refusal() -> str | None:
-    """Why this machine's kernel resets no connections; None where it does. It is asked for one that nobody can have."""
+    """Return why this machine's kernel resets no connections; None where it does.
+
+    The test request names a connection that cannot exist.
+    """
     nobody = Connection("0.0.0.0", 0, "0.0.0.0", 0, 0, 0, 0)
     try:
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG) as channel:
-            refused = asked(channel, _DESTROY, REQUEST | ACKNOWLEDGE, _described(nobody))
+            refused = send_request(channel, _DESTROY, REQUEST | ACKNOWLEDGE, _described(nobody))
     except OSError as error:
         return str(error.strerror)
     return None if refused == errno.ENOENT else os.strerror(refused)

@@ -17,19 +17,22 @@ _HEADER = struct.Struct(">BBHHH")
 
 @dataclass
 class Echoes:
-    """What has come of the requests to all addresses. ``milliseconds`` has the round trip of each that was answered."""
+    """The answers to the requests to all addresses.
+
+    ``milliseconds`` has the round trip of each answered request.
+    """
 
     sent: int = 0
     milliseconds: list[float] = field(default_factory=list)
 
     @property
     def answered(self) -> int:
-        """How many were."""
+        """The number of answered requests."""
         return len(self.milliseconds)
 
 
 def added(echoes: Iterable[Echoes]) -> Echoes:
-    """What came of all of them together."""
+    """Return the sum of several results."""
     whole = Echoes()
     for reply in echoes:
         whole.sent += reply.sent
@@ -47,13 +50,13 @@ class OpensSockets(Protocol):
 def ask(
     namespace: OpensSockets, addresses: Iterable[str], *, count: int, interval: float = 0.0, wait: float = 0.2
 ) -> Echoes:
-    """Ask each address ``count`` times, every ``interval`` seconds; it ends when no answer comes for ``wait`` seconds.
+    """Ask each address ``count`` times, every ``interval`` seconds.
 
-    Raises PlatformError where the namespace has gone, OSError.
+    It ends when no answer comes for ``wait`` seconds. Raises PlatformError where the namespace has gone, OSError.
     """
     mark = os.getpid() & 0xFFFF
     targets = list(addresses)
-    found = Echoes()
+    echoes = Echoes()
     sent_at: dict[int, float] = {}
     with namespace.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as channel:
         channel.setblocking(False)
@@ -62,10 +65,10 @@ def ask(
                 number = (turn * len(targets) + place) & 0xFFFF
                 sent_at[number] = time.monotonic()
                 channel.sendto(_request(mark, number), (target, 0))
-                found.sent += 1
+                echoes.sent += 1
             last = turn == count - 1
-            _hear(channel, mark, sent_at, found, wait if last else interval, again=last)
-    return found
+            _hear(channel, mark, sent_at, echoes, wait if last else interval, again=last)
+    return echoes
 
 
 def _request(mark: int, number: int) -> bytes:
@@ -76,9 +79,9 @@ def _request(mark: int, number: int) -> bytes:
 
 
 def _hear(
-    channel: socket.socket, mark: int, sent_at: dict[int, float], found: Echoes, seconds: float, *, again: bool
+    channel: socket.socket, mark: int, sent_at: dict[int, float], echoes: Echoes, seconds: float, *, again: bool
 ) -> None:
-    """Take in answers for so long, with ``again`` counted anew from each, or until there is none to come."""
+    """Record answers for so long, with ``again`` counted anew from each, or until no more are expected."""
     until = time.monotonic() + seconds
     arrival = select.poll()  # select() takes no descriptor above 1,023
     arrival.register(channel, select.POLLIN)
@@ -92,6 +95,6 @@ def _hear(
             continue
         kind, _, _, owner, number = _HEADER.unpack_from(body)
         if (kind, owner) == (_REPLY, mark) and number in sent_at:
-            found.milliseconds.append(round((at - sent_at.pop(number)) * 1000, 3))
+            echoes.milliseconds.append(round((at - sent_at.pop(number)) * 1000, 3))
             if again:
                 until = at + seconds

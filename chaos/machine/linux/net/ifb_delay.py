@@ -1,8 +1,8 @@
 """A device in which packets wait before they go on: an intermediate functional block with netem (tc-netem(8)).
 
-What is turned over to it comes back as if it had just come in where it did. Each fault has one of its own; no device of
-the host, and none of its queues, is changed. Through the kernel's own interface (rtnetlink(7)); constants:
-linux/rtnetlink.h, linux/if_link.h, linux/pkt_sched.h.
+Packets redirected to it come back as if they had just come in where they did. Each fault has a device of its own; no
+device of the host, and none of its queues, is changed. All through the kernel's own interface (rtnetlink(7));
+constants: linux/rtnetlink.h, linux/if_link.h, linux/pkt_sched.h.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chaos.machine.linux.net.attributes import attribute, attributes, nested, string, text
-from chaos.machine.linux.net.netlink import ACKNOWLEDGE, DUMP, REQUEST, answers, asked, message
+from chaos.machine.linux.net.netlink import ACKNOWLEDGE, DUMP, REQUEST, answers, message, send_request
 
 _ROUTE = 0
 _NEW_LINK, _DELETE_LINK, _GET_LINK, _GET_ADDRESS, _NEW_QUEUE, _GET_QUEUE = 16, 17, 18, 22, 36, 38
@@ -35,19 +35,19 @@ _ROOT = 0xFFFFFFFF
 _KIND, _DEVICE = "ifb", "device in which packets can wait (ifb)"
 _MODULE = Path("/sys/module/ifb")
 _IPV6 = Path("/proc/sys/net/ipv6/conf")
-"""Where a device is kept from sending anything of its own, which would count as something that has waited."""
+"""The setting that keeps a device from sending packets of its own, which would count as packets that have waited."""
 MOST = 10_000
-"""Packets that may wait; what comes when it is full is lost, as in any queue."""
+"""Packets that may wait; packets that arrive when it is full are lost, as in any queue."""
 _SECONDS = 10.0
 _OLDEST = (5, 7)
-"""The first version of Linux whose packet filter can turn packets over to such a device."""
+"""The first version of Linux whose packet filter can redirect packets to such a device."""
 
 
 @dataclass(frozen=True)
 class Held:
     """How long packets wait in a device, in milliseconds, more or less by up to ``jitter``.
 
-    ``passed`` is how many have waited and gone on, ``index`` the device's number.
+    ``passed`` is the number of packets that have waited and gone on, ``index`` the device's number.
     """
 
     index: int
@@ -57,25 +57,25 @@ class Held:
 
 
 def hold(name: str, delay: float, jitter: float) -> int:
-    """Make a device in which each packet waits so many milliseconds; its index. Nothing is turned over to it yet.
+    """Make a device in which each packet waits so many milliseconds, and return its index.
 
-    Raises OSError: FileExistsError where there is one of that name.
+    Nothing is redirected to it yet. Raises OSError: FileExistsError where a device of that name exists.
     """
-    if not _MODULE.exists():  # left to itself it makes two devices that nobody uses
+    if not _MODULE.exists():  # by default it makes two devices that nobody uses
         with contextlib.suppress(OSError, subprocess.SubprocessError):
             subprocess.run(["modprobe", _KIND, "numifbs=0"], capture_output=True, timeout=_SECONDS, check=False)
     anew = REQUEST | ACKNOWLEDGE | _CREATE | _EXCLUSIVE
     with _channel() as channel:
         link = _LINK.pack(0, 0, 0, 0, 0) + text(3, name) + nested(18, attribute(1, _KIND.encode()))
-        _done(asked(channel, _NEW_LINK, anew, link), _DEVICE)
+        _done(send_request(channel, _NEW_LINK, anew, link), _DEVICE)
         try:
             index = socket.if_nametoindex(name)
             if (own := _IPV6 / name / "disable_ipv6").exists():
                 own.write_text("1", "ascii")
             queue = _QUEUE.pack(0, index, 0, _ROOT, 0) + text(1, "netem") + _options(delay, jitter)
-            _done(asked(channel, _NEW_QUEUE, anew, queue), "netem (sch_netem)")
+            _done(send_request(channel, _NEW_QUEUE, anew, queue), "netem (sch_netem)")
             up = _LINK.pack(0, 0, index, _UP, _UP)
-            _done(asked(channel, _NEW_LINK, REQUEST | ACKNOWLEDGE, up), _DEVICE)
+            _done(send_request(channel, _NEW_LINK, REQUEST | ACKNOWLEDGE, up), _DEVICE)
         except BaseException:
             release(name)
             raise
@@ -83,30 +83,30 @@ def hold(name: str, delay: float, jitter: float) -> int:
 
 
 def held(name: str) -> Held | None:
-    """What waits how long in a device; None where there is none of that name. Raises OSError."""
+    """Return the delay of a device; None where there is none of that name. Raises OSError."""
     try:
         index = socket.if_nametoindex(name)
     except OSError:
         return None
     for body in _listed(_GET_QUEUE, _QUEUE.pack(0, index, 0, 0, 0)):
         _, of, _, parent, _ = _QUEUE.unpack_from(body)
-        told = attributes(body[_QUEUE.size :])
-        if (of, parent) != (index, _ROOT) or string(told[1]) != "netem":
+        options = attributes(body[_QUEUE.size :])
+        if (of, parent) != (index, _ROOT) or string(options[1]) != "netem":
             continue
-        wait, _, _, _, _, around = _NETEM.unpack_from(told[2])
-        long = attributes(told[2][_NETEM.size :])
+        wait, _, _, _, _, around = _NETEM.unpack_from(options[2])
+        long = attributes(options[2][_NETEM.size :])
         delay, jitter = (
             struct.unpack("=q", long[kind])[0] if kind in long else ticks * _TICK_NS
             for kind, ticks in ((10, wait), (11, around))
         )
-        return Held(index, delay / 1e6, jitter / 1e6, _passed(attributes(told.get(7, b""))))
+        return Held(index, delay / 1e6, jitter / 1e6, _passed(attributes(options.get(7, b""))))
     return Held(index, 0.0, 0.0, 0)
 
 
 def release(name: str) -> bool:
-    """Take a device away, with what waits in it; False where there is none. Raises OSError."""
+    """Remove a device, with the packets that wait in it; return False where there is none. Raises OSError."""
     with _channel() as channel:
-        refused = asked(channel, _DELETE_LINK, REQUEST | ACKNOWLEDGE, _LINK.pack(0, 0, 0, 0, 0) + text(3, name))
+        refused = send_request(channel, _DELETE_LINK, REQUEST | ACKNOWLEDGE, _LINK.pack(0, 0, 0, 0, 0) + text(3, name))
     if refused == errno.ENODEV:
         return False
     _done(refused, _DEVICE)
@@ -115,26 +115,29 @@ def release(name: str) -> bool:
 
 def devices(beginning: str) -> list[str]:
     """Return the devices of this kind whose names begin so. Raises OSError."""
-    found = []
+    names = []
     for body in _listed(_GET_LINK, _LINK.pack(0, 0, 0, 0, 0)):
-        told = attributes(body[_LINK.size :])
-        kind = attributes(told.get(18, b"")).get(1, b"")
-        if string(kind) == _KIND and string(told[3]).startswith(beginning):
-            found.append(string(told[3]))
-    return sorted(found)
+        link = attributes(body[_LINK.size :])
+        kind = attributes(link.get(18, b"")).get(1, b"")
+        if string(kind) == _KIND and string(link[3]).startswith(beginning):
+            names.append(string(link[3]))
+    return sorted(names)
 
 
 def device_of(address: str) -> str | None:
     """Return the device that has an IPv4 number of this host; None where none has. Raises OSError."""
     for body in _listed(_GET_ADDRESS, _ADDRESS.pack(socket.AF_INET, 0, 0, 0, 0)):
-        index, told = _ADDRESS.unpack_from(body)[-1], attributes(body[_ADDRESS.size :])
-        if told.get(2, told.get(1)) == socket.inet_aton(address):
+        index, fields = _ADDRESS.unpack_from(body)[-1], attributes(body[_ADDRESS.size :])
+        if fields.get(2, fields.get(1)) == socket.inet_aton(address):
             return socket.if_indextoname(index)
     return None
 
 
 def too_old(running: str) -> str | None:
-    """Why the packet filter of a kernel of this release cannot turn packets over to a device; None where it can."""
+    """Return why the packet filter of a kernel of this release cannot redirect packets to a device.
+
+    None where it can.
+    """
     parts = [int(number) for number in running.split("-")[0].split(".")[:2] if number.isdigit()]
     if tuple(parts) >= _OLDEST:
         return None
@@ -142,14 +145,14 @@ def too_old(running: str) -> str | None:
 
 
 def _options(delay: float, jitter: float) -> bytes:
-    """Times are told twice: older kernels know the shorter form alone."""
+    """Return netem's options. Times are given twice: older kernels know the shorter form alone."""
     wait, around = (round(milliseconds * 1e6) for milliseconds in (delay, jitter))
     short = _NETEM.pack(wait // _TICK_NS, MOST, 0, 0, 0, around // _TICK_NS)
     return attribute(2, short + attribute(10, struct.pack("=q", wait)) + attribute(11, struct.pack("=q", around)))
 
 
 def _passed(counted: dict[int, bytes]) -> int:
-    """Packets that have gone on (linux/gen_stats.h): in 64 bits where 32 do not do."""
+    """Return the number of packets that have gone on (linux/gen_stats.h): in 64 bits where 32 are too few."""
     if 8 in counted:
         return int(struct.unpack_from("=Q", counted[8])[0])
     return int(struct.unpack_from("=QI", counted[1])[1]) if 1 in counted else 0

@@ -31,25 +31,28 @@ class Namespace:
     commands: Commands = field(default_factory=SystemCommands)
 
     def __call__(self, *argv: str) -> Done:
-        """Run a tool in it."""
+        """Run a tool in the namespace."""
         with self.entering() as way:
             return self.commands(*way, *argv)
 
     @contextmanager
     def entering(self) -> Iterator[tuple[str, ...]]:
-        """The words before a command line by which it runs in it; they lead there as long as this lasts."""
+        """Yield the words that run a command line in the namespace; they are valid inside this context only."""
         with self._opened() as descriptor:
             yield ("nsenter", f"--net={PROC}/{os.getpid()}/fd/{descriptor}")
 
     def do(self, *argv: str) -> str:
-        """Run a tool that must succeed; what it printed. Raises PlatformError."""
+        """Run a tool that must succeed, and return its output. Raises PlatformError."""
         try:
             return self(*argv).checked()
         except CommandError as error:
             raise PlatformError(str(error)) from error
 
     def socket(self, family: int, kind: int, protocol: int = 0) -> socket.socket:
-        """A socket in it: a thread that is for nothing else goes there to open it. Raises PlatformError, OSError."""
+        """Return a socket in the namespace, which a thread started for this call alone enters to open it.
+
+        Raises PlatformError, OSError.
+        """
         opened: list[socket.socket | OSError | PlatformError] = []
 
         def open_there() -> None:
@@ -64,18 +67,21 @@ class Namespace:
         there = threading.Thread(target=open_there, name="network-namespace")
         there.start()
         there.join()
-        (found,) = opened
-        if isinstance(found, (OSError, PlatformError)):
-            raise found
-        return found
+        (result,) = opened
+        if isinstance(result, (OSError, PlatformError)):
+            raise result
+        return result
 
     def is_there(self) -> bool:
-        """Return whether the process that it belongs to lives."""
+        """Return whether the namespace's process lives."""
         return state(self.holder) in ("alive", "stopped")
 
     @contextmanager
     def _opened(self) -> Iterator[int]:
-        """A descriptor of it. The holder still lives after it was opened, so it is no other process's of that PID."""
+        """Yield a descriptor of the namespace.
+
+        Its process still lives after it was opened, so it is no other process's of that PID.
+        """
         gone = f"the network of the run has gone with {self.holder}"
         try:
             descriptor = os.open(PROC / str(self.holder.pid) / "ns" / "net", os.O_RDONLY | os.O_CLOEXEC)

@@ -1,9 +1,9 @@
 """Rules of the kernel's packet filter on a host (nftables), through its own interface (nfnetlink).
 
-Each fault has a table of its own; nobody else's is used or changed. A rule looks at what comes in from one address for
-another. What it drops vanishes as in a broken network: nobody is told. What is to wait is turned over to a device
-(:mod:`chaos.machine.linux.net.ifb_delay`), by a table for the device that it comes in at. A table is made and removed
-in one act. Constants: linux/netfilter/nf_tables.h, nfnetlink.h.
+Each fault has a table of its own; no other table is used or changed. A rule matches packets that come in from one
+address for another. Dropped packets vanish as in a broken network: neither side is notified. Packets that are to wait
+are redirected to a device (:mod:`chaos.machine.linux.net.ifb_delay`), by a table for the device that they come in at. A
+table is made and removed in one act. Constants: linux/netfilter/nf_tables.h, nfnetlink.h.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ from chaos.machine.linux.net.ports import ANY, Ports
 _NETFILTER = 12
 _TABLES = 10 << 8
 _BEGIN, _END = 0x10, 0x11
-_NEW_TABLE, _GET_TABLE, _DELETE_TABLE, _NEW_CHAIN, _NEW_RULE, _GET_RULE = (_TABLES | one for one in (0, 1, 2, 3, 6, 7))
+_NEW_TABLE, _GET_TABLE, _DELETE_TABLE, _NEW_CHAIN, _NEW_RULE, _GET_RULE = (
+    _TABLES | call for call in (0, 1, 2, 3, 6, 7)
+)
 _REQUEST, _ACKNOWLEDGE, _EXCLUSIVE, _CREATE, _DUMP, _APPEND = 0x1, 0x4, 0x200, 0x400, 0x300, 0x800
 _ERROR, _DONE = 2, 3
 IPV4, DEVICE = 2, 5
-"""Families of tables: for packets of IPv4, and for all that comes in at one device."""
+"""Families of tables: for packets of IPv4, and for all packets that come in at one device."""
 _COMES_IN, _RAW = 0, -300
-"""Where the rules are asked: for all that comes in, before connections are tracked and addresses translated."""
+"""The hook of the rules: all incoming packets, before connections are tracked and addresses translated."""
 _HEAD = struct.Struct("=IHHII")
 _FAMILY = struct.Struct(">BBH")
 _REGISTER = 1
@@ -36,7 +38,7 @@ _IS_IPV4 = struct.pack(">H", 0x0800)
 _NETWORK, _TRANSPORT = 1, 2
 _CARRIES, _SOURCE, _TARGET = (_NETWORK, 9), (_NETWORK, 12), (_NETWORK, 16)
 _FROM_PORT, _TO_PORT = (_TRANSPORT, 0), (_TRANSPORT, 2)
-"""Where what counts stands in a packet: in which of its headers, and after how many bytes of it."""
+"""Positions of the ports in a packet: the header, and the number of bytes into it."""
 _CHANCE = (0, 0)
 _TCP = bytes([socket.IPPROTO_TCP])
 _OF = 100_000
@@ -49,11 +51,11 @@ CHAIN = "in"
 
 @dataclass(frozen=True)
 class Rule:
-    """What becomes of that which comes from ``source`` for ``target``, both IPv4 numbers: all of it vanishes.
+    """The treatment of packets from ``source`` for ``target``, both IPv4 numbers: all of them vanish.
 
-    With ``ports`` only TCP between these does; with ``loss`` only so many packets in a hundred, by chance; with
-    ``rate`` those beyond so many bytes a second. With ``delay`` nothing vanishes: each packet waits so many
-    milliseconds, more or less by up to ``jitter``.
+    With ``ports`` only TCP packets between these ports vanish; with ``loss`` only so many packets in a hundred, by
+    chance; with ``rate`` those beyond so many bytes a second. With ``delay`` nothing vanishes: each packet waits so
+    many milliseconds, more or less by up to ``jitter``.
     """
 
     source: str
@@ -67,9 +69,9 @@ class Rule:
 
 @dataclass(frozen=True)
 class Counted:
-    """A rule as the kernel has it, and what it has counted: packets and bytes that came, and those that vanished.
+    """A rule as the kernel lists it, and its counters: the packets and bytes that came, and those that vanished.
 
-    ``passed`` is how many packets have waited and gone on, by all rules of the same fault.
+    ``passed`` is the number of packets that have waited and gone on, by all rules of the same fault.
     """
 
     rule: Rule
@@ -79,7 +81,7 @@ class Counted:
 
 
 def make(table: str, rules: Sequence[Rule]) -> None:
-    """Make a table with these rules. Raises OSError: FileExistsError where there is one of that name."""
+    """Make a table with these rules. Raises OSError: FileExistsError where a table of that name exists."""
     _make(table, IPV4, b"", (_expressions(rule) for rule in rules))
 
 
@@ -89,9 +91,9 @@ def add(table: str, rules: Sequence[Rule]) -> None:
 
 
 def turn_over(table: str, device: str, onto: int, rules: Sequence[Rule]) -> None:
-    """Make a table by which all that comes in at a device and these rules are about goes to another, by its index.
+    """Make a table that redirects these rules' packets, where they come in at a device, to another device by its index.
 
-    It looks at addresses only. Raises OSError as :func:`make` does.
+    It matches addresses only. Raises OSError as :func:`make` does.
     """
     _make(table, DEVICE, text(3, device), (_turned_over(rule, onto) for rule in rules))
 
@@ -113,11 +115,11 @@ def tables(beginning: str, family: int = IPV4) -> list[str]:
 
 def listed(table: str, family: int = IPV4) -> list[Counted]:
     """Return the rules of a table; none where there is no such table. Raises OSError."""
-    found = (attributes(body) for body in _listed(_GET_RULE, text(1, table), family))
-    return [_counted(message[4]) for message in found if string(message[1]) == table]
+    messages = (attributes(body) for body in _listed(_GET_RULE, text(1, table), family))
+    return [_counted(message[4]) for message in messages if string(message[1]) == table]
 
 
-# What a rule is made of.
+# The parts of a rule.
 
 
 def _make(table: str, family: int, device: bytes, rules: Iterable[Iterator[bytes]]) -> None:
@@ -183,25 +185,25 @@ def _expression(name: str, *parts: bytes) -> bytes:
 
 def _counted(expressions: bytes) -> Counted:
     """Return a rule of this module's as the kernel lists it."""
-    wanted: dict[tuple[int, int], bytes] = {}
+    compared: dict[tuple[int, int], bytes] = {}
     counters: list[tuple[int, int]] = []
     rate, place = None, _CHANCE
     for _, element in each(expressions):
-        told = attributes(element)
-        name, parts = string(told[1]), attributes(told.get(2, b""))
+        expression = attributes(element)
+        name, parts = string(expression[1]), attributes(expression.get(2, b""))
         if name == "payload":
             place = (int.from_bytes(parts[2], "big"), int.from_bytes(parts[3], "big"))
         elif name in ("numgen", "meta"):
             place = _CHANCE
         elif name == "cmp":
-            wanted[place] = attributes(parts[3])[1]
+            compared[place] = attributes(parts[3])[1]
         elif name == "counter":
             counters.append((int.from_bytes(parts[2], "big"), int.from_bytes(parts[1], "big")))
         elif name == "limit":
             rate = int.from_bytes(parts[1], "big")
-    source, target = (socket.inet_ntoa(wanted[key]) for key in (_SOURCE, _TARGET))
-    ports = Ports(*(int.from_bytes(wanted.get(key, b""), "big") for key in (_FROM_PORT, _TO_PORT)))
-    chance = wanted.get(_CHANCE, b"")
+    source, target = (socket.inet_ntoa(compared[key]) for key in (_SOURCE, _TARGET))
+    ports = Ports(*(int.from_bytes(compared.get(key, b""), "big") for key in (_FROM_PORT, _TO_PORT)))
+    chance = compared.get(_CHANCE, b"")
     loss = round(int.from_bytes(chance, "big") * 100 / _OF, 3) if len(chance) == 4 else None
     return Counted(Rule(source, target, loss, rate, ports), counters[0], counters[-1])
 
@@ -225,7 +227,7 @@ def _all_or_nothing(acts: Sequence[tuple[int, int, bytes]], family: int) -> None
 
 
 def _listed(kind: int, body: bytes, family: int) -> Iterator[bytes]:
-    """Yield all that there is of a kind, each without its head."""
+    """Yield all objects of a kind, each without its header."""
     with _channel() as channel:
         channel.send(_message(kind, _REQUEST | _DUMP, 1, body, family))
         for answer, _, content in itertools.chain.from_iterable(iter(lambda: _messages(channel.recv(1 << 16)), None)):

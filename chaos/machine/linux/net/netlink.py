@@ -17,8 +17,8 @@ def message(kind: int, flags: int, body: bytes) -> bytes:
     return _HEAD.pack(_HEAD.size + len(body), kind, flags, 1, 0) + body
 
 
-def asked(channel: socket.socket, kind: int, flags: int, body: bytes) -> int:
-    """Send one request, and the number of the kernel's error, 0 where it has none."""
+def send_request(channel: socket.socket, kind: int, flags: int, body: bytes) -> int:
+    """Send one request, and return the number of the kernel's error, 0 where it has none."""
     channel.send(message(kind, flags, body))
     for answer, content in answers(channel):
         return -int(struct.unpack_from("=i", content)[0]) if answer == _ERROR else 0
@@ -26,7 +26,7 @@ def asked(channel: socket.socket, kind: int, flags: int, body: bytes) -> int:
 
 
 def answers(channel: socket.socket) -> Iterator[tuple[int, bytes]]:
-    """Yield the kernel's answers to one request, each with its kind, until it has said all."""
+    """Yield the kernel's answers to one request, each with its kind, up to the last."""
     while True:
         data = channel.recv(1 << 16)
         while len(data) >= _HEAD.size:

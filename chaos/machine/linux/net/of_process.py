@@ -1,4 +1,4 @@
-"""The TCP connections of one process: in which network it is, and which of the connections there are its own."""
+"""The TCP connections of one process: the network that it is in, and its own connections there."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def _network(process: str) -> int:
 
 
 def _sockets(pid: int) -> set[int]:
-    """Inodes of the sockets that a process has open."""
-    found = set()
+    """Return the inodes of a process's open sockets."""
+    inodes = set()
     place = PROC / str(pid) / "fd"
     for name in os.listdir(place):  # noqa: PTH208 - names are wanted
         try:
@@ -48,5 +48,5 @@ def _sockets(pid: int) -> set[int]:
         except FileNotFoundError:  # closed meanwhile
             continue
         if match:
-            found.add(int(match[1]))
-    return found
+            inodes.add(int(match[1]))
+    return inodes

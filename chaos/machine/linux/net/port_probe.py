@@ -1,4 +1,4 @@
-"""Whether TCP ports answer as seen from a network namespace: a connection or a refusal does, silence does not."""
+"""Whether TCP ports answer as seen from a network namespace: by a connection or a refusal, never by silence."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ _ANSWERS = (0, errno.ECONNREFUSED)
 def answered(
     namespace: OpensSockets, ends: Sequence[tuple[str, int]], *, wait: float, source: str = ""
 ) -> list[tuple[str, int]]:
-    """Return the ends, each an address and a port, that answer within ``wait`` seconds. Nothing is said to any.
+    """Return the ends, each an address and a port, that answer within ``wait`` seconds. No data is sent to them.
 
-    ``source`` is the address that they are asked from, where the namespace has several. Raises PlatformError where it
-    has gone, OSError.
+    ``source`` is the address that the attempts come from, where the namespace has several. Raises PlatformError where
+    the namespace has gone, OSError.
     """
-    found = []
-    with ExitStack() as open_ones:
-        asked: dict[int, tuple[socket.socket, tuple[str, int]]] = {}
+    answering = []
+    with ExitStack() as stack:
+        pending: dict[int, tuple[socket.socket, tuple[str, int]]] = {}
         answers = select.poll()  # select() takes no descriptor above 1,023
         for end in ends:
-            caller = open_ones.enter_context(namespace.socket(socket.AF_INET, socket.SOCK_STREAM))
+            caller = stack.enter_context(namespace.socket(socket.AF_INET, socket.SOCK_STREAM))
             caller.setblocking(False)
             if source:
                 caller.bind((source, 0))
             begun = caller.connect_ex(end)
             if begun not in (*_ANSWERS, errno.EINPROGRESS):
                 raise OSError(begun, f"{end[0]}:{end[1]}: {os.strerror(begun)}")
-            asked[caller.fileno()] = caller, end
+            pending[caller.fileno()] = caller, end
             answers.register(caller, select.POLLOUT)
         until = time.monotonic() + wait
-        while asked and (left := until - time.monotonic()) > 0:
+        while pending and (left := until - time.monotonic()) > 0:
             for descriptor, _ in answers.poll(left * 1000):
                 answers.unregister(descriptor)
-                caller, end = asked.pop(descriptor)
+                caller, end = pending.pop(descriptor)
                 if caller.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) in _ANSWERS:
-                    found.append(end)
-    return found
+                    answering.append(end)
+    return answering

@@ -1,4 +1,4 @@
-"""Which TCP packets of those between two addresses are meant, by their ports."""
+"""The TCP packets between two addresses that a rule matches, by their ports."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Ports:
-    """The ports of a TCP packet that are meant, 0 for whichever. With both 0 it is any packet, not one of TCP alone."""
+    """The ports of matching TCP packets, 0 for any port.
+
+    With both 0 any packet matches, not only TCP.
+    """
 
     source: int = 0
     target: int = 0

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from chaos.machine.job.protocol import PlatformError
 from chaos.machine.linux.net.echo import OpensSockets
-from chaos.machine.linux.net.netlink import ACKNOWLEDGE, DUMP, REQUEST, answers, asked, message
+from chaos.machine.linux.net.netlink import ACKNOWLEDGE, DUMP, REQUEST, answers, message, send_request
 from chaos.machine.linux.net.ports import ANY, Ports
 
 _ROUTE = 0
@@ -29,7 +29,7 @@ _ROUTE_TO, _ROUTE_FROM, _ROUTE_COMES_BY = 1, 2, 3
 _ROUTE_CARRIES, _ROUTE_FROM_PORT, _ROUTE_TO_PORT = 27, 28, 29
 _BLACKHOLE = 6
 _RULE = struct.Struct("=8BI")
-"""The head of a rule, and just so of a route: family, bits of both addresses, and what is not asked for here."""
+"""The head of a rule, and likewise of a route: family, bits of both addresses, and fields that are unused here."""
 _ATTRIBUTE = struct.Struct("=HH")
 _RANGE = struct.Struct("=HH")
 _INDEX_OF = 0x8933
@@ -38,7 +38,10 @@ _TCP = bytes([socket.IPPROTO_TCP])
 
 @dataclass(frozen=True)
 class Rule:
-    """Packets from one address to another vanish. ``preference`` and ``protocol`` are marks of who has made it."""
+    """Packets from one address to another vanish.
+
+    ``preference`` and ``protocol`` mark the rule's maker.
+    """
 
     source: str
     target: str
@@ -54,23 +57,23 @@ class Rules:
         self._namespace = namespace
 
     def add(self, rules: list[Rule]) -> None:
-        """Make rules; one that is there already stays as it is."""
+        """Make rules; a rule that exists already stays as it is."""
         with self._channel() as channel:
             for rule in rules:
                 flags = REQUEST | ACKNOWLEDGE | _CREATE | _EXCLUSIVE
-                if (refused := asked(channel, _NEW_RULE, flags, _described(rule))) not in (0, errno.EEXIST):
+                if (refused := send_request(channel, _NEW_RULE, flags, _described(rule))) not in (0, errno.EEXIST):
                     raise PlatformError(f"{rule} cannot be made: {os.strerror(refused)}")
 
     def remove(self, rules: list[Rule]) -> None:
-        """Take rules away; one that is not there any more is none's concern."""
+        """Remove rules; a rule that is gone already is no error."""
         with self._channel() as channel:
             for rule in rules:
-                refused = asked(channel, _DELETE_RULE, REQUEST | ACKNOWLEDGE, _described(rule))
+                refused = send_request(channel, _DELETE_RULE, REQUEST | ACKNOWLEDGE, _described(rule))
                 if refused not in (0, errno.ENOENT):
                     raise PlatformError(f"{rule} cannot be removed: {os.strerror(refused)}")
 
     def listed(self) -> list[Rule]:
-        """Return all by which packets between two addresses vanish."""
+        """Return all rules by which packets between two addresses vanish."""
         with self._channel() as channel:
             channel.send(message(_GET_RULE, REQUEST | DUMP, _RULE.pack(socket.AF_INET, *[0] * 7, 0)))
             rules = []
@@ -80,17 +83,17 @@ class Rules:
             return rules
 
     def lets_through(self, source: str, target: str, link: str, ports: Ports = ANY) -> bool:
-        """What the kernel does with a packet that comes in at a link: False where it lets it vanish."""
+        """Return the kernel's decision about a packet that comes in at a link: False where it vanishes."""
         with self._channel() as channel:
-            found = fcntl.ioctl(channel, _INDEX_OF, struct.pack("16s16x", link.encode()))
-            (index,) = struct.unpack("=16xi12x", found)
+            interface = fcntl.ioctl(channel, _INDEX_OF, struct.pack("16s16x", link.encode()))
+            (index,) = struct.unpack("=16xi12x", interface)
             ends = _attribute(_ROUTE_TO, _packed(target)) + _attribute(_ROUTE_FROM, _packed(source))
             ends += _attribute(_ROUTE_COMES_BY, struct.pack("=I", index))
             if ports != ANY:
                 ends += _attribute(_ROUTE_CARRIES, _TCP)
                 ends += _attribute(_ROUTE_FROM_PORT, struct.pack(">H", ports.source))
                 ends += _attribute(_ROUTE_TO_PORT, struct.pack(">H", ports.target))
-            refused = asked(
+            refused = send_request(
                 channel, _GET_ROUTE, REQUEST, struct.pack("=8BI", socket.AF_INET, 32, 32, *[0] * 5, 0) + ends
             )
             if refused not in (0, errno.EINVAL):
@@ -116,19 +119,19 @@ def _described(rule: Rule) -> bytes:
 
 
 def _read(body: bytes) -> Rule | None:
-    """Return a rule as the kernel lists it; None for one by which nothing vanishes between two addresses."""
+    """Return a rule as the kernel lists it; None for a rule by which nothing vanishes between two addresses."""
     _, to_bits, from_bits, _, _, _, _, action, _ = _RULE.unpack_from(body)
-    told: dict[int, bytes] = {}
+    values: dict[int, bytes] = {}
     rest = body[_RULE.size :]
     while len(rest) >= _ATTRIBUTE.size:
         size, kind = _ATTRIBUTE.unpack_from(rest)
-        told[kind] = rest[_ATTRIBUTE.size : size]
+        values[kind] = rest[_ATTRIBUTE.size : size]
         rest = rest[(max(size, _ATTRIBUTE.size) + 3) & ~3 :]
-    if (action, to_bits, from_bits) != (_BLACKHOLE, 32, 32) or not {_TO, _FROM, _PREFERENCE} <= told.keys():
+    if (action, to_bits, from_bits) != (_BLACKHOLE, 32, 32) or not {_TO, _FROM, _PREFERENCE} <= values.keys():
         return None
-    ends = (str(ipaddress.IPv4Address(told[_FROM])), str(ipaddress.IPv4Address(told[_TO])))
-    ports = Ports(*(_RANGE.unpack(told.get(kind, b"\0" * 4))[0] for kind in (_FROM_PORTS, _TO_PORTS)))
-    return Rule(*ends, int.from_bytes(told[_PREFERENCE], sys.byteorder), told.get(_PROTOCOL, b"\0")[0], ports)
+    ends = (str(ipaddress.IPv4Address(values[_FROM])), str(ipaddress.IPv4Address(values[_TO])))
+    ports = Ports(*(_RANGE.unpack(values.get(kind, b"\0" * 4))[0] for kind in (_FROM_PORTS, _TO_PORTS)))
+    return Rule(*ends, int.from_bytes(values[_PREFERENCE], sys.byteorder), values.get(_PROTOCOL, b"\0")[0], ports)
 
 
 def _attribute(kind: int, value: bytes) -> bytes:
