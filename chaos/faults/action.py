@@ -1,4 +1,4 @@
-"""What every undo action has: what it may work on, and how it says that it could not."""
+"""The base of undo actions: the things that an action may work on, and the error that it raises."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ class RunNodes(Protocol):
     """The nodes of a run, as its undo steps reach them."""
 
     def helper(self, number: int) -> AbstractContextManager[HelperClient | None]:
-        """The helper on a node: the harness's own, or a new one where that has gone; None when the node is no more."""
+        """Return the helper on a node: the harness's own, or a new one where it has gone; None without the node."""
 
     def restore(self, number: int, what: str) -> str:
-        """Put back what a fault has done to a whole node, and say how."""
+        """Put back the changes of a fault to a whole node, and return how."""
 
 
 @dataclass(frozen=True)
 class UndoContext:
-    """What an action may work on: the run with the identity ``token``, and the cards that its ledger names.
+    """The surroundings of an action: the run with the identity ``token``, and the cards that its ledger names.
 
     ``adopted``: the run has made its faults in a job that was running already. No process of such a job is ever ended.
     ``commands`` runs the tools of the machine. ``nodes`` are the nodes of the run, where it has some. ``directory`` is
-    the run's, and ``roots`` are the directories of the job that was running already: what a ledger names as a path must
-    be below them. None where the process that has made them acts itself.
+    the run's, and ``roots`` are the directories of the job that was running already: a path in a ledger must be below
+    them. None where the process that has made the faults acts itself.
     """
 
     token: str
@@ -55,7 +55,7 @@ _CONTINUE_SECONDS = 10.0
 
 
 def see_continued(identity: ProcessIdentity, now: Callable[[], State], context: UndoContext) -> None:
-    """See that a process which got SIGCONT is not stopped: another may have stopped it again. Raises CannotUndo."""
+    """Check that a process which got SIGCONT is not stopped: another may have stopped it again. Raises CannotUndo."""
     try:
         wait_for("continue", lambda: now() != "stopped", seconds=_CONTINUE_SECONDS, clock=context.clock)
     except DeadlineExpired as expired:
@@ -65,4 +65,4 @@ def see_continued(identity: ProcessIdentity, now: Callable[[], State], context: 
 
 
 UndoAction = Callable[[UndoStep, UndoContext], str]
-"""Undoes one step and says in words how. Raises CannotUndo."""
+"""A function that undoes one step and says in words how. Raises CannotUndo."""

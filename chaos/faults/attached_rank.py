@@ -1,6 +1,6 @@
 """A rank of an attached job, as undo steps name it: by PID, start time and number, not by the run's identity.
 
-The job ran before the run that has made a fault in it. It goes on, and none of its processes is ended.
+The job is older than the run that has made a fault in it. It goes on, and none of its processes is ended.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def process_of(step: UndoStep, context: UndoContext) -> ProcessIdentity:
 
 
 def lives_as_rank(step: UndoStep, identity: ProcessIdentity, otherwise: str) -> bool:
-    """Return whether it lives. Raises CannotUndo where its environment does not say that it is the rank of the step."""
+    """Return whether the rank lives. Raises CannotUndo where its environment does not show the rank of the step."""
     if state(identity) in ("gone", "zombie"):
         return False
-    # A rank whose environment has no number was chosen by its log; PID and start time are those of the step anyway.
+    # A rank whose environment has no number was chosen by its log; PID and start time are the step's anyway.
     if running_claim(environment(identity.pid) or {}) not in (("rank", step.arguments["rank"]), ("rank", None)):
-        if state(identity) in ("gone", "zombie"):  # its environment went with it
+        if state(identity) in ("gone", "zombie"):  # its environment has gone with the process
             return False
         raise CannotUndo(f"{identity} is not seen to be rank {step.arguments['rank']}; {otherwise}")
     return True

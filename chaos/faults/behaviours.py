@@ -1,4 +1,4 @@
-"""What some fault kinds do besides: prepare a job, last, are shown again at their end, find what they hit."""
+"""Further behaviours of fault kinds: preparing a job, lasting, a second proof at the end, finding their aims."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Preparing(FaultKind):
 
     @abstractmethod
     def prepare_steps(self, fault: str, storage: Path) -> list[UndoStep]:
-        """What must be put back; on disk before :meth:`prepare` is called."""
+        """Return the undo steps of the preparation; they are on disk before :meth:`prepare` is called."""
 
     @abstractmethod
     def prepare(self, storage: Path) -> None:
@@ -28,67 +28,67 @@ class Preparing(FaultKind):
 
 
 class Lasting(FaultKind):
-    """A kind of fault that lasts for some time and then ends by the harness's word, while the job goes on."""
+    """A kind of fault that lasts for some time and then ends by the harness's order, while the job goes on."""
 
     shows_when_let_go = True
-    """Its ranks are let go from their barrier before there is evidence, unless it shows at once."""
+    """Its ranks go on from their barrier before there is evidence, unless it shows at once."""
 
     ends_by_undo: bool = False
     """Whether its undo steps end it; otherwise :meth:`end` does."""
 
     @abstractmethod
     def lasts(self, victim: Victim) -> float:
-        """Seconds from the landing on."""
+        """Return the seconds from the landing on."""
 
     @abstractmethod
     def landed(self, victim: Victim) -> None:
-        """Called once for each rank when there is evidence from all of them."""
+        """Note the landing; called once for each rank when there is evidence from all of them."""
 
     @abstractmethod
     def may_end(self, job: Job, victim: Victim) -> bool:
-        """Return whether it need not last longer because of this rank."""
+        """Return whether the fault may end as far as this rank is concerned."""
 
     @abstractmethod
     def end(self, victim: Victim) -> None:
-        """Ask for its end."""
+        """Ask for the end of the fault."""
 
     @abstractmethod
     def ended(self, job: Job, victim: Victim) -> bool:
-        """Return whether it has ended for this rank."""
+        """Return whether the fault has ended for this rank."""
 
 
 class StillShown(FaultKind):
-    """A kind of fault that holds until the harness ends it, and is looked at again just before: it may have vanished.
+    """A kind of fault that holds until the harness ends it, and is checked again just before: it may have vanished.
 
-    ``gone`` is asked first. What lasts on the machine or the network is there when its ranks have ended, and is shown
-    then too; what lies on a process or a node ends with it.
+    ``gone`` is asked first. A fault of the machine or the network outlives its ranks, and is checked after their end
+    too; a fault of a process or a node ends with it.
     """
 
     look_every: float | None = None
-    """Seconds between two looks, at least, at a fault that ends together with what it lies on.
+    """Seconds between two looks, at least, at a fault that ends together with its process or node.
 
-    It is looked at while it lasts, and the last look counts then. None: it is looked at before its end only.
+    The fault is checked while it lasts, and the last look counts then. None: it is checked before its end only.
     """
 
     outlives_ranks: bool = False
-    """Whether it is there also when its rank in an attached job has ended."""
+    """Whether the fault is there also when its rank in an attached job has ended."""
 
     @abstractmethod
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Proof that it holds at this moment, None where there is none. Raises FaultMissed like ``evidence``."""
+        """Return the proof that it holds at this moment, None without one. Raises FaultMissed like ``evidence``."""
 
     @abstractmethod
     def gone(self, job: Job, victim: Victim) -> bool:
-        """Return whether that has ended on which it lay, so that nothing can show any more."""
+        """Return whether the process or node of the fault has ended, so that nothing can show the fault any more."""
 
 
 class Aimed(FaultKind):
-    """A kind of fault for attached jobs that hits what has to be found first: a file, connections."""
+    """A kind of fault for attached jobs whose aim has to be found first: a file, connections."""
 
     @abstractmethod
     def aimed(self, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> FaultKind:
-        """Return the kind with what is to be hit of each rank. Raises FaultMissed where there is nothing."""
+        """Return the kind with an aim at each rank. Raises FaultMissed where there is none."""
 
     @abstractmethod
     def shown(self) -> list[dict[str, Any]]:
-        """What would be hit: plain data, for each rank."""
+        """Return the aims as plain data, for each rank."""

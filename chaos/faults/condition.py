@@ -1,8 +1,8 @@
-"""What kinds have in common that lay a condition on ranks: it lasts for some time, and the job goes on under it.
+"""The common part of kinds that lay a condition on ranks: it lasts for some time, and the job goes on under it.
 
 The job must train as if nothing had happened, only slower. With ``seconds`` the condition ends while the job trains,
 and the kernel must show that it held until then and that it has ended; without, it stays until the launch has ended,
-and must be shown to be there then.
+and the kernel must show that it is there then.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ FOR_GOOD = 1e9
 SECONDS = Parameter("how long it lasts, in seconds; left out: until the launch has ended", least=0.1, most=600)
 
 LASTS: Mapping[str, Parameter] = MappingProxyType({"seconds": SECONDS})
-"""The parameter that all of them have."""
+"""The common parameter of all conditions."""
 
 
 class Condition(Lasting, StillShown):
-    """The part that is the same for all: effect, duration, and no answer to what a rank does."""
+    """The common part of all conditions: effect, duration, and no answer to a rank's acts."""
 
     effect = NONE
     shows_when_let_go = False
@@ -36,28 +36,34 @@ class Condition(Lasting, StillShown):
 
     @abstractmethod
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Proof that it holds, by the kernel."""
+        """Return the proof that it holds, by the kernel."""
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the same proof, asked for just before the end."""
+        """Return the same proof just before the end."""
         return self.evidence(job, victim)
 
     def gone(self, job: Job, victim: Victim) -> bool:
-        """Return whether that has ended on which it lay. A machine, a storage or a network has not."""
+        """Return whether the process or node under the condition has ended.
+
+        A machine, a storage or a network has not.
+        """
         del job, victim
         return False
 
     def lasts(self, victim: Victim) -> float:
-        """As long as ``seconds`` says, or until the launch has ended. One that vanishes before proves nothing."""
+        """Return ``seconds``, or the time until the launch has ended.
+
+        A condition that vanishes before proves nothing.
+        """
         return float(victim.parameters.get("seconds", FOR_GOOD))
 
     def landed(self, victim: Victim) -> None:
-        """Nothing more is done."""
+        """Do nothing more."""
 
     def end(self, victim: Victim) -> None:
-        """Its undo steps end it, the same ones as after a killed harness."""
+        """Leave the end to the undo steps, the same ones as after a killed harness."""
 
     def may_end(self, job: Job, victim: Victim) -> bool:
-        """No rank keeps it from ending."""
+        """Return True: no rank keeps it from ending."""
         del job, victim
         return True

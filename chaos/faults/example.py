@@ -1,4 +1,4 @@
-"""A small scenario for a kind of fault, one that can be planned: what it needs, with values that stand for others."""
+"""A small scenario for a kind of fault that can be planned: its requirements, with example values."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _SANE: Mapping[str, float | str] = MappingProxyType(
         "seconds": 2,
     }
 )
-"""What required parameters of these names are given, where that is in their range."""
+"""Values of required parameters with these names, where they are in the parameter's range."""
 
 
 def example(kind: FaultKind, rank: int, ranks: int) -> dict[str, Any]:
-    """Return a scenario of a job of at least so many ranks whose rank is hit, or the node that it is on."""
+    """Return a scenario of a job of at least ``ranks`` ranks whose rank ``rank`` is hit, or its node."""
     ranks = max(4, ranks + ranks % 2, rank + 1 + (rank + 1) % 2)
     means = kind.means
     platform = next((platform_kind for platform_kind in platform_kinds() if means in platform_kind.shows), None)
@@ -59,7 +59,7 @@ def example(kind: FaultKind, rank: int, ranks: int) -> dict[str, Any]:
         target = dict(own.target)
     fault: dict[str, Any] = {"kind": kind.name, "target": target, "trigger": {"step": _STEP, "phase": _phase(kind)}}
     faults = [fault | ({"parameters": parameters} if parameters else {})]
-    if kind.effect.damages is not None:  # made when its ranks save no more
+    if kind.effect.damages is not None:  # made when its ranks no longer save
         faults[0]["trigger"] = {"after": "power"}
         power = {"kind": "kill", "target": {"ranks": list(range(ranks))}, "trigger": {"step": _STEP}}
         faults.insert(0, {"id": "power", **power})
@@ -73,12 +73,12 @@ def example(kind: FaultKind, rank: int, ranks: int) -> dict[str, Any]:
 
 
 def written(scenario: Mapping[str, Any]) -> str:
-    """Such a scenario as a file."""
+    """Return such a scenario as a file."""
     return str(yaml.safe_dump(dict(scenario), sort_keys=False, default_flow_style=None, width=100))
 
 
 def needed_place(scenario: Mapping[str, Any]) -> str:
-    """Return where the job of such a scenario must live, in words; empty where any host will do."""
+    """Return the required place of such a scenario's job, in words; empty where any host will do."""
     cluster, job = scenario["cluster"], scenario["job"]
     nodes = f"{cluster['nodes']} nodes" if "nodes" in cluster else ""
     where = [f"the platform {cluster['platform']}"] if "platform" in cluster else []
@@ -86,7 +86,7 @@ def needed_place(scenario: Mapping[str, Any]) -> str:
 
 
 def _needed_by(effect: JobEffect) -> Mapping[str, Any]:
-    """What the job must have for a fault with this effect."""
+    """Return the required keys of the job for a fault with this effect."""
     if effect.hangs:
         return {"hccl": {"watchdog": False, "time_scale": 0.01}}
     if effect.alters == "norm":
@@ -97,14 +97,14 @@ def _needed_by(effect: JobEffect) -> Mapping[str, Any]:
 
 
 def _shown_by(*wanted: str) -> dict[str, Any]:
-    """Return a job of the first kind that shows faults of one of these: an effect, or what a kind acts on."""
+    """Return a job of the first kind that shows faults of one of these: an effect, or a kind's means."""
     shown = {what: (job.name, own) for job in job_kinds() for what, own in job.examples.items()}
     name, own = next(shown[what] for what in wanted if what in shown)
     return {"kind": name, "steps": 2 * _STEP, **own}
 
 
 def registered(name: str) -> Kind | None:
-    """What a kind's family says of it; None of a kind that a package registers without a family."""
+    """Return a kind's entry in its family; None for a kind that a package registers without a family."""
     kinds = registry("kinds")
     found: Kind | None = kinds.load(name) if name in kinds.points else None
     return found

@@ -1,8 +1,8 @@
-"""What a family of faults adds: its kinds, what proves each of them, the actions that undo them, its plan rules.
+"""A family of faults: its kinds, their proofs, the actions that undo them, its plan rules.
 
 A family is one package and one entry point of the group ``chaos.families``, so a further kind of an installed family
-needs no reinstall. Code that makes a fault or undoes one is named by where it is (``module:object``) and imported when
-it is asked for: whoever judges a run imports no code that acts. So is what proves a fault: whoever starts a run judges
+needs no reinstall. Code that makes a fault or undoes one is named by its place (``module:object``) and imported when it
+is asked for: the judging of a run imports no code that acts. So is the proof of a fault: the start of a run judges
 nothing yet.
 """
 
@@ -42,10 +42,10 @@ class Kind:
 
 @dataclass(frozen=True)
 class Attached:
-    """How an action is named in steps of an attached job, whose ranks do not carry the run's identity.
+    """The form of an undo action in steps of an attached job, whose ranks do not carry the run's identity.
 
     Args:
-        action: the action that goes by what the rank is.
+        action: the action that goes by the rank itself.
         by_hand: the command that does the same, with arguments of the step in braces.
     """
 
@@ -60,9 +60,9 @@ class Undo:
     Args:
         act: where the function is (:data:`chaos.faults.action.UndoAction`).
         after_processes: it changes what living processes of the job use, so it waits for their end.
-        after_launches: the next launch of the job is to meet what it takes back, so it waits for the last one.
+        after_launches: the next launch of the job is to meet the change that it undoes, so it waits for the last one.
         attached: the form for a rank of an attached job, where it acts on a process that carries the run's identity.
-            Without it the same action serves there: what it acts on is the run's own, whoever's ranks that disturbs.
+            Without it the same action serves there: it acts on the run's own things, whoever's ranks they disturb.
     """
 
     act: str
@@ -73,13 +73,13 @@ class Undo:
 
 @dataclass(frozen=True)
 class Family:
-    """What a family adds.
+    """The members that a family adds.
 
     Args:
         kinds: its kinds by the names that scenarios have for them.
         undo: its undo actions by the names that undo steps have for them.
         rules: where its rules for the plan are (:class:`chaos.plan.family_rules.Rules`); None where it needs none.
-        effects: what its kinds do to a job, where that is no built-in effect.
+        effects: the effects of its kinds on a job, where they are not built in.
     """
 
     kinds: Mapping[str, Kind] = field(default_factory=dict)

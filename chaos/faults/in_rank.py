@@ -1,4 +1,4 @@
-"""What faults have in common that the agent makes inside a rank, while it holds the rank at a barrier."""
+"""The common part of faults that the agent makes inside a rank, while it holds the rank at a barrier."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from chaos.machine.job.protocol import Job
 
 
 class InRank(FaultKind):
-    """A fault kind of which nothing is done from outside: the agent is told, and does it."""
+    """A fault kind that the agent makes by an order; nothing is done from outside."""
 
     name: str
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """None: nothing outside the rank's process is changed, and what is changed in it ends with it, or before."""
+        """Return no step: nothing changes outside the rank's process, and changes in it end with it, or before."""
         del fault, victims
         return []
 
@@ -26,12 +26,12 @@ class InRank(FaultKind):
         """Return the message to the agent of this rank (:mod:`chaos.agent.barriers`)."""
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Answer the agent, which holds the rank, with what to do. Raises FaultMissed when it does not hold it."""
+        """Answer the agent, which holds the rank, with the order. Raises FaultMissed when it does not hold the rank."""
         del job
         self.held(victim)(self.order(victim))
 
     def held(self, victim: Victim) -> Callable[[dict[str, Any]], None]:
-        """Return how to answer the agent. Raises FaultMissed when it does not hold the rank."""
+        """Return the function that answers the agent. Raises FaultMissed when the agent does not hold the rank."""
         if victim.answer is None:
             raise FaultMissed(f"rank {victim.rank} is not held at a barrier: {self.name} needs a trigger with a step")
         return victim.answer

@@ -1,4 +1,4 @@
-"""What a fault kind is: what is done to ranks, its evidence, and how it is undone."""
+"""The fault kind: its act on ranks, its evidence, and its undo steps."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Victim:
     ``record`` is the history file of the agent in it. ``answer`` answers the agent while it holds the rank at a
     barrier; None when it is not held. ``storage`` is the directory that the job saves its checkpoints in, absolute and
     without links; None when the job kind does not say. ``fault`` is the fault's id, ``ranks`` are all that it hits, and
-    ``parameters`` are those that the scenario gives it. ``tell_controller`` tells the process of the SDK's controller
-    something, and ``tell_worker`` this rank, whatever it does; both return False where nobody is there to be told.
-    ``place`` is what the platform says of where the rank lives, plain data for undo steps. ``ports`` are those of the
-    launch that are known by a word (:class:`chaos.plan.traits.JobTraits`). ``machine`` is the one that the rank runs
-    on. ``run`` is the run's identity where the rank does not carry it: in a job that was running before.
+    ``parameters`` are those that the scenario gives it. ``tell_controller`` sends a message to the process of the SDK's
+    controller, and ``tell_worker`` to this rank, whatever it does; both return False where nobody receives it.
+    ``place`` is the platform's description of the rank's place, plain data for undo steps. ``ports`` are the launch's
+    ports that are known by a word (:class:`chaos.plan.traits.JobTraits`). ``machine`` is the rank's machine. ``run`` is
+    the run's identity where the rank does not carry it: in a job that was running before.
     """
 
     rank: int
@@ -61,13 +61,13 @@ AGENT = "is made by the agent inside the rank, which has to be there when the ra
 
 
 class FaultKind(ABC):
-    """One kind of fault. Each kind derives from it, and has what stands here unless it says otherwise."""
+    """One kind of fault. Each kind derives from this class, and has its defaults unless it says otherwise."""
 
     name: str
     """Its name in scenarios."""
 
     effect: JobEffect
-    """What it does to the job, as the plan reckons with it. A built-in effect may be given by its name."""
+    """Its effect on the job in the plan. A built-in effect may be given by its name."""
 
     signal: int | None = None
     """The signal that it sends, which is recorded with the act; None for faults that send none."""
@@ -76,69 +76,75 @@ class FaultKind(ABC):
     """Its parameters by their names: the plan refuses any other. None where the plan looks at them by a rule."""
 
     asks: Asks | None = None
-    """Where its ranks must be: the plan refuses triggers at which it cannot be made. None: it is made at any moment."""
+    """The required place of its ranks: the plan refuses triggers at which it cannot be made.
+
+    None: any moment will do.
+    """
 
     hazard: Hazard | None = None
-    """What it may disturb beside its job, and how that is put back: a scenario must allow it by name."""
+    """Its disturbance beside its job, and the repair: a scenario must allow the kind by name."""
 
     shows_when_let_go: bool = False
-    """Whether its evidence can show only where the ranks that are held for it go on."""
+    """Whether its evidence can show only after the ranks that are held for it go on."""
 
     means: str = "agent"
-    """What it acts on, one of :data:`chaos.platforms.means.MEANS`; a platform says which of them it can carry."""
+    """Its means, one of :data:`chaos.platforms.means.MEANS`; a platform says which of them it can carry."""
 
     needs: tuple[str, ...] = ()
     """Names of probes (:mod:`chaos.doctor`) that must succeed where the job runs."""
 
     chosen_by: str | None = None
-    """The probe that tells by which of several ways it is made; None where there is one way."""
+    """The probe that selects one of several ways of making it; None where there is one way."""
 
     changes_nodes: bool = False
     """Whether it changes a node of a cluster, which the scenario must name."""
 
     rights: tuple[Rule, ...] = ()
-    """What it does in a cluster beside what every run does."""
+    """Its rights in a cluster beside every run's."""
 
     from_outside: bool = False
-    """Whether it needs nothing but a rank's process, so that it is made in an attached job too.
+    """Whether it needs nothing but a rank's process, so it is made in an attached job too.
 
-    Where it lasts, it is one that is :class:`~chaos.faults.behaviours.StillShown`.
+    A kind that lasts is :class:`~chaos.faults.behaviours.StillShown` then.
     """
 
     needs_from_start: str = AGENT
-    """What a job must have from its start for this kind, where it cannot be made in an attached job."""
+    """The part that a job must have from its start for this kind, where it cannot be made in an attached job."""
 
     of_machine: bool = False
     """Whether it lies on the machine, once for all ranks of an attached job."""
 
     said_by: str = ""
-    """Who says its evidence in an attached job; empty: the kernel."""
+    """The source of its evidence in an attached job; empty: the kernel."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Take an effect that is given by its name for the effect itself."""
+        """Replace the name of an effect by the effect itself."""
         super().__init_subclass__(**options)
         if isinstance(word := cls.__dict__.get("effect"), str):
             cls.effect = as_effect(word)
 
     def effect_in(self, scenario: Scenario) -> JobEffect:
-        """Return its effect on the job of this scenario, where that depends on where the job lives."""
+        """Return its effect on the job of this scenario, where the job's place matters."""
         del scenario
         return self.effect
 
     @abstractmethod
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """What must be put back; on disk before :meth:`inject` is called."""
+        """Return the undo steps; they are on disk before :meth:`inject` is called."""
 
     @abstractmethod
     def inject(self, job: Job, victim: Victim) -> None:
-        """Do it to one rank."""
+        """Make the fault in one rank."""
 
     @abstractmethod
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Proof that it is done, None as long as there is none. Raises FaultMissed when there never will be."""
+        """Return the proof that it is made, None as long as there is none.
+
+        Raises FaultMissed when there never will be.
+        """
 
     def lacking(self, victim: Victim) -> str:
-        """What its evidence lacks, in words; empty where it cannot say. It is asked when the deadline has expired."""
+        """Return the missing part of the evidence, in words; empty where it cannot say. Called after the deadline."""
         del victim
         return ""
 
@@ -148,7 +154,7 @@ class FaultKind(ABC):
 
 
 def needed_from_start(kind: FaultKind) -> str | None:
-    """What a job must have from its start for a kind; None where it can be made in an attached job too."""
+    """Return the part that a job must have from its start for a kind; None where an attached job will do."""
     return kind.needs_from_start if kind.in_running_job() is None else None
 
 

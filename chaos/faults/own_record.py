@@ -1,4 +1,4 @@
-"""What a rank has recorded of a fault itself: the evidence for faults that leave no trace in the kernel."""
+"""A rank's own record of a fault: the evidence for faults that leave no trace in the kernel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chaos.machine.job.protocol import Job
 
 
 def own_event(record: Path, event: str, fault: str) -> dict[str, Any] | None:
-    """The first event of this name and fault in the history file of the agent inside the rank. None if there is none.
+    """Return the first event of this name and fault in the history of the agent inside the rank; None without one.
 
     Raises FileNotFoundError where the agent has no history.
     """
@@ -28,12 +28,12 @@ def own_event(record: Path, event: str, fault: str) -> dict[str, Any] | None:
 def own_proof(
     job: Job, victim: Victim, event: str, deed: str, accept: Callable[[dict[str, Any]], bool] = lambda found: True
 ) -> dict[str, Any] | None:
-    """Return the event by which a rank tells that a fault was made in it; None as long as it has not and may yet.
+    """Return the event by which a rank records that a fault was made in it; None as long as it may yet come.
 
-    ``deed`` says what was to happen, for a message. ``accept`` tells whether the event is of the act that was ordered.
+    ``deed`` names the expected act, for a message. ``accept`` returns whether the event is of the act that was ordered.
     Raises FaultMissed when the rank has ended without it, FileNotFoundError where the agent has no history.
     """
-    # Asked first: what a rank writes down while it ends is not missed between the two.
+    # Read first: an event that a rank writes while it ends is not missed between the two.
     ended = job.state(victim.identity) in ("gone", "zombie")
     found = own_event(victim.record, event, victim.fault)
     if found is not None and accept(found):

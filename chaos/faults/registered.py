@@ -1,4 +1,4 @@
-"""Fault kinds by their names, each seen to derive from what it has to."""
+"""Fault kinds by their names, each checked for its base classes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _BEHAVIOURS = (Preparing, Lasting, StillShown, Aimed)
 
 
 def fault_kind(name: str) -> FaultKind:
-    """The fault kind of that name. Raises RegistryError where it cannot be loaded, UnknownName where there is none."""
+    """Return the fault kind of that name.
+
+    Raises RegistryError where it cannot be loaded, UnknownName where there is none.
+    """
     members = registries.registry("faults")
     kind = members.load(name)
     if (lacks := _lacking_base(kind)) is not None:
@@ -26,12 +29,15 @@ def fault_kind(name: str) -> FaultKind:
 
 
 def kind_in_running_job(kind: FaultKind) -> FaultKind | None:
-    """The kind as it is made in a job that runs already; None where it cannot be. Raises as :func:`fault_kind` does."""
+    """Return the kind in a job that runs already; None where it cannot be made there.
+
+    Raises as :func:`fault_kind` does.
+    """
     return _seen(kind, kind.in_running_job())
 
 
 def aimed_kind(kind: FaultKind, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> FaultKind:
-    """Return the kind with what it is to hit besides the ranks; the same where that is nothing.
+    """Return the kind with its aims besides the ranks; the same kind where it has none.
 
     Raises as :func:`fault_kind` does, FaultMissed and OSError where there is nothing to hit.
     """
@@ -48,12 +54,12 @@ def _seen(of: FaultKind, given: FaultKind | None) -> FaultKind | None:
 
 
 def _lacking_base(kind: object) -> str | None:
-    """Return the class that a fault kind would have to derive from and does not."""
+    """Return the class that a fault kind has to derive from and does not; None without one."""
     if not isinstance(kind, FaultKind):
         return "chaos.faults.kind.FaultKind"
     known = frozenset(dir(kind))
     for behaviour in _BEHAVIOURS:
-        # What has the methods of a behaviour and does not derive from it would never be asked to do it.
+        # A kind with the methods of a behaviour that does not derive from it would never be asked for them.
         if behaviour.__abstractmethods__ <= known and not isinstance(kind, behaviour):
             return f"{behaviour.__module__}.{behaviour.__name__}"
     return None

@@ -30,7 +30,7 @@ class DeviceReset(FaultKind):
     needs = NEEDS
     needs_from_start = NEEDS_SCENARIO
     shows_when_let_go = True  # a rank that is held at a barrier does not use its device
-    asks = Asks(phases=EXCHANGE, held=False)  # let go later in a step, it may finish that or a save before it dies
+    asks = Asks(phases=EXCHANGE, held=False)  # later in a step a rank may finish the step or a save before it dies
     hazard = Hazard(
         "high",
         "resets a chip under everything that uses it, on some boards its neighbours too",
@@ -38,12 +38,12 @@ class DeviceReset(FaultKind):
     )
 
     def __init__(self, machine: RankMachine | None = None) -> None:
-        """``machine`` is that of all ranks; None: each rank's own."""
+        """Take ``machine`` for all ranks; None: each rank's own."""
         self._cards = Cards(machine)
         self._answers: dict[ProcessIdentity, Reset] = {}
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """See that each chip is healthy afterwards. Raises FaultMissed where a chip is not known."""
+        """Check that each chip is healthy afterwards. Raises FaultMissed where a chip is not known."""
         steps = {}
         for victim in victims:
             device, place = self._cards.of(victim), place_of(victim)
@@ -62,7 +62,7 @@ class DeviceReset(FaultKind):
             self._answers[victim.identity] = self._cards.tools(victim).reset(device.npu, device.chip)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """What the tool has answered, without which an end proves nothing; and the process has ended with an error."""
+        """Return the tool's answer, without which an end proves nothing, and the process's end with an error."""
         device = self._cards.of(victim)
         status = job.exit_status(victim.identity)
         if status is None:
@@ -75,7 +75,7 @@ class DeviceReset(FaultKind):
         return {**shown, "answer": asdict(answer)}
 
     def lacking(self, victim: Victim) -> str:
-        """What is waited for."""
+        """Return the missing part of the evidence."""
         return f"rank {victim.rank} lives on after the reset of its chip"
 
 

@@ -1,6 +1,6 @@
 """``npu-link-down``: takes the link of a rank's card down, by the vendor's documented tool.
 
-It stays down until it is recovered, so that is in the ledger before. Source: MindCluster, constructing a fault.
+It stays down until it is recovered, so the recovery is in the ledger before. Source: MindCluster, constructing a fault.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ class NpuLinkDown(FaultKind):
     )
 
     def __init__(self, machine: RankMachine | None = None) -> None:
-        """``machine`` is that of all ranks; None: each rank's own."""
+        """Take ``machine`` for all ranks; None: each rank's own."""
         self._cards = Cards(machine)
         self._last: dict[ProcessIdentity, str] = {}
 
     def effect_in(self, scenario: Scenario) -> JobEffect:
-        """Within one server the cards do not use this link: the vendor says that such a job is not affected."""
+        """Return no effect within one server: the vendor says that the cards of such a job do not use this link."""
         return self.effect if scenario.cluster.nodes > 1 else NONE
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Recover the network of each card, and see that it is healthy.
+        """Recover the network of each card, and check that it is healthy.
 
         Raises FaultMissed for a card that is unknown or unhealthy before.
         """
@@ -71,7 +71,10 @@ class NpuLinkDown(FaultKind):
             self._cards.tools(victim).take_link_down(self._cards.of(victim).card)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The vendor's tool reports a network fault of the card. Until its answer can be read it is *not yet*."""
+        """Return the vendor tool's report of a network fault of the card.
+
+        An answer that cannot be read is *not yet*.
+        """
         del job
         device = self._cards.of(victim)
         try:
@@ -87,7 +90,7 @@ class NpuLinkDown(FaultKind):
         return {"signal": None, "device": device.to_json(), "net_health": {"before": SUCCESS, "after": after}}
 
     def lacking(self, victim: Victim) -> str:
-        """What the tool has said last."""
+        """Return the last answer of the tool."""
         return self._last.get(victim.identity, "nobody was asked")
 
 

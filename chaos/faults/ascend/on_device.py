@@ -1,4 +1,4 @@
-"""What faults of a device have in common: the card of each rank, and errors of the tools as a missed fault."""
+"""The common part of faults of a device: the card of each rank, and errors of the tools as a missed fault."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEEDS = ("npu", "hccn_tool", "root")
 """Probes that must succeed: the tools, and the right to use them."""
 
 NEEDS_SCENARIO = "may disturb more than the job, so a scenario has to allow it by name"
-"""Why such a fault is not made in a job that runs already."""
+"""The reason why such a fault is not made in a job that runs already."""
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Cards:
     _known: dict[ProcessIdentity, Device] = field(default_factory=dict)
 
     def of(self, victim: Victim) -> Device:
-        """Return the card that this rank trains on. Raises FaultMissed where that cannot be proven."""
+        """Return the card that this rank trains on. Raises FaultMissed where there is no proof of it."""
         if victim.identity not in self._known:
             with tool_errors():
                 variables = (self.machine or victim.machine).variables(victim.identity)
@@ -52,13 +52,13 @@ def place_of(victim: Victim) -> dict[str, int]:
 
 
 def on_node(victim: Victim) -> str:
-    """Return where a rank's card is, as the end of a sentence; nothing where there is one machine."""
+    """Return the place of a rank's card, as the end of a sentence; nothing where there is one machine."""
     return "" if victim.identity.node is None else f" on the host of node {victim.identity.node}"
 
 
 @contextmanager
 def tool_errors() -> Iterator[None]:
-    """Let the fault be missed, in the tool's own words, where a tool fails or says what nobody knows."""
+    """Turn a tool's failure, or an answer that nobody knows, into a missed fault, in the tool's own words."""
     try:
         yield
     except (CommandError, UnreadableOutput, NoDevice) as error:

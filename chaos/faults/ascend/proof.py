@@ -1,4 +1,4 @@
-"""What proves a fault of a device."""
+"""Proofs of faults of a device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Undoing faults of a device: its network is recovered, or it is seen to be healthy, and nothing is believed unseen."""
+"""Undoing faults of a device: its network is recovered, or it is seen to be healthy; nothing is assumed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from chaos.machine.remote.tool_calls import NodeMachine
 LINK_SECONDS = 120.0
 CHIP_SECONDS = 300.0
 AGAIN_SECONDS = 1.0
-"""Between two tries to recover a link."""
+"""Seconds between two tries to recover a link."""
 
 MAX_CARD = 1023
 """Largest number of a card, or of a node, that a ledger may name."""
@@ -27,7 +27,7 @@ _FAILS = (CommandError, UnreadableOutput, DeadlineExpired, PlatformError)
 
 
 def recover_link(step: UndoStep, context: UndoContext) -> str:
-    """Recover the network of a card and wait until it is healthy. Arguments: card, and node where it is on one.
+    """Recover the network of a card and wait until it is healthy. Arguments: card, and its node where it has one.
 
     A recovery that fails is tried again within the same limit: a card whose link went down just now may refuse it.
     """
@@ -44,7 +44,7 @@ def recover_link(step: UndoStep, context: UndoContext) -> str:
 
 
 def _recovering(tools: AscendTools, card: int, context: UndoContext) -> Callable[[], str]:
-    """Looks at the network of a card, once a recovery of it has succeeded; until then it tries one now and then."""
+    """Return a look at a card's network: it tries a recovery now and then, and looks once one has succeeded."""
     pause = Deadline("recovery", 0, context.clock)
     refused: CommandError | None = None
     recovered = False
@@ -67,7 +67,7 @@ def _recovering(tools: AscendTools, card: int, context: UndoContext) -> Callable
 
 
 def see_chip(step: UndoStep, context: UndoContext) -> str:
-    """Wait until npu-smi lists a chip as OK. Arguments: npu, chip, and node where it is on one."""
+    """Wait until npu-smi lists a chip as OK. Arguments: npu, chip, and its node where it has one."""
     npu, chip, where = _number(step, "npu"), _number(step, "chip"), _where(step)
 
     def health(tools: AscendTools) -> str:
@@ -84,7 +84,7 @@ def see_chip(step: UndoStep, context: UndoContext) -> str:
 
 @contextmanager
 def _tools(step: UndoStep, context: UndoContext) -> Iterator[AscendTools]:
-    """The tools of the machine that the card is in. Raises CannotUndo, and PlatformError where it does not answer."""
+    """Give the tools of the card's machine. Raises CannotUndo, and PlatformError where the machine does not answer."""
     if "node" not in step.arguments:
         yield AscendTools(context.commands)
         return
@@ -104,7 +104,7 @@ def _where(step: UndoStep) -> str:
 def _wait(name: str, look: Callable[[], str], wanted: str, seconds: float, context: UndoContext) -> None:
     """Wait for an answer. While a card comes back its tools fail, hang or print half a table: that is *not yet*.
 
-    Raises DeadlineExpired, with the last that was said, and CommandError at once where there is no such tool.
+    Raises DeadlineExpired, with the last answer, and CommandError at once where there is no such tool.
     """
     seen = ["it says nothing"]
 

@@ -1,1 +1,1 @@
-"""Processes of the harness beside a job that faults need: load, memory, slow opens. Standard library only."""
+"""Processes that the harness runs beside a job for its faults: load, memory, slow opens. Standard library only."""

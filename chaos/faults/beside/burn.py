@@ -1,4 +1,7 @@
-"""Takes processor time beside a job: ``python -m chaos.faults.beside.burn SWITCH HARNESS CORES PROCESSES``."""
+"""A program that takes processor time beside a job.
+
+``python -m chaos.faults.beside.burn SWITCH HARNESS CORES PROCESSES``
+"""
 
 from __future__ import annotations
 

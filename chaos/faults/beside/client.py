@@ -1,4 +1,4 @@
-"""What faults have in common that need a process of the harness beside the job (chaos.faults.beside)."""
+"""The common part of faults that need a process of the harness beside the job (chaos.faults.beside)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SWITCH_OFF = "switch-off"
 """The undo action (chaos.faults.beside.undo)."""
 
 DIRECTORY = "beside"
-"""Directory of the run that holds the switches."""
+"""The run's directory for the switches."""
 
 
 def switch_of(victim: Victim) -> Path:
@@ -28,14 +28,15 @@ def switch_of(victim: Victim) -> Path:
 
 
 def switch_step(fault: str, victim: Victim, note: str) -> UndoStep:
-    """Return the step that ends the process."""
+    """Return the undo step that ends the process."""
     return UndoStep(f"{fault}-beside", fault, SWITCH_OFF, {"path": str(switch_of(victim))}, note)
 
 
 def start(module: str, victim: Victim, *arguments: str) -> None:
     """Start the process, unless it runs already. Raises FaultMissed.
 
-    It stays in the harness's session and carries nothing of the run, so nobody takes it for a process of the job.
+    The process stays in the harness's session and carries no identity of the run, so nobody takes it for a process of
+    the job.
     """
     switch = switch_of(victim)
     switch.parent.mkdir(exist_ok=True)
@@ -53,7 +54,7 @@ def start(module: str, victim: Victim, *arguments: str) -> None:
 
 
 def said(victim: Victim) -> dict[str, Any] | None:
-    """What the process says of itself, None as long as it has said nothing. Raises FaultMissed when it has ended."""
+    """Return the process's report, None as long as there is none. Raises FaultMissed when the process has ended."""
     switch = switch_of(victim)
     try:
         text, held = read_plain(switch), is_held(switch)
@@ -82,13 +83,13 @@ def is_held(switch: Path) -> bool:
 
 
 def switch_off(switch: Path) -> None:
-    """Give the switch another name, upon which its process ends. Does nothing where there is none."""
+    """Give the switch another name, which ends its process. Does nothing where there is no switch."""
     with contextlib.suppress(FileNotFoundError):
         switch.rename(_off(switch))
 
 
 def is_off(switch: Path) -> bool:
-    """Return whether it was switched off and its process has ended; then nothing is left of it."""
+    """Return whether the process was switched off and has ended; then nothing is left of it."""
     if switch.exists():
         return False
     with contextlib.suppress(FileNotFoundError):

@@ -1,4 +1,7 @@
-"""Takes memory beside a job: ``python -m chaos.faults.beside.hold_memory SWITCH HARNESS MEBIBYTES``."""
+"""A program that takes memory beside a job.
+
+``python -m chaos.faults.beside.hold_memory SWITCH HARNESS MEBIBYTES``
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,11 @@ _PAGE = 4096
 
 
 def main() -> None:
-    """Hold that much memory, every page of it written, until switched off."""
+    """Hold the memory, every page of it written, until switched off."""
     switch = Switch()
     size = int(switch.arguments[0]) * _MEBIBYTE
     held = mmap.mmap(-1, size)
-    # The first to go where the kernel has to choose whom to end for want of memory.
+    # The first to be ended where the kernel has to choose a process for want of memory.
     with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:  # noqa: PTH123
         file.write("1000")
     for page in range(0, size, _PAGE):

@@ -1,7 +1,9 @@
-"""Delays every open below a mount: ``python -m chaos.faults.beside.slow_opens SWITCH HARNESS DIRECTORY SECONDS``.
+"""A program that delays every open below a mount.
+
+``python -m chaos.faults.beside.slow_opens SWITCH HARNESS DIRECTORY SECONDS``
 
 The kernel asks this process whether a file may be opened (fanotify(7), FAN_OPEN_PERM), and lets the opener wait for the
-answer, which is always yes. When this process ends, the kernel lets all of them go on.
+answer, which is always yes. When this process ends, the kernel lets all openers go on.
 """
 
 from __future__ import annotations
@@ -46,10 +48,10 @@ def main() -> None:
 
 
 def watch_opens(directory: str, *, alone: bool = False) -> int:
-    """Ask the kernel to ask before any open in the mount at that directory, or ``alone`` before one of it itself.
+    """Have the kernel ask before any open in the mount at a directory; ``alone``: before an open of the directory.
 
-    Raises OSError. A directory at which nothing is mounted is refused unless ``alone``: its mount is one that the whole
-    machine opens its files in.
+    Raises OSError. A directory at which nothing is mounted is refused unless ``alone``: the whole machine opens its
+    files in that directory's mount.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     place = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -62,7 +64,7 @@ def watch_opens(directory: str, *, alone: bool = False) -> int:
             ctypes.c_uint(_FAN_MARK_ADD | (0 if alone else _FAN_MARK_MOUNT)),
             ctypes.c_uint64(_FAN_OPEN_PERM),
             ctypes.c_int(place),
-            None,  # what the descriptor stands for, whatever its path leads to by now
+            None,  # the descriptor's own file, wherever its path leads by now
         )
         if marked:
             code = ctypes.get_errno()
@@ -73,9 +75,10 @@ def watch_opens(directory: str, *, alone: bool = False) -> int:
 
 
 def _mount_point(descriptor: int, proc: str = "/proc/self") -> str:
-    """Return where the mount is mounted that an open directory is in (proc(5), fdinfo and mountinfo).
+    """Return the mount point of an open directory's mount (proc(5), fdinfo and mountinfo).
 
-    Read as bytes, whose lines end with a newline only: a path may hold whatever else would end a line of text.
+    Read as bytes, whose lines end with a newline only: a path may hold any other character that would end a line of
+    text.
     """
     with open(f"{proc}/fdinfo/{descriptor}", "rb") as lines:  # noqa: PTH123
         number = next(line.split()[1] for line in lines if line.startswith(b"mnt_id:"))
@@ -91,7 +94,7 @@ def allow(group: int, descriptor: int) -> None:
 
 
 def _events(data: bytes) -> list[tuple[int, int]]:
-    """Descriptor and PID of each event."""
+    """Return descriptor and PID of each event."""
     found = []
     while len(data) >= _EVENT.size:
         length, _, _, _, _, descriptor, pid = _EVENT.unpack_from(data)

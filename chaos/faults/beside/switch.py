@@ -1,7 +1,7 @@
 """The switch of a process beside the job: a file that it holds locked while it runs, and whose new name ends it.
 
-So nobody needs its PID to end it, the kernel's word on the lock tells whether it runs, and whoever heals a run finds it
-by a path. It also ends with the harness, however that ends (PR_SET_PDEATHSIG).
+Nobody needs the PID to end the process, the kernel's lock tells whether it runs, and whoever heals a run finds it by a
+path. It also ends with the harness, however that ends (PR_SET_PDEATHSIG).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any, TextIO
 
 _PR_SET_PDEATHSIG = 1
 LOOK_SECONDS = 0.02
-"""How long it may take until it is noticed."""
+"""Seconds until the process notices the switch, at most."""
 
 
 class Switch:
-    """Held by the process beside the job. ``sys.argv`` has its path and the PID of the harness first."""
+    """The switch in the process beside the job. ``sys.argv`` has its path and the PID of the harness first."""
 
     def __init__(self) -> None:
         self.path, harness = sys.argv[1], int(sys.argv[2])
@@ -29,10 +29,10 @@ class Switch:
         if os.getppid() != harness:
             raise SystemExit(f"the harness {harness} has ended already")
         self._file: TextIO = open(self.path, "r+", encoding="utf-8")  # noqa: SIM115, PTH123 - held until the end
-        fcntl.flock(self._file, fcntl.LOCK_EX)  # who looks whether it is held does so for a moment
+        fcntl.flock(self._file, fcntl.LOCK_EX)  # a process that checks the lock holds it for a moment
 
     def say(self, **fields: Any) -> None:
-        """Tell the harness something: one JSON object, the latest counts."""
+        """Report to the harness: one JSON object, the latest counts."""
         text = json.dumps({"pid": os.getpid(), **fields})
         self._file.seek(0)
         self._file.write(text + "\n")
@@ -40,5 +40,5 @@ class Switch:
         self._file.flush()
 
     def is_on(self) -> bool:
-        """Return whether it is still there, by its name."""
+        """Return whether the switch is still there, by its name."""
         return os.path.exists(self.path)  # noqa: PTH110

@@ -1,4 +1,4 @@
-"""Undoing faults that keep a process of the harness beside the job: it is switched off, and the kernel says so."""
+"""Undoing faults that keep a process of the harness beside the job: it is switched off, and the kernel proves it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _END_SECONDS = 10.0
 
 
 def end_beside(step: UndoStep, context: UndoContext) -> str:
-    """Switch a process off and see that it has ended. Arguments: path of its switch, in the run's directory."""
+    """Switch a process off and check that it has ended. Arguments: path of its switch, in the run's directory."""
     switch = Path(str(step.arguments.get("path", "")))
     if not switch.is_absolute() or ".." in switch.parts or switch.parent.name != DIRECTORY:
         raise CannotUndo(f"step {step.id} does not give the path of a switch: {step.arguments}")

@@ -1,8 +1,8 @@
-"""What faults have in common that damage a checkpoint: the file that they hit, the original that is kept, the evidence.
+"""The common part of faults that damage a checkpoint: the file, its kept original, the evidence.
 
-Hit is the newest checkpoint that the rank has finished, by the step that is stored in it. The original is kept in the
-run's directory before the file with its name is replaced, in one act; mode and times stay, as damage on a disk leaves
-them. It is put back when the run is torn down, not before: the next launch is to meet the damage.
+The file is of the newest checkpoint that the rank has finished, by the step that is stored in it. The original is kept
+in the run's directory before the file with its name is replaced, in one act; mode and times stay, as damage on a disk
+leaves them. The original is put back when the run is torn down, not before: the next launch is to meet the damage.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ RESTORE = "restore-checkpoint"
 """The undo action (chaos.faults.checkpoints.undo)."""
 
 KEPT = "damaged"
-"""Directory of the run that keeps the originals."""
+"""The run's directory for the originals."""
 
 
 Check = Callable[[Hit, Victim], None]
-"""Asked just before the file is hit. Raises FaultMissed where it is to be left alone."""
+"""A check just before the file is hit. Raises FaultMissed where the file is to be left alone."""
 
 Change = Callable[[Hit, Victim], "Iterable[bytes] | None"]
-"""The content that takes the place of the hit file's, piece by piece; None where the file is taken away.
+"""The new content of the file, piece by piece; None where the file is taken away.
 
 Raises FaultMissed where there is none.
 """
@@ -47,12 +47,11 @@ Raises FaultMissed where there is none.
 
 @dataclass(frozen=True)
 class Damage(FaultKind):
-    """Puts another content in the place of a rank's newest checkpoint; its name, mode and times stay.
+    """Replaces the content of a rank's newest checkpoint; its name, mode and times stay.
 
-    Where a checkpoint is several files, in MindFormers' new layout, the parameter ``part`` of faults that hit one says
-    which: ``model`` (the default), ``optimizer``, ``common.json`` or ``metadata.json``. ``find`` finds what is hit
-    where that is another file. ``stale`` says that the content is that of the rank's older file, which the evidence
-    then names.
+    Where a checkpoint is several files, in MindFormers' new layout, the parameter ``part`` of faults that hit one file
+    selects it: ``model`` (the default), ``optimizer``, ``common.json`` or ``metadata.json``. ``find`` finds another
+    file to hit. ``stale`` says that the content is the rank's older file, which the evidence then names.
     """
 
     name: str
@@ -61,7 +60,7 @@ class Damage(FaultKind):
     find: Callable[[Victim], Hit] | None = None
     stale: bool = False
     check: Check = lambda hit, victim: None
-    """Whether the file may be hit: another one may have been put there since it was found."""
+    """A check whether the file may be hit: another one may have been put there since it was found."""
     effect: JobEffect = DAMAGED
 
     needs_from_start = FROM_START
@@ -82,7 +81,7 @@ class Damage(FaultKind):
             "before": before,
             "after": after,
         }
-        # ``about`` says what became of it: "cut off in the middle".
+        # ``about`` describes the damage: "cut off in the middle".
         note = f"{hit.path} of rank {victim.rank} is {self.about}; its original is kept in {arguments['kept']}"
         return UndoStep(f"{fault}-rank-{victim.rank}", fault, RESTORE, arguments, note)
 
@@ -102,7 +101,7 @@ class Damage(FaultKind):
             replace_content(hit.path, content, lambda: self.check(hit, victim))
 
     def left_at(self, path: Path) -> Path:
-        """Return where the file is afterwards, if anywhere."""
+        """Return the file's place afterwards, if it has one."""
         return path
 
     def in_running_job(self) -> FaultKind | None:
@@ -112,7 +111,7 @@ class Damage(FaultKind):
         return None if self.find is not None else in_running_jobs(self)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """What lies in the file's place is not what was kept of it."""
+        """Return the digests of the original and of the file in its place, which differ."""
         del job
         found = kept_file(victim)
         if found is None:
@@ -136,10 +135,10 @@ class Damage(FaultKind):
 
 
 def newest(victim: Victim) -> Hit:
-    """The part to be hit of the rank's newest finished checkpoint. Files that cannot be read are passed over, and so
-    are links.
+    """Return the part to be hit of the rank's newest finished checkpoint.
 
-    Raises FaultMissed when there is none, or the job kind does not say where its jobs save.
+    Files that cannot be read are passed over, and so are links. Raises FaultMissed when there is no checkpoint, or the
+    job kind does not say where its jobs save.
     """
     found = finished(victim)
     if not found:
@@ -154,7 +153,7 @@ def _part(victim: Victim) -> object:
 
 
 def older_than(victim: Victim, step: int | None, path: Path) -> Path | None:
-    """The rank's newest finished checkpoint of an earlier step, without the file at ``path``; None without one."""
+    """Return the rank's newest finished checkpoint of an earlier step, other than ``path``; None without one."""
     older = [other for earlier, other in finished(victim) if step is not None and earlier < step and other != path]
     return older[-1] if older else None
 
@@ -162,7 +161,7 @@ def older_than(victim: Victim, step: int | None, path: Path) -> Path | None:
 def finished(victim: Victim) -> list[tuple[int, Path]]:
     """Return the rank's finished checkpoints with the steps that are stored in them, the newest last.
 
-    Raises chaos.base.walking.TooDeep where a newer one may lie deeper than anybody looks.
+    Raises chaos.base.walking.TooDeep where a newer one may lie deeper than the search goes.
     """
     found: list[tuple[int, Path]] = []
     for file in find_checkpoints(storage_of(victim), raise_too_deep):
@@ -188,8 +187,11 @@ def stored_step(path: Path) -> int | None:
 
 
 def kept_step(kept: Path, path: Path) -> int | None:
-    """The step stored in the original that is kept of a file. In MindFormers' new layout it is in ``common.json``,
-    which is still beside the file's own place; a record names it, or the file that it is stored in."""
+    """Return the step stored in the kept original of a file.
+
+    In MindFormers' new layout the step is in ``common.json``, which is still beside the file's own place; a record
+    names the step, or the file that has it.
+    """
     try:
         if path.name == TRACKER:
             return read_tracker(kept)
@@ -203,12 +205,12 @@ def kept_step(kept: Path, path: Path) -> int | None:
 
 
 def kept_place(victim: Victim, path: Path) -> Path:
-    """Return where the original of a file is kept: beside the run's history, by fault and rank, under its own path."""
+    """Return the place of a file's kept original: beside the run's history, by fault and rank, under its own path."""
     return _kept_of(victim) / path.relative_to(storage_of(victim))
 
 
 def kept_file(victim: Victim) -> tuple[Path, Path] | None:
-    """The original that is kept for this fault and rank, and where the job had it; None as long as there is none."""
+    """Return the kept original for this fault and rank, and its place in the job; None as long as there is none."""
     files = [
         path for path in entries_below(_kept_of(victim), raise_too_deep) if path.is_file() and not path.is_symlink()
     ]
@@ -216,7 +218,7 @@ def kept_file(victim: Victim) -> tuple[Path, Path] | None:
 
 
 def shown(victim: Victim, path: Path) -> str:
-    """Return a file as the evidence names it: from the directory on that the job saves in."""
+    """Return a file as the evidence names it: its path below the job's save directory."""
     return path.relative_to(storage_of(victim)).as_posix()
 
 
@@ -231,7 +233,7 @@ def keep(path: Path, kept: Path) -> None:
 
 
 def storage_of(victim: Victim) -> Path:
-    """Return where the job saves. Raises FaultMissed when the job kind does not say."""
+    """Return the directory that the job saves in. Raises FaultMissed when the job kind does not say."""
     if victim.storage is None:
         raise FaultMissed("this kind of job does not say in which directory it saves its checkpoints")
     return victim.storage

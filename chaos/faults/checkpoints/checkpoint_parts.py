@@ -1,4 +1,4 @@
-"""Which file of a save is hit: in MindFormers' new layout a checkpoint is several files in one directory.
+"""The files of a save: in MindFormers' new layout a checkpoint is several files in one directory.
 
 ``model`` is the rank's parameters, ``optimizer`` the state of its optimizer; ``common.json`` has the facts about the
 save, ``metadata.json``, which jobs of several ranks have, says what is in which file. Elsewhere a rank's checkpoint is
@@ -26,7 +26,7 @@ class Hit:
 
 
 def part_of(hit: Hit, part: object) -> Hit:
-    """Return the file of the same save that holds this part, and that of the save before, None where it has none.
+    """Return the file of the same save with this part, and the same file of the save before, None where it has none.
 
     Raises FaultMissed where the newest save has none.
     """

@@ -1,10 +1,10 @@
 """``damage-record``: removes, truncates or corrupts the record of the last checkpoint, or puts the one before there.
 
-MindFormers goes on from what its records name: ``rank_R/meta.json`` in the legacy layout, one for each rank, and
-``latest_checkpointed_iteration.txt`` in the new one, which rank 0 writes for all. The checkpoints themselves stay as
-they are. With ``how: remove`` (the default) the record is gone, with ``how: truncate`` it ends in the middle, with
-``how: corrupt`` it is as long as before and one bit of every byte is another, so that nobody can read it, with
-``how: stale`` it names the checkpoint before the newest.
+MindFormers goes on from the checkpoint in its records: ``rank_R/meta.json`` in the legacy layout, one for each rank,
+and ``latest_checkpointed_iteration.txt`` in the new one, which rank 0 writes for all. The checkpoints themselves stay
+as they are. With ``how: remove`` (the default) the record is gone, with ``how: truncate`` it ends in the middle, with
+``how: corrupt`` it is as long as before and one bit of every byte is another, so nobody can read it, with ``how:
+stale`` it names the checkpoint before the newest.
 
 On Ascend: storage that loses, spoils or brings back a small file, or a copy of the files from two moments.
 """
@@ -28,7 +28,7 @@ _BIT = 0x40
 
 
 def record_of(victim: Victim) -> Hit:
-    """Return the record that tells of the rank's newest checkpoint. Raises FaultMissed where there is none."""
+    """Return the record of the rank's newest checkpoint. Raises FaultMissed where there is none."""
     storage = storage_of(victim)
     for path in (storage / f"rank_{victim.rank}" / META, storage / TRACKER):
         if path.is_file() and not path.is_symlink() and not path.parent.is_symlink():
@@ -40,7 +40,7 @@ def record_of(victim: Victim) -> Hit:
 
 
 def changed(hit: Hit, victim: Victim) -> Iterable[bytes] | None:
-    """What takes the record's place, None for nothing."""
+    """Return the content for the record's place, None for nothing."""
     match victim.parameters.get("how", "remove"):
         case "stale":
             return [_before(hit, victim)]
@@ -53,7 +53,7 @@ def changed(hit: Hit, victim: Victim) -> Iterable[bytes] | None:
 
 
 def _before(hit: Hit, victim: Victim) -> bytes:
-    """The record as it was written for the checkpoint before. Raises FaultMissed where the rank has saved only one."""
+    """Return the record of the checkpoint before. Raises FaultMissed where the rank has saved only one."""
     older = [path for step, path in finished(victim) if step < hit.step]
     if not older:
         raise FaultMissed(f"rank {victim.rank} has no older checkpoint than that of step {hit.step} to be named")

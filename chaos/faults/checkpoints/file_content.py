@@ -1,4 +1,4 @@
-"""The content of files that faults replace: read in blocks, told by digests, and put in place in one act."""
+"""The content of files that faults replace: read in blocks, identified by digests, and put in place in one act."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 from chaos.base.plain_files import open_plain
 
 ABSENT = "absent"
-"""What the evidence has in the place of a digest where there is no file any more."""
+"""The evidence's entry in the place of a digest where there is no file any more."""
 
 _BLOCK = 1 << 20
 
 
 def duplicate(path: Path, other: Path) -> None:
-    """Give a file a second name; a copy where that is on another file system, or is not allowed. Raises OSError."""
+    """Give a file a second name; a copy where the name is on another file system, or not allowed. Raises OSError."""
     try:
         os.link(path, other, follow_symlinks=False)
     except OSError:
@@ -28,7 +28,7 @@ def duplicate(path: Path, other: Path) -> None:
 def replace_content(path: Path, content: Iterable[bytes], check: Callable[[], None]) -> None:
     """Put another content in a file's place in one act. Owner, mode and times of the file stay. Raises OSError.
 
-    ``check`` is called just before; what it raises leaves the file alone.
+    ``check`` is called just before; an error that it raises leaves the file alone.
     """
     unfinished = unfinished_place(path)
     with unfinished.open("xb") as file:
@@ -48,7 +48,7 @@ def look_like(path: Path, copy: Path) -> None:
 
 
 def unfinished_place(path: Path) -> Path:
-    """Return where the content is written before it takes the file's place; no job takes that name for a checkpoint."""
+    """Return the place of the content before it takes the file's place; no job takes that name for a checkpoint."""
     return path.with_name(f".{path.name}.chaos")
 
 
@@ -62,7 +62,7 @@ def blocks(path: Path, size: int | None = None) -> Iterable[bytes]:
 
 
 def digest_of(content: Iterable[bytes] | None) -> str:
-    """SHA-256 of what comes in pieces; ``absent`` for no file."""
+    """Return the SHA-256 of content in pieces; ``absent`` for no file."""
     if content is None:
         return ABSENT
     digest = hashlib.sha256()
@@ -72,5 +72,5 @@ def digest_of(content: Iterable[bytes] | None) -> str:
 
 
 def digest_file(path: Path) -> str:
-    """SHA-256 of a plain file. Raises OSError."""
+    """Return the SHA-256 of a plain file. Raises OSError."""
     return digest_of(blocks(path))

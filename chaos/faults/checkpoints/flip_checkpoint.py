@@ -1,8 +1,8 @@
 """``flip-checkpoint``: flips one bit of the newest checkpoint of a rank, as a disk or its cable does.
 
 With ``where: data`` (the default) it is a bit of a weight: the file still loads, and only a checksum can tell. It is
-the highest bit of the mantissa of the largest value, so that the difference is felt and the number stays finite. With
-``where: header`` it is a bit of the first byte that tells what the file is, and nobody can read the file.
+the highest bit of the mantissa of the largest value, so the difference is felt and the number stays finite. With
+``where: header`` it is a bit of the first byte of the file's format mark, and nobody can read the file.
 
 On Ascend: storage, memory or a link on the way to it that changes a bit and does not tell.
 """
@@ -28,11 +28,11 @@ from chaos.observe.checkpoints.values import value_blocks
 _MANTISSA_TOP = {"float16": 9, "bfloat16": 6, "float32": 22, "float64": 51}
 """The highest bit of the mantissa, counted from the lowest one of the value."""
 
-_LENGTH_OF_HEADER = 8  # what a safetensors file begins with
+_LENGTH_OF_HEADER = 8  # bytes of the header's length, at the start of a safetensors file
 
 
 def flipped(hit: Hit, victim: Victim) -> Iterable[bytes]:
-    """Yield the file with one other bit."""
+    """Yield the file with one bit flipped."""
     if victim.parameters.get("where", "data") == "header":
         at, bit = header_bit(hit.path)
     else:
@@ -41,14 +41,17 @@ def flipped(hit: Hit, victim: Victim) -> Iterable[bytes]:
 
 
 def header_bit(path: Path) -> tuple[int, int]:
-    """Byte and bit without which the file is none: the first record's mark, or the bracket of safetensors' header."""
+    """Return byte and bit of the format mark: the first record's mark, or the bracket of safetensors' header."""
     with open_plain(path) as file:
         head = file.read(_LENGTH_OF_HEADER + 1)
     return (_LENGTH_OF_HEADER if head[_LENGTH_OF_HEADER:] == b"{" else 0), 0
 
 
 def data_bit(path: Path) -> tuple[int, int]:
-    """Byte and bit of the largest value in the largest tensor of floats. Raises FaultMissed where there is none."""
+    """Return byte and bit of the largest value in the largest tensor of floats.
+
+    Raises FaultMissed where there is none.
+    """
     try:
         checkpoint = read_checkpoint(path)
         sizes = {name: byte_count(tensor.dtype, tensor.shape) for name, tensor in checkpoint.tensors.items()}
@@ -67,7 +70,7 @@ def data_bit(path: Path) -> tuple[int, int]:
 
 
 def _largest(checkpoint: Checkpoint, name: str) -> int:
-    """Index of the first value of the largest magnitude."""
+    """Return the index of the first value of the largest magnitude."""
     found, largest, passed = 0, None, 0
     for block in value_blocks(checkpoint, name):
         sizes = _magnitudes(checkpoint.tensors[name].dtype, block)
@@ -79,7 +82,7 @@ def _largest(checkpoint: Checkpoint, name: str) -> int:
 
 
 def _magnitudes(dtype: str, block: NDArray[Any]) -> NDArray[Any]:
-    """BFloat16 is kept as its bits, which without the sign sort alike."""
+    """Return the magnitudes. BFloat16 stays in its bits, which without the sign sort alike."""
     return block & 0x7FFF if dtype == "bfloat16" else np.abs(np.nan_to_num(block))
 
 

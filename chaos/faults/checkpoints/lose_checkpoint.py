@@ -17,11 +17,11 @@ from chaos.machine.job.protocol import Job
 from chaos.plan.job_effect import LOST_FILES
 
 KEPT = "lost"
-"""Directory of the run that takes what is lost to the job."""
+"""The run's directory for files that are lost to the job."""
 
 
 class LoseCheckpoint(FaultKind):
-    """Takes the rank's own directory out of the one that the job saves its checkpoints in."""
+    """Takes the rank's own directory out of the job's checkpoint directory."""
 
     name = "lose-checkpoint"
     means = "files"
@@ -29,7 +29,7 @@ class LoseCheckpoint(FaultKind):
     needs_from_start = FROM_START
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Return a note where the files are kept: put back, the job started again would find them."""
+        """Return a note of the files' new place: put back, the job started again would find them."""
         return [
             UndoStep(
                 f"{fault}-rank-{victim.rank}",
@@ -51,7 +51,7 @@ class LoseCheckpoint(FaultKind):
         directory.rename(kept)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the directory does not exist any more, and the files that were in it are where they are kept."""
+        """Return the missing directory, and its files in the place where they are kept."""
         del job
         if os.path.lexists(rank_directory(victim)):
             return None
@@ -59,14 +59,14 @@ class LoseCheckpoint(FaultKind):
 
 
 def rank_directory(victim: Victim) -> Path:
-    """Return where the rank saves. Raises FaultMissed when the job kind does not say where its jobs save."""
+    """Return the rank's save directory. Raises FaultMissed when the job kind does not say where its jobs save."""
     if victim.storage is None:
         raise FaultMissed("this kind of job does not say in which directory it saves its checkpoints")
     return victim.storage / f"rank_{victim.rank}"
 
 
 def kept_place(victim: Victim) -> Path:
-    """Return where the files are kept: beside the run's history."""
+    """Return the place where the files are kept: beside the run's history."""
     return victim.record.parent.parent / KEPT / f"rank_{victim.rank}"
 
 

@@ -1,4 +1,4 @@
-"""What the plan makes of faults of checkpoints that were saved."""
+"""The plan for faults of checkpoints that were saved."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from chaos.plan.schedule import Scheduled
 
 
 def all_losing(draft: Draft) -> list[Scheduled]:
-    """Return the faults that take away or damage what has been saved."""
+    """Return the faults that take away or damage saved checkpoints."""
     return [*losing(draft.faults), *damaging(draft.faults), *of_records(draft.faults)]
 
 
 def check(draft: Draft, outcome: Outcome, problems: Problems) -> None:
-    """Note those that cannot be planned."""
+    """Note the faults that cannot be planned."""
     check_lost(draft, problems)
     check_damage(draft, outcome, problems)
     check_records(draft, problems)
 
 
 def damage(draft: Draft, last: Mapping[int, int], interval: int, problems: Problems) -> Damage:
-    """What they leave of what has been saved."""
+    """Return the damage of the faults to the saved checkpoints."""
     lost = lost_ranks(draft, len(last), problems)
     damaged = spoilt(draft, last, interval, problems)
     records = recorded(draft, last, interval, problems)

@@ -1,8 +1,8 @@
-"""Damage to a periodic checkpoint: when it can be made, and what it leaves for a job that is started again.
+"""Damage to a periodic checkpoint: when it can be made, and its effect on a job that is started again.
 
-A damaged file is no file to go on from, whether it still loads or not: whoever goes on from it trains on with a state
-that nobody had. Of a renamed one only the name is wrong, and names are hints; MindFormers looks for the name that
-it has recorded, so that there a renamed file is a missing one.
+A job must not go on from a damaged file, whether it still loads or not: it would train on with a state that never was.
+A renamed file only has a wrong name, and names are hints; MindFormers looks for the name that it has recorded, so for
+it a renamed file is a missing one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PARAMETERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 """The parameters of each kind with their values, the first being the default. Other kinds have none."""
 
 BY_NAME = "MindFormers, resume training"
-"""Who takes a file for missing that has another name than the recorded one."""
+"""The reader for which a file is missing that has another name than the recorded one."""
 
 NEEDS_OLDER = ("stale-checkpoint",)
 """Kinds that put an older file of the rank in the place of the newest one."""
@@ -41,7 +41,7 @@ def damaging(faults: Sequence[Scheduled]) -> list[Scheduled]:
 
 
 def check_damage(draft: Draft, outcome: Outcome, problems: Problems) -> None:
-    """Note damage that cannot be made, that nobody would meet, or whose moment is left to chance."""
+    """Note damage that cannot be made, that no launch would meet, or whose moment is left to chance."""
     scenario, faults, traits = draft.scenario, draft.faults, draft.traits
     found = [fault for fault in faults if fault.effect.changes_file or fault.effect.damages == "record"]
     seen: dict[int, str] = {}
@@ -97,12 +97,12 @@ def _goes_on(traits: JobTraits) -> bool:
 
 
 def _is_missed(fault: Scheduled, traits: JobTraits) -> bool:
-    """Return whether nobody may go on from the file that this fault hits: its content is spoilt, or nobody finds it."""
+    """Return whether no launch may go on from the fault's file: its content is spoilt, or nobody finds it."""
     return fault.effect.damages == "content" or (fault.effect.damages == "name" and traits.restarts)
 
 
 def spoilt(draft: Draft, last: Mapping[int, int], interval: int, problems: Problems) -> dict[int, int]:
-    """Return the step of the file that nobody may go on from, by rank. Notes ranks that have no file to be damaged."""
+    """Return the step of the file that no launch may go on from, by rank. Notes ranks without a file to damage."""
     damaged: dict[int, int] = {}
     for fault in damaging(draft.faults):
         for rank in fault.fault.ranks:
@@ -135,7 +135,7 @@ def _check_parameters(fault: Scheduled, problems: Problems) -> None:
 
 
 def _check_form(fault: Scheduled, traits: JobTraits, problems: Problems) -> None:
-    """What a file of this job's form does not have, a fault cannot change."""
+    """Note a fault that changes something which a file of this job's form does not have."""
     if fault.fault.parameters.get("at") == "record" and traits.file_format != "ckpt":
         problems.add(
             f"{fault.path}.parameters.at",
@@ -154,7 +154,7 @@ def _check_form(fault: Scheduled, traits: JobTraits, problems: Problems) -> None
 
 
 def _check_part(scenario: Scenario, fault: Scheduled, traits: JobTraits, problems: Problems) -> None:
-    """The part must be in this job's layout, and the fault must be one that it can have."""
+    """Note a part that is not in this job's layout, or that the fault cannot hit."""
     part = fault.fault.parameters.get("part", MODEL)
     if part == MODEL or part not in PARTS:
         return
@@ -195,7 +195,7 @@ def _where(fault: Scheduled) -> object:
 
 
 def _check_kept(fault: Scheduled, traits: JobTraits, problems: Problems) -> None:
-    """Where only the newest checkpoint is kept, there is none to go back to and none to put in its place."""
+    """Note jobs that keep only the newest checkpoint: there is none to go back to and none to put in its place."""
     needs = fault.effect.damages != "record" or fault.fault.parameters.get("how") == "stale"
     if needs and traits.kept is not None and traits.kept < 2:
         problems.add(
@@ -208,7 +208,7 @@ def _check_kept(fault: Scheduled, traits: JobTraits, problems: Problems) -> None
 
 
 def _check_moment(fault: Scheduled, faults: Sequence[Scheduled], problems: Problems) -> None:
-    """Its ranks must be dead: one that lives may save another file at any moment."""
+    """Note ranks that live at the fault's moment: a living rank may save another file at any moment."""
     trigger = fault.fault.trigger
     ending = next((candidate for candidate in faults if candidate.fault.id == trigger.get("after")), None)
     if trigger.keys() == {"after"} and ending is not None:

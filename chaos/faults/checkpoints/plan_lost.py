@@ -1,4 +1,4 @@
-"""Files that a fault takes away for good: when that can be planned, and which ranks have none left."""
+"""Files that a fault takes away for good: when this can be planned, and which ranks have none left."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def losing(faults: Sequence[Scheduled]) -> list[Scheduled]:
 
 
 def check_lost(draft: Draft, problems: Problems) -> None:
-    """Note faults that take away what is not there, or what may be saved once more."""
+    """Note faults that take away files that are not there, or that may be saved once more."""
     for fault in losing(draft.faults):
         _check_lost(draft.scenario, fault, draft.traits, problems)
 
@@ -34,7 +34,10 @@ def lost_ranks(draft: Draft, everyone: int, problems: Problems) -> tuple[int, ..
 
 
 def _check_lost(scenario: Scenario, fault: Scheduled, traits: JobTraits, problems: Problems) -> None:
-    """Files are lost for good only when nobody saves any more, and there must be a directory that holds a rank's."""
+    """Note faults while ranks still save, and jobs without a directory for each rank.
+
+    Files are lost for good only when nobody saves any more.
+    """
     if not traits.rank_directories:
         problems.add(
             f"{fault.path}.kind",

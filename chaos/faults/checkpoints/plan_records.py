@@ -1,11 +1,12 @@
-"""Damage to the records by which MindFormers chooses a checkpoint, and what a job that is started again goes on from.
+"""Damage to the records by which MindFormers chooses a checkpoint, and the choice of a job that is started again.
 
-In the legacy layout each rank has one (``meta.json``). The oldest that they name is taken, of a step that all ranks
-have. Where no rank has one left, each takes its file with the latest time (MindSpore Transformers, Resumable Training
-After Breakpoint, 1.8 to 2.1); before 1.8 all do so as soon as one rank lacks it (the same page up to 1.7, and the
-feature card of resumable training). In the new layout there is one for all (``latest_checkpointed_iteration.txt``).
-What it names is taken (Resume Training 2.0, load_checkpoint); where it cannot be read, what is left of the promise is
-the last complete save in the directory (the same, automatic recovery).
+In the legacy layout each rank has one (``meta.json``). MindFormers takes the oldest checkpoint that they name, of a
+step that all ranks have. Where no rank has one left, each takes its file with the latest time (MindSpore Transformers,
+Resumable Training After Breakpoint, 1.8 to 2.1); before 1.8 all do so as soon as one rank lacks it (the same page up to
+1.7, and the feature card of resumable training). In the new layout there is one for all
+(``latest_checkpointed_iteration.txt``). MindFormers takes the checkpoint that it names (Resume Training 2.0,
+load_checkpoint); where it cannot be read, the promise is only the last complete save in the directory (the same,
+automatic recovery).
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from chaos.plan.schedule import Scheduled
 
 @dataclass(frozen=True)
 class Recorded:
-    """What the records still say: ``newest`` is the last step that they allow, None for no limit.
+    """The limit by the records: ``newest`` is the last step that they allow, None for no limit.
 
-    ``why`` tells it in words, empty without damage.
+    ``why`` gives the reason in words, empty without damage.
     """
 
     newest: int | None = None
@@ -38,7 +39,7 @@ def of_records(faults: Sequence[Scheduled]) -> list[Scheduled]:
 
 
 def check_records(draft: Draft, problems: Problems) -> None:
-    """Note damage to records that a job does not have, and what nobody could tell the outcome of."""
+    """Note damage to records that a job does not have, and damage whose outcome is not known."""
     faults, traits = draft.faults, draft.traits
     others = [fault for fault in faults if fault.effect.damages == "files"] + damaging(faults)
     for fault in of_records(faults):
@@ -68,7 +69,7 @@ def check_records(draft: Draft, problems: Problems) -> None:
 
 
 def recorded(draft: Draft, last: Mapping[int, int], interval: int, problems: Problems) -> Recorded:
-    """What the records say after the faults. ``last`` maps ranks to the last step that they have finished saving."""
+    """Return the limit by the records after the faults. ``last`` maps ranks to the step of their last finished save."""
     traits = draft.traits
     faults = of_records(draft.faults)
     stale = [fault for fault in faults if _how(fault) == "stale"]

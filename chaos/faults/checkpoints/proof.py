@@ -1,4 +1,4 @@
-"""What proves that a checkpoint, or the record of it, was damaged, renamed or taken away."""
+"""Proofs that a checkpoint, or its record, was damaged, renamed or taken away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the evidence of a fault must show that damages or renames a checkpoint."""
+"""The required evidence of a fault that damages or renames a checkpoint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from chaos.plan.model import Plan
 from chaos.plan.parts.fault import PlannedFault
 
 ABSENT = "absent"
-"""What stands for the digest of a file that a fault has taken away (chaos.faults.checkpoints.checkpoint_damage)."""
+"""The digest of a file that a fault has taken away (chaos.faults.checkpoints.checkpoint_damage)."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -26,7 +26,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 def damage_doubts(
     plan: Plan, history: History, fault: PlannedFault, landing: Event, evidence: dict[str, object]
 ) -> Iterator[Doubt]:
-    """Yield reasons to doubt the damage at one rank, with where to look. Nothing for faults with another effect."""
+    """Yield reasons to doubt the damage at one rank, with where to look. None for faults with another effect."""
     if not (fault.effect.changes_file or fault.effect.damages == "record"):
         return
     rank, file = evidence.get("rank"), str(evidence.get("file"))
@@ -56,7 +56,7 @@ def damage_doubts(
     restore = plan.resume.restore
     planned = restore.damaged.get(rank) if restore is not None and isinstance(rank, int) else None
     hit = evidence.get("step")
-    if own and (plan.training.steps_per_update or 1) > 1:  # the evidence has what the optimizer has counted: updates
+    if own and (plan.training.steps_per_update or 1) > 1:  # the evidence has the optimizer's count: updates
         hit = own[-1].data.get("step")
     if planned is not None and hit != planned:
         seen = f"rank {rank}'s file of step {hit} was hit, not that of step {planned}"
@@ -64,8 +64,10 @@ def damage_doubts(
 
 
 def _is_of_save(path: str, file: str) -> bool:
-    """Whether a file that a rank has recorded as saved is this one, or one of the same save in MindFormers' new layout:
-    there the files of JSON are written by nobody's save."""
+    """Return whether a save that a rank has recorded is this file, or another file of the same save.
+
+    In MindFormers' new layout no rank records the saving of a JSON file.
+    """
     # MindSpore adds the format to a name that has none, as MindFormers gives it in its new layout.
     if any(ends_with(path, name) for name in (file, file.removesuffix(".safetensors"))):
         return True
@@ -77,7 +79,7 @@ def _is_of_save(path: str, file: str) -> bool:
 def _record_doubts(
     fault: PlannedFault, landing: Event, evidence: dict[str, object], saves: list[Event]
 ) -> Iterator[Doubt]:
-    """Yield the record was that of the newest checkpoint that the rank has saved."""
+    """Yield a doubt unless the record was of the newest checkpoint that the rank has saved."""
     last = max((step for save in saves if isinstance(step := save.data.get("step"), int)), default=None)
     if last is None or evidence.get("step") != last:
         seen = (

@@ -1,4 +1,4 @@
-"""What the evidence of a fault must show that takes away what a rank has saved."""
+"""The required evidence of a fault that takes away a rank's saves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chaos.plan.parts.fault import PlannedFault
 def lost_files_doubts(
     fault: PlannedFault, landing: Event, evidence: dict[str, object]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield every reason to doubt the loss at one rank, with where to look. Nothing for faults with another effect."""
+    """Yield every reason to doubt the loss at one rank, with where to look. None for faults with another effect."""
     if fault.effect.damages != "files":
         return
     rank, removed = evidence.get("rank"), evidence.get("removed")

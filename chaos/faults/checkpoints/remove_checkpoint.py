@@ -11,7 +11,7 @@ from chaos.faults.kind import Victim
 
 
 def nothing(hit: Hit, victim: Victim) -> None:
-    """No content: the file is taken away."""
+    """Return no content: the file is taken away."""
 
 
 KIND = Damage("remove-checkpoint", "gone", nothing)

@@ -1,7 +1,7 @@
 """``rename-checkpoint``: gives a rank's newest checkpoint the name of a later step.
 
 On Ascend: files that somebody has copied together, or a job whose names count anew after a recovery. The content is as
-it was saved, so a job that goes by what is stored in it is not misled.
+it was saved, so a job that reads the stored step is not misled.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _STEP_IN_NAME = re.compile(r"(?P<epoch>-\d+_)(?P<step>\d+)(?=\.(?:ckpt|safetenso
 
 @dataclass(frozen=True)
 class RenameCheckpoint(FaultKind):
-    """Adds the file's own step to the one in its name, so that the name is of a step that nobody has reached."""
+    """Adds the file's own step to the step in its name, so the name is of a step that no rank has reached."""
 
     find: Callable[[Victim], Hit] = newest
-    """As of :class:`chaos.faults.checkpoints.checkpoint_damage.Damage`, and so is ``check``."""
+    """A search as in :class:`chaos.faults.checkpoints.checkpoint_damage.Damage`, as is ``check``."""
     check: Check = lambda hit, victim: None
 
     name = "rename-checkpoint"
@@ -77,7 +77,7 @@ class RenameCheckpoint(FaultKind):
         path.rename(other_name(path))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """There is no file of the old name, and one of the new name with the content that it had."""
+        """Return the old name, which has no file, and the new name, whose file has the same content."""
         del job
         found = kept_file(victim)
         if found is None:
@@ -96,7 +96,7 @@ class RenameCheckpoint(FaultKind):
         }
 
     def left_at(self, path: Path) -> Path:
-        """Return where the file is afterwards."""
+        """Return the file's place afterwards."""
         return other_name(path)
 
     def in_running_job(self) -> FaultKind | None:

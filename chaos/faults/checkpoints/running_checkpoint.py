@@ -1,8 +1,8 @@
-"""Damage to a checkpoint of a job that runs already: which file that is, and how it differs from that of a run's job.
+"""Damage to a checkpoint of a job that runs already: the choice of the file, and the differences from a run's own job.
 
-Nobody says where such a job saves, so only what lies in its own directories is looked at: below the one that the rank
-works in and the one that it logs in, and through no link. The file is chosen once, shown, and hit only as long as it is
-the same file. The damage lasts until it is undone, also after the rank has ended: the next launch is to meet it.
+Nobody says where such a job saves, so only the job's own directories are searched: below the rank's working directory
+and its log directory, and through no link. The file is chosen once, shown, and hit only as long as it is the same file.
+The damage lasts until it is undone, also after the rank has ended: the next launch is to meet it.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from chaos.plan.job_effect import JobEffect
 from chaos.plan.rules.parameters import Parameter, Parameters
 
 RESTORE_ADOPTED = f"{RESTORE}-adopted"
-"""The undo action (chaos.faults.checkpoints.undo) for a file that is not of the run."""
+"""The undo action (chaos.faults.checkpoints.undo) for a file that is not the run's."""
 
 MAX_FILES = 20_000
-"""Files and directories below a directory of the job: with more it is none in which to search for checkpoints."""
+"""Files and directories below a directory of the job; one with more is not searched for checkpoints."""
 
 _OF_A_RUN = "run.json"
-"""What lies beside or below such a file is a run's of chaos, with the originals that it keeps: none of the job."""
+"""A file that marks its surroundings as a run's of chaos, with the originals that it keeps: they are not the job's."""
 
 _SHOWN = 3
 
@@ -46,14 +46,14 @@ STEP = Parameter("the step that the checkpoint holds; without it the newest", mo
 CheckpointKind: TypeAlias = "Damage | RenameCheckpoint"
 
 Identity = tuple[int, int, int, int]
-"""Device, inode, size, and time of change: another file, or other content, has another one."""
+"""Device, inode, size, and time of change; another file, or other content, differs in one of them."""
 
 
 @dataclass(frozen=True)
 class Aim:
-    """The file of a rank that is to be hit, as it was when it was chosen, and the job's directory that it is in.
+    """The file of a rank that is to be hit, as it was when it was chosen, and its directory of the job.
 
-    ``older`` is what the rank's file before it was.
+    ``older`` identifies the rank's file before it.
     """
 
     hit: Hit
@@ -67,9 +67,9 @@ class Aim:
 
 @dataclass(frozen=True)
 class RunningCheckpoint(Aimed, StillShown):
-    """A kind of damage as it is made in a job that runs already. ``aims`` are the files by rank, once chosen.
+    """A kind of damage in a job that runs already. ``aims`` are the chosen files by rank.
 
-    Its parameters are those of the kind, and which checkpoint is meant.
+    Its parameters are those of the kind, and the choice of the checkpoint.
     """
 
     kind: CheckpointKind
@@ -85,7 +85,7 @@ class RunningCheckpoint(Aimed, StillShown):
     means = "files"
 
     def aimed(self, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> RunningCheckpoint:
-        """The kind with the file of each rank chosen. Raises FaultMissed where there is none, or it cannot be hit."""
+        """Return the kind with a file of each rank. Raises FaultMissed where there is none, or it cannot be hit."""
         found = survey()
         step, part = parameters.get("step"), parameters.get("part", MODEL)
         return replace(
@@ -93,11 +93,11 @@ class RunningCheckpoint(Aimed, StillShown):
         )
 
     def shown(self) -> list[dict[str, Any]]:
-        """What would be hit."""
+        """Return the files that would be hit."""
         return [aim.to_json(rank) for rank, aim in sorted(self.aims.items())]
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """As of the kind, for a file in a directory that is not of the run."""
+        """Return the kind's steps, for a file in a directory that is not the run's."""
         return [self._undo_step(fault, victim) for victim in victims]
 
     def _undo_step(self, fault: str, victim: Victim) -> UndoStep:
@@ -109,18 +109,24 @@ class RunningCheckpoint(Aimed, StillShown):
         return replace(step, action=RESTORE_ADOPTED, arguments=arguments)
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Damage it. Raises FaultMissed where the job has saved another one under that name since it was chosen."""
+        """Damage the file.
+
+        Raises FaultMissed where the job has saved another one under that name since it was chosen.
+        """
         self._bound.inject(job, self._placed(victim))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """As of the kind: the digests of the original that is kept and of what lies in its place."""
+        """Return the kind's evidence: the digests of the kept original and of the file in its place."""
         shown = self._bound.evidence(job, self._placed(victim))
         if shown is not None:
             self.landed[victim.rank] = _identity(self._seen(victim))
         return shown
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return whether nobody has put another file there. It is looked at often, so its content is not read again."""
+        """Return an empty proof as long as the file is the damaged one.
+
+        Raises FaultMissed where it is another, or none. It is checked often, so the content is not read again.
+        """
         del job
         now = _identity(self._seen(victim))
         if now != self.landed.get(victim.rank):
@@ -128,7 +134,7 @@ class RunningCheckpoint(Aimed, StillShown):
         return {}
 
     def gone(self, job: Job, victim: Victim) -> bool:
-        """Never: a file is there without its rank."""
+        """Return False: a file is there without its rank."""
         del job, victim
         return False
 
@@ -207,14 +213,14 @@ def _other_job(path: Path, process: JobProcess, running: Survey) -> RunningJob |
 
 
 def _job_of(identity: ProcessIdentity, running: Survey) -> RunningJob | None:
-    """Return the job that a process is of."""
+    """Return the job of a process."""
     return next((job for job in running.jobs if identity in {process.identity for process in job.processes}), None)
 
 
 def own_directories(process: JobProcess) -> list[Path]:
     """Return the directories that a rank works and logs in, without those that are below another one of them.
 
-    A path that means another directory here than to the process itself is left out.
+    A path that leads to another directory here than in the process itself is left out.
     """
     named = [
         Path(directory) for directory in (process.directories.cwd, process.directories.logs) if directory is not None
@@ -250,7 +256,10 @@ def _none_there(process: JobProcess, roots: Sequence[Path]) -> str:
 
 
 def _links_and_others(roots: Sequence[Path]) -> str:
-    """Where else it may save: a checkpoint counts as a rank's by ``rank_N`` in its path, and no link is followed."""
+    """Return other places where it may save.
+
+    A checkpoint is a rank's by ``rank_N`` in its path, and no link is followed.
+    """
     links = [
         f"{link} is a link to {link.resolve()}"
         for root in roots

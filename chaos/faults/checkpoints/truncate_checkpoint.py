@@ -1,8 +1,8 @@
 """``truncate-checkpoint``: cuts the newest checkpoint of a rank off in the middle.
 
 On Ascend: a node that goes down before its page cache is written, or storage that runs full behind the writer's back.
-With ``at: record`` the end lies exactly between two values of a ``.ckpt``: what is left is a sound file with fewer
-values, and without the checksum that was behind them. By default it lies inside one.
+With ``at: record`` the end lies exactly between two values of a ``.ckpt``: the rest is a sound file with fewer values,
+and without the checksum that was behind them. By default the end lies inside a value.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _LONGEST_VARINT = 10
 
 
 def cut_off(hit: Hit, victim: Victim) -> Iterable[bytes]:
-    """Yield the first half of the file, or the values that are whole in it."""
+    """Yield the first half of the file, or the whole values in it."""
     half = hit.path.stat().st_size // 2
     return blocks(hit.path, whole_records(hit.path, half) if victim.parameters.get("at") == "record" else half)
 
 
 def whole_records(path: Path, end: int) -> int:
-    """Return how many bytes the records have that are whole before byte ``end``. Raises FaultMissed without any."""
+    """Return the bytes of all records that are whole before byte ``end``. Raises FaultMissed without any."""
     whole = 0
     with open_plain(path) as file:
         while file.read(1) == bytes([RECORD]):

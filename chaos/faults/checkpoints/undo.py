@@ -1,7 +1,7 @@
-"""Undoing what was done to a checkpoint.
+"""Undoing damage to a checkpoint.
 
-A damaged file's original takes its place again, unless the job has saved another file there. What a fault took from the
-job stays where it is kept.
+A damaged file's original takes its place again, unless the job has saved another file there. Files that a fault took
+from the job stay where they are kept.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def restore_checkpoint(step: UndoStep, context: UndoContext) -> str:
 
     Arguments: ``path``, of the file; ``kept``, of its original; ``before`` and ``after``, the SHA-256 of the original
     and of the damaged file, or ``absent``; ``moved``, where a renamed file is, else left out. Paths are absolute,
-    inside the run's directory and without links or ``..``. Cut off in between, the rest is done by the next call.
+    inside the run's directory and without links or ``..``. If the call is cut off, the next one does the rest.
     """
     path, kept, moved, before, after = _read(step)
     for file in filter(None, (path, kept, moved)):
@@ -34,8 +34,8 @@ def restore_checkpoint_adopted(step: UndoStep, context: UndoContext) -> str:
     """Put the original back in a job that was running already.
 
     Arguments: as of :func:`restore_checkpoint`, but ``path`` and ``moved`` are below ``root``, a directory of the job,
-    and directly in the one that ``directory`` tells by device and inode. Which directories the job has was written into
-    run.json when its ranks were found.
+    and directly in the directory that ``directory`` identifies by device and inode. The job's directories were written
+    into run.json when its ranks were found.
     """
     path, kept, moved, before, after = _read(step)
     match step.arguments:
@@ -60,7 +60,7 @@ def restore_checkpoint_adopted(step: UndoStep, context: UndoContext) -> str:
 
 
 def note_kept(step: UndoStep, context: UndoContext) -> str:
-    """Say where files are kept that a fault took from the job; they stay there. Arguments: path, absolute."""
+    """Return where files are kept that a fault took from the job; they stay there. Arguments: path, absolute."""
     del context
     path = Path(str(step.arguments.get("path", "")))
     if not path.is_absolute():
@@ -69,7 +69,7 @@ def note_kept(step: UndoStep, context: UndoContext) -> str:
 
 
 def _read(step: UndoStep) -> tuple[Path, Path, Path | None, str, str]:
-    """Path, kept, moved, before and after."""
+    """Return path, kept, moved, before and after."""
     match step.arguments:
         case {"path": str(path), "kept": str(kept), "before": str(before), "after": str(after)}:
             moved = Path(str(step.arguments["moved"])) if "moved" in step.arguments else None
@@ -103,7 +103,7 @@ def _restore(path: Path, kept: Path, moved: Path | None, before: str, after: str
 
 
 def _check_kept(kept: Path, before: str) -> None:
-    """Nothing is put in a checkpoint's place but what was taken from there."""
+    """Refuse content that was not taken from the checkpoint's place."""
     if digest_file(kept) != before:
         raise CannotUndo(f"{kept} is not the original any more that was kept; nothing was put back")
 
@@ -130,7 +130,7 @@ def _check_place(path: Path, step: UndoStep, own: bool) -> None:
 
 
 def _forget(kept: Path) -> None:
-    """Remove what was kept, and directories that are empty then."""
+    """Remove the kept file, and directories that are empty then."""
     kept.unlink(missing_ok=True)
     with contextlib.suppress(OSError):
         for directory in kept.parents:

@@ -1,4 +1,4 @@
-"""What conditions have in common of which a cluster's API tells: it is asked again where it cannot answer just now."""
+"""The common part of conditions that a cluster's API proves: it is asked again where it cannot answer just now."""
 
 from __future__ import annotations
 
@@ -12,21 +12,24 @@ from chaos.platforms.kubernetes.client.asking import asked
 
 
 class ClusterCondition(Condition):
-    """A condition with the API's word for its proof and its end. No answer is neither.
+    """A condition that the API proves and ends. A missing answer is neither a proof nor an end.
 
-    Its evidence is what is ``shown``, where the API can answer just now: whoever waits for it looks again.
+    Its evidence is the ``shown`` proof, where the API can answer just now: the harness looks again otherwise.
     """
 
     @abstractmethod
     def shown(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Proof that it holds, by the API. Raises ApiError."""
+        """Return the proof that it holds, by the API. Raises ApiError."""
 
     @abstractmethod
     def over(self, job: Job, victim: Victim) -> bool:
-        """Return whether the API says that it holds no more. Raises ApiError."""
+        """Return whether the API says that it no longer holds. Raises ApiError."""
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the proof just before the end, when nobody looks again: so the API is asked until it answers."""
+        """Return the proof just before the end.
+
+        Nobody looks again then, so the API is asked until it answers.
+        """
         return asked(lambda: self.shown(job, victim))
 
     def ended(self, job: Job, victim: Victim) -> bool:

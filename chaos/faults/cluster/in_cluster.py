@@ -1,4 +1,4 @@
-"""What faults of a cluster's objects have in common: which pod a rank is in, and the proof that a pod has gone."""
+"""The common part of faults of a cluster's objects: the pod of a rank, and the proof that a pod has gone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chaos.platforms.kubernetes.resources import NODE, POD
 CHANGES_NODES = Rule(NODE, ("get", "patch"), place=NODES)
 REPORTS_NODES = Rule(NODE, ("patch",), "status", place=NODES)
 EVICTS = Rule(POD, ("create",), "eviction")
-"""What kinds do in a cluster beside what every run does (`rights`)."""
+"""The rights that kinds need in a cluster beside every run's (`rights`)."""
 
 NEEDS_CLUSTER = "acts on objects of the cluster that the run itself has made"
 RELEASE_NODE, RECOVER_PUBLIC_FAULT = "release-cluster-node", "recover-public-fault"
@@ -26,7 +26,7 @@ _SIGKILL = 9
 
 @runtime_checkable
 class OnNodes(Protocol):
-    """A job that lives on nodes."""
+    """A job whose ranks live on nodes."""
 
     def node(self, number: int) -> object:
         """Return the node of that number."""
@@ -50,7 +50,7 @@ def host_of(victim: Victim) -> str:
 
 
 def release_steps(fault: str, victims: list[Victim], what: str) -> list[UndoStep]:
-    """Return one undo step for each node of the cluster that ``victims`` are on."""
+    """Return one undo step for each node of the cluster with a rank of ``victims``."""
     hosts = {host_of(victim): victim for victim in victims if "host" in victim.place}
     return [
         UndoStep(f"{fault}-{host}", fault, RELEASE_NODE, dict(victim.place), f"{what} node {host}")
@@ -59,10 +59,10 @@ def release_steps(fault: str, victims: list[Victim], what: str) -> list[UndoStep
 
 
 def order_once(victim: Victim, node: PodNode, order: Callable[[], bool]) -> None:
-    """Order the end of a pod, once for all of its ranks. Raises FaultMissed where it goes by somebody else's act.
+    """Order the end of a pod, once for all of its ranks. Raises FaultMissed where another act ends the pod.
 
-    An order that was refused is none: what becomes of the pod afterwards is not by this fault. One that was not
-    answered is given again.
+    A refused order does not count: the pod's later fate is not by this fault. An order without an answer is given
+    again.
     """
     if node.ordered == victim.fault:
         return
@@ -75,7 +75,7 @@ def order_once(victim: Victim, node: PodNode, order: Callable[[], bool]) -> None
 
 
 def pod_gone(job: Job, victim: Victim) -> dict[str, Any] | None:
-    """Return the very pod has gone by this run's order, and the rank's process with it.
+    """Return the pod, gone by this run's order, and the end of the rank's process with it.
 
     Raises FaultMissed where the pod or the rank ended in another way.
     """

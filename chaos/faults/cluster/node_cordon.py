@@ -1,4 +1,4 @@
-"""``node-cordon``: keeps new pods off a node of the cluster; what runs on it goes on."""
+"""``node-cordon``: keeps new pods off a node of the cluster; the pods on it go on."""
 
 from __future__ import annotations
 
@@ -33,24 +33,27 @@ class NodeCordon(ClusterCondition):
         return release_steps(fault, victims, "uncordon")
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Mark the node with the run, and make it unschedulable. Raises FaultMissed where it was so before."""
+        """Mark the node with the run, and make it unschedulable.
+
+        Raises FaultMissed where it was unschedulable before.
+        """
         own, host = pod_node(job, victim).own, host_of(victim)
         if not asked(lambda: own.hold_node(host, victim.fault, {"spec": {"unschedulable": True}})):
             raise FaultMissed(f"node {host} was cordoned before the run, and stays so")
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the node's object says that it takes no pods."""
+        """Return the node's object, which says that the node takes no pods."""
         return answered(lambda: self.shown(job, victim))
 
     def shown(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """What the API says of it. Raises ApiError."""
+        """Return the API's record of the node. Raises ApiError."""
         host = host_of(victim)
         if not pod_node(job, victim).own.node(host)["spec"].get("unschedulable"):
             return None
         return {"signal": None, "host": host, "unschedulable": True}
 
     def over(self, job: Job, victim: Victim) -> bool:
-        """Return whether the run holds the node no more for this fault."""
+        """Return whether the run no longer holds the node for this fault."""
         return not pod_node(job, victim).own.holds_node(host_of(victim), victim.fault)
 
 

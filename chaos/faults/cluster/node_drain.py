@@ -32,7 +32,7 @@ class NodeDrain(PodEvict):
         return release_steps(fault, victims, "uncordon")
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Cordon the node and evict that very pod, once for all of its ranks.
+        """Cordon the node and evict the rank's very pod, once for all of its ranks.
 
         Raises FaultMissed where the node was cordoned before.
         """
@@ -44,7 +44,7 @@ class NodeDrain(PodEvict):
         super().inject(job, victim)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The node takes no pods, the cluster no longer has a pod of that UID, and the rank was killed with it."""
+        """Return the cordon of the node, the end of the pod by its UID, and the rank's end with the pod."""
         shown = pod_gone(job, victim)
         if shown is None:
             return None

@@ -1,6 +1,6 @@
 """``node-not-ready``: tells the cluster that a node is not ready, as when its kubelet has stopped.
 
-Simulated at the node's status: the node itself, and what runs on it, goes on.
+Simulated at the node's status: the node itself, and the pods on it, go on.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _TAINT = "node.kubernetes.io/not-ready"
 class NodeNotReady(FaultKind):
     """Writes Ready=False into the node's status. On Ascend: a node whose kubelet has stopped, without its reason.
 
-    A kubelet that runs says every 10 s that its node is ready. So this is written again while the proof is waited for,
-    and does not last. The cluster evicts pods that do not tolerate this (by default after 300 s), those of others too.
-    The cluster's node must be named in ``cluster.kubernetes.nodes``.
+    A kubelet that runs says every 10 s that its node is ready. So the status is written again while the harness waits
+    for the proof, and does not last. The cluster evicts pods that do not tolerate this status (by default after 300 s),
+    others' pods too. The cluster's node must be named in ``cluster.kubernetes.nodes``.
     """
 
     name = "node-not-ready"
@@ -54,7 +54,7 @@ class NodeNotReady(FaultKind):
     )
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Say that the node is ready again, if this run holds it, and see that it stays so."""
+        """Say that the node is ready again, if this run holds it, and check that it stays ready."""
         return release_steps(fault, victims, "make ready")
 
     def inject(self, job: Job, victim: Victim) -> None:
@@ -70,7 +70,7 @@ class NodeNotReady(FaultKind):
         asked(mark)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the cluster's own controller has tainted the node as not ready."""
+        """Return the taint by the cluster's own controller: the node is not ready."""
         own, host = pod_node(job, victim).own, host_of(victim)
 
         def seen() -> list[str]:

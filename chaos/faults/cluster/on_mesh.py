@@ -1,4 +1,4 @@
-"""What faults have in common that Chaos Mesh makes in a pod: the object, its status as proof, its end."""
+"""The common part of faults that Chaos Mesh makes in a pod: the object, its status as proof, its end."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _REFUSED = (400, 404, 422)
 
 
 def rights(resource: Resource) -> tuple[Rule, ...]:
-    """What such a fault asks of a cluster."""
+    """Return the rights that such a fault needs in a cluster."""
     return (Rule(resource, ("create", "delete", "get")),)
 
 
 class OnMesh(ClusterCondition):
-    """The part that is the same for all. Each makes one object for each pod that it hits."""
+    """The common part of all these kinds. Each makes one object for each pod that it hits."""
 
     means = MEANS
     needs = ("chaos-mesh",)
@@ -46,7 +46,7 @@ class OnMesh(ClusterCondition):
         """Return the object for one pod."""
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Delete the object, and see that it goes: Chaos Mesh keeps it until the fault has been taken back."""
+        """Delete the object, and check that it goes: Chaos Mesh keeps it until the fault has been removed."""
         nodes = {victim.identity.node: victim for victim in victims if victim.identity.node is not None}
         kind = self.resource.kind
         return [
@@ -66,7 +66,7 @@ class OnMesh(ClusterCondition):
         own, name = node.own, name_of(node.own.run, victim.fault, node.number)
         manifest = self.manifest(name, node, job, victim)
         try:
-            # By its name an object is found whose making was not answered.
+            # An object is found by its name where the request that made it got no answer.
             asked(lambda: own.find(self.resource, name) or own.create(manifest))
         except ApiError as error:
             if error.status in _REFUSED:
@@ -74,11 +74,11 @@ class OnMesh(ClusterCondition):
             raise
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Chaos Mesh says, in the status of the object, that it has made the fault in that very pod."""
+        """Return Chaos Mesh's word, in the object's status, that it has made the fault in that very pod."""
         return answered(lambda: self.shown(job, victim))
 
     def shown(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """What the API says of it. Raises ApiError."""
+        """Return the API's record of the object. Raises ApiError."""
         node = pod_node(job, victim)
         if node.state() == "gone":
             raise FaultMissed(f"the pod of rank {victim.rank} has gone")
@@ -105,13 +105,13 @@ class OnMesh(ClusterCondition):
 def name_of(run: str, fault: str, node: int) -> str:
     """Return the name of the object in the run's namespace, where other runs may have faults of the same id.
 
-    It is shorter than the 63 characters that a name may have which is to be a label's value too.
+    It is shorter than 63 characters, the limit for a name that is also a label's value.
     """
     return f"chaos-mesh-{names.run_digest(run)}-{hashlib.sha256(f'{fault} {node}'.encode()).hexdigest()[:16]}"
 
 
 def other_pods(job: Job, node: PodNode) -> list[str]:
-    """Return the run's pods beside that one. Raises FaultMissed where there is none."""
+    """Return the run's pods beside the given one. Raises FaultMissed where there is none."""
     nodes = job.nodes if isinstance(job, HasNodes) else ()
     found = [
         candidate.pod.name for candidate in nodes if isinstance(candidate, PodNode) and candidate.number != node.number

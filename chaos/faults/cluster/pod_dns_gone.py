@@ -16,8 +16,11 @@ from chaos.platforms.kubernetes.workload import Manifest
 
 
 class PodDnsGone(OnMesh):
-    """Takes the resolution of names from a pod. On Ascend: the cluster's DNS (CoreDNS) does not answer, so that a rank
-    that starts again cannot find the scheduler by its service's name, while those that train go on."""
+    """Takes the resolution of names from a pod.
+
+    On Ascend: the cluster's DNS (CoreDNS) does not answer, so a rank that starts again cannot find the scheduler by its
+    service's name, while training ranks go on.
+    """
 
     name = "pod-dns-gone"
     resource = DNS_CHAOS

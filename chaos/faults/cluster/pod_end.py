@@ -1,4 +1,4 @@
-"""What faults have in common by which a pod ends with all of its ranks, by an order to the cluster."""
+"""The common part of faults that end a pod with all of its ranks, by an order to the cluster."""
 
 from __future__ import annotations
 
@@ -24,18 +24,21 @@ class PodEnd(FaultKind):
 
     @abstractmethod
     def order(self, node: PodNode) -> bool:
-        """Order it; whether the pod was still there. Raises FaultMissed where the cluster does not take the order."""
+        """Order the end; return whether the pod was still there.
+
+        Raises FaultMissed where the cluster refuses the order.
+        """
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """None: the cluster itself makes another pod."""
+        """Return no step: the cluster itself makes another pod."""
         del fault, victims
         return []
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Order the end of that very pod, once for all of its ranks."""
+        """Order the end of the rank's very pod, once for all of its ranks."""
         node = pod_node(job, victim)
         order_once(victim, node, lambda: self.order(node))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the cluster no longer has a pod of that UID, and the rank's process was killed with it."""
+        """Return the end of the pod by its UID, and the rank's process, which was killed with it."""
         return pod_gone(job, victim)

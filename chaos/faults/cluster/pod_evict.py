@@ -11,7 +11,7 @@ from chaos.platforms.kubernetes.rbac import Rule
 
 
 class PodEvict(PodEnd):
-    """Evicts the pod. On Ascend: what ``kubectl drain`` does to a training pod when a node is taken out for repair.
+    """Evicts the pod. On Ascend: ``kubectl drain``, for a training pod on a node that is taken out for repair.
 
     The target must be a whole node (``node: N``). Where a disruption budget forbids it, the fault is missed.
     """
@@ -20,7 +20,7 @@ class PodEvict(PodEnd):
     rights: tuple[Rule, ...] = (EVICTS,)
 
     def order(self, node: PodNode) -> bool:
-        """Evict it. Raises FaultMissed where a disruption budget forbids that."""
+        """Evict it. Raises FaultMissed where a disruption budget forbids the eviction."""
         try:
             return node.own.evict(node.pod)
         except ApiError as error:

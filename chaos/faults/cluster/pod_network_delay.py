@@ -1,4 +1,4 @@
-"""``pod-network-delay``: delays what a pod sends to the other pods of the run.
+"""``pod-network-delay``: delays a pod's packets to the other pods of the run.
 
 Made by Chaos Mesh, where it is installed.
 """

@@ -1,4 +1,4 @@
-"""``pod-network-loss``: drops a share of what a pod sends to the other pods of the run.
+"""``pod-network-loss``: drops a share of a pod's packets to the other pods of the run.
 
 Made by Chaos Mesh, where it is installed.
 """
@@ -19,7 +19,7 @@ from chaos.platforms.kubernetes.workload import Manifest
 
 
 class PodNetworkLoss(OnMesh):
-    """Loses packets. On Ascend: a bad cable or port on the way of the host network; TCP sends again what was lost."""
+    """Loses packets. On Ascend: a bad cable or port in the host network; TCP sends lost packets again."""
 
     name = "pod-network-loss"
     resource = NETWORK_CHAOS

@@ -1,4 +1,4 @@
-"""What proves a fault of a cluster's objects."""
+"""Proofs of faults of a cluster's objects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from chaos.plan.parts.fault import PlannedFault
 
 _DRAIN = "node-drain"
 _TAKE_PODS = frozenset({"pod-delete", "pod-evict", _DRAIN})
-"""Kinds that end a pod, and by SIGKILL all that runs in it."""
+"""Kinds that end a pod, and every process in it by SIGKILL."""
 
 _NOT_READY = "node-not-ready"
 _TAINT = "node.kubernetes.io/not-ready"
@@ -27,7 +27,7 @@ _TAINT = "node.kubernetes.io/not-ready"
 def cluster_doubts(
     history: History, fault: PlannedFault, landing: Event, evidence: dict[str, object], injection: Event
 ) -> Iterator[Doubt]:
-    """Yield every reason to doubt a fault of a cluster at one rank. Nothing for faults of another kind."""
+    """Yield every reason to doubt a fault of a cluster at one rank. None for faults of another kind."""
     rank = evidence.get("rank")
     if fault.kind in _TAKE_PODS:
         pod = evidence.get("pod")
@@ -45,7 +45,7 @@ def cluster_doubts(
 
 
 def _not_that_pod(history: History, fault: PlannedFault, landing: Event, uid: str, injection: Event) -> Iterator[Doubt]:
-    """The pod of the evidence is held against the cluster's own record: the rank was in it, and it went after the act.
+    """Yield a doubt unless the cluster's record shows the rank in the evidence's pod, and the pod's end after the act.
 
     The record is the harness's, on its own clock. A pod that somebody else deletes is going before the act.
     """
@@ -75,7 +75,7 @@ def _of_cluster(case: Case) -> Iterator[Doubt]:
 
 
 def _is_injected(parameters: Fields, evidence: Fields) -> str | None:
-    """Return the object, the pod that was meant by its UID, and the records of that pod."""
+    """Return the doubt about the object, the intended pod by its UID, or the records of the pod; None without one."""
     del parameters
     pod, records = evidence.get("pod"), evidence.get("injected")
     if not (isinstance(pod, Mapping) and pod.get("name") and pod.get("uid")) or not evidence.get("uid"):

@@ -28,7 +28,7 @@ DEFAULT_CODE = "010001001"
 
 
 def described(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """What a message says of the fault, with what is said where the scenario leaves it open."""
+    """Return the fault's fields in a message, with defaults for those that the scenario leaves open."""
     devices = parameters.get("devices", [0])
     return {
         "code": str(parameters.get("code", DEFAULT_CODE)),
@@ -41,8 +41,8 @@ def described(parameters: Mapping[str, Any]) -> dict[str, Any]:
 class PublicFaultKind(ClusterCondition):
     """Sends ClusterD the message *occur*, and *recover* at the end. On Ascend: a fault seen by CCAE, pingmesh and such.
 
-    Without ``devices`` it is about NPU 0. What MindCluster does about it depends on the code's level; the plan reckons
-    with none, so take a code of level NotHandle or SubHealth, or write what must happen in ``expect``.
+    Without ``devices`` it is about NPU 0. MindCluster's reaction depends on the code's level; the plan expects none, so
+    take a code of level NotHandle or SubHealth, or write the required reaction in ``expect``.
     """
 
     name = "public-fault"
@@ -66,7 +66,7 @@ class PublicFaultKind(ClusterCondition):
     )
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Tell ClusterD that the fault has recovered: taking away the ConfigMap alone clears nothing."""
+        """Tell ClusterD that the fault has recovered: removing the ConfigMap alone clears nothing."""
         return [
             UndoStep(
                 f"{fault}-{host}",
@@ -101,11 +101,11 @@ class PublicFaultKind(ClusterCondition):
             raise FaultMissed(str(error)) from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """ClusterD lists the fault, by its id and node, in its statistics of public faults."""
+        """Return the fault's entry, by its id and node, in ClusterD's statistics of public faults."""
         return answered(lambda: self.shown(job, victim))
 
     def shown(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """What the API says of it. Raises ApiError."""
+        """Return the API's record of the fault. Raises ApiError."""
         own, host = pod_node(job, victim).own, host_of(victim)
         identity = fault_id(own.run, victim.fault)
         if not is_listed(own.api, host, identity):
@@ -113,13 +113,13 @@ class PublicFaultKind(ClusterCondition):
         return {"signal": None, "host": host, "fault id": identity}
 
     def over(self, job: Job, victim: Victim) -> bool:
-        """Return whether ClusterD lists it no more."""
+        """Return whether ClusterD no longer lists the fault."""
         own = pod_node(job, victim).own
         return not is_listed(own.api, host_of(victim), fault_id(own.run, victim.fault))
 
 
 def _send_once(own: Own, fault: str, host: str, message: PublicFault) -> None:
-    """Send it unless it is there, also by a request that was not answered."""
+    """Send the message unless it is there, also by a request that got no answer."""
     if not is_sent(own, fault, host):
         send(own, fault, host, message)
 

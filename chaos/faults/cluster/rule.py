@@ -1,6 +1,6 @@
-"""Part of check ``mechanism``: a recovery that keeps processes where they are keeps their pods.
+"""Part of check ``mechanism``: a recovery that keeps processes in their place keeps their pods.
 
-A cluster that gives up such a recovery reschedules the pod instead; the job trains on, and later than was promised.
+A cluster that gives up such a recovery reschedules the pod instead; the job trains on, later than promised.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _KEEPS = Names(lambda mechanism: not (mechanism.starts_ranks or mechanism.ends_l
 
 
 def judge_kept_pods(plan: Plan, history: History, found: Collector) -> None:
-    """Judge the pods of each recovery that promises to keep them; nothing for a job that did not run in pods."""
+    """Judge the pods of each recovery that promises to keep them; ignore a job that did not run in pods."""
     line = f"scenario.yaml:{plan.explanation.lines['mechanism']}" if "mechanism" in plan.explanation.lines else ""
     fates = pod_fates(plan, history)
     known = {fault.id: fault for fault in plan.faults}
@@ -45,7 +45,7 @@ def judge_kept_pods(plan: Plan, history: History, found: Collector) -> None:
 
 
 def said(fate: PodFate) -> str:
-    """What became of a pod, in words."""
+    """Return the fate of a pod, in words."""
     words = {"replaced": "was replaced", "restarted": "was started again in place", "ended": "ended"}
     return f"the pod of node {fate.node} {words.get(fate.what, fate.what)}: {fate.why}"
 
@@ -59,7 +59,7 @@ def _is_kept(plan: Plan, node: int, chain: list[Recovery], faults: list[PlannedF
 
 
 def _stays(plan: Plan, recovery: Recovery, ranks: set[int], each: int) -> bool:
-    """Whether the replacement of some ranks leaves the pod of these: it moves one as a whole, or restarts in place."""
+    """Return whether the pod of ``ranks`` stays in a replacement: a pod moves as a whole, or restarts in place."""
     if recovery.mechanism not in REPLACING:
         return False
     nodes = {rank // each for rank in recovery.restarted}

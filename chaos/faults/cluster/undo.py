@@ -1,4 +1,4 @@
-"""Undoing faults of a cluster's objects: nodes are released, and public faults told to have recovered."""
+"""Undoing faults of a cluster's objects: nodes are released, and public faults are reported as recovered."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _BY_HAND = (
 
 
 def release_node(step: UndoStep, context: UndoContext) -> str:
-    """Put back what a fault has changed of a node.
+    """Put back a fault's changes to a node.
 
-    Where it has written that the node is not ready, the node's kubelet has to say that it is; the node stays marked
-    with the fault until then. Arguments: kubeconfig, settings, host.
+    Where the fault has written that the node is not ready, the node's kubelet has to say that it is; the node stays
+    marked with the fault until then. Arguments: kubeconfig, settings, host.
     """
     host = _text(step, "host")
     try:
@@ -56,10 +56,10 @@ def release_node(step: UndoStep, context: UndoContext) -> str:
 
 
 def recover_public_fault(step: UndoStep, context: UndoContext) -> str:
-    """Send ClusterD the message that a fault has recovered, and wait until it lists it no more.
+    """Send ClusterD the message that a fault has recovered, and wait until ClusterD no longer lists it.
 
-    Where the message that it occurs is no more, ClusterD is asked: what it still lists is told to have recovered too.
-    Arguments: kubeconfig, settings, host, fault, message (what it says of the fault; old steps have none).
+    Where the message of the occurrence is gone, ClusterD is asked: every fault that it still lists is reported as
+    recovered too. Arguments: kubeconfig, settings, host, fault, message (its fields of the fault; old steps have none).
     """
     host, fault = _text(step, "host"), _text(step, "fault")
     now = context.clock.wall() // 1_000_000
@@ -80,7 +80,7 @@ def recover_public_fault(step: UndoStep, context: UndoContext) -> str:
 
 
 def delete_mesh_object(step: UndoStep, context: UndoContext) -> str:
-    """Delete an object of Chaos Mesh, and wait until it has gone: it goes when the fault has been taken back.
+    """Delete an object of Chaos Mesh, and wait until it has gone: it goes when the fault has been removed.
 
     Arguments: kubeconfig, settings, kind, name.
     """

@@ -1,8 +1,8 @@
-"""``ecc``: raises an HBM multi-bit ECC error, the memory error of which the device tells when it happened.
+"""``ecc``: raises an HBM multi-bit ECC error, a memory error with the time of its event.
 
-The text is that of MindSpore for ACL error 507054 with the device's own line behind it. MindSpore compares the time in
-it with those of the optimizer update and asks the SDK whether the error can be repaired: during the update it cannot,
-since the rank may have written what it read from broken memory. Parameter ``strategy`` is as in ``uce``.
+The text is MindSpore's for ACL error 507054 with the device's own line behind it. MindSpore compares the time in it
+with the times of the optimizer update and asks the SDK whether the error can be repaired: during the update it cannot,
+since the rank may have written values from broken memory. Parameter ``strategy`` is as in ``uce``.
 
 On Ascend: an HBM double-bit error, event 0x80e01801; no tool makes one.
 """

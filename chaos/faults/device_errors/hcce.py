@@ -1,7 +1,7 @@
 """``hcce``: makes a communication operator fail, and its retries with it.
 
-The text is that of MindSpore for ACL error 507904. It is raised at the framework's seam: what MindSpore does from there
-on is genuine.
+The text is MindSpore's for ACL error 507904. The error is raised at the framework's seam: MindSpore's reaction is
+genuine.
 
 On Ascend: a broken link or switch, behind HCCL's own retry of the operator.
 """

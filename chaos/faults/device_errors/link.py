@@ -26,12 +26,12 @@ class Link(InRank):
     effect = COMMUNICATION
 
     def order(self, victim: Victim) -> dict[str, Any]:
-        """Return the rank's device layer is to take its link down."""
+        """Return the order to the rank's device layer: take the link down."""
         del victim
         return {"message": "device", "action": ACTION}
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the rank's own record that its link is down. Raises FaultMissed if it has ended without."""
+        """Return the rank's own record that its link is down. Raises FaultMissed if the rank has ended without one."""
         down = own_proof(job, victim, "fault.device", "its link went down", _is_it)
         return None if down is None else {"signal": None, "device": ACTION}
 

@@ -1,4 +1,4 @@
-"""What the plan makes of errors that a device reports."""
+"""The plan for errors that a device reports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chaos.plan.problems import Problems
 
 
 def check(draft: Draft, problems: Problems) -> None:
-    """Note errors whose outcome is not known, and a switch of the operator-level retry that says nothing."""
+    """Note errors whose outcome is not known, and a switch of the operator-level retry that has no effect."""
     check_raised(draft, problems)
     check_op_retry(draft.scenario, problems)
 

@@ -1,4 +1,4 @@
-"""Memory errors told apart: by what the device makes of them, and by when they come."""
+"""Kinds of memory errors: by the device's strategy, and by their time."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from chaos.plan.problems import Problems
 from chaos.scenario.errors import suggest
 
 STRATEGIES = ("high level", "low level")
-"""What the device can make of a memory error: memory in use was lost, or none was."""
+"""The device's strategies for a memory error: memory in use was lost, or none was."""
 
 _UPDATE = PHASE_ORDER.index("optimizer.update")
 
 
 def settle_memory(effect: JobEffect, occurrence: Occurrence, problems: Problems) -> JobEffect:
-    """Return the effect of a memory error of a scenario; that of any other fault as it is. Notes wrong parameters.
+    """Return the effect of a scenario's memory error; other faults keep their effect. Notes wrong parameters.
 
-    One that tells its time cannot be repaired when it falls into the optimizer's update: MindSpore asks the SDK with
-    the times of both (error 507054). One at an SDK's handler comes outside it.
+    An error with a time cannot be repaired when it falls into the optimizer's update: MindSpore asks the SDK with the
+    times of both (error 507054). An error at an SDK's handler comes outside the update.
     """
     if effect.raises != MEMORY_ERROR:
         return effect

@@ -17,7 +17,7 @@ from chaos.scenario.models.scenario import Scenario
 
 VARIABLE = "HCCL_OP_RETRY_ENABLE"
 SUSPECT_REMOTE = "suspect-remote"
-"""The fault kind of an error that MindSpore reports like one of communication (RS_HCCL_FAILED)."""
+"""The fault kind of an error that MindSpore reports like a communication error (RS_HCCL_FAILED)."""
 
 LEVELS = ("L0", "L1", "L2")
 """Levels of HCCL's operators, from the inside of a server outwards."""
@@ -26,7 +26,7 @@ _PART = re.compile(r"\s*(L\d+)\s*:\s*(\S+)\s*")
 
 
 def check_op_retry(scenario: Scenario, problems: Problems) -> None:
-    """Note a value that HCCL would not understand: the job would start all the same, and nothing be repeated."""
+    """Note a value that HCCL would not understand: the job would start all the same, and repeat nothing."""
     value = scenario.job.environment.get(VARIABLE)
     for text, said in () if value is None else _wrong(value):
         problems.add(
@@ -38,7 +38,7 @@ def check_op_retry(scenario: Scenario, problems: Problems) -> None:
 
 
 def introduce_op_retry(draft: Draft) -> Iterator[str]:
-    """What the operator-level retry does, where it is set or where an error of communication comes."""
+    """Yield the effect of the operator-level retry, where it is set or where a communication error comes."""
     errors = [fault for fault in draft.faults if fault.effect.raises == COMMUNICATION_ERROR]
     value = draft.scenario.job.environment.get(VARIABLE)
     if value is None and not errors:

@@ -1,4 +1,4 @@
-"""Errors that a device reports: where they can be raised, and for which of them the outcome is known."""
+"""Errors that a device reports: the places where they can be raised, and the ones whose outcome is known."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ EXCEPTION_MARKS = (
     "STEP FINISH",
     "TREError",
 )
-"""By these MindSpore's wrapper tells errors apart (train/model.py of 2.10)."""
+"""Marks by which MindSpore's wrapper distinguishes errors (train/model.py of 2.10)."""
 
 FIRST_REPAIRABLE = 2
 """First step in which an error can be repaired: the replica groups are known once step 1 is finished."""
 
 
 def check_raised(draft: Draft, problems: Problems) -> None:
-    """Note errors that cannot be raised where the scenario wants them, and those whose outcome is not known."""
+    """Note errors that cannot be raised at the scenario's place, and errors whose outcome is not known."""
     scenario = draft.scenario
     raised = [fault for fault in draft.faults if fault.raised]
     for fault in raised:
@@ -64,7 +64,7 @@ def _when(fault: Scheduled) -> Point:
 
 
 def _check_trigger(fault: Scheduled, problems: Problems) -> None:
-    """The agent raises the error while it holds the rank, so the trigger must be one barrier."""
+    """Note a trigger other than one barrier: the agent raises the error while it holds the rank."""
     trigger = fault.fault.trigger
     if fault.handler is not None:
         return  # the agent holds the rank at the entry of a handler, too
@@ -95,7 +95,10 @@ def _check_trigger(fault: Scheduled, problems: Problems) -> None:
 
 
 def _check_link(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:
-    """A link that is down is planned for a job that is started again: then it does not matter which ranks give up."""
+    """Note a link that is down in a job that is not started again.
+
+    In a job that is started again, it does not matter which ranks give up.
+    """
     if scenario.job.hccl is None and fault.fault.kind == LINK:
         problems.add(
             f"{fault.path}.kind",
@@ -115,7 +118,10 @@ def _check_link(scenario: Scenario, fault: Scheduled, problems: Problems) -> Non
 
 
 def _check_step(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:
-    """The first steps have no replica groups yet, and behind the last all-reduce nobody waits for a repair."""
+    """Note a step that is too early or too late for a repair.
+
+    The first steps have no replica groups yet, and behind the last all-reduce nobody waits for a repair.
+    """
     at = _when(fault)
     if at.step < FIRST_REPAIRABLE:
         problems.add(

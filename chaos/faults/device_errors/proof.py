@@ -1,7 +1,7 @@
 """Part of check ``injection``: proof of a fault that the device reports as an error, raised inside the rank.
 
-No signal tells of it. The proof is the rank's own record of the error that it raised, where it raised it, and that the
-process lived on: otherwise something else has struck.
+No signal shows such a fault. The proof is the rank's own record of the error and its place, and the life of the process
+afterwards: otherwise something else has hit the rank.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KINDS = ("uce", "ecc", "hcce", "suspect-remote", "link-error", "exception")
 
 
 def raised_again(history: History, fault: PlannedFault) -> list[Event]:
-    """Records of the error by ranks that raised it more than once."""
+    """Return the records of the error by ranks that raised it more than once."""
     records = history.select("fault.raised", fault=fault.id)
     ranks = [event.rank for event in records]
     return [event for event in records if ranks.count(event.rank) > 1]
@@ -36,7 +36,7 @@ def raised_doubts(
     evidence: dict[str, object],
     injection: Event,
 ) -> Iterator[Doubt]:
-    """Everything that speaks against the proof for the rank of ``injection``. Nothing for faults of another kind."""
+    """Yield every reason to doubt the error in the rank of ``injection``. None for faults of another kind."""
     if fault.kind not in KINDS:
         return
     rank = injection.rank
@@ -74,7 +74,7 @@ def raised_doubts(
 
 
 def _not_lost(fault: PlannedFault, raised: Event) -> Iterator[Doubt]:
-    """In a rehearsal the memory really is lost, or is not; on a device nobody says."""
+    """Yield a doubt where the rehearsal's loss of memory is not the planned one; on a device nothing shows it."""
     lost = raised.data.get("parameters")
     if fault.effect.loses_memory and lost == 0:
         yield f"rank {raised.rank} has not lost any parameter, so a repair would prove nothing", (raised.source,)
@@ -83,7 +83,7 @@ def _not_lost(fault: PlannedFault, raised: Event) -> Iterator[Doubt]:
 
 
 def _not_alive(history: History, raised: Event) -> Iterator[Doubt]:
-    """Yield an error alone ends no process: one that was ended from outside was hit by something else."""
+    """Yield a doubt where the process has ended: an error alone ends no process, so something else has hit it."""
     own = history.select(attempt=raised.attempt, rank=raised.rank, pid=raised.pid, writer=raised.writer)
     said_more = any(event.seq > raised.seq for event in own)
     for event in history.select("rank.exit", attempt=raised.attempt, rank=raised.rank, pid=raised.pid):

@@ -1,6 +1,7 @@
 """Part of check ``injection``: proof of a link that was taken down inside a rank's device layer.
 
-No signal tells of it. The proof is the rank's own record that its link is down, at the barrier where it was held.
+No signal shows such a fault. The proof is the rank's own record that its link is down, at the barrier where it was
+held.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ ACTION = "link.down"
 def severed_doubts(
     history: History, fault: PlannedFault, wanted: Demands, landing: Event, injection: Event
 ) -> Iterator[Doubt]:
-    """Everything that speaks against the proof for the rank of ``injection``. Nothing for faults of another kind."""
+    """Yield every reason to doubt the link fault in the rank of ``injection``. None for faults of another kind."""
     if fault.kind != KIND:
         return
     rank = injection.rank

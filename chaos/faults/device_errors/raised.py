@@ -1,4 +1,4 @@
-"""What faults have in common that a device reports as an error inside the step: raised in the rank, at its barrier."""
+"""The common part of faults that a device reports as an error inside the step: raised in the rank, at its barrier."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class RaisedError(InRank):
     text: str
 
     def order(self, victim: Victim) -> dict[str, Any]:
-        """That it must raise the error with this ``text``."""
+        """Return the order to raise the error with this ``text``."""
         del victim
         return {"message": "raise", "text": self.text}
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the rank's own record that it has raised the error. Raises FaultMissed if it has ended without."""
+        """Return the rank's own record that it has raised the error. Raises FaultMissed if it has ended without one."""
         raised = own_proof(job, victim, "fault.raised", "it raised the error", self._is_it)
         return None if raised is None else {"signal": None, "raised": raised["text"]}
 

@@ -2,8 +2,8 @@
 
 On Ascend: an HBM error that the driver reports while the step runs; no tool makes one.
 
-The text is that of MindSpore for ACL error 507053 (device memory). It is raised at the framework's seam: what MindSpore
-does from there on is genuine. Parameter ``strategy`` is what the device makes of it:
+The text is MindSpore's for ACL error 507053 (device memory). The error is raised at the framework's seam: MindSpore's
+reaction is genuine. Parameter ``strategy`` is the device's classification:
 
 - ``high level`` (default): memory in use was hit, so the weights and the optimizer state of the rank are lost. In a
   rehearsal they really are NaN from then on.
@@ -28,7 +28,7 @@ class DeviceMemoryError(RaisedError):
     """An error that takes memory from its rank."""
 
     def order(self, victim: Victim) -> dict[str, Any]:
-        """Return the error's text, and what the device will say that has become of the memory."""
+        """Return the error's text, and the device's later report on the memory."""
         strategy = STRATEGIES[victim.parameters.get("strategy", "high level")]
         return {**super().order(victim), "strategy": strategy}
 

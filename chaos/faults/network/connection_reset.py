@@ -1,8 +1,8 @@
 """``connection-reset``: resets TCP connections of one port between the targets' nodes and the others.
 
-Both ends get an error (ECONNABORTED, ECONNRESET) at once, and whatever was on its way is lost. Nothing keeps them from
-connecting again. Connections count whose port is at either end: so at node 0 those of all others to the controller are
-reset, at another node its own. A communicator that loses its links is made by the kind ``link``.
+Both ends get an error (ECONNABORTED, ECONNRESET) at once, and packets on their way are lost. Nothing keeps them from
+connecting again. A connection counts with the port at either end: at node 0 all other nodes' connections to the
+controller are reset, at another node its own. A communicator that loses its links is made by the kind ``link``.
 """
 
 from __future__ import annotations
@@ -29,8 +29,11 @@ _DIRECTORY = "connections"
 
 
 class ConnectionReset(FaultKind):
-    """Resets connections. On Ascend: a firewall or a host's stack that forgets its connections and answers with RST, as
-    after a failover, or a controller whose accepting process has closed its links."""
+    """Resets connections.
+
+    On Ascend: a firewall or a host's stack that forgets its connections and answers with RST, as after a failover, or a
+    controller whose accepting process has closed its links.
+    """
 
     name = "connection-reset"
     effect = NONE
@@ -40,11 +43,14 @@ class ConnectionReset(FaultKind):
     parameters = MappingProxyType({"port": RESET_PORT})
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """None: a connection that was reset is gone, and nothing keeps anybody from making another."""
+        """Return no step: a connection that was reset is gone, and nothing keeps anybody from making another."""
         return []
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Ask the kernel to reset each one of the rank's node. A second victim on that node changes nothing more."""
+        """Ask the kernel to reset each connection of the rank's node.
+
+        A second victim on that node changes nothing more.
+        """
         node, there = own_and_others(job, victim)
         record = _record(victim, node)
         if record.exists():
@@ -79,7 +85,7 @@ class ConnectionReset(FaultKind):
         try:
             told = parse(_record(victim, node).read_text("utf-8"))
             network = node_network(job)
-            # The cookie is that of one kernel, and nodes may have one each: so the end that has it belongs to it.
+            # The cookie is of one kernel, and nodes may have one each: the node whose kernel knows it has that end.
             open_ones = {
                 (connection.source, connection.cookie)
                 for which in (node, *there)
@@ -105,7 +111,7 @@ def _is_at(connection: Connection, port: int) -> bool:
 
 
 def _record(victim: Victim, node: int) -> Path:
-    """Return where what was reset is kept until it is evidence: a second reset would hit the connections made since."""
+    """Return the file that keeps the reset connections: a second reset would hit the connections made since."""
     return victim.record.parent.parent / _DIRECTORY / f"{victim.fault}-node_{node}.json"
 
 

@@ -1,6 +1,6 @@
-"""What faults have in common that make the way to a node worse: by netem where the kernel has it, else by a relay.
+"""The common part of faults that impair the way to a node: by netem where the kernel has it, else by a relay.
 
-On hosts packets are lost by the packet filter, and wait in netem.
+On hosts the packet filter drops packets, and netem delays them.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from chaos.platforms.network.impairment import Impairment
 
 
 class Impaired(OnNetwork):
-    """The part that is the same for all."""
+    """The common part of all such kinds."""
 
     needs = ("impairment",)
     chosen_by = "impairment"
 
     @abstractmethod
     def impairment(self, victim: Victim) -> Impairment:
-        """What is to happen to packets."""
+        """Return the impairment of the packets."""
 
     @abstractmethod
     def measured(self, victim: Victim, echoes: Echoes) -> dict[str, Any] | None:
-        """What echoes show of it; None where they do not."""
+        """Return the effect in the echoes; None where they do not show it."""
 
     #: How the echoes are sent: how many, and seconds between two.
     count, interval = 5, 0.02
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Let what is sent to the rank's node pass through it. A second victim there changes nothing more."""
+        """Impair the packets to the rank's node. A second victim there changes nothing more."""
         network, node = node_network(job), victim.identity.node
         assert node is not None
         try:
@@ -43,7 +43,7 @@ class Impaired(OnNetwork):
             raise missed(error) from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the round trips of echoes from the rank's node to the others, and how many packets have passed so.
+        """Return the round trips of echoes from the rank's node to the others, and the count of packets so far.
 
         Raises FaultMissed on an end.
         """
@@ -66,12 +66,12 @@ class Impaired(OnNetwork):
         return {"signal": None, **shown, **measured}
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """What the way to the node is made worse by, and how many packets have passed by now."""
+        """Return the impairment of the way to the node, and the count of packets by now."""
         assert victim.identity.node is not None
         shown = node_network(job).impaired(victim.fault, victim.identity.node)
         return None if shown is None else {"signal": None, **shown}
 
     def ended(self, job: Job, victim: Victim) -> bool:
-        """Return whether what is sent to the node passes as before."""
+        """Return whether packets to the node pass as before."""
         assert victim.identity.node is not None
         return node_network(job).impaired(victim.fault, victim.identity.node) is None

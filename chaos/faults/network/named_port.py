@@ -1,4 +1,4 @@
-"""The TCP port that a fault means by the word or number in its parameter ``port``."""
+"""The TCP port of a fault, by the word or number in its parameter ``port``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _JOINED = "communicator.joined"
 
 
 def port_of(victim: Victim) -> int:
-    """Return the port: by its number, by what the launch was given it for, or by what the rank itself has recorded.
+    """Return the port: by its number, by its purpose in the launch, or by the rank's own record.
 
     Raises FaultMissed where the rank has recorded none.
     """
@@ -24,8 +24,10 @@ def port_of(victim: Victim) -> int:
 
 
 def joined_at(victim: Victim) -> list[int]:
-    """The ports of the communicators that the rank's process has joined, the present one last. Raises UnreadableFile
-    where the agent has no history."""
+    """Return the ports of the communicators that the rank's process has joined, the present one last.
+
+    Raises UnreadableFile where the agent has no history.
+    """
     name, found = f'"{_JOINED}"'.encode(), []
     for line in read_lines(victim.record):
         if line.text is not None and not line.torn and name in line.text:

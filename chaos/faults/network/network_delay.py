@@ -1,9 +1,9 @@
 """``network-delay``: delays the packets sent to the targets' nodes.
 
-Each packet waits ``milliseconds``, more or less by up to ``jitter``. By the kernel's netem where it has it
-(tc-netem(8)), else by a relay of the run's own; the plan says which. On hosts it is netem: without it they are refused
-before the start. With a jitter netem lets packets overtake each other, the relay does not. What the nodes send
-themselves is not held up.
+Each packet waits ``milliseconds``, more or less by up to ``jitter``. The kernel's netem does this where it is there
+(tc-netem(8)), else a relay of the run's own; the plan says which. On hosts it is netem: without it the run is refused
+before the start. With a jitter netem lets packets overtake each other, the relay does not. Packets from the nodes
+themselves are not delayed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from chaos.platforms.network.impairment import Impairment
 
 
 class NetworkDelay(Impaired):
-    """Makes the way to a node long. On Ascend: a switch with full queues, or traffic that takes another way."""
+    """Makes the way to a node long. On Ascend: a switch with full queues, or traffic on another way."""
 
     name = "network-delay"
     parameters = MappingProxyType(
@@ -33,7 +33,7 @@ class NetworkDelay(Impaired):
     )
 
     def impairment(self, victim: Victim) -> Impairment:
-        """As the scenario says; what would be sent before it came is sent at once."""
+        """Return the scenario's delay; a packet due before its arrival is sent at once."""
         return Impairment(
             delay=float(victim.parameters["milliseconds"]), jitter=float(victim.parameters.get("jitter", 0))
         )

@@ -1,7 +1,7 @@
 """``network-loss``: drops a share of the packets sent to the targets' nodes.
 
-So many packets in a hundred vanish, each by chance; TCP sends them again. By the kernel's netem where it has it
-(tc-netem(8)), else by a relay of the run's own, whose chance has the fault's name as its seed; on hosts by their packet
+``percent`` packets in a hundred vanish, each by chance; TCP sends them again. The kernel's netem drops them where it is
+there (tc-netem(8)), else a relay of the run's own, whose chance has the fault's name as its seed; on hosts their packet
 filter. The plan says which.
 """
 
@@ -36,11 +36,11 @@ class NetworkLoss(Impaired):
     count, interval = 200, 0.002
 
     def impairment(self, victim: Victim) -> Impairment:
-        """As the scenario says."""
+        """Return the scenario's loss."""
         return Impairment(loss=float(victim.parameters["percent"]))
 
     def measured(self, victim: Victim, echoes: Echoes) -> dict[str, Any] | None:
-        """Return how many echoes did not come back; None where all did, or none."""
+        """Return the number of lost echoes; None where none was lost, or all were."""
         lost = echoes.sent - echoes.answered
         return {"sent": echoes.sent, "lost": lost} if lost and echoes.answered else None
 

@@ -1,7 +1,7 @@
 """``network-rate``: limits the rate at which packets reach the targets' nodes.
 
-The router between the nodes sends at that rate (tc-tbf(8)); what comes faster waits in it for up to a second, and what
-does not find room there is lost and sent again.
+The router between the nodes sends at that rate (tc-tbf(8)); faster packets wait in it for up to a second, and packets
+that find no room there are lost and sent again.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ class NetworkRate(OnNetwork):
     """Makes the network slow. On Ascend: a port that has fallen back to a lower rate, or a network full of others."""
 
     name = "network-rate"
-    shows_when_let_go = True  # nothing is sent to a rank that is held, and by all others waiting for it
+    shows_when_let_go = True  # nobody sends to a rank that is held, and all others wait for it
     needs = ("tbf",)
     parameters = MappingProxyType(
         {"kbit": Parameter("kilobits a second", least=8, most=100_000_000, whole=True, required=True), **LASTS}
     )
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Limit what is sent to the rank's node. A second victim there changes nothing more."""
+        """Limit the packets to the rank's node. A second victim there changes nothing more."""
         assert victim.identity.node is not None
         try:
             node_network(job).slow(victim.fault, victim.identity.node, int(victim.parameters["kbit"]))
@@ -35,7 +35,7 @@ class NetworkRate(OnNetwork):
             raise missed(error) from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The rate that the kernel holds to, and how many bytes it has sent by it. Raises FaultMissed on an end."""
+        """Return the kernel's rate, and the count of bytes that it has sent. Raises FaultMissed on an end."""
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended before anything was sent to it")
         return self.still(job, victim)

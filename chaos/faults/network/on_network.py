@@ -1,4 +1,4 @@
-"""What faults of the network between nodes have in common: which nodes they hit, and the network that is asked."""
+"""The common part of faults of the network between nodes: the nodes that they hit, and the network."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ BRIEFLY: Mapping[str, Parameter] = MappingProxyType(
         )
     }
 )
-"""The parameter of those that let heartbeats be lost."""
+"""The parameter of kinds that let heartbeats be lost."""
 
 
 class OnNetwork(Condition):
-    """The part that is the same for all."""
+    """The common part of all such kinds."""
 
     means = MEANS
     needs_from_start = FROM_START
@@ -76,9 +76,9 @@ def sides(job: Job, victim: Victim) -> tuple[list[int], list[int]]:
 
 
 def own_and_others(job: Job, victim: Victim) -> tuple[int, list[int]]:
-    """The node of the rank that is hit, and all others. No node is asked, so it takes no time from a short fault.
+    """Return the node of the rank that is hit, and all others.
 
-    Raises FaultMissed where there is no other.
+    No node is asked, so it takes no time from a short fault. Raises FaultMissed where there is no other.
     """
     own = victim.identity.node
     there = [node.number for node in job.nodes if node.number != own] if isinstance(job, HasNodes) else []
@@ -88,5 +88,5 @@ def own_and_others(job: Job, victim: Victim) -> tuple[int, list[int]]:
 
 
 def missed(error: PlatformError | OSError) -> FaultMissed:
-    """What could not be done, as the reason that the report gives."""
+    """Return the failed act as the reason that the report gives."""
     return FaultMissed(f"the run's network could not be changed: {error}")

@@ -1,16 +1,16 @@
 """``partition``: drops all traffic between the targets' nodes and every other node.
 
-The router between the nodes drops the packets, or the host that they are for; nobody is told, and no connection is
-closed. Afterwards TCP sends what was lost again. ``direction`` is ``both``, ``out`` (only what the nodes that are hit
-send is lost) or ``in``.
+The router between the nodes drops the packets, or the host that they are for; nobody gets an error, and no connection
+is closed. Afterwards TCP sends the lost packets again. ``direction`` is ``both``, ``out`` (only packets from the
+targets' nodes are lost) or ``in``.
 
-Up to 2 seconds nobody takes notice: TCP sends what was lost again, and training goes on as if nothing had happened.
-Longer, and the SDK's controller misses the heartbeats of the ranks that are hit. It gives them up after at most 18
-seconds with the timings ``fast``, and 55 with the vendor's; the plan tells the time. They are lost to it, though they
-live on: the others save the end-of-life checkpoint and exit. So it must cut whole nodes from that of the controller,
-both ways, with TTP on. With ``seconds`` the network comes back, and the ranks that were cut off have to end by
-themselves, since they find no controller any more; without, it lasts until the launch has ended, and they are ended
-with it.
+Up to 2 seconds nobody takes notice: TCP sends the lost packets again, and training goes on as if nothing had happened.
+In a longer partition the SDK's controller misses the heartbeats of the targets' ranks. It gives them up after at most
+18 seconds with the timings ``fast``, and 55 with the vendor's; the plan has the time. They are lost to it, though they
+live on: the others save the end-of-life checkpoint and exit. So a long partition must cut whole nodes from the
+controller's node, both ways, with TTP on. With ``seconds`` the network comes back, and the ranks that were cut off have
+to end by themselves, since they find no controller any more; without, the partition lasts until the launch has ended,
+and they are ended with it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Partition(OnNetwork):
     )
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Let the kernel drop it. A second victim of the same fault changes nothing more."""
+        """Let the kernel drop the packets. A second victim of the same fault changes nothing more."""
         network = node_network(job)
         try:
             network.cut(victim.fault, self._directions(victim, *sides(job, victim)))
@@ -55,7 +55,7 @@ class Partition(OnNetwork):
             raise missed(error) from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """What the kernel does with packets each way, which connections it cuts, and that no echo returns.
+        """Return the kernel's treatment of packets each way, the cut connections, and the echoes: none returns.
 
         Raises FaultMissed if nothing goes that way.
         """
@@ -82,9 +82,9 @@ class Partition(OnNetwork):
         }
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any]:
-        """The ways of which the kernel still has the fault's rule. One look: each one makes the partition longer.
+        """Return the ways for which the kernel still has the fault's rule.
 
-        Which connections there are by then is the job's affair.
+        There is one look: each one makes the partition longer. The connections at this time are the job's affair.
         """
         directions = list(self._directions(victim, *sides(job, victim)))
         try:

@@ -1,4 +1,4 @@
-"""What the plan makes of faults of the network between nodes."""
+"""The plan for faults of the network between nodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from chaos.plan.problems import Problems
 
 
 def check(draft: Draft, problems: Problems) -> None:
-    """Note ports that are not there, and partitions of which it is not known what becomes of the job."""
+    """Note ports that are not there, and partitions whose effect on the job is not known."""
     check_ports(draft, problems)
     check_partitions(draft, problems)
 

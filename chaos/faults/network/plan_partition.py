@@ -1,8 +1,8 @@
-"""Partitions: which are too short for anybody to notice, and what becomes of ranks that are cut off for longer.
+"""Partitions: the ones that nobody notices, and the fate of ranks that are cut off for longer.
 
-The SDK's controller hears of a rank by its heartbeat alone: one that is cut off longer than that may be missing is lost
-to it, as if it had ended. The side of the controller does what is promised for lost ranks. The other side has nobody
-who would tell it anything, so it trains no step that needs the others, saves nothing, and ends: with the launch, or,
+The SDK's controller knows a rank by its heartbeat alone: a rank that is cut off for longer than a heartbeat may be
+missing is lost to it, as if it had ended. The controller's side does what is promised for lost ranks. The other side
+gets no message from anybody, so it trains no step that needs the others, saves nothing, and ends: with the launch, or,
 where the network comes back before, because it finds no controller any more.
 """
 
@@ -30,27 +30,29 @@ PARTITION = "partition"
 """The kind."""
 
 UNNOTICED = 2.0
-"""Seconds of a partition that nobody has to answer: with what TCP waits until it sends again it stays below the
-shortest silence after which a rank counts as lost (5 s)."""
+"""Seconds of a partition that nobody has to answer.
+
+With TCP's wait until it sends again it stays below the shortest silence after which a rank counts as lost (5 s).
+"""
 
 _CONTROLLER_NODE = 0
-"""The node that the controller is on, in rank 0 or beside the ranks."""
+"""The controller's node, in rank 0 or beside the ranks."""
 
 _NOT_CUT_OFF = Facts(lambda mechanism: mechanism.cut_off)
-"""Why a mechanism is not planned together with nodes that are cut off."""
+"""The reason why a mechanism is not planned together with nodes that are cut off."""
 
 _HOLD_UP = (PARTITION, "port-blocked", "network-delay", "network-loss", "network-rate")
-"""Kinds that keep packets on their way; else all that a rank has sent has reached the others when it is held."""
+"""Kinds that hold up packets; without them all packets of a rank have reached the others when it is held."""
 
 _SEARCH: Mapping[str, float] = MappingProxyType({"fast": 1.0, "vendor": 75.0})
-"""By timing profile: seconds for which a rank looks for a controller that has gone (TTP_RETRY_TIMES)."""
+"""Seconds, by timing profile, for which a rank looks for a controller that has gone (TTP_RETRY_TIMES)."""
 
 _LONGEST_WAIT = 120.0
-"""Seconds that TCP waits at most until it sends again (TCP_RTO_MAX in Linux)."""
+"""Longest wait of TCP until it sends again, in seconds (TCP_RTO_MAX in Linux)."""
 
 
 def settle_partition(effect: JobEffect, occurrence: Occurrence, problems: Problems) -> JobEffect:
-    """The effect of a partition that is over before a heartbeat is missed: none. That of any other fault as it is."""
+    """Return no effect for a partition that is over before a heartbeat is missed; other faults keep their effect."""
     del problems
     seconds = occurrence.fault.parameters.get("seconds")
     brief = isinstance(seconds, int | float) and seconds <= UNNOTICED
@@ -58,25 +60,25 @@ def settle_partition(effect: JobEffect, occurrence: Occurrence, problems: Proble
 
 
 def _is_cut_off(fault: PlannedFault) -> bool:
-    """Return whether it is a partition by which its ranks are lost to the controller."""
+    """Return whether the fault is a partition that makes its ranks lost to the controller."""
     return fault.kind == PARTITION and fault.effect.suspends
 
 
 def _ends_by_itself(fault: PlannedFault) -> bool:
-    """Return whether it is one by which ranks are lost, and after which they have to end by themselves."""
+    """Return whether the fault is such a partition whose ranks have to end by themselves."""
     return _is_cut_off(fault) and "seconds" in fault.parameters
 
 
 def waits_for_the_end(draft: Draft) -> float:
-    """Seconds by which the job is started again later, for the sake of partitions that end before it."""
+    """Return the seconds by which the job is started again later, for the sake of partitions that end before it."""
     return _waits_for(draft.scenario, draft.faults)
 
 
 def _waits_for(scenario: Scenario, faults: Sequence[Scheduled]) -> float:
-    """Seconds until whoever these partitions cut off has ended.
+    """Return the seconds until the ranks that these partitions cut off have ended.
 
-    Each lasts as long as it says. Who was cut off notices nothing until TCP sends again, and each of its waits is as
-    long as all before it; then it looks for the controller for a while.
+    Each partition lasts for its ``seconds``. A rank that was cut off notices nothing until TCP sends again, and each of
+    TCP's waits is as long as all before it; then the rank looks for the controller for a while.
     """
     search = _SEARCH.get(scenario.job.timings, 0.0)
     cut = [float(fault.fault.parameters["seconds"]) for fault in faults if _ends_by_itself(fault.fault)]
@@ -84,7 +86,7 @@ def _waits_for(scenario: Scenario, faults: Sequence[Scheduled]) -> float:
 
 
 def explain_partitions(draft: Draft, faults: Sequence[PlannedFault]) -> Iterator[str]:
-    """What becomes of the ranks that are cut off, of each such fault."""
+    """Yield the fate of the ranks that are cut off, for each such fault."""
     del draft
     for fault in faults:
         if _is_cut_off(fault):
@@ -99,7 +101,7 @@ def explain_partitions(draft: Draft, faults: Sequence[PlannedFault]) -> Iterator
 
 
 def check_partitions(draft: Draft, problems: Problems) -> None:
-    """Note partitions that take ranks from the job where it is not known what becomes of that."""
+    """Note partitions that take ranks from the job where the effect on the job is not known."""
     scenario = draft.scenario
     cut = [fault for fault in draft.faults if _is_cut_off(fault.fault)]
     for fault in cut:
@@ -124,7 +126,7 @@ def _check_direction(fault: Scheduled, problems: Problems) -> None:
 
 
 def _check_sides(fault: Scheduled, layout: Layout, problems: Problems) -> None:
-    """Whole nodes, and not that of the controller: who is on its side is the job, and who is not is lost."""
+    """Note a partition of parts of nodes, or of the controller's node, whose side is the job; the other is lost."""
     hit = set(fault.fault.ranks)
     nodes = sorted({rank // layout.ranks_per_node for rank in hit})
     spared = [rank for node in nodes for rank in layout.node_ranks(node) if rank not in hit]
@@ -170,7 +172,7 @@ def _check_mechanisms(scenario: Scenario, fault: Scheduled, problems: Problems) 
 
 
 def _check_seconds(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:
-    """One that ends must not end while the controller may still find that the ranks are there after all."""
+    """Note a partition that ends while the controller may still find that the ranks are there after all."""
     seconds = fault.fault.parameters.get("seconds")
     if not isinstance(seconds, int | float):
         return
@@ -207,7 +209,7 @@ def _check_seconds(scenario: Scenario, fault: Scheduled, problems: Problems) -> 
 
 
 def _check_moment(fault: Scheduled, faults: Sequence[Scheduled], problems: Problems) -> None:
-    """While all ranks train: in a recovery, or a pause, who still does what is not known."""
+    """Note a partition at a moment when not all ranks train: in a recovery or a pause its effect is not known."""
     if fault.handler is not None:
         problems.add(
             f"{fault.path}.trigger.handler",
@@ -236,7 +238,7 @@ def _check_moment(fault: Scheduled, faults: Sequence[Scheduled], problems: Probl
 
 
 def _check_waiting(scenario: Scenario, cut: set[str], problems: Problems) -> None:
-    """Nothing comes behind one: its end is behind that of the training."""
+    """Note a fault that comes behind a partition: the end of a partition is behind the end of the training."""
     for index, (name, fault) in enumerate(zip(fault_ids(scenario.faults), scenario.faults, strict=True)):
         for path, trigger in parts(fault.trigger, f"faults.{index}.trigger"):
             if trigger.healed in cut:

@@ -1,4 +1,4 @@
-"""TCP ports of a job by words: which of them a kind of job knows, and which nodes they are on.
+"""TCP ports of a job by words: the ports that a kind of job knows, and their nodes.
 
 The harness gives a job its ports anew in every run, so a scenario that names one says what it is for.
 """
@@ -36,11 +36,11 @@ RESET_PORT = replace(
 )
 
 _MASTER = 0
-"""The node that scheduler and controller are on."""
+"""The node of the scheduler and the controller."""
 
 
 def check_ports(draft: Draft, problems: Problems) -> None:
-    """Note ports that the job does not have, and those that are on no node of the ranks that are hit."""
+    """Note ports that the job does not have, and ports that are on no node of the targets."""
     known = parameters_of(draft.kinds)
     for fault in draft.faults:
         named, parameter = fault.fault.parameters.get("port"), known.get(fault.fault.kind, {}).get("port")

@@ -1,8 +1,8 @@
 """``port-blocked``: drops the packets to one TCP port of the targets' nodes; all other traffic passes.
 
-The router between the nodes drops these packets, or the host that they are for; nobody is told, and no connection is
-closed. Afterwards TCP sends what was lost again. With ``direction: both`` what comes back from that port vanishes too.
-So one service of the job can be cut off while the others go on: the heartbeats while the collectives pass, or the other
+The router between the nodes drops these packets, or the host that they are for; nobody gets an error, and no connection
+is closed. Afterwards TCP sends the lost packets again. With ``direction: both`` packets from that port vanish too. So
+one service of the job can be cut off while the others go on: the heartbeats while the collectives pass, or the other
 way round.
 """
 
@@ -23,8 +23,11 @@ from chaos.platforms.network.links import Direction
 
 
 class PortBlocked(OnNetwork):
-    """Blocks a port. On Ascend: a firewall or a security group that drops what goes to the port of the controller, of
-    the scheduler, or of HCCL's sockets on the host (from HCCL_IF_BASE_PORT on), for a moment."""
+    """Blocks a port.
+
+    On Ascend: a firewall or a security group that drops the packets to the port of the controller, of the scheduler, or
+    of HCCL's sockets on the host (from HCCL_IF_BASE_PORT on), for a moment.
+    """
 
     name = "port-blocked"
     parameters = MappingProxyType(
@@ -40,7 +43,7 @@ class PortBlocked(OnNetwork):
     )
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Let the kernel drop it. A second victim with the same port changes nothing more."""
+        """Let the kernel drop the packets. A second victim with the same port changes nothing more."""
         network = node_network(job)
         try:
             network.block(victim.fault, list(self._meant(job, victim)))
@@ -48,7 +51,7 @@ class PortBlocked(OnNetwork):
             raise missed(error) from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """What the kernel does with packets to the port and to another one, and that only the other answers.
+        """Return the kernel's treatment of packets to the port and to another one; only the other answers.
 
         Raises FaultMissed if nobody is connected.
         """
@@ -76,9 +79,9 @@ class PortBlocked(OnNetwork):
         }
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any]:
-        """The ways on which the kernel still lets what goes to the port vanish. One look: each makes it last longer.
+        """Return the ways on which the kernel still drops packets to the port.
 
-        Which connections there are by then is the job's affair.
+        There is one look: each one makes the fault last longer. The connections at this time are the job's affair.
         """
         meant = list(self._meant(job, victim))
         try:
@@ -91,7 +94,7 @@ class PortBlocked(OnNetwork):
         return not node_network(job).cuts(victim.fault)
 
     def _meant(self, job: Job, victim: Victim) -> Iterator[tuple[Direction, Ports]]:
-        """Yield the packets that are to vanish: the ways on which they go, each with their ports."""
+        """Yield the packets that are to vanish: their ways, each with the ports."""
         (node, there), port = own_and_others(job, victim), port_of(victim)
         yield from (((other, node), Ports(target=port)) for other in there)
         if value_of(victim.parameters, self.parameters, "direction") == "both":

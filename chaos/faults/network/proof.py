@@ -1,4 +1,4 @@
-"""What proves a fault of the network between nodes."""
+"""Proofs of faults of the network between nodes."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from chaos.evidence.injection.conditions import Condition, condition
 from chaos.evidence.proof import Case, Proof
 
 _DEVIATIONS = 5.0
-"""How far, in standard deviations of chance, a share may be off."""
+"""The largest deviation of a share, in standard deviations of chance."""
 
 
 def network_rate(parameters: Fields, evidence: Fields) -> str | None:
-    """Return the rate, and that something was sent at it."""
+    """Return the doubt about the rate, or about the bytes that were sent at it; None without one."""
     if evidence.get("kbit") != parameters.get("kbit"):
         return f"the rate is {evidence.get('kbit')} kbit, not {parameters.get('kbit')}"
     return some("bytes")(parameters, evidence)
 
 
 def delayed(parameters: Fields, evidence: Fields) -> str | None:
-    """Return a round trip as long as it was to be, and packets that were held up."""
+    """Return the doubt about the round trip, which has to show the delay, or the packets; None without one."""
     seen, wanted = number(evidence, "round_trip"), number(parameters, "milliseconds")
     jitter = number({"jitter": 0, **parameters}, "jitter")
     if seen is None or wanted is None or jitter is None or seen < max(0.0, wanted - jitter):
@@ -31,7 +31,7 @@ def delayed(parameters: Fields, evidence: Fields) -> str | None:
 
 
 def partly_lost(parameters: Fields, evidence: Fields) -> str | None:
-    """As many echoes lost as were to be, but for chance."""
+    """Return the doubt about the number of lost echoes, within chance; None without one."""
     sent, lost, wanted = number(evidence, "sent") or 0, number(evidence, "lost") or 0, number(parameters, "percent")
     if not 0 < lost <= sent or wanted is None:
         return f"of {evidence.get('sent')} echoes {evidence.get('lost')} were lost"
@@ -42,7 +42,7 @@ def partly_lost(parameters: Fields, evidence: Fields) -> str | None:
 
 
 def all_directions_lost(parameters: Fields, evidence: Fields) -> str | None:
-    """Return every packet on every way."""
+    """Return a doubt unless every packet on every way is lost."""
     lost, directions = evidence.get("lost"), number(evidence, "ways")
     wanted = 2 if parameters.get("direction", "both") == "both" else 1
     pairs = _pairs(lost)
@@ -54,7 +54,7 @@ def all_directions_lost(parameters: Fields, evidence: Fields) -> str | None:
 
 
 def _pairs(directions: object) -> set[tuple[int, int]] | None:
-    """The ways as pairs of the nodes that packets come from and go to; None where some are none, or there twice."""
+    """Return the ways as pairs of the packets' source and target nodes; None where one is wrong, or there twice."""
     if not isinstance(directions, list) or not all(_is_direction(direction) for direction in directions):
         return None
     pairs = {(direction[0], direction[1]) for direction in directions}
@@ -69,7 +69,7 @@ def _is_direction(direction: object) -> bool:
 
 
 def all_lost(parameters: Fields, evidence: Fields) -> str | None:
-    """Return the same, of connections of the job, and no echo that has come back."""
+    """Return the same doubt for connections of the job; no echo may come back."""
     if (doubt := all_directions_lost(parameters, evidence)) is not None:
         return doubt
     echoes = evidence.get("echoes")
@@ -79,7 +79,7 @@ def all_lost(parameters: Fields, evidence: Fields) -> str | None:
 
 
 def port_lost(parameters: Fields, evidence: Fields) -> str | None:
-    """Return the port, and on the way to it, or both ways, every packet of it."""
+    """Return a doubt unless every packet to the port is lost, or every one both ways."""
     port, wanted = evidence.get("port"), parameters.get("port")
     if not isinstance(port, int) or isinstance(port, bool) or (isinstance(wanted, int) and port != wanted):
         return f"the port is {port}, and {wanted} was to be blocked"
@@ -87,7 +87,7 @@ def port_lost(parameters: Fields, evidence: Fields) -> str | None:
 
 
 def port_alone_lost(parameters: Fields, evidence: Fields) -> str | None:
-    """The same, of connections of the job, and other packets pass: another port answers, and this one does not."""
+    """Return the same doubt for connections of the job; another port has to answer, and this one must not."""
     if (doubt := port_lost(parameters, evidence)) is not None:
         return doubt
     passing, lost = evidence.get("passing"), evidence.get("lost")

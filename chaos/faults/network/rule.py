@@ -1,7 +1,7 @@
 """Part of check ``mechanism``: ranks that a partition has taken from the job do nothing more for it.
 
-Nobody tells them that they are lost, so they may wait for the others as long as they like. What they must not do is to
-act as the side that is left: save or rename as the one that was told to, or train on when the network is back.
+They get no message that they are lost, so they may wait for the others as long as they like. They must not act as the
+side that is left: save or rename as the chosen rank, or train on when the network is back.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SAVES = ("save_ckpt", "rename")
 
 
 def judge_cut_off(plan: Plan, history: History, found: Collector) -> None:
-    """Judge them from the landing to their end. Says nothing of other plans."""
+    """Judge the ranks from the landing to their end. Ignores other plans."""
     for fault in plan.faults:
         landings = history.select("fault.landed", fault=fault.id)
         if is_cut_off(fault) and landings:
@@ -53,7 +53,10 @@ def _judge(history: History, fault: PlannedFault, landing: Event, found: Collect
 
 
 def _judge_ends(history: History, fault: PlannedFault, endings: list[Event], found: Collector, line: str) -> None:
-    """Where the network comes back within the launch each rank ends by itself: a signal would be somebody else's."""
+    """Judge the ends.
+
+    Where the network comes back within the launch each rank ends by itself: a signal would be another's act.
+    """
     if not ends_by_itself(fault) or not endings:
         return
     expected = f"{ranks_text(fault.ranks)} end by themselves when the network is back and no controller is found"

@@ -1,8 +1,8 @@
-"""``connection-reset`` in a job that runs already: which connections these are, and how it differs from nodes of a run.
+"""``connection-reset`` in a job that runs already: its choice of connections, and the differences from a run.
 
-Hit are connections that the rank itself holds an end of, wherever the other end is: nothing is in between, the kernel
-of this host resets them (sock_diag(7), as ``ss -K`` does). They are chosen once and told by the kernel's cookie, which
-no other connection ever has.
+The fault hits connections with an end in the rank itself, wherever the other end is: nothing is in between, and the
+kernel of this host resets them (sock_diag(7), as ``ss -K`` does). They are chosen once and identified by the kernel's
+cookie, which no other connection ever has.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from chaos.machine.running.running import JobProcess
 from chaos.plan.job_effect import JobEffect
 
 _VARIABLES = {SCHEDULER: "MS_SCHED_PORT", CONTROLLER: "MS_TFT_PORT"}
-"""Where a rank's environment tells the port that a word means."""
+"""Variables of a rank's environment with the port that a word means."""
 
 _SHOWN = 10
 
 
 @dataclass(frozen=True)
 class RunningConnections(Aimed):
-    """The kind as it is made in a job that runs already. ``aims`` are the connections by rank, once chosen."""
+    """The kind in a job that runs already. ``aims`` are the chosen connections by rank."""
 
     name: str
     effect: JobEffect
@@ -50,7 +50,7 @@ class RunningConnections(Aimed):
         return replace(self, aims={process.rank: _aim(process, port) for process in ranks if process.rank is not None})
 
     def shown(self) -> list[dict[str, Any]]:
-        """What would be hit."""
+        """Return the connections that would be hit."""
         return [
             {"rank": rank, "connection": str(connection)}
             for rank, found in sorted(self.aims.items())
@@ -58,7 +58,7 @@ class RunningConnections(Aimed):
         ]
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """None: a connection that was reset is gone, and nothing keeps anybody from making another."""
+        """Return no step: a connection that was reset is gone, and nothing keeps anybody from making another."""
         return []
 
     def inject(self, job: Job, victim: Victim) -> None:
@@ -73,9 +73,9 @@ class RunningConnections(Aimed):
             raise FaultMissed(f"rank {victim.rank}: the connections were closed before they could be reset")
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the connections, whether the kernel has confirmed the reset of each, and that none is there any more.
+        """Return the connections, the kernel's answer to each reset, and the count that is left, which is 0.
 
-        None as long as one is. Raises FaultMissed where nobody can look.
+        None as long as one is left. Raises FaultMissed where nobody can look.
         """
         del job
         try:

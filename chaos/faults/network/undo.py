@@ -1,4 +1,4 @@
-"""Undoing faults of the network between nodes: whoever has the rules of a fault forgets them."""
+"""Undoing faults of the network between nodes: the holder of a fault's rules forgets them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def mend_network(step: UndoStep, context: UndoContext) -> str:
 
 
 def _mend_hosts(step: UndoStep, fault: str, context: UndoContext) -> str:
-    """Return all that answer are put back, also where one does not."""
+    """Put back every host that answers, also where another one does not."""
     hosts = step.arguments["hosts"]
     if context.nodes is None or not (isinstance(hosts, list) and all(isinstance(host, int) for host in hosts)):
         raise CannotUndo(f"step {step.id} does not say how its hosts are reached: {step.arguments}")

@@ -19,8 +19,11 @@ MEANS = "names"
 
 
 class DnsGone(Condition):
-    """Takes the resolution of names from whole nodes. On Ascend: the cluster's DNS (CoreDNS) has no pod that answers,
-    so that a rank that starts again cannot find the scheduler by its service's name, while those that train go on."""
+    """Takes the resolution of names from whole nodes.
+
+    On Ascend: the cluster's DNS (CoreDNS) has no pod that answers, so a rank that starts again cannot find the
+    scheduler by its service's name, while training ranks go on.
+    """
 
     means = MEANS
     name = "dns-gone"
@@ -41,8 +44,10 @@ class DnsGone(Condition):
         make_once(victim, node, lambda _: node.names_cut() != [], lambda: node.cut_names(before))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return a name that was resolved before is not resolved by a new program, which still reaches its address.
-        Raises FaultMissed if the rank has ended."""
+        """Return a name that a new program no longer resolves, though it reaches the address.
+
+        Raises FaultMissed if the rank has ended.
+        """
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")
         node = node_of(job, victim)
@@ -55,7 +60,7 @@ class DnsGone(Condition):
     """The node may end, or be ended by another fault."""
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """To which addresses nothing leads there, by the kernel, whatever the rank does."""
+        """Return the addresses that have no route there, by the kernel, whatever the rank does."""
         cut = node_of(job, victim).names_cut()
         return {"signal": None, "cut": cut} if cut else None
 

@@ -14,12 +14,14 @@ from chaos.plan.rules.parameters import Parameter
 
 
 class NodeCpuQuota(Condition):
-    """Takes processor time from a whole node by a quota. On Ascend: a pod with too low a limit of processor time, or a
-    host that others load."""
+    """Takes processor time from a whole node by a quota.
+
+    On Ascend: a pod with too low a limit of processor time, or a host that others load.
+    """
 
     means = MEANS
     name = "node-cpu-quota"
-    shows_when_let_go = True  # ranks that are held at a barrier use none of their share
+    shows_when_let_go = True  # a rank that is held at a barrier uses none of its share
     parameters = MappingProxyType(
         {
             "cores": Parameter("how many cores' time the node gets", least=0.01, most=256, required=True),
@@ -38,8 +40,10 @@ class NodeCpuQuota(Condition):
         make_once(victim, node, lambda shown: node.quota() > 0, lambda: node.limit_processors(cores))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """What quota the platform says that it has, and how often the kernel let it wait. Raises FaultMissed if the
-        rank has ended."""
+        """Return the platform's quota of the node, and the number of periods in which the kernel let it wait.
+
+        Raises FaultMissed if the rank has ended.
+        """
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended before its node used up its share")
         return self.still(job, victim)
@@ -58,7 +62,7 @@ class NodeCpuQuota(Condition):
         return bool(node_of(job, victim).shown()["status"] == "exited")
 
     def ended(self, job: Job, victim: Victim) -> bool:
-        """Return whether the platform says that it has no quota any more."""
+        """Return whether the platform says that the node has no quota any more."""
         return job.state(victim.identity) in ("gone", "zombie") or node_of(job, victim).quota() == 0
 
 

@@ -13,8 +13,10 @@ from chaos.plan.job_effect import SUSPENSION
 
 
 class NodeDisconnect(StillShown):
-    """Takes the node's network away; its processes live on, and hear nothing. On Ascend: the host's network is cut, and
-    the others miss the heartbeats of its ranks."""
+    """Takes the node's network away; its processes live on, without any packet.
+
+    On Ascend: the host's network is cut, and the others miss the heartbeats of its ranks.
+    """
 
     name = "node-disconnect"
     means = MEANS
@@ -31,14 +33,14 @@ class NodeDisconnect(StillShown):
         make_once(victim, node, _off, node.disconnect)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """What the platform says of the node and its network. Raises FaultMissed if it has ended."""
+        """Return the platform's record of the node and its network. Raises FaultMissed if the node has ended."""
         shown = node_of(job, victim).shown()
         if shown["status"] != "running":
             raise FaultMissed(f"the node of rank {victim.rank} is {shown['status']}, so more than its network is gone")
         return {"signal": None, "node": shown} if _off(shown) else None
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the same: anybody may take it back."""
+        """Return the same: anybody may undo the fault."""
         return self.evidence(job, victim)
 
     def gone(self, job: Job, victim: Victim) -> bool:

@@ -16,8 +16,10 @@ _KILLED = 128 + signal.SIGKILL
 
 
 class NodeKill(FaultKind):
-    """Kills the node's first process, by which the kernel ends all others. On Ascend: a host that loses its power, or a
-    pod that is killed; the cluster starts another one."""
+    """Kills the node's first process, by which the kernel ends all others.
+
+    On Ascend: a host that loses its power, or a pod that is killed; the cluster starts another one.
+    """
 
     name = "node-kill"
     means = MEANS
@@ -26,7 +28,7 @@ class NodeKill(FaultKind):
     needs_from_start = NEEDS_NODES
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """None: a death cannot be put back. The next launch has the node again, as new."""
+        """Return no step: a death cannot be put back. The next launch has the node again, as new."""
         del fault, victims
         return []
 
@@ -36,7 +38,7 @@ class NodeKill(FaultKind):
         make_once(victim, node, _ended, node.kill)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """What the platform says of the node, and how the rank's process ended."""
+        """Return the platform's record of the node, and the exit status of the rank's process."""
         shown = node_of(job, victim).shown()
         if not _ended(shown):
             return None

@@ -24,8 +24,10 @@ _MEBIBYTE = 1 << 20
 
 @dataclass(frozen=True)
 class NodeOutOfMemory(OwnEnd):
-    """Lowers the memory limit of a whole node until its ranks run into it. On Ascend: a pod whose memory limit is too
-    low for all of its ranks, as when they gather a checkpoint together."""
+    """Lowers the memory limit of a whole node until its ranks run into it.
+
+    On Ascend: a pod whose memory limit is too low for all of its ranks, as when they gather a checkpoint together.
+    """
 
     means = MEANS
     needs_from_start = NEEDS_NODES
@@ -35,7 +37,7 @@ class NodeOutOfMemory(OwnEnd):
         return restore_steps(fault, victims, "memory", "give the host's memory back to")
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Limit the node's memory, once, and let the rank take more. Raises FaultMissed where it is not held."""
+        """Limit the node's memory, once, and let the rank take more. Raises FaultMissed where the rank is not held."""
         if victim.answer is None:
             raise FaultMissed(f"rank {victim.rank} is not held at a barrier: {self.name} needs a trigger with a step")
         spare = int(victim.parameters.get("megabytes", DEFAULT)) * _MEBIBYTE
@@ -43,8 +45,7 @@ class NodeOutOfMemory(OwnEnd):
         victim.answer({"message": "act", "act": "oom", "most": limit + DEFAULT * _MEBIBYTE})
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """SIGKILL as the exit status, the platform's word that the node was out of memory, and the kernel's count of
-        all ranks."""
+        """Return SIGKILL as exit status, the platform's word on the lack of memory, and the kernel's count of kills."""
         status = job.exit_status(victim.identity)
         if status is None:
             return None

@@ -13,8 +13,10 @@ from chaos.plan.job_effect import SUSPENSION
 
 
 class NodePause(StillShown):
-    """Freezes the node's processes; connections stay, and nobody answers. On Ascend: a host that hangs, so that only
-    the heartbeats of its ranks are missed."""
+    """Freezes the node's processes; connections stay, and nobody answers.
+
+    On Ascend: a host that hangs, so only the heartbeats of its ranks are missed.
+    """
 
     name = "node-pause"
     means = MEANS
@@ -31,14 +33,14 @@ class NodePause(StillShown):
         make_once(victim, node, _paused, node.pause)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """What the platform says of the node. Raises FaultMissed if it has ended."""
+        """Return the platform's record of the node. Raises FaultMissed if the node has ended."""
         shown = node_of(job, victim).shown()
         if shown["status"] == "exited":
             raise FaultMissed(f"the node of rank {victim.rank} has ended before it could be paused")
         return {"signal": None, "node": shown} if _paused(shown) else None
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the same: anybody may take it back."""
+        """Return the same: anybody may undo the fault."""
         return self.evidence(job, victim)
 
     def gone(self, job: Job, victim: Victim) -> bool:

@@ -1,6 +1,6 @@
 """``node-reboot``: reboots the machine that a rank runs on, with everything on it.
 
-The platform must be able to reboot its nodes and to tell one boot from the next. The platform local is not: the harness
+The platform must be able to reboot its nodes and to distinguish their boots. The platform local is not: the harness
 runs on the same machine (refused by the plan).
 """
 
@@ -18,7 +18,7 @@ from chaos.plan.rules.hazard import Hazard
 
 @runtime_checkable
 class RebootsNodes(Protocol):
-    """What a job of a platform with several hosts can do besides. All raise PlatformError.
+    """Further methods of a job on a platform with several hosts. All raise PlatformError.
 
     ``reboots`` are the orders that were given: the fault's id, and the node.
     """
@@ -52,12 +52,12 @@ class NodeReboot(FaultKind):
     )
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """None: a reboot cannot be put back. That the node has come back is part of the evidence."""
+        """Return no step: a reboot cannot be put back. The return of the node is part of the evidence."""
         del fault, victims
         return []
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Order the node's reboot, once. One that is in another boot already was not rebooted by this fault."""
+        """Order the node's reboot, once. A node that is in another boot already was not rebooted by this fault."""
         nodes, node = _node(job, victim)
         order = (victim.fault, node)
         if order not in nodes.reboots:
@@ -65,7 +65,7 @@ class NodeReboot(FaultKind):
             nodes.reboots.add(order)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the node answers again, in another boot than the one that the rank's process belonged to."""
+        """Return the node's new boot, when it answers again, and the boot of the rank's process."""
         nodes, node = _node(job, victim)
         boot = nodes.boot_of_node(node)
         if boot is None or boot == victim.identity.boot:

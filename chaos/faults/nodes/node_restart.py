@@ -13,8 +13,11 @@ from chaos.plan.job_effect import DEATH
 
 
 class NodeRestart(FaultKind):
-    """Restarts the node, whose ranks are gone; nobody starts them there again but the cluster. On Ascend: a container
-    that its runtime restarts (restartPolicy), or a host that is back before anybody has missed it."""
+    """Restarts the node, whose ranks are gone; only the cluster starts them there again.
+
+    On Ascend: a container that its runtime restarts (restartPolicy), or a host that is back before anybody has missed
+    it.
+    """
 
     name = "node-restart"
     means = MEANS
@@ -23,7 +26,7 @@ class NodeRestart(FaultKind):
     needs_from_start = NEEDS_NODES
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """None: a death cannot be put back, and the node runs."""
+        """Return no step: a death cannot be put back, and the node runs."""
         del fault, victims
         return []
 
@@ -33,7 +36,7 @@ class NodeRestart(FaultKind):
         make_once(victim, node, _restarted, node.restart)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The platform says that the node runs, and was started after the launch; and how the rank's process ended."""
+        """Return the platform's record of a node that was started after the launch, and the rank's exit status."""
         shown = node_of(job, victim).shown()
         status = job.exit_status(victim.identity) if _restarted(shown) else None
         if status is None:

@@ -19,10 +19,11 @@ _KILLED = 128 + signal.SIGKILL
 
 
 class NodeStop(FaultKind):
-    """Stops the node with a grace time, which its first process does not use: the ranks are told nothing. On Ascend: a
-    pod that is deleted, or a container that is stopped, whose start script does not pass SIGTERM on.
+    """Stops the node with a grace time, which its first process does not use: the ranks get no signal.
 
-    The recovery is measured from the node's end on: the grace is no part of it.
+    On Ascend: a pod that is deleted, or a container that is stopped, whose start script does not pass SIGTERM on.
+
+    The recovery is measured from the node's end on, without the grace time.
     """
 
     name = "node-stop"
@@ -35,17 +36,17 @@ class NodeStop(FaultKind):
     )
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """None: a death cannot be put back. The next launch has the node again, as new."""
+        """Return no step: a death cannot be put back. The next launch has the node again, as new."""
         del fault, victims
         return []
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Stop the node; that takes the grace time."""
+        """Stop the node, which takes the grace time."""
         node = node_of(job, victim)
         make_once(victim, node, _ended, lambda: node.stop(float(victim.parameters.get("grace", DEFAULT))))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """What the platform says of the node and of when it ended, and how the rank's process ended."""
+        """Return the platform's record of the node and the time of its end, and the rank's exit status."""
         shown = node_of(job, victim).shown()
         if not _ended(shown):
             return None

@@ -1,8 +1,8 @@
-"""``node-volume-gone``: takes the volume that the job saves its checkpoints on from one node, and from no other.
+"""``node-volume-gone``: takes the volume with the job's checkpoints from one node, and from no other.
 
 The job's directory vanishes in the mount namespace of the node's container: there the kernel answers with ENOENT, and
-what was opened before stays open, as where a volume was unmounted by force. On all other nodes it is as it was, and
-nothing that was saved is touched.
+open files stay open, as where a volume was unmounted by force. On all other nodes the directory is unchanged, and no
+saved file is touched.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from chaos.plan.job_effect import VOLUME_GONE
 
 
 class NodeVolumeGone(FaultKind):
-    """Takes the volume from a node. On Ascend: shared storage that one host has lost (an NFS mount that was dropped, a
-    volume that was detached), while the other hosts still have it.
+    """Takes the volume from a node.
+
+    On Ascend: shared storage that one host has lost (an NFS mount that was dropped, a volume that was detached), while
+    the other hosts still have it.
 
     With the next launch of the job the node has it again.
     """
@@ -36,14 +38,14 @@ class NodeVolumeGone(FaultKind):
         return restore_steps(fault, victims, "directories", "give the volume back to")
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Take it from the node, once."""
+        """Take the volume from the node, once."""
         node, directory = node_of(job, victim), directory_of(victim)
         directory.mkdir(parents=True, exist_ok=True)
         before = _seen(job, victim, node)
         make_once(victim, node, lambda _: before is not None and before.removed, lambda: node.take_directory(directory))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the rank's process sees a directory that has been removed, and the kernel refuses a file there."""
+        """Return the removed directory that the rank's process sees, and the kernel's refusal of a file there."""
         node, directory = node_of(job, victim), directory_of(victim)
         mount = _seen(job, victim, node)
         if mount is None or not mount.removed:
@@ -53,7 +55,7 @@ class NodeVolumeGone(FaultKind):
 
 
 def _seen(job: Job, victim: Victim, node: ActsOnNode) -> Mount | None:
-    """What the rank's own process sees mounted there, by the kernel. Raises FaultMissed if it has ended."""
+    """Return the mount that the rank's own process sees there, by the kernel. Raises FaultMissed if it has ended."""
     if job.state(victim.identity) in ("gone", "zombie"):
         raise FaultMissed(f"rank {victim.rank} has ended")
     mounts = mounts_at(directory_of(victim), node.process_here(victim.identity.pid))

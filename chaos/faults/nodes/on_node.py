@@ -1,4 +1,4 @@
-"""What the faults of whole nodes have in common: the node is asked for once, and the platform shows that it is hit."""
+"""The common part of faults of whole nodes: one act for each node, and the platform's proof."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from chaos.machine.job.protocol import Job
 MEANS = "node"
 NEEDS_NODES = "needs a platform that has nodes, in a scenario"
 RESTORE = "restore-node"
-"""The undo step of a fault of a node. Arguments: node, its number, and what: how it is put back."""
+"""The undo step of a fault of a node. Arguments: node, its number, and what, the way of its repair."""
 
 
 class ActsOnNode(Protocol):
-    """A node that its platform can do something to. All raise PlatformError.
+    """A node that its platform can act on. All methods raise PlatformError.
 
     ``acts`` are the ids of the faults that have been made on it.
     """
@@ -26,55 +26,64 @@ class ActsOnNode(Protocol):
     def acts(self) -> set[str]: ...
 
     def shown(self) -> dict[str, Any]:
-        """What the platform says of it: ``status``, ``exit_code``, ``connected``, ``started``, ``finished``, and
-        whether it was ``restarted`` since the launch."""
+        """Return the platform's record of the node.
+
+        The keys are ``status``, ``exit_code``, ``connected``, ``started``, ``finished``, and ``restarted``: whether it
+        was restarted since the launch.
+        """
 
     def stop(self, grace: float) -> None:
-        """Ask it to end, and end it with everything on it after so many seconds."""
+        """Ask the node to end, and end it with everything on it after ``grace`` seconds."""
 
     def restart(self) -> None:
-        """End everything on it, and start it again."""
+        """End everything on the node, and start it again."""
 
     def limit_memory(self, fault: str, spare: int) -> int:
-        """Let it take so many bytes more than it has now, all of its ranks together; the limit in bytes."""
+        """Limit the node to ``spare`` bytes more than all of its ranks have now; return the limit in bytes."""
 
     def out_of_memory(self) -> dict[str, Any]:
-        """What shows its want of memory: ``limit`` (bytes), and since the last fault limited it ``oom_events`` of the
-        platform and ``oom_kills`` of the kernel."""
+        """Return the signs of the node's lack of memory.
+
+        They are ``limit`` (bytes), and since the last fault limited it ``oom_events`` of the platform and ``oom_kills``
+        of the kernel.
+        """
 
     def limit_processors(self, cores: float) -> None:
-        """Let it have so many cores' time, all of its ranks together."""
+        """Limit all ranks of the node together to the time of ``cores`` cores."""
 
     def waited(self) -> int:
-        """In how many periods the kernel let it wait since its processor time was limited."""
+        """Return the number of periods in which the kernel let the node wait since its processor time was limited."""
 
     def quota(self) -> int:
-        """Microseconds of processor time that it gets in each tenth of a second; 0 where there is no limit."""
+        """Return the node's microseconds of processor time in each tenth of a second; 0 where there is no limit."""
 
     def kill(self) -> None:
-        """End it, with everything on it, at once."""
+        """End the node, with everything on it, at once."""
 
     def pause(self) -> None:
-        """Freeze everything on it."""
+        """Freeze everything on the node."""
 
     def disconnect(self) -> None:
-        """Take it off the job's network."""
+        """Take the node off the job's network."""
 
     def take_directory(self, directory: Path) -> None:
-        """Let it have nothing at that path any more."""
+        """Take everything at that path from the node."""
 
     def process_here(self, pid: int) -> int:
-        """Return the PID on this host of a process of it."""
+        """Return the PID on this host of a process of the node."""
 
     def names(self) -> dict[str, Any]:
-        """What a new program on it finds: the ``name`` that was looked up, its addresses (``found``) or the ``error``,
-        those it had ``before`` the resolvers were cut off, an ``address`` and how it was ``reached``."""
+        """Return the look-up of a name by a new program on the node.
+
+        The keys are the ``name`` that was looked up, its addresses (``found``) or the ``error``, the addresses it had
+        ``before`` the resolvers were cut off, an ``address`` and how it was ``reached``.
+        """
 
     def cut_names(self, before: dict[str, Any]) -> None:
-        """Keep it from its resolvers. ``before`` is what was found until then."""
+        """Keep the node from its resolvers. ``before`` is the result of the look-up until then."""
 
     def names_cut(self) -> list[str]:
-        """Return the resolvers that it is kept from, by the kernel."""
+        """Return the resolvers that the node is kept from, by the kernel."""
 
 
 @runtime_checkable
@@ -104,9 +113,9 @@ def restore_steps(fault: str, victims: list[Victim], what: str, note: str) -> li
 def make_once(
     victim: Victim, node: ActsOnNode, made: Callable[[dict[str, Any]], bool], act: Callable[[], None]
 ) -> None:
-    """Act on a node unless that has been done for another of its ranks.
+    """Act on a node unless the fault has acted on it for another of its ranks.
 
-    Raises FaultMissed where the node was so before: then nobody could tell that this fault has made it so.
+    Raises FaultMissed where the node was in that state before: then nothing would prove that this fault has caused it.
     """
     if victim.fault in node.acts:
         return

@@ -1,4 +1,4 @@
-"""What proves a fault of a whole node."""
+"""Proofs of faults of a whole node."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _SHOWN: Mapping[str, tuple[str, Callable[[Mapping[str, object]], bool]]] = {
         lambda shown: shown.get("status") == "running" and shown.get("connected") is False,
     ),
 }
-"""By kind: what the platform must say of a node, in words, and whether it does."""
+"""The platform's required record of a node, by kind: its description, and a test of it."""
 
 
 def is_paused(evidence: Mapping[str, object]) -> bool:
@@ -68,7 +68,7 @@ def _shows(kind: str, evidence: Mapping[str, object]) -> bool:
 
 
 def node_doubts(fault: PlannedFault, landing: Event, evidence: Mapping[str, object]) -> Iterator[Doubt]:
-    """Yield every reason to doubt a fault of the node that a rank is on. Nothing for faults of another kind."""
+    """Yield every reason to doubt a fault of the node that a rank is on. None for faults of another kind."""
     if fault.kind not in _SHOWN:
         return
     words, holds = _SHOWN[fault.kind]
@@ -99,7 +99,7 @@ def _node_quota(parameters: Fields, evidence: Fields) -> str | None:
 
 
 def names_gone(parameters: Fields, evidence: Fields) -> str | None:
-    """Return a name that was resolved before is not, and its address is reached."""
+    """Return a doubt unless a name that was resolved before is not, and its address is reached."""
     if not evidence.get("before") or not evidence.get("error"):
         return f"{evidence.get('name')} was {evidence.get('before')} before, and then: {evidence.get('error')}"
     if evidence.get("reached") not in ("refused", "connected"):
@@ -108,7 +108,7 @@ def names_gone(parameters: Fields, evidence: Fields) -> str | None:
 
 
 def resolvers_cut(parameters: Fields, evidence: Fields) -> str | None:
-    """Return the kernel has a route that keeps the node from a resolver."""
+    """Return a doubt unless the kernel has a route that keeps the node from a resolver."""
     del parameters
     return None if evidence.get("cut") else f"the resolvers that it is kept from are {evidence.get('cut')}"
 
@@ -124,7 +124,7 @@ def reboot_doubts(case: Case) -> Iterator[Doubt]:
 
 
 def _in_another_boot(history: History, boot: dict[str, object], landing: Event, injection: Event) -> Iterator[Doubt]:
-    """The boots that were asked for are held against those in which the processes of the job say that they ran."""
+    """Yield a doubt where the boots do not agree with the boots that the processes of the job report."""
     starts = history.select("writer.start", writer="agent")
     victim = (injection.attempt, injection.rank, injection.pid)
     own = [event for event in starts if (event.attempt, event.rank, event.pid) == victim]
@@ -132,7 +132,7 @@ def _in_another_boot(history: History, boot: dict[str, object], landing: Event, 
     if not any(event.data.get("boot") == before for event in own):
         seen = f"nothing shows that rank {injection.rank} was in the boot {before}, which is said to have ended"
         yield seen, (*(event.source for event in own), landing.source)
-    # Held against the landing and not the order: a process may begin while its host goes down.
+    # Compared with the landing and not the order: a process may begin while its host goes down.
     later = [event for event in starts if event.data.get("boot") == before and landing.surely_before(event)]
     if later:
         whose = f"rank {later[0].rank} of attempt {later[0].attempt}"
@@ -141,9 +141,10 @@ def _in_another_boot(history: History, boot: dict[str, object], landing: Event, 
 
 
 def _not_ordered(history: History, fault: PlannedFault, landing: Event, injection: Event) -> Iterator[Doubt]:
-    """A host that boots again by itself is no fault of this run: its order must come between the act and the landing.
+    """Yield a doubt unless this run ordered the reboot between the act and the landing.
 
-    All are the harness's own events. For several ranks of a node it is ordered once, at the first of them.
+    A host that boots again by itself is no fault of this run. All are the harness's own events. For several ranks of a
+    node the reboot is ordered once, at the first of them.
     """
     nodes, first = nodes_of(history, injection), first_act(history, fault, injection)
     orders = [event for event in history.select("host.reboot") if event.data.get("node") in nodes]

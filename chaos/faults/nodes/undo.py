@@ -1,4 +1,4 @@
-"""Undoing what was done to whole nodes, through the platform that has made them."""
+"""Undoing faults of whole nodes, through the platform that has made them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chaos.machine.job.protocol import PlatformError
 
 
 def restore_node(step: UndoStep, context: UndoContext) -> str:
-    """Put back what a fault has done to a whole node. Arguments: node, what."""
+    """Put back the changes of a fault to a whole node. Arguments: node, what."""
     match step.arguments:
         case {"node": int(number), "what": str(what)} if context.nodes is not None:
             try:

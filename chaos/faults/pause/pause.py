@@ -1,7 +1,7 @@
 """``pause``: pauses the training of all ranks after a step, as the cluster's manager would (TSP).
 
-The order goes to the process that hosts the SDK's controller. Parameters: ``seconds``, how long all ranks stay paused
-(from the moment when the last one is), and ``switch``: true to switch the network to its backup meanwhile.
+The order goes to the process with the SDK's controller. Parameters: ``seconds``, how long all ranks stay paused (from
+the moment when the last one is), and ``switch``: true to switch the network to its backup meanwhile.
 
 On Ascend: MindCluster pauses the job through the SDK's controller, to switch a degraded network.
 """
@@ -20,22 +20,22 @@ from chaos.machine.job.protocol import Job
 from chaos.plan.job_effect import PAUSE
 
 _MARGIN_SECONDS = 60
-"""What the controller is told to wait for the order to go on beyond the time asked for: that order comes from here."""
+"""Seconds that the controller waits for the order to go on, beyond the requested time; the harness sends it."""
 
 
 class Pause(Lasting):
-    """Pauses all ranks, switches the network if that is wanted, and lets them go on."""
+    """Pauses all ranks, switches the network if the scenario asks for it, and lets them go on."""
 
     name = "pause"
     effect = PAUSE
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Let the training go on. It does by itself when the harness is gone; the step makes sure of that."""
+        """Let the training go on. It does by itself when the harness is gone; the step makes sure of it."""
         ranks = [{"record": str(victim.record), **asdict(victim.identity)} for victim in victims]
         return [UndoStep(f"{fault}-continue", fault, "continue-training", {"ranks": ranks}, "let the training go on")]
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Ask for the pause; asked again for another rank of the same fault, it is the same pause."""
+        """Ask for the pause; for another rank of the same fault, it is the same pause."""
         del job
         limit = int(float(victim.parameters.get("seconds", 0)) + _MARGIN_SECONDS)
         if not victim.tell_controller({"message": "pause", "fault": victim.fault, "limit": limit}):
@@ -44,7 +44,7 @@ class Pause(Lasting):
             )
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the rank's own record that its training is blocked. Raises FaultMissed if it has ended."""
+        """Return the rank's own record that its training is blocked. Raises FaultMissed if the rank has ended."""
         step = paused_at(victim.record)
         if step is not None:
             return {"signal": None, "paused": step}
@@ -53,16 +53,16 @@ class Pause(Lasting):
         return None
 
     def lasts(self, victim: Victim) -> float:
-        """Seconds from the moment at which all ranks are paused."""
+        """Return the seconds from the moment at which all ranks are paused."""
         return float(victim.parameters.get("seconds", 0))
 
     def landed(self, victim: Victim) -> None:
-        """All ranks are paused: the network can be switched."""
+        """Switch the network, now that all ranks are paused."""
         if victim.parameters.get("switch"):
             victim.tell_worker({"message": "switch", "fault": victim.fault})
 
     def may_end(self, job: Job, victim: Victim) -> bool:
-        """Return whether nothing that was to be done during the pause is left to do in this rank."""
+        """Return whether this rank has nothing left to do during the pause."""
         if not victim.parameters.get("switch") or job.state(victim.identity) in ("gone", "zombie"):
             return True
         return own_event(victim.record, "network.switched", victim.fault) is not None

@@ -1,4 +1,4 @@
-"""Whether a rank is paused, by its own record: it is in ``tft_pause_train``, and the SDK has noticed that it is.
+"""The pause of a rank, by its own record: it is in ``tft_pause_train``, and the SDK has noticed it.
 
 Every rank passes ``tft_pause_train`` after every step. Only where it blocks does the SDK call the handler
 ``stream_sync``, before it reports that the rank is paused.

@@ -1,4 +1,4 @@
-"""Where and how long ranks were paused, by their own records; and part of check ``injection``: proof of a pause.
+"""Part of check ``injection``: proof of a pause, by the place and the length of the ranks' own records.
 
 Every rank passes the SDK's ``tft_pause_train`` after every step. It is paused there where the SDK calls the handler
 ``stream_sync`` meanwhile, which it does once the rank's training has blocked.
@@ -19,7 +19,7 @@ from chaos.plan.parts.fault import PlannedFault
 KIND = "pause"
 
 Doubt = tuple[str, tuple[str, ...]]
-"""What was seen against the proof, and where."""
+"""A finding against the proof, and its places."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def _step(event: Event) -> int:
 def paused_doubts(
     history: History, fault: PlannedFault, landing: Event, evidence: dict[str, object], injection: Event
 ) -> Iterator[Doubt]:
-    """Everything that speaks against the proof for the rank of ``injection``. Nothing for faults of another kind."""
+    """Yield every reason to doubt the pause of the rank of ``injection``. None for faults of another kind."""
     if fault.kind != KIND:
         return
     rank, told = injection.rank, evidence.get("paused")

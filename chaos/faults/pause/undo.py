@@ -14,10 +14,10 @@ _CONTINUE_SECONDS = 10.0
 
 
 def continue_training(step: UndoStep, context: UndoContext) -> str:
-    """See that no rank is paused any more. Arguments: ranks, each with its record and its process.
+    """Check that no rank is paused any more. Arguments: ranks, each with its record and its process.
 
-    Who is asked to pause the ranks lets them go on when told to, and when the connection of the one who asked has
-    ended; so after a killed harness nothing has to be done, but it has to be seen.
+    The controller lets the ranks go on by order, and when the connection of the pause's sender has ended; so after a
+    killed harness nothing has to be done, but the end of the pause has to be seen.
     """
     left: list[str] = []
 

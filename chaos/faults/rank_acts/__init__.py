@@ -1,1 +1,1 @@
-"""What a rank does to itself: it ends, raises, hangs, is slow, or sees another time."""
+"""Acts of a rank on itself: it ends, raises, hangs, is slow, or sees another time."""

@@ -1,10 +1,10 @@
 """``clock-skew``: sets the wall clock of a rank wrong by ``offset`` seconds, from the trigger until its process ends.
 
-The agent puts it before ``time.time`` and ``time.time_ns`` of the rank's Python, so that what Python code stamps (its
-logging too) is wrong. What the machine and native code see is right, and so are the histories: the harness and its
-agent keep to the monotonic clock, and to the wall clock that they took before.
+The agent wraps ``time.time`` and ``time.time_ns`` of the rank's Python, so the time stamps of Python code (its logging
+too) are wrong. The machine's and native code's time is right, and so are the histories: the harness and its agent keep
+to the monotonic clock, and to the wall clock that they took before.
 
-On Ascend: a host whose clock was set, or is not kept by NTP, so that logs and leases of its ranks are off.
+On Ascend: a host whose clock was set, or is not kept by NTP, so logs and leases of its ranks are off.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class ClockSkew(InRank):
     asks = Asks(phases=PHASES, handlers=False)
 
     def order(self, victim: Victim) -> dict[str, Any]:
-        """Return the act, and how far the clock is to be off."""
+        """Return the act, and the clock's offset."""
         return {"message": "act", "act": self.name, "offset": victim.parameters["offset"]}
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """How far the rank itself has then seen its clock to be off. Raises FaultMissed if it has ended without."""
+        """Return the offset that the rank itself has then seen. Raises FaultMissed if it has ended without a record."""
         acting = own_proof(job, victim, "fault.acting", "its clock was changed", self._is_it)
         return None if acting is None else {"signal": None, "act": self.name, "seen": acting.get("seen")}
 

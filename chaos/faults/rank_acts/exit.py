@@ -1,6 +1,6 @@
 """``exit``: ends a rank at once with an exit code, without cleaning up. Parameter ``code``: 0 to 255, default 1.
 
-With code 0 nothing but the missing rank tells of it: for msrun and for the cluster's agent it has trained to its end.
+With code 0 only the missing rank shows the fault: for msrun and for the cluster's agent it has trained to its end.
 
 On Ascend: a library that gives up with ``_exit``, or a script that ends too early.
 """
@@ -27,7 +27,7 @@ class Exit(OwnEnd):
         return {**super().order(victim), "code": self.code(victim)}
 
     def code(self, victim: Victim) -> int:
-        """Return the one of the scenario."""
+        """Return the exit code of the scenario."""
         return int(victim.parameters.get("code", DEFAULT_CODE))
 
 

@@ -1,9 +1,9 @@
 """``hang``: makes the training thread of a rank wait in Python for something that never comes.
 
-Its other threads run on, the SDK's heartbeat among them, and its connections stay open. With parameter ``seconds`` it
-goes on after that time, and nobody may take notice.
+Its other threads run on, the SDK's heartbeat among them, and its connections stay open. With parameter ``seconds`` the
+thread goes on after that time, and nobody may take notice.
 
-On Ascend: a deadlock, a lock of a library that is never given back, a queue that nobody fills.
+On Ascend: a deadlock, a lock of a library that is never released, a queue that nobody fills.
 """
 
 from __future__ import annotations

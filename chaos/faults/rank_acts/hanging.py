@@ -1,4 +1,4 @@
-"""What faults have in common by which a rank hangs: its process lives, and its training does not go on."""
+"""The common part of faults by which a rank hangs: its process lives, and its training does not go on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.parameters import Parameter, Parameters
 
 PHASES = ("step.begin", "forward", "allreduce.enter", "optimizer.update", "step.end")
-"""Where a rank can hang: on its way through a step."""
+"""Points of a step at which a rank can hang."""
 
 PARAMETERS: Parameters = MappingProxyType(
     {SECONDS: Parameter("seconds after which the rank goes on; without it, it never does", least=0.001, most=86400)}
@@ -26,7 +26,7 @@ ASKS = Asks(phases=PHASES, handlers=False)
 
 @dataclass(frozen=True)
 class Hanging(InRank):
-    """A fault kind by which the training of a rank waits. ``act`` is what the agent is told to do."""
+    """A fault kind by which the training of a rank waits. ``act`` is the agent's order."""
 
     name: str
     effect: JobEffect = HANG
@@ -34,12 +34,14 @@ class Hanging(InRank):
     asks: Asks = ASKS
 
     def order(self, victim: Victim) -> dict[str, Any]:
-        """Return the act, and after how many seconds the rank goes on."""
+        """Return the act, and the seconds after which the rank goes on."""
         return {"message": "act", "act": self.name, SECONDS: victim.parameters.get(SECONDS)}
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The rank's own record that it begins to wait, and the kernel's word that it lives. Raises FaultMissed if
-        not."""
+        """Return the rank's own record that it begins to wait, and the kernel's word that it lives.
+
+        Raises FaultMissed if it does not live.
+        """
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended, so it does not hang")
         acting = own_event(victim.record, "fault.acting", victim.fault)

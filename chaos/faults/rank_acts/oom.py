@@ -1,8 +1,8 @@
 """``oom``: makes a rank take more memory than it may have; the kernel's OOM killer ends it with SIGKILL.
 
 The rank's process is moved to a control group of the run's own with a limit; then it takes memory, page by page, until
-the kernel ends it. The limit is of what it takes from then on (``megabytes``), so the machine's memory is never short.
-Where no such group can be made the scenario is refused before the start (``chaos doctor``).
+the kernel ends it. The limit is for the memory that it takes from then on (``megabytes``), so the machine's memory is
+never short. Where no such group can be made the scenario is refused before the start (``chaos doctor``).
 
 On Ascend: a pod that goes beyond its memory limit, by a leak, by pinned buffers of the loader, or by gathering a
 checkpoint.
@@ -51,11 +51,14 @@ class OutOfMemory(OwnEnd):
         ]
 
     def order(self, victim: Victim) -> dict[str, Any]:
-        """Return the act, and how much it takes at most: more than it may have, and no more than that."""
+        """Return the act, and its most memory: more than the limit, and not much more."""
         return {**super().order(victim), "most": 2 * _limit(victim) + 32 * _MEBIBYTE}
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Make the group, move the process into it, and let it take memory. Raises FaultMissed where that cannot be."""
+        """Make the group, move the process into it, and let it take memory.
+
+        Raises FaultMissed where this is impossible.
+        """
         self.held(victim)
         try:
             groups = _groups()
@@ -67,7 +70,7 @@ class OutOfMemory(OwnEnd):
         super().inject(job, victim)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """SIGKILL as the kernel's exit status, and the kernel's own count of processes ended in that group."""
+        """Return SIGKILL as the kernel's exit status, and the kernel's own count of processes ended in that group."""
         shown = super().evidence(job, victim)
         if shown is None:
             return None

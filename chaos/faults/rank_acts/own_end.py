@@ -1,4 +1,4 @@
-"""What faults have in common by which a rank ends itself: the agent does it, the kernel tells how the process ended."""
+"""The common part of faults by which a rank ends itself: the agent's act, and the kernel's word on the end."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from chaos.plan.rules.parameters import Parameters
 
 @dataclass(frozen=True)
 class OwnEnd(InRank):
-    """A fault kind by which a rank ends its own process. ``act`` is what the agent is told to do.
+    """A fault kind by which a rank ends its own process. ``act`` is the agent's order.
 
-    ``signal`` is the one with which the kernel must say that the process has ended; None where it ends with an exit
+    ``signal`` is the signal with which the kernel must say that the process has ended; None where it ends with an exit
     code.
     """
 
@@ -28,7 +28,7 @@ class OwnEnd(InRank):
     effect: JobEffect = DEATH
 
     asks = Asks()
-    """The rank must be held: nobody can do it from outside."""
+    """The rank must be held: nobody can make the fault from outside."""
 
     def order(self, victim: Victim) -> dict[str, Any]:
         """Return the act."""
@@ -36,8 +36,10 @@ class OwnEnd(InRank):
         return {"message": "act", "act": self.name}
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The kernel's exit status, and the rank's own record that it was about to. Raises FaultMissed for another
-        end."""
+        """Return the kernel's exit status, and the rank's own record that it was about to end.
+
+        Raises FaultMissed for another end.
+        """
         status = job.exit_status(victim.identity)
         if status is None:
             return None

@@ -1,4 +1,4 @@
-"""What the plan makes of acts of a rank on itself."""
+"""The plan for acts of a rank on itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from chaos.plan.problems import Problems
 
 
 def check(draft: Draft, problems: Problems) -> None:
-    """Note ends and delays of which it is not known who notices them."""
+    """Note ends and delays for which it is not known who notices them."""
     check_slowness(draft, problems)
     check_own_ends(draft, problems)
     check_hangs(draft, problems)

@@ -1,7 +1,7 @@
 """Ranks that hang: who notices, and how long a rank may come late before somebody does.
 
 A thread that waits for ever leaves its process alive and its connections open, and the SDK's heartbeat is another
-thread. So only the collective's timeout (HCCL_EXEC_TIMEOUT) finds it, on the ranks that wait for it.
+thread. So only the collective's timeout (HCCL_EXEC_TIMEOUT) finds the hang, on the ranks that wait for it.
 """
 
 from __future__ import annotations
@@ -19,27 +19,29 @@ SLOW = "slow-rank"
 """The kind that makes each step of a rank longer."""
 
 SECONDS = "seconds"
-"""The parameter by which a rank goes on again by itself."""
+"""The parameter after which a rank goes on by itself."""
 
 HOLDS_LOCK = "hold-gil"
-"""The kind that keeps every thread of Python in the process from running, those of a heartbeat too."""
+"""The kind that keeps every Python thread in the process from running, a heartbeat's too."""
 
 DELAYS = ("hang", HOLDS_LOCK, "data-stall")
 """Kinds by which a rank comes late by ``seconds``."""
 
 PATIENCE = 20.0
-"""Seconds that a rank may come late where the scenario has no timeout of its own: MindSpore's collectives on a CPU
-give up after 30 (MS_CPU_COMM_OP_TIMEOUT)."""
+"""Seconds that a rank may come late where the scenario has no timeout of its own.
+
+MindSpore's collectives on a CPU give up after 30 (MS_CPU_COMM_OP_TIMEOUT).
+"""
 
 
 def settle_hang(effect: JobEffect, occurrence: Occurrence, problems: Problems) -> JobEffect:
-    """Return the effect of a hang that ends by itself: none. That of any other fault as it is."""
+    """Return no effect for a hang that ends by itself; other faults keep their effect."""
     del problems
     return NONE if effect.hangs and SECONDS in occurrence.fault.parameters else effect
 
 
 def check_hangs(draft: Draft, problems: Problems) -> None:
-    """Note hangs of which nobody says when, or by whom, they are noticed, and delays that somebody would notice."""
+    """Note hangs that nothing says when, or by whom, they are noticed, and delays that somebody would notice."""
     scenario = draft.scenario
     for fault in draft.faults:
         if fault.effect.hangs:

@@ -1,4 +1,4 @@
-"""Ends of which it is not known what becomes of them."""
+"""Ends of ranks whose outcome is not known."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Part of check ``injection``: proof that a rank hung, for ever or for as long as the scenario says.
 
-The proof is the rank's own record that it begins to wait, and what is missing afterwards: its training goes through no
+The proof is the rank's own record that it begins to wait, and the silence afterwards: its training goes through no
 further point, and where the interpreter's lock is held the whole process writes nothing.
 """
 
@@ -30,13 +30,13 @@ _OF_TRAINING = (
     "checkpoint.begin",
     "train.end",
 )
-"""What the thread that trains records."""
+"""Events of the thread that trains."""
 
 
 def hung_doubts(
     history: History, fault: PlannedFault, wanted: Demands, landing: Event, injection: Event
 ) -> Iterator[Doubt]:
-    """Yield everything that speaks against a hang of the rank of ``injection``. Nothing for faults of another kind."""
+    """Yield every reason to doubt a hang of the rank of ``injection``. None for faults of another kind."""
     if fault.kind not in KINDS:
         return
     yield from own_act_doubts(history, fault, wanted, landing, injection)

@@ -1,6 +1,6 @@
 """Part of check ``injection``: proof that a rank was slow, in as many steps and by as much as the scenario says.
 
-The proof is the rank's own record of what each step took and how long it then waited, and the times of its steps.
+The proof is the rank's own record of each step's duration and of the wait after it, and the times of its steps.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ROUNDED = 1e-6
 def slowed_doubts(
     history: History, fault: PlannedFault, wanted: Demands, landing: Event, injection: Event
 ) -> Iterator[Doubt]:
-    """Yield everything that speaks against a slow rank of ``injection``. Nothing for faults of another kind."""
+    """Yield every reason to doubt a slow rank of ``injection``. None for faults of another kind."""
     if fault.kind != SLOW:
         return
     yield from own_act_doubts(history, fault, wanted, landing, injection)

@@ -1,4 +1,4 @@
-"""What proves each kind of act that a rank does to itself: its own record, and what the kernel says of the process."""
+"""Proofs of each kind of act that a rank does to itself: its own record, and the kernel's word on the process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NEAR_SECONDS = 1.0
 
 
 def acted(case: Case) -> Iterator[Doubt]:
-    """Yield every reason to doubt that the rank has ended itself, as it was told."""
+    """Yield every reason to doubt that the rank has ended itself by order."""
     yield from own_act_doubts(case.history, case.fault, case.wanted, case.landing, case.injection)
 
 

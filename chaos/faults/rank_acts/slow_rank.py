@@ -1,7 +1,8 @@
 """``slow-rank``: makes a rank take longer for its steps than the others: a straggler.
 
-Parameters: ``factor``, how many times as long a step of it takes, and ``steps``, for how many steps (default 1), from
-that of the trigger on. What is added comes behind its own work, so the others wait for it in the next all-reduce.
+Parameters: ``factor``, the ratio of its steps' duration to the normal one, and ``steps``, the number of slow steps
+(default 1), from the trigger's step on. The added time comes behind its own work, so the others wait for it in the next
+all-reduce.
 
 On Ascend: a card that clocks itself down, a host whose cores are taken by others.
 """
@@ -28,7 +29,7 @@ PARAMETERS: Parameters = MappingProxyType(
 
 
 class SlowRank(InRank):
-    """Makes the rank wait after each of its steps, in proportion to what the step has taken."""
+    """Makes the rank wait after each of its steps, in proportion to the step's own time."""
 
     name = "slow-rank"
     effect = NONE
@@ -36,12 +37,12 @@ class SlowRank(InRank):
     asks = Asks(phases=("step.begin",), handlers=False)
 
     def order(self, victim: Victim) -> dict[str, Any]:
-        """Return how slow it is to be, and for how many steps."""
+        """Return the slowness, and the number of slow steps."""
         given = victim.parameters
         return {"message": "slow", "factor": given["factor"], "steps": given.get("steps", 1)}
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the rank's own record that it is slow from now on. Raises FaultMissed if it has ended without."""
+        """Return the rank's own record that it is slow from now on. Raises FaultMissed if it has ended without one."""
         acting = own_proof(job, victim, "fault.acting", "it was slowed down")
         if acting is None:
             return None

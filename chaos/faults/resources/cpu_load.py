@@ -1,7 +1,7 @@
 """``cpu-load``: makes other processes compete for the cores that a rank runs on.
 
-They do nothing but count, on exactly the cores of the rank, so the kernel shares these among them. They are the
-harness's own and end with it.
+The processes do nothing but count, on exactly the cores of the rank, so the kernel shares the cores among them. They
+are the harness's own and end with it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from chaos.machine.linux.procfs import cpu_seconds, read_stat
 from chaos.plan.rules.parameters import Parameter, value_of
 
 _STANDING = ("T", "t", "Z", "X")
-"""States of a process that wants no processor time (proc(5)): stopped, or ended."""
+"""States of a process that needs no processor time (proc(5)): stopped, or ended."""
 
 
 class CpuLoad(Condition):
@@ -38,7 +38,7 @@ class CpuLoad(Condition):
         return [beside.switch_step(fault, victims[0], "end the processes that take processor time")]
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Start the load. A second victim starts no more of it."""
+        """Start the load. A second victim starts no further load."""
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")
         cores = ",".join(map(str, sorted(os.sched_getaffinity(victim.identity.pid))))
@@ -51,8 +51,8 @@ class CpuLoad(Condition):
         return self._burnt(victim, os.sched_getaffinity(victim.identity.pid))
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the same; where the rank has ended, on the cores that the load has itself."""
-        with suppress(FaultMissed, ProcessLookupError):  # it may end while it is looked at
+        """Return the same; where the rank has ended, on the load's own cores."""
+        with suppress(FaultMissed, ProcessLookupError):  # the rank may end during the look
             return self.evidence(job, victim)
         told = beside.said(victim)
         try:

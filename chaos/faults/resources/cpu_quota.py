@@ -1,8 +1,8 @@
 """``cpu-quota``: limits a rank to a share of the processor's time.
 
 Its process is moved to a control group of the run's own; the kernel lets it wait for the rest of each tenth of a second
-in which it has used its share up. With version 2 of control groups it is missed, with the reason, where no group above
-the rank hands processor time on: nothing is written to a group that is not the run's own.
+in which it has used its share up. With version 2 of control groups the fault is missed, with the reason, where no group
+above the rank hands processor time on: nothing is written to a group that is not the run's own.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class CpuQuota(Condition):
             raise FaultMissed(f"rank {victim.rank} cannot get a control group of its own: {error}") from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the kernel has let the rank's process wait in its group. Raises FaultMissed if the rank has ended."""
+        """Return the kernel's count of the process's waits in its group. Raises FaultMissed if the rank has ended."""
         hierarchy = cpu_hierarchy()
         if hierarchy is None or job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended before it used up its share")
@@ -98,7 +98,7 @@ class CpuQuota(Condition):
 
 
 def group_name(token: str, fault: str, rank: int) -> str:
-    """Return the name of the control group: nobody else's has the run's identity in it."""
+    """Return the name of the control group: no other name has the run's identity in it."""
     return f"chaos-{token}-{fault}-{rank}"
 
 

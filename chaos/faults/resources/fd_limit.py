@@ -1,7 +1,7 @@
 """``fd-limit``: lets a rank open only a few more files.
 
-The soft limit of its process is lowered to what it has open, and ``spare`` beyond that. The hard limit stays, so that
-the soft one can be given back.
+The soft limit of its process is lowered to its open files, and ``spare`` more. The hard limit stays, so the soft one
+can be restored.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class FdLimit(Condition):
         ]
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Lower the limit of that very process."""
+        """Lower the limit of the rank's very process."""
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")
         soft = self._soft(victim)
@@ -58,7 +58,7 @@ class FdLimit(Condition):
             raise FaultMissed(f"rank {victim.rank} has ended") from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the limit, and how many descriptors are left below it, by the kernel."""
+        """Return the limit, and the number of descriptors left below it, by the kernel."""
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")
         limit = self._soft(victim)
@@ -70,7 +70,7 @@ class FdLimit(Condition):
     """The rank itself may raise its limit at any time."""
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the limit: how many descriptors are left below it is the job's affair by then."""
+        """Return the limit: the number of descriptors left below it is the job's affair by then."""
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")
         return {"limit": self._soft(victim)}
@@ -80,7 +80,7 @@ class FdLimit(Condition):
         return job.state(victim.identity) in ("gone", "zombie")
 
     def ended(self, job: Job, victim: Victim) -> bool:
-        """Return whether more may be opened again, or the process has ended."""
+        """Return whether the process may open more again, or has ended."""
         return job.state(victim.identity) in ("gone", "zombie") or self.evidence(job, victim) is None
 
     def _soft(self, victim: Victim) -> int:

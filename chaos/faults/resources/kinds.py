@@ -1,4 +1,4 @@
-"""Faults of what a machine gives a rank."""
+"""Faults of a rank's share of its machine."""
 
 from __future__ import annotations
 

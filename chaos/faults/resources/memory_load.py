@@ -1,7 +1,7 @@
 """``memory-load``: takes a part of the memory of the machine that a rank runs on, in another process.
 
-It is the harness's own, writes every page, ends with the harness, and is the first that the kernel ends for want of
-memory. Where less than half a gibibyte would be left, nothing is taken and the fault is missed.
+The process is the harness's own, writes every page, ends with the harness, and is the first that the kernel ends for
+want of memory. Where less than half a gibibyte would be left, nothing is taken and the fault is missed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class MemoryLoad(Condition):
         beside.start("hold_memory", victim, str(wanted))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return how much the process holds in memory, by the kernel."""
+        """Return the memory of the process, by the kernel."""
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")
         return self.still(job, victim)

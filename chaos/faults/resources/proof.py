@@ -1,4 +1,4 @@
-"""What proves that a rank has less of its machine: processor time, memory, descriptors."""
+"""Proofs that a rank has less of its machine: processor time, memory, descriptors."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from chaos.evidence.fields import Fields, number, some
 from chaos.evidence.injection.conditions import Condition, at_least, at_most, condition
 
 _PROCESSES = 2
-"""How many processes a load has where the scenario says nothing (chaos/faults/resources/cpu_load.py)."""
+"""Number of processes of a load where the scenario says nothing (chaos/faults/resources/cpu_load.py)."""
 
 
 def _loads_cores(parameters: Fields, evidence: Fields) -> str | None:
-    """As many processes as were to be, on cores of the rank, each of which has got processor time."""
+    """Return a doubt unless the load has all its processes on cores of the rank, each with processor time."""
     wanted = number({"processes": _PROCESSES, **parameters}, "processes")
     if number(evidence, "beside") != wanted or not evidence.get("cores"):
         return (

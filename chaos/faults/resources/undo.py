@@ -17,7 +17,7 @@ from chaos.machine.linux.procfs import all_pids, environment, read_stat
 
 
 def restore_limit(step: UndoStep, context: UndoContext) -> str:
-    """Give a process its limit of open files back. Arguments: pid, start_time (ticks), boot, soft."""
+    """Restore the limit of open files of a process. Arguments: pid, start_time (ticks), boot, soft."""
     match step.arguments:
         case {"pid": int(pid), "start_time": int(start_time), "boot": str(boot), "soft": int(soft)}:
             identity = ProcessIdentity(pid, start_time, boot)
@@ -37,11 +37,11 @@ def restore_limit(step: UndoStep, context: UndoContext) -> str:
 
 
 def restore_limit_adopted(step: UndoStep, context: UndoContext) -> str:
-    """Give a rank its limit of open files back. Arguments: pid, start_time (ticks), boot, rank, soft.
+    """Restore the limit of open files of a rank. Arguments: pid, start_time (ticks), boot, rank, soft.
 
-    What it has started meanwhile has the low limit too, and gets it back as well: before the rank itself, which tells
-    which limit that is, and again after it, since until then it may have started more. A limit that the rank has raised
-    itself meanwhile, beyond what it had, stays.
+    Processes that the rank has started meanwhile have the low limit too, and their limit is restored as well: before
+    the rank's own, which shows the low limit, and again after it, since until then the rank may have started more. A
+    limit that the rank has raised itself meanwhile, beyond its old one, stays.
     """
     identity, soft = process_of(step, context), step.arguments.get("soft")
     if not isinstance(soft, int):
@@ -64,9 +64,9 @@ def restore_limit_adopted(step: UndoStep, context: UndoContext) -> str:
 
 
 def leave_group(step: UndoStep, context: UndoContext) -> str:
-    """Move processes out of a control group of this run and remove it. Arguments: group, and back, where they were."""
+    """Move processes out of a control group of this run and remove it. Arguments: group, and back, their old group."""
     group, hierarchy = Path(str(step.arguments.get("group", ""))), cpu_hierarchy()
-    # Ledgers of older versions do not say it: their processes came from the group above.
+    # Ledgers of older versions do not have it: their processes came from the group above.
     back = Path(str(step.arguments.get("back", group.parent)))
     if hierarchy is None or hierarchy.mount not in group.parents or ".." in (*group.parts, *back.parts):
         raise CannotUndo(f"step {step.id} does not name a control group: {step.arguments}")
@@ -83,10 +83,10 @@ def leave_group(step: UndoStep, context: UndoContext) -> str:
 
 
 def _raise_below(identity: ProcessIdentity, low: int, soft: int) -> int:
-    """Raise the limit of what descends from a process and has exactly its low one; how many these were."""
+    """Raise the limit of a process's descendants that have exactly its low limit; return their number."""
     raised = 0
     for descendant in _descendants(identity):
-        with contextlib.suppress(LookupError, ValueError, OSError):  # ended, or it has lowered its hard limit itself
+        with contextlib.suppress(LookupError, ValueError, OSError):  # ended, or has lowered its hard limit itself
             if open_files_limit(descendant) == low:
                 set_open_files_limit(descendant, soft)
                 raised += 1

@@ -1,1 +1,1 @@
-"""Signals to a rank's process, and what stops it as one does."""
+"""Signals to a rank's process, and other ways of stopping it."""

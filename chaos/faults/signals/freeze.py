@@ -49,11 +49,11 @@ class Freeze(Condition):
         ]
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Send the signal to that very process."""
+        """Send the signal to the rank's very process."""
         job.signal(victim.identity, signal.SIGSTOP)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the kernel says that the process is stopped. Raises FaultMissed if it has ended."""
+        """Return the kernel's word that the process is stopped. Raises FaultMissed if the process has ended."""
         state = job.state(victim.identity)
         if state in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended before it could be stopped")

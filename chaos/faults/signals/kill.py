@@ -21,12 +21,12 @@ class Kill(FaultKind):
     from_outside = True
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """None: a death cannot be put back."""
+        """Return no step: a death cannot be put back."""
         del fault, victims
         return []
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Send the signal to that very process."""
+        """Send the signal to the rank's very process."""
         job.signal(victim.identity, self.signal)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""What the plan makes of signals: SIGTERM that a handler takes, and the processes beside the ranks that one ends."""
+"""The plan for signals: SIGTERM with a handler, and the processes beside the ranks that a signal ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TERMINATE = "terminate"
 
 
 def settle(effect: JobEffect, occurrence: Occurrence, problems: Problems) -> JobEffect:
-    """Return a termination is a death, and nothing where an SDK processor is in the ranks: it has a handler."""
+    """Return death for a termination, and no effect where an SDK processor is in the ranks: it has a handler."""
     del problems
     if not effect.asks_to_end:
         return effect
@@ -21,7 +21,7 @@ def settle(effect: JobEffect, occurrence: Occurrence, problems: Problems) -> Job
 
 
 def explain_fault(fault: Scheduled) -> str | None:
-    """Return why a rank trains on that was asked to end."""
+    """Return why a rank trains on after SIGTERM."""
     if fault.fault.kind != TERMINATE or fault.lethal:
         return None
     return (

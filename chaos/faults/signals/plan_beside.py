@@ -17,7 +17,7 @@ _KIND = "kill"
 
 
 def explain_beside(draft: Draft, faults: Sequence[PlannedFault]) -> Iterator[str]:
-    """What becomes of the ranks."""
+    """Yield the fate of the ranks."""
     del faults
     for fault in draft.faults:
         if fault.fault.role == LAUNCHER:
@@ -29,7 +29,7 @@ def explain_beside(draft: Draft, faults: Sequence[PlannedFault]) -> Iterator[str
 
 
 def check_beside(draft: Draft, problems: Problems) -> None:
-    """Note faults of such processes that cannot be made, or of which it is not known what becomes of the job."""
+    """Note faults of such processes that cannot be made, or whose effect on the job is not known."""
     for fault in draft.faults:
         if fault.fault.role is None:
             continue
@@ -54,7 +54,7 @@ def check_beside(draft: Draft, problems: Problems) -> None:
 
 
 def _objection(scenario: Scenario, role: str) -> tuple[str, str] | None:
-    """Return why this process cannot be hit in this job, or nothing be judged of it, and what to do."""
+    """Return why this process cannot be hit in this job, or the fault not be judged, and what to do."""
     if role == SCHEDULER:
         return (
             "without msrun's scheduler the ranks train on for about 22 s (MindSpore 2.10, observed) and end then, so "
@@ -82,7 +82,7 @@ def _objection(scenario: Scenario, role: str) -> tuple[str, str] | None:
 
 
 def _check_moment(fault: Scheduled, problems: Problems) -> None:
-    """No rank is held for it."""
+    """Note a trigger that holds a rank: no rank is held for such a process."""
     if any("step" in part or "handler" in part for part in _parts(fault.fault.trigger)):
         problems.add(
             f"{fault.path}.trigger",

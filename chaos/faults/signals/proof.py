@@ -1,4 +1,4 @@
-"""What proves that a signal has reached a rank's process, and what it did there."""
+"""Proofs that a signal has reached a rank's process, and of its effect there."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _is_stopped(parameters: Fields, evidence: Fields) -> str | None:
 def termination_doubts(case: Case) -> Iterator[Doubt]:
     """Yield every reason to doubt that SIGTERM was delivered to one rank.
 
-    A process that was ended by it has an exit status that says so. One that has a handler lives on, and its own record
+    A process that SIGTERM ended has an exit status that says so. A process with a handler lives on, and its own record
     goes on; a handler may also end it in its own way.
     """
     history, landing, evidence, injection = case.history, case.landing, case.evidence, case.injection

@@ -14,7 +14,7 @@ from chaos.plan.job_effect import SUSPENSION
 
 
 class Suspend(StillShown):
-    """Stops the process without ending it. On Ascend: a process that hangs, so that only its heartbeat is missed."""
+    """Stops the process without ending it. On Ascend: a process that hangs, so only its heartbeat is missed."""
 
     name = "suspend"
     means = "process"
@@ -36,11 +36,11 @@ class Suspend(StillShown):
         ]
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Send the signal to that very process."""
+        """Send the signal to the rank's very process."""
         job.signal(victim.identity, self.signal)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the kernel says that the process is stopped. Raises FaultMissed if it has ended."""
+        """Return the kernel's word that the process is stopped. Raises FaultMissed if the process has ended."""
         state = job.state(victim.identity)
         if state in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended before it could be suspended")

@@ -1,11 +1,11 @@
 """``terminate``: sends SIGTERM to a rank's process, which may have a handler for it.
 
-The processor of the MindIO TFT SDK installs one that does nothing, so under its protection nothing happens. Without it
+The processor of the MindIO TFT SDK installs an empty handler, so under its protection nothing happens. Without the SDK
 the process ends.
 
-What proves the delivery of a signal that changes nothing: before it is sent the kernel lists it as caught and not as
-ignored; afterwards it does not wait any more, neither for the process nor for one of its threads, and the process
-lives. A caught signal stops waiting only when a thread takes it, and so runs the handler.
+The delivery of a signal without an effect is proven as follows: before it is sent the kernel lists it as caught and not
+as ignored; afterwards it is no longer pending, neither for the process nor for one of its threads, and the process
+lives. A caught signal is pending until a thread takes it, and so runs the handler.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from chaos.plan.job_effect import TERMINATION
 
 
 class Terminate(FaultKind):
-    """Asks the process to end. On Ascend: what a scheduler does to a pod before it kills it."""
+    """Asks the process to end. On Ascend: a scheduler's signal to a pod before it kills the pod."""
 
     name = "terminate"
     means = "process"
@@ -31,12 +31,12 @@ class Terminate(FaultKind):
     from_outside = True
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """None: a signal that was taken cannot be put back."""
+        """Return no step: a signal that was taken cannot be put back."""
         del fault, victims
         return []
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Send the signal to that very process. Raises FaultMissed where its delivery could never be shown."""
+        """Send the signal to the rank's very process. Raises FaultMissed where its delivery could never be shown."""
         signals = _signals(job, victim)
         if signals is None:
             raise FaultMissed(f"rank {victim.rank} has ended before it could be terminated")

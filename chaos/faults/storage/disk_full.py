@@ -1,8 +1,8 @@
 """``disk-full``: fills the file system that the job saves its checkpoints on.
 
-Before the job starts, the directory becomes a file system of its own, in memory. The fault shrinks it to what it holds
-and a little more, so that a save begins and breaks off in the middle: the kernel's own ENOSPC. Putting it back keeps
-what was written.
+Before the job starts, the directory becomes a file system of its own, in memory. The fault shrinks it to its content
+and a little more, so a save begins and breaks off in the middle: the kernel's own ENOSPC. The undo step keeps all
+written files.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from chaos.machine.linux.mounts import mount_memory, mounts_at, resize_memory
 from chaos.plan.job_effect import STORAGE_FULL
 
 SOURCE = "chaos-disk"
-"""By this name the file system is known as the harness's own."""
+"""The name that marks the file system as the harness's own."""
 
 FREE_BYTES = 64 << 10
-"""What is left: enough to begin a file, too little for a checkpoint."""
+"""Bytes that are left: enough to begin a file, too little for a checkpoint."""
 
 _DISK_BYTES = 16 << 30
-"""Size before the fault. Memory is taken by what is written, not by the size."""
+"""Size before the fault. Memory is taken by written files, not by the size."""
 
 
 class DiskFull(Preparing):
@@ -39,7 +39,7 @@ class DiskFull(Preparing):
     needs = ("mounts",)
 
     def prepare_steps(self, fault: str, storage: Path) -> list[UndoStep]:
-        """Take the file system away again and keep what is on it."""
+        """Take the file system away again and keep the files on it."""
         return [unmount_step(fault, storage, f"unmount the file system at {storage} and keep its files")]
 
     def prepare(self, storage: Path) -> None:
@@ -49,7 +49,7 @@ class DiskFull(Preparing):
             mount_memory(storage, SOURCE, _DISK_BYTES)
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """None beyond those of the preparation."""
+        """Return no step beyond the preparation's."""
         del fault, victims
         return []
 
@@ -64,7 +64,7 @@ class DiskFull(Preparing):
             resize_memory(directory_of(victim), used + FREE_BYTES)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the kernel refuses a file of twice the room for want of space, where the rank's process saves."""
+        """Return the kernel's refusal of a file of twice the room, for want of space, where the rank saves."""
         mount, refused = top_mount(job, victim), refusal(victim, 2 * FREE_BYTES)
         return shown(mount, refused) if mount is not None and refused == "ENOSPC" else None
 

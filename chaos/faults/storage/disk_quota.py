@@ -1,9 +1,9 @@
-"""``disk-quota``: gives the disk that the job saves its checkpoints on a limit, which a save then reaches.
+"""``disk-quota``: limits the disk that the job saves its checkpoints on, and a save then reaches the limit.
 
 Before the job starts, the directory becomes a disk of its own: a file system in a file. The fault tells the kernel to
 keep all of its free space but a little back (``reserved_clusters`` of ext4, which not even root may take), so a save
-begins and breaks off in the middle with the kernel's own ENOSPC. Putting it back mounts the disk anew, without the
-limit, and keeps what was written.
+begins and breaks off in the middle with the kernel's own ENOSPC. The undo step mounts the disk anew, without the limit,
+and keeps all written files.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class DiskQuota(OnOwnDisk):
     )
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """None beyond those of the preparation: the limit goes with the disk."""
+        """Return no step beyond the preparation's: the limit goes with the disk."""
         del fault, victims
         return []
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Keep all but the rest back. A second victim on the disk changes nothing more."""
+        """Keep all but a rest of the space back. A second victim on the disk changes nothing more."""
         mount, left = own_mount(job, victim), self._left(victim)
         if refusal(victim, 2 * left) is None:
             seen = os.statvfs(directory_of(victim))
@@ -51,17 +51,17 @@ class DiskQuota(OnOwnDisk):
                 raise FaultMissed(f"{victim.storage} cannot be limited: {error}") from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the kernel refuses a file of twice the rest for want of space, where the rank's process saves."""
+        """Return the kernel's refusal of a file of twice the rest, for want of space, where the rank saves."""
         mount, refused = own_mount(job, victim), refusal(victim, 2 * self._left(victim))
         return shown(mount, refused) if refused == "ENOSPC" else None
 
     def _left(self, victim: Victim) -> int:
-        """Bytes that may still be written."""
+        """Return the bytes that may still be written."""
         return int(value_of(victim.parameters, self.parameters, "kilobytes")) << 10
 
 
 def _reserved(mount: Mount) -> Path:
-    """Return where the kernel takes how many blocks of a mounted ext4 it keeps back."""
+    """Return the kernel's file for the number of blocks that a mounted ext4 keeps back."""
     return Path("/sys/fs/ext4", Path(mount.source).name, "reserved_clusters")
 
 

@@ -1,8 +1,8 @@
 """``io-error``: answers every access to the storage that the job saves its checkpoints on with an input/output error.
 
 Before the job starts, the directory becomes a disk of its own: a file system in a file. The fault takes the disk from
-under it: what was written until then stays, and from then on the kernel answers every open, write, read and fsync with
-EIO. Putting it back mounts the disk anew and keeps what was written.
+under it: files written until then stay, and from then on the kernel answers every open, write, read and fsync with EIO.
+The undo step mounts the disk anew and keeps all written files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class IoError(OnOwnDisk):
     effect = STORAGE_ERROR
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """None beyond those of the preparation."""
+        """Return no step beyond the preparation's."""
         del fault, victims
         return []
 
@@ -39,7 +39,7 @@ class IoError(OnOwnDisk):
                 raise FaultMissed(f"{victim.storage} cannot be made to fail: {error}") from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the kernel answers with EIO where the rank's process saves."""
+        """Return the kernel's EIO where the rank's process saves."""
         mount, refused = own_mount(job, victim), refusal(victim, 1)
         return shown(mount, refused) if refused == "EIO" else None
 

@@ -1,4 +1,4 @@
-"""What faults have in common that mount something over the directory that a job saves in, and so change what it is."""
+"""The common part of faults that mount something over the directory that a job saves in, and so change it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chaos.machine.linux.mounts import Mount
 
 
 class MountedOver(FaultKind):
-    """A fault kind that one mount makes, for all ranks that save there. ``makes`` says in a word what it makes it."""
+    """A fault kind by one mount, for all ranks that save there. ``makes`` says in a word what the directory becomes."""
 
     means = "mounts"
     needs_from_start = FROM_START
@@ -26,7 +26,7 @@ class MountedOver(FaultKind):
 
     @abstractmethod
     def in_force(self, mount: Mount | None) -> bool:
-        """Return whether that is what is mounted there."""
+        """Return whether the mount there is the fault's."""
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """Take the mount away again."""

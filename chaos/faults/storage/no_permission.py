@@ -1,7 +1,8 @@
 """``no-permission``: forbids the ranks to write in the directory that the job saves its checkpoints in.
 
-For ranks without privilege the directory loses its mode (EACCES), as after a wrong ``chmod``. Root is not kept out by a
-mode; for ranks that may pass over it the directory and those in it become immutable (EPERM), as by ``chattr +i``.
+For ranks without privilege the directory loses its mode (EACCES), as after a wrong ``chmod``. A mode does not keep root
+out; for ranks that may ignore the mode the directory and its subdirectories become immutable (EPERM), as by ``chattr
++i``.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ ALLOW = "allow-writing"
 """The undo action (chaos.faults.storage.undo)."""
 
 _SHUT = stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH
-"""A mode with which names can be listed, and nothing can be reached."""
+"""A mode with which names can be listed, and no file can be reached."""
 
 
 class NoPermission(FaultKind):
@@ -40,14 +41,14 @@ class NoPermission(FaultKind):
     needs = ("permissions",)
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Give the directory its mode back; nothing in it stays immutable."""
+        """Restore the directory's mode; nothing in it stays immutable."""
         path = directory_of(victims[0])
         path.mkdir(parents=True, exist_ok=True)
         arguments = {"path": str(path), "mode": stat.S_IMODE(path.stat().st_mode)}
         return [UndoStep(f"{fault}-permission", fault, ALLOW, arguments, f"allow writing in {path} again")]
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Take it, from top to bottom. A second victim in it changes nothing more."""
+        """Take the permission, from top to bottom. A second victim in the directory changes nothing more."""
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")
         path = directory_of(victim)
@@ -61,7 +62,10 @@ class NoPermission(FaultKind):
             raise FaultMissed(f"the permission to write in {path} cannot be taken: {error}") from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """What the directory is, and the kernel's refusal of a file there. Raises FaultMissed if the rank has ended."""
+        """Return the directory's state, and the kernel's refusal of a file there.
+
+        Raises FaultMissed if the rank has ended.
+        """
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")
         refused = refusal(victim, 1)

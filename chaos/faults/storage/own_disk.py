@@ -1,4 +1,4 @@
-"""What storage faults have in common that need a disk of the job's own: a file system in a file of the run."""
+"""The common part of storage faults that need a disk of the job's own: a file system in a file of the run."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from chaos.machine.linux.loop import is_backed_by
 from chaos.machine.linux.mounts import Mount, mounts_at
 
 BYTES = 16 << 30
-"""Size of the disk. Room is taken by what is written to it."""
+"""Size of the disk. Room is taken by written files only."""
 
 
 def image_of(storage: Path) -> Path:
-    """Return the file of the disk that is mounted at a directory: beside it."""
+    """Return the file of the disk that is mounted at a directory, which is beside the directory."""
     return storage.with_name(f".{storage.name}.disk")
 
 
 class OnOwnDisk(Preparing):
-    """The part that is the same for all such kinds: what they need, and the disk before the job."""
+    """The common part of all such kinds: their needs, and the disk before the job."""
 
     means = "mounts"
     needs_from_start = "puts the job's checkpoints on a disk of their own, before the job starts"
     needs = ("mounts", "loop")
 
     def prepare_steps(self, fault: str, storage: Path) -> list[UndoStep]:
-        """Take the disk away again and keep what is on it."""
+        """Take the disk away again and keep the files on it."""
         return [unmount_step(fault, storage, f"unmount the disk at {storage} and keep its files")]
 
     def prepare(self, storage: Path) -> None:
@@ -52,7 +52,7 @@ def is_own(mount: Mount, storage: Path) -> bool:
 
 
 def own_mount(job: Job, victim: Victim) -> Mount:
-    """Return the disk, as the victim's own process sees it. Raises FaultMissed when it does not save on one."""
+    """Return the disk, as the victim's own process sees it. Raises FaultMissed when the rank does not save on one."""
     mount = top_mount(job, victim)
     if mount is None or not is_own(mount, directory_of(victim)):
         raise FaultMissed(f"rank {victim.rank} sees {mount or 'no mount'} at {victim.storage}, not a disk of its own")

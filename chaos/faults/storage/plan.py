@@ -1,4 +1,4 @@
-"""What the plan makes of faults of the storage: where they can be made."""
+"""The plan for faults of the storage: the places where they can be made."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from chaos.scenario.models.scenario import Scenario
 def check(draft: Draft, problems: Problems) -> None:
     """Note storage faults that this kind of job cannot have, or whose outcome is not known.
 
-    A rank fails when its periodic checkpoint does, which this version does not plan; so none may be due.
+    A rank fails when its periodic checkpoint fails, which this version does not plan; so no periodic checkpoint may be
+    due.
     """
     scenario, faults = draft.scenario, draft.faults
     lethal = [fault for fault in faults if fault.lethal and fault.moment.exact]

@@ -1,4 +1,4 @@
-"""What proves a fault of the storage."""
+"""Proofs of faults of the storage."""
 
 from __future__ import annotations
 

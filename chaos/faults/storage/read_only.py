@@ -1,7 +1,7 @@
 """``read-only``: makes the directory that the job saves its checkpoints in read-only.
 
-The directory is mounted on itself, read-only: unlike its mode this also keeps out root. It is what a file system does
-that the kernel has remounted after an error of the disk.
+The directory is mounted on itself, read-only: unlike its mode this also keeps out root. A file system that the kernel
+has remounted after an error of the disk behaves in the same way.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ class ReadOnly(MountedOver):
     makes = "read-only"
 
     def mount(self, directory: Path) -> None:
-        """The directory on itself, read-only."""
+        """Mount the directory on itself, read-only."""
         mount_read_only(directory)
 
     def in_force(self, mount: Mount | None) -> bool:
-        """Return whether it is read-only."""
+        """Return whether the mount is read-only."""
         return mount is not None and mount.read_only
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the rank's process sees a read-only mount there, and the kernel refuses a file."""
+        """Return the read-only mount that the rank's process sees there, and the kernel's refusal of a file."""
         mount, refused = top_mount(job, victim), refusal(victim, 1)
         return shown(mount, refused) if mount is not None and self.in_force(mount) and refused == "EROFS" else None
 

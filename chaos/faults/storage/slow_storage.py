@@ -1,8 +1,8 @@
 """``slow-storage``: delays every open of a file on the storage that the job saves its checkpoints on.
 
-The kernel asks a process of the harness before a file is opened there (fanotify), and that one takes ``delay`` seconds
-to answer yes. So each file that is saved or loaded takes that much longer; nothing fails. When the harness is gone the
-kernel asks nobody any more.
+The kernel asks a process of the harness before a file is opened there (fanotify), and the process takes ``delay``
+seconds to answer yes. So each file that is saved or loaded takes that much longer; nothing fails. When the harness is
+gone the kernel asks nobody any more.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class SlowStorage(Condition):
         ]
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Watch the directory, and let the answers take their time. A second victim in it changes nothing more."""
+        """Watch the directory, and delay the answers. A second victim in it changes nothing more."""
         directory = directory_of(victim)
         directory.mkdir(parents=True, exist_ok=True)
         top_mount(job, victim)
@@ -55,11 +55,11 @@ class SlowStorage(Condition):
         beside.start("slow_opens", victim, str(directory), str(victim.parameters["delay"]))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return how long the kernel takes to open a file where the rank's process saves: no less than the delay."""
+        """Return the kernel's time to open a file where the rank's process saves: no less than the delay."""
         return self._opened(victim, top_mount(job, victim), f"/proc/{victim.identity.pid}/root{directory_of(victim)}")
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the same; where the rank has ended, by what the harness sees mounted there."""
+        """Return the same; where the rank has ended, by the mounts that the harness sees there."""
         if job.state(victim.identity) not in ("gone", "zombie"):
             return self.evidence(job, victim)
         mounts = mounts_at(directory_of(victim))
@@ -77,7 +77,7 @@ class SlowStorage(Condition):
         return {"signal": None, "mount": str(mount), "opened_after": round(took, 6)}
 
     def ended(self, job: Job, victim: Victim) -> bool:
-        """Return whether the process has ended that was asked."""
+        """Return whether the answering process has ended."""
         del job
         return beside.is_off(beside.switch_of(victim))
 

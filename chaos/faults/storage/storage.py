@@ -1,4 +1,4 @@
-"""What storage faults have in common: the directory that a job saves in, and how a rank sees it."""
+"""The common part of storage faults: the directory that a job saves in, and a rank's view of it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ UNMOUNT = "unmount-storage"
 """The undo action (chaos.faults.storage.undo)."""
 
 PROBE = ".chaos-probe"
-"""Name of the file by which it is tried out whether a file can be made; ``heal`` knows it
-(chaos.heal.interrupted_acts)."""
+"""Name of the file that tests whether a file can be made; ``heal`` knows it (chaos.heal.interrupted_acts)."""
 
 FROM_START = "works on the directory that the job saves its checkpoints in, which the job of a scenario tells"
-"""Why such a fault cannot be made in a job that runs already."""
+"""The reason why such a fault cannot be made in a job that runs already."""
 
 
 def directory_of(victim: Victim) -> Path:
-    """Return where the victim's job saves. Raises FaultMissed when the job kind does not say."""
+    """Return the directory that the victim's job saves in. Raises FaultMissed when the job kind does not say."""
     if victim.storage is None:
         raise FaultMissed(f"rank {victim.rank}: this kind of job does not say where it saves its checkpoints")
     return victim.storage
@@ -36,7 +35,7 @@ def unmount_step(fault: str, directory: Path, note: str) -> UndoStep:
 
 
 def top_mount(job: Job, victim: Victim) -> Mount | None:
-    """What the victim's own process sees mounted there, by the kernel. Raises FaultMissed if it has ended."""
+    """Return the mount that the victim's own process sees there, by the kernel. Raises FaultMissed if it has ended."""
     try:
         mounts = mounts_at(directory_of(victim), victim.identity.pid)
     except OSError as error:
@@ -66,12 +65,12 @@ def refusal(victim: Victim, size: int) -> str | None:
 
 
 def refusal_of_name(victim: Victim) -> str | None:
-    """Return the name of the error with which the kernel refuses a file with a name there, None if it does not."""
+    """Return the same of a file with a name."""
     return name_refused(directory_of(victim), victim.identity.pid)
 
 
 def name_refused(directory: Path, pid: int) -> str | None:
-    """Return the same of a directory as a process of this host sees it."""
+    """Return the same of a file with a name in a directory, as a process of this host sees it."""
     path = f"/proc/{pid}/root{directory}/{PROBE}"
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
@@ -82,7 +81,7 @@ def name_refused(directory: Path, pid: int) -> str | None:
 
 
 def shown(mount: Mount, refused: str) -> dict[str, Any]:
-    """Return the evidence: what the rank's process sees, and the kernel's refusal."""
+    """Return the evidence: the mount that the rank's process sees, and the kernel's refusal."""
     return {"signal": None, "mount": str(mount), "refused": refused}
 
 

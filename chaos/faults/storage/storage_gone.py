@@ -1,8 +1,7 @@
 """``storage-gone``: takes away the directory that the job saves its checkpoints in.
 
-A removed directory is mounted in its place: it is empty, and nothing can be made in it; the kernel answers
-with ENOENT. It is what a process sees whose directory somebody has deleted, or whose mount was taken away. Nothing that
-was saved is touched.
+A removed directory is mounted in its place: it is empty, and nothing can be made in it; the kernel answers with ENOENT.
+A process whose directory was deleted, or whose mount was taken away, sees the same. No saved file is touched.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ class StorageGone(MountedOver):
     makes = "vanish"
 
     def mount(self, directory: Path) -> None:
-        """A directory that has been removed."""
+        """Mount a directory that has been removed."""
         mount_removed(directory)
 
     def in_force(self, mount: Mount | None) -> bool:
-        """Return whether it has been removed."""
+        """Return whether the directory has been removed."""
         return mount is not None and mount.removed
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the rank's process sees a directory that has been removed, and the kernel refuses a file there."""
+        """Return the removed directory that the rank's process sees, and the kernel's refusal of a file there."""
         mount = top_mount(job, victim)
         if mount is None or not self.in_force(mount):
             return None

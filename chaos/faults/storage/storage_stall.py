@@ -1,8 +1,8 @@
 """``storage-stall``: makes every write to the storage that the job saves its checkpoints on wait.
 
 Before the job starts, the directory becomes a disk of its own: a file system in a file. The fault freezes it: a write,
-a new file or directory waits inside the kernel until the stall ends; what was saved can be read meanwhile. Nobody gets
-an error. A waiting process cannot be killed before the stall ends, as with real storage that hangs.
+a new file or directory waits inside the kernel until the stall ends; saved files can be read meanwhile. Nobody gets an
+error. A waiting process cannot be killed before the stall ends, as with real storage that hangs.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ class StorageStall(OnOwnDisk, Condition):
             raise FaultMissed(f"{victim.storage} cannot be frozen: {error}") from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the kernel says that the file system on which the rank's process saves is frozen."""
+        """Return the kernel's word that the file system on which the rank's process saves is frozen."""
         mount = own_mount(job, victim)
         return {"signal": None, "mount": str(mount), "frozen": True} if is_frozen(directory_of(victim)) else None
 
     def ended(self, job: Job, victim: Victim) -> bool:
-        """Return whether the kernel has nobody left to let go on.
+        """Return whether the kernel has no waiting writer left.
 
-        Its thaw step is closed by then, so it is thawed again: to ask by freezing it, as :meth:`evidence` does, would
-        leave it frozen if the harness were killed just then.
+        The fault's thaw step is closed by then, so this method thaws again: a check by freezing, as in
+        :meth:`evidence`, would leave the file system frozen if the harness were killed just then.
         """
         del job
         directory = directory_of(victim)
         if not any(is_own(mount, directory) for mount in mounts_at(directory)):
-            return True  # the file system of the machine is nobody's to thaw
+            return True  # the machine's own file system must not be thawed
         return not thaw(directory)
 
 

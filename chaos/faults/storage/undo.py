@@ -1,4 +1,4 @@
-"""Undoing storage faults: takes a mount away from the directory that a job saves in, and keeps what was written."""
+"""Undoing storage faults: takes a mount away from the directory that a job saves in, and keeps all written files."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ def unmount_storage(step: UndoStep, context: UndoContext) -> str:
 
 
 def thaw_storage(step: UndoStep, context: UndoContext) -> str:
-    """Let whoever writes to a frozen file system go on. Arguments: path, as of :func:`unmount_storage`."""
+    """Let the writers to a frozen file system go on. Arguments: path, as in :func:`unmount_storage`."""
     path = _own_path(step, context)
     if not mounts_at(path):
-        return f"nothing is mounted at {path}"  # and the file system of the machine is nobody's to thaw
+        return f"nothing is mounted at {path}"  # and the machine's own file system must not be thawed
     if not any(is_own(mount, path) for mount in mounts_at(path)):
         return f"no disk of the run's own is mounted at {path}"
     return f"thawed {path}" if thaw(path) else f"{path} was not frozen"
 
 
 def allow_writing(step: UndoStep, context: UndoContext) -> str:
-    """Give a directory its mode back, and let nothing in it be immutable. Arguments: path, as above, and mode."""
+    """Restore a directory's mode, and let nothing in it be immutable. Arguments: path, as above, and mode."""
     path, mode = _own_path(step, context), step.arguments.get("mode")
     if not isinstance(mode, int):
         raise CannotUndo(f"step {step.id} does not give a mode: {step.arguments}")
     if not path.is_dir() or path.is_symlink():
         return f"{path} does not exist"
     opened = 0
-    for directory in directories_in(path):  # in what is too deep nothing was made immutable
+    for directory in directories_in(path):  # directories that are too deep were not made immutable
         with contextlib.suppress(OSError):  # a file system that knows no such flag, or a directory that is just gone
             if is_immutable(directory):
                 set_immutable(directory, False)
@@ -61,18 +61,18 @@ def _own_path(step: UndoStep, context: UndoContext) -> Path:
 
 
 def take_away(path: Path) -> str:
-    """Take away the topmost mount of a directory, and say what was done. Raises OSError.
+    """Take away the topmost mount of a directory, and return the change in words. Raises OSError.
 
-    What is on a file system of the harness's own is copied first, then moved to the directory under it. Cut off in
-    between, the rest is done by the next call: as long as it is mounted it is the truth, afterwards the copy is. A disk
-    is the truth as long as its file is there, and is mounted anew to be copied: it may have been broken by a fault.
+    The files on a file system of the harness's own are copied first, then moved to the directory under it. If the call
+    is cut off, the next one does the rest: the file system is the truth as long as it is mounted, afterwards the copy
+    is. A disk is the truth as long as its file is there, and is mounted anew for the copy: a fault may have broken it.
     """
     kept = path.with_name(f".{path.name}.kept")
     mounts = mounts_at(path)
     image = image_of(path)
     if image.is_file() and not image.is_symlink() and len(mounts) <= 1:
         return _take_disk_away(path, image, kept)
-    last = len(mounts) <= 1  # what lies under another mount is not at hand yet; the next call puts it back
+    last = len(mounts) <= 1  # files under another mount are not at hand yet; the next call puts them back
     if mounts and last and mounts[-1].source == SOURCE:
         _copy_afresh(path, kept)
     if mounts:
@@ -110,7 +110,7 @@ def _take_disk_away(path: Path, image: Path, kept: Path) -> str:
 
 
 def is_in_run(path: Path, context: UndoContext) -> bool:
-    """Whether a path leads through the directory of the run with this identity, and of no other that has its files."""
+    """Return whether a path is in the directory of the run with this identity, and of no other with its files."""
     if context.directory is not None and not path.is_relative_to(context.directory):
         return False
     for parent in path.parents:
@@ -130,7 +130,7 @@ def _copy_afresh(source: Path, kept: Path) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy files and directories. What a job that still runs removes meanwhile is left out.
+    """Copy files and directories. Files that a running job removes meanwhile are left out.
 
     Raises OSError where not all of it can be copied, for the original goes away afterwards.
     """

@@ -1,4 +1,4 @@
-"""What faults have in common by which a rank computes with another value than it should, and nothing says so."""
+"""The common part of faults by which a rank computes with a wrong value, and nothing reports it."""
 
 from __future__ import annotations
 
@@ -26,13 +26,15 @@ class Altering(InRank):
     effect: JobEffect = SILENT
 
     def order(self, victim: Victim) -> dict[str, Any]:
-        """What is to be changed, and how."""
+        """Return the value that is to be changed, and the change."""
         given = dict(victim.parameters)
         return {"message": "alter", "what": given.pop("where", self.what), **given}
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """The rank's own record of the value before and after. Raises FaultMissed if it has ended without, or says why
-        it could not."""
+        """Return the rank's own record of the value before and after.
+
+        Raises FaultMissed if the rank has ended without it, or says why it could not.
+        """
         refused = own_event(victim.record, "fault.refused", victim.fault)
         if refused is not None:
             raise FaultMissed(f"rank {victim.rank} could not be altered: {refused.get('reason')}")
@@ -41,4 +43,4 @@ class Altering(InRank):
 
 
 _SHOWN = ("what", "parameter", "element", "bit", "dtype", "before", "after", "from_step")
-"""What of the record the evidence shows."""
+"""Fields of the record that the evidence shows."""

@@ -1,7 +1,7 @@
 """``flip-bit``: flips one bit of one value, and nothing reports it: silent data corruption (SDC).
 
 Made at the framework's seam, in a gradient before it is reduced, in a weight before the step, or in an activation
-between two layers; whatever follows is computed from it. Parameters:
+between two layers; later values are computed from it. Parameters:
 
 - ``where``: ``gradient`` (default), ``weight`` or ``activation``, with the trigger's phase ``allreduce.enter``,
   ``step.begin`` or ``forward``.

@@ -20,10 +20,13 @@ from chaos.plan.rules.parameters import Parameter
 
 @dataclass(frozen=True)
 class NonfiniteLoss(Altering):
-    """Changes what comes out of the step's computation, before the gradients are reduced."""
+    """Changes the result of the step's computation, before the gradients are reduced."""
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Tell the agent, which holds the rank, which value. Raises FaultMissed when it does not hold it."""
+        """Order the value from the agent, which holds the rank.
+
+        Raises FaultMissed when the agent does not hold the rank.
+        """
         super().inject(job, victim if "value" in victim.parameters else _with_default(victim))
 
 

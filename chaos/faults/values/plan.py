@@ -1,4 +1,4 @@
-"""What the plan makes of values that are changed inside a rank."""
+"""The plan for values that are changed inside a rank."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from chaos.plan.parts.response import Recovery
 
 
 def changes(draft: Draft, recoveries: Sequence[Recovery]) -> Iterable[Change]:
-    """What is computed wrongly, because of each fault."""
+    """Yield the values that are computed wrongly because of each fault."""
     return (*corruptions(draft.faults), *spike_changes(draft, recoveries))
 
 
 def explain(draft: Draft, faults: Sequence[PlannedFault]) -> Iterable[str]:
-    """Why nothing is rolled back, and what is promised of a value that nobody notices."""
+    """Yield why nothing is rolled back, and the promise for a value that nobody notices."""
     return (*explain_spikes(draft), *explain_corruptions(faults))
 
 

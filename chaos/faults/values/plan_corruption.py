@@ -1,7 +1,7 @@
-"""Silent corruption: values that are wrong, and nothing that says so. What can still be compared, and what is promised.
+"""Silent corruption, which nothing reports: the parts that can still be compared, and the promise.
 
 No mechanism of the vendor's is promised to find it. So the plan promises that nothing acts and that the training goes
-on; what it computes from then on is compared with nothing, and the scenario has to say that it wants just that.
+on; later values are compared with nothing, and the scenario has to say that it wants just that.
 """
 
 from __future__ import annotations
@@ -21,33 +21,35 @@ from chaos.scenario.models.scenario import Scenario
 PLACES: Mapping[str, str] = MappingProxyType(
     {"gradient": "allreduce.enter", "weight": "step.begin", "activation": "forward"}
 )
-"""Where a bit can be flipped, and the phase at which that is done."""
+"""Values in which a bit can be flipped, each with its phase."""
 
 FLIP, BATCH, LOSS = "flip-bit", "wrong-batch", "nonfinite-loss"
 _WHAT = {BATCH: "batch", LOSS: "loss"}
 
 BY_ITSELF = ("weight", "batch", "loss")
-"""What shows by the rank's own record of the step when it was changed, whatever came before; of all else only a state
-does that differs from the fault-free run's."""
+"""Values whose change shows in the rank's own record of the step, whatever came before.
+
+For other values only a state that differs from the fault-free run's shows it.
+"""
 
 
 def what_of(fault: PlannedFault) -> str:
-    """What the fault changes: gradient, weight, activation, batch or loss."""
+    """Return the kind of value that the fault changes: gradient, weight, activation, batch or loss."""
     return _WHAT.get(fault.kind) or str(fault.parameters.get("where", "gradient"))
 
 
 def one_of(what: str) -> str:
-    """With its article."""
+    """Return the word with its article."""
     return f"{'an' if what[0] in 'aeiou' else 'a'} {what}"
 
 
 def stays(fault: PlannedFault) -> bool:
-    """Whether the hit ranks are wrong alone from then on: nothing makes a weight of theirs equal to its replicas'."""
+    """Return whether only the hit ranks are wrong from then on: nothing makes their weights equal to the replicas'."""
     return fault.effect.alters == "value" and what_of(fault) == "weight"
 
 
 def corruptions(faults: Sequence[Scheduled]) -> Iterator[Change]:
-    """Yield each of them, with what shows that it was made."""
+    """Yield each silent corruption, with the sign that it was made."""
     for fault in faults:
         if fault.effect.alters == "value":
             what = what_of(fault.fault)
@@ -62,13 +64,13 @@ def _limit(scheduled_fault: Scheduled) -> Comparable:
     # The loss of the step itself is computed before its gradients are reduced.
     losses = step if what == "gradient" else step - 1
     why = f"fault {fault.id} changes {one_of(what)} in step {step}, and nothing is promised to notice"
-    if what == "batch":  # another one, but a good one
+    if what == "batch":  # another batch, but a good one
         return Comparable(step - 1, losses, why)
     return Comparable(step - 1, losses, why, finite_until=losses, finite_gradients_until=step - 1)
 
 
 def explain_corruptions(faults: Sequence[PlannedFault]) -> tuple[str, ...]:
-    """What is promised of each."""
+    """Return the promise for each silent corruption."""
     return tuple(
         f"fault {fault.id} changes {one_of(what_of(fault))} of its ranks in step {fault.trigger['step']} and reports"
         " nothing."
@@ -85,7 +87,7 @@ def _comes_of(fault: PlannedFault) -> str:
 
 
 def check_corruption(draft: Draft, problems: Problems) -> None:
-    """Note corruption that cannot be made, that cannot be shown, or of which it is not known what comes of it."""
+    """Note corruption that cannot be made, that cannot be shown, or whose outcome is not known."""
     scenario, faults = draft.scenario, draft.faults
     silent = [fault for fault in faults if fault.effect.alters == "value"]
     for fault in silent:

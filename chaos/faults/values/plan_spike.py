@@ -1,4 +1,4 @@
-"""What a plan says about its spikes: how far states can be compared after one, and why nothing is rolled back."""
+"""The plan for spikes: how far states can be compared after one, and why nothing is rolled back."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _limit(scenario: Scenario, spike: Scheduled, *, broken: bool) -> Comparable 
 
 
 def _is_unpromised(scenario: Scenario, spike: Scheduled) -> bool:
-    """Return whether the rollback itself leaves open what is computed after it."""
+    """Return whether the rollback itself leaves open the values that are computed after it."""
     return spike.repaired_by is not None and scenario.job.storage.asynchronous_saving
 
 
@@ -66,7 +66,7 @@ def _until(step: int, why: str) -> Comparable:
 
 
 def explain_spikes(draft: Draft) -> tuple[str, ...]:
-    """Return why nothing is rolled back for a spike, and what comes of one that is repeated."""
+    """Return why nothing is rolled back for a spike, and the outcome of a repeated one."""
     watch = draft.scenario.job.tre
     found = []
     for spike in spikes(draft):

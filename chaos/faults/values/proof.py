@@ -1,7 +1,8 @@
-"""Part of check ``injection``: proof that a value inside a rank was changed without a word, and that it was felt.
+"""Part of check ``injection``: proof that a value inside a rank was changed silently, and that the change had an
+effect.
 
 The proof is the rank's own record of the value before and after. A change that left the state of the step as it is in
-the fault-free run has changed nothing that was computed, so nothing would be shown by what follows.
+the fault-free run has changed no computed value, so the later steps would prove nothing.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ if TYPE_CHECKING:
 KINDS = (FLIP, BATCH, LOSS)
 ALTERED = "fault.altered"
 FACTS = ("what", "parameter", "element", "bit", "dtype", "before", "after", "from_step")
-"""What a rank records of the change, and the evidence repeats, as far as it is known of this change."""
+"""Fields of a rank's record of the change that the evidence repeats, as far as they are known."""
 
 
 def altered_again(history: History, fault: PlannedFault) -> list[Event]:
-    """Records of the change by ranks that made it more than once."""
+    """Return the records of the change by ranks that made it more than once."""
     if fault.kind not in KINDS:
         return []
     records = history.select(ALTERED, fault=fault.id)
@@ -44,7 +45,7 @@ def altered_again(history: History, fault: PlannedFault) -> list[Event]:
 def altered_doubts(
     history: History, artifacts: Artifacts, fault: PlannedFault, wanted: Demands, landing: Event, injection: Event
 ) -> Iterator[Doubt]:
-    """Everything that speaks against the change in the rank of ``injection``. Nothing for faults of another kind."""
+    """Yield every reason to doubt the change in the rank of ``injection``. None for faults of another kind."""
     if fault.kind not in KINDS:
         return
     rank = injection.rank
@@ -75,7 +76,7 @@ def altered_doubts(
 
 
 def _flip_doubts(fault: PlannedFault, own: Event) -> Iterator[Doubt]:
-    """Yield one bit, the one that the scenario names where it names one, and the value with it."""
+    """Yield a doubt unless the record has one bit with its value, and the scenario's bit where it names one."""
     bit, element = own.data.get("bit"), own.data.get("element")
     before, after = own.data.get("before"), own.data.get("after")
     if not isinstance(bit, int) or not isinstance(element, int) or before is None or after is None:
@@ -90,7 +91,7 @@ def _flip_doubts(fault: PlannedFault, own: Event) -> Iterator[Doubt]:
 
 
 def _weight_doubts(history: History, own: Event, step: int) -> Iterator[Doubt]:
-    """Yield the weight was, before, what the rank had recorded of the step before, and is another afterwards."""
+    """Yield a doubt unless the weight was as recorded after the step before, and differs after the change."""
     name, before, after = (own.data.get(key) for key in ("parameter", "digest_before", "digest_after"))
     if before is None or before == after:
         yield f"rank {own.rank}'s {name} has the same digest before and after", (own.source,)
@@ -107,7 +108,7 @@ def _weight_doubts(history: History, own: Event, step: int) -> Iterator[Doubt]:
 
 
 def _felt(history: History, artifacts: Artifacts, fault: PlannedFault, own: Event, step: int) -> Iterator[Doubt]:
-    """Yield the step has another outcome than in the fault-free run, in the way in which the fault says."""
+    """Yield a doubt unless the step's outcome differs from the fault-free run's in the fault's way."""
     baseline = digests(artifacts.baseline, TRAIN).get(own.rank or 0, {}) if artifacts.baseline else {}
     # The step may have been trained again since, and without the change.
     mine = next(
@@ -141,16 +142,16 @@ def _felt(history: History, artifacts: Artifacts, fault: PlannedFault, own: Even
 
 
 def _differs_before(own: Event, step: int, before: Event | None, theirs: Event | None) -> Iterator[Doubt]:
-    """Yield a state that differs from the fault-free run's is the change's only where the one before does not."""
+    """Yield a doubt where the state differed from the fault-free run's already before the change."""
     if before is None or theirs is None:
-        return  # of one change, check ``loss`` compares what came before it
+        return  # of one change, check ``loss`` compares the steps before it
     if names := differing(before.data.get("parameters"), theirs.data.get("parameters")):
         seen = f"rank {own.rank}'s {names[0]} was already another than the fault-free run's after step {step - 1}"
         yield f"{seen}, so nothing tells whether the fault is felt", (before.source, at_baseline(theirs))
 
 
 def _recorded(history: History, own: Event, step: int) -> list[Event]:
-    """Return the rank's digests of a step in its launch, in order: it may have been trained more than once."""
+    """Return the rank's digests of a step in its launch, in order: the step may have been trained more than once."""
     return history.select("digest", attempt=own.attempt, rank=own.rank, step=step)
 
 
@@ -165,7 +166,7 @@ def may_be_infinite(plan: Plan, step: int) -> bool:
 
 
 def other_batches(plan: Plan) -> set[tuple[int, int]]:
-    """Rank and step of batches that count and are planned to be other ones; check ``injection`` looks at each."""
+    """Return rank and step of counted batches that are planned to differ; check ``injection`` examines each."""
     return {
         (rank, step)
         for fault in plan.faults

@@ -1,7 +1,7 @@
-"""Part of check ``injection``: proof of a spike, and that the global norm came to what the plan reckons with.
+"""Part of check ``injection``: proof of a spike, and of the planned global norm.
 
-The proof is the rank's own record of the factor that it scaled its gradients with, and the norm in its digest of the
-step: a scaled gradient that did not reach the reduced one has changed nothing.
+The proof is the rank's own record of the scale factor of its gradients, and the norm in its digest of the step: a
+scaled gradient that did not reach the reduced one has changed nothing.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from chaos.plan.parts.fault import PlannedFault
 
 KIND = "spike"
 SCALED = "fault.scaled"
-"""What a rank records of each time that it scaled its gradients."""
+"""The event for each time that a rank scaled its gradients."""
 
 _TOLERANCE = 1e-3
-"""Relative difference between the norm asked for and the one that came of it: the factor is rounded to a float32."""
+"""Relative difference between the requested norm and the actual one: the factor is rounded to a float32."""
 
 
 def scaled_too_often(history: History, fault: PlannedFault) -> list[Event]:
-    """Records of a spike by ranks that made it more often than the scenario says."""
+    """Return the records of a spike by ranks that made it more often than the scenario says."""
     if fault.kind != KIND:
         return []
     wanted = 1 + _repeat(fault)
@@ -40,7 +40,7 @@ def scaled_too_often(history: History, fault: PlannedFault) -> list[Event]:
 def scaled_doubts(
     plan: Plan, history: History, fault: PlannedFault, wanted: Demands, landing: Event, injection: Event
 ) -> Iterator[Doubt]:
-    """Everything that speaks against the proof for the rank of ``injection``. Nothing for faults of another kind."""
+    """Yield every reason to doubt the spike in the rank of ``injection``. None for faults of another kind."""
     if fault.kind != KIND:
         return
     rank = injection.rank
@@ -77,7 +77,7 @@ def _repeat(fault: PlannedFault) -> int:
 
 
 def _norm_doubts(plan: Plan, history: History, fault: PlannedFault, scaled: Event) -> Iterator[Doubt]:
-    """Whether the reduced gradients of the step have the norm that the plan reckons with."""
+    """Yield a doubt unless the reduced gradients of the step have the norm of the plan."""
     step = scaled.data.get("step")
     own = history.select("digest", attempt=TRAIN, rank=scaled.rank, pid=scaled.pid, step=step)
     digest = next((event for event in own if event.seq > scaled.seq), None)
@@ -88,7 +88,7 @@ def _norm_doubts(plan: Plan, history: History, fault: PlannedFault, scaled: Even
     norm = float.fromhex(str(gradients["norm"]))
     asked = fault.parameters.get("norm")
     if isinstance(asked, (int, float)):
-        if norm != asked and not abs(norm - asked) <= _TOLERANCE * asked:  # also where it is no number
+        if norm != asked and not abs(norm - asked) <= _TOLERANCE * asked:  # also where the norm is no number
             yield f"the global norm of step {step} came to {norm:g}, not {asked:g}", (digest.source, scaled.source)
         return
     threshold = plan.fault_tolerance.watch.threshold if plan.fault_tolerance.watch is not None else 0.0

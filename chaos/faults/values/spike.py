@@ -28,11 +28,14 @@ class Spike(InRank):
     effect = ABNORMAL
 
     def order(self, victim: Victim) -> dict[str, Any]:
-        """What the scenario says of the spike, to be made once unless it says how often."""
+        """Return the scenario's fields of the spike, made once unless the scenario says how often."""
         return {"message": "alter", "repeat": 0, **victim.parameters}
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the rank's own record that it has scaled its gradients. Raises FaultMissed if it has ended without."""
+        """Return the rank's own record that it has scaled its gradients.
+
+        Raises FaultMissed if it has ended without one.
+        """
         scaled = own_proof(job, victim, "fault.scaled", "it scaled its gradients")
         return None if scaled is None else {"signal": None, "factor": scaled.get("factor"), "norm": scaled.get("norm")}
 

@@ -1,6 +1,6 @@
-"""``wrong-batch``: makes a rank train another batch than its own: that of the step before, once more.
+"""``wrong-batch``: makes a rank train the batch of the step before once more, instead of its own.
 
-The batch that it should have trained is left out; from the next step on the order is right again.
+The rank's own batch is left out; from the next step on the order is right again.
 
 On Ascend: a loader that gives a buffer twice, a data set whose order was not restored, a shard that is read by two
 ranks.
