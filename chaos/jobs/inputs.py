@@ -1,6 +1,6 @@
-"""What of the files that a job reads is part of its baseline's key.
+"""The part of a job's input files in its baseline's key.
 
-Sources are few and small, and are read whole. Data and weights may be terabytes: of them size and time of change count.
+Sources are few and small, and are read whole. Data and weights may be terabytes: only their size and time count.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Any
 from chaos.base.walking import walk
 
 SEEN = "seen "
-"""Begins the entries that stand for files by size and time only. A job may write to such a file itself."""
+"""Prefix of the entries for files by size and time only. A job may write to such a file itself."""
 
 MOST_FILES = 20_000
 """Most files of a directory that count, in the order of their names."""
 
 _ENDINGS = ("", ".bin", ".idx")
-"""An indexed data set is named by what its two files have in common (Megatron's form; MindFormers, ``data_path``)."""
+"""An indexed data set is named by the common part of its two files' names (Megatron's form, also ``data_path``)."""
 
 _NOT_SOURCES = frozenset({"node_modules", "site-packages"})
 
 
 def sources_digest(root: Path, more: Iterable[Path] = ()) -> str:
-    """Return a digest of every Python file below a directory, and of ``more`` files in it that are there."""
+    """Return a digest of every Python file below a directory, and of ``more`` files in it that exist."""
     digest = hashlib.sha256()
     for file in (*sorted(more), *_python_files(root)):
         try:
@@ -38,10 +38,10 @@ def sources_digest(root: Path, more: Iterable[Path] = ()) -> str:
 
 
 def named_inputs(words: Iterable[str], beside: Path | None = None) -> dict[str, str]:
-    """Return an entry for each file or directory that these words name; words that name nothing have none.
+    """Return an entry for each file or directory that these words name; other words have none.
 
-    ``--option=path`` names one too. ``beside`` is where relative paths begin; without it they name nothing, since a job
-    runs in a new directory.
+    ``--option=path`` names one too. ``beside`` is the directory of relative paths; without it they name nothing, since
+    a job runs in a new directory.
     """
     found: dict[str, str] = {}
     for word in words:
@@ -54,7 +54,7 @@ def named_inputs(words: Iterable[str], beside: Path | None = None) -> dict[str, 
 
 
 def module_inputs(search_path: str) -> dict[str, str]:
-    """Return an entry for each directory of a PYTHONPATH: what its Python files look like from outside."""
+    """Return an entry for each directory of a PYTHONPATH: size and time of its Python files."""
     found = {}
     for name in search_path.split(os.pathsep):
         # A relative one begins in the job's own directory, which is new.
@@ -90,7 +90,7 @@ def _named(text: str, beside: Path | None) -> Path | None:
 
 
 def _state(path: Path) -> str | None:
-    """Size and time of a file, or of all files of a directory; None where there is neither."""
+    """Return size and time of a file, or of all files of a directory; None if neither exists."""
     try:
         if path.is_dir():
             return _listing(_files(path))
@@ -121,9 +121,9 @@ def _python_files(root: Path) -> Iterator[Path]:
 
 
 def _files(root: Path, left_out: frozenset[str] = frozenset()) -> Iterator[Path]:
-    """Files below a directory in a fixed order; hidden directories and other environments are not entered.
+    """Yield the files below a directory in a fixed order; hidden directories and other environments are not entered.
 
-    What is deeper than a walk goes has no part in it, as what is over MOST_FILES.
+    Files deeper than a walk goes are left out, like those over MOST_FILES.
     """
     for directory, below, names in walk(root):
         if "pyvenv.cfg" in names and directory != str(root):

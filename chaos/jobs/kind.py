@@ -1,4 +1,4 @@
-"""What a job kind is: how a job is started, and what of it can be observed."""
+"""The base class of job kinds: how a job starts, and which of its facts can be observed."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 
 class JobError(RuntimeError):
-    """The job cannot be prepared. The text says what is missing and what to do."""
+    """The job cannot be prepared. The text names the missing part and the remedy."""
 
 
 @dataclass(frozen=True)
 class Launch:
-    """What a job kind needs to know to start one attempt.
+    """The facts that a job kind needs to start one attempt.
 
     ``directory`` is the job's working directory, ``logs`` the attempt's log directory; both exist. ``resume`` says that
-    training goes on from an end-of-life checkpoint. ``ports`` are leased: as many as the kind's ``ports`` says.
+    training goes on from an end-of-life checkpoint. ``ports`` are leased: as many as the kind's ``ports`` asks for.
     ``python`` is the interpreter of the ranks. ``sdk`` is ``standin`` or ``vendor``. ``place`` is the part of the job
-    that one node's launcher starts; None where one launcher starts all of it on this host.
+    that one node's launcher starts; None if one launcher starts all of it on this host.
     """
 
     scenario: Scenario
@@ -47,15 +47,15 @@ class Launch:
 
     @property
     def master(self) -> str:
-        """The address of the node that scheduler and controller are on."""
+        """The address of the node of scheduler and controller."""
         return "127.0.0.1" if self.place is None else self.place.master
 
 
 @dataclass(frozen=True)
 class Command:
-    """How the launcher is started. ``environment`` is added to the harness's own; ``path`` goes before PYTHONPATH.
+    """The command of the launcher. ``environment`` is added to the harness's own; ``path`` goes before PYTHONPATH.
 
-    ``agent_by_path``: the agent is on PYTHONPATH too. Otherwise the job loads it by what ``environment`` says.
+    ``agent_by_path``: the agent is on PYTHONPATH too. Otherwise the job loads it as ``environment`` says.
     """
 
     argv: tuple[str, ...]
@@ -66,7 +66,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Simulated:
-    """A part that is not the genuine one, and the layer at which it is put in."""
+    """A part that is not genuine, and its layer."""
 
     part: str
     layer: str
@@ -74,9 +74,9 @@ class Simulated:
 
 @dataclass(frozen=True)
 class Examined:
-    """What the plan has to know of a job from its own files: its traits, and what they forbid, each with its place.
+    """Facts from a job's own files for the plan: its traits, and what they forbid, each with its place.
 
-    ``remarks`` are conditions that the files do not keep and that nobody refuses: the plan gives them as reasons.
+    ``remarks`` are conditions that the files do not meet and that no program refuses: the plan gives them as reasons.
     """
 
     traits: JobTraits
@@ -85,16 +85,16 @@ class Examined:
 
 
 class JobKind(ABC):
-    """A kind of job. Each kind derives from it, and has what stands here unless it says otherwise."""
+    """A kind of job. Each kind derives from this class, and overrides its attributes where needed."""
 
     name: str
     """Its name in scenarios."""
 
     traits: JobTraits
-    """What of a job can be observed, and how it saves."""
+    """Facts of the job that can be observed, and its way of saving."""
 
     needs: tuple[str, ...] = ()
-    """Names of probes of :mod:`chaos.doctor`, or of its own, that must succeed where the job runs."""
+    """Names of probes of :mod:`chaos.doctor`, or of its own, that must succeed on the job's machine."""
 
     probes: Mapping[str, Callable[[Machine], Probe]] = MappingProxyType({})
     """Its own probes by name."""
@@ -103,19 +103,19 @@ class JobKind(ABC):
     """How many TCP ports a launch needs."""
 
     extensions: tuple[str, ...] = ()
-    """Modules that the agent installs before the job starts; none where it comes as a callback, which is too late."""
+    """Modules that the agent installs before the job starts; none if it comes as a callback, which is too late."""
 
     examples: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
-    """Examples of faults that it shows: the effect of a fault kind, or what it acts on, and what the job says beside
+    """Examples of faults that it shows: the effect of a fault kind, or its object, and the keys of the job beside
     its kind. ``any`` stands for all others. Each is in one job kind only."""
 
     @abstractmethod
     def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
-        """What is not genuine when this scenario runs."""
+        """Return the parts that are not genuine when this scenario runs."""
 
     @abstractmethod
     def prepare(self, launch: Launch) -> None:
-        """Make what the job reads (data, directories). Raises JobError."""
+        """Make the job's input (data, directories). Raises JobError."""
 
     @abstractmethod
     def command(self, launch: Launch) -> Command:
@@ -123,34 +123,34 @@ class JobKind(ABC):
 
     @abstractmethod
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
-        """What of the job's own files decides about its losses; part of the baseline's key."""
+        """Return the facts in the job's own files that decide about its losses; they are part of the baseline's key."""
 
     def needs_for(self, scenario: Scenario) -> tuple[str, ...]:
-        """Return names of the probes that this scenario's job needs, where one scenario needs less than another."""
+        """Return names of the probes that this scenario's job needs, if one scenario needs less than another."""
         del scenario
         return self.needs
 
     def missing_files(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
-        """Each file of this machine that the scenario names and that does not do: its path in the scenario, a message
+        """Yield each unusable file of this machine that the scenario names: its path in the scenario, a message
         and a hint. ``directory`` is the scenario's."""
         del scenario, directory
         return iter(())
 
 
 class Configured(JobKind):
-    """A job kind whose jobs are described by files of their own (``job.config``). Both methods only read."""
+    """A job kind with jobs described by files of their own (``job.config``). Both methods only read."""
 
     @abstractmethod
     def completed(self, cell: Unfinished) -> Completion:
-        """What the files say of keys that the scenario may leave out. Raises nothing: problems are part of it."""
+        """Return the files' values of keys that the scenario may leave out. Problems are part of it; raises nothing."""
 
     @abstractmethod
     def examined(self, cell: Cell, scenario_file: Path) -> Examined:
-        """What the files mean for the plan. Raises ScenarioError where they cannot be read."""
+        """Return the meaning of the files for the plan. Raises ScenarioError if they cannot be read."""
 
 
 def job_kind(name: str) -> JobKind:
-    """The job kind of that name. Raises RegistryError where it cannot be loaded, UnknownName where there is none."""
+    """Return the job kind of that name. Raises RegistryError if it cannot be loaded, UnknownName if there is none."""
     members = registries.registry("jobs")
     kind = members.load(name)
     if not isinstance(kind, JobKind):
@@ -162,5 +162,5 @@ def job_kind(name: str) -> JobKind:
 
 
 def job_kinds() -> list[JobKind]:
-    """Return all job kinds that are registered, by their names. Raises RegistryError where one cannot be loaded."""
+    """Return all registered job kinds, by their names. Raises RegistryError if one cannot be loaded."""
     return list(map(job_kind, registries.registry("jobs").names()))

@@ -1,8 +1,8 @@
-"""The job kind ``mindspore``: a user's own training script under msrun. Nothing of it is put in another's place.
+"""The job kind ``mindspore``: a user's own training script under msrun. All its parts are genuine.
 
-The agent is loaded by PYTHONPATH and sees what ``Model.train``, ``save_checkpoint`` and ``load_checkpoint`` do. Of the
-script itself nothing is known: what it trains, how long an epoch is and how often it saves is what the scenario says,
-and the checks find out whether that is so.
+PYTHONPATH loads the agent, which observes ``Model.train``, ``save_checkpoint`` and ``load_checkpoint``. The
+script itself is unknown: the scenario states what it trains, the length of an epoch and the interval of saves,
+and the checks test whether these hold.
 """
 
 from __future__ import annotations
@@ -56,21 +56,21 @@ class MindSporeJob(JobKind):
     extensions: tuple[str, ...] = ()
 
     def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
-        """Nothing."""
+        """Return nothing: all parts are genuine."""
         del scenario, sdk
         return ()
 
     def missing_files(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
-        """Yield the script, where it cannot be read."""
+        """Yield the script, if it cannot be read."""
         if scenario.job.script is not None and (why := file_problem(path := directory / scenario.job.script)):
             yield "job.script", f"{path}: {why}", "name it relative to the scenario's file, or in full"
 
     def prepare(self, launch: Launch) -> None:
-        """See that there is a script."""
+        """Raise JobError if there is no script."""
         _script(launch.scenario, launch.scenario_directory)
 
     def command(self, launch: Launch) -> Command:
-        """msrun with the script and its arguments; in a resume with those of the resume behind them."""
+        """Return msrun with the script and its arguments; a resume appends the arguments of the resume."""
         job = launch.scenario.job
         master_port, controller_port = launch.ports
         script = _script(launch.scenario, launch.scenario_directory)
@@ -79,7 +79,7 @@ class MindSporeJob(JobKind):
         return Command(msrun_argv(launch, script, arguments, master_port=master_port), environment)
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
-        """The script, and the modules and packages beside it that it may import. What else it reads nobody knows."""
+        """Return the script, and the modules and packages beside it that it may import. Other inputs are unknown."""
         script = _script(scenario, scenario_directory)
         files = sorted({script, *script.parent.glob("*.py")})
         packages = sorted(file.parent for file in script.parent.glob("*/__init__.py"))

@@ -12,7 +12,7 @@ def msrun_argv(launch: Launch, script: Path, arguments: Sequence[str], *, master
     """Return the command line of ``msrun`` for all ranks on this host, or for those of one node.
 
     ``--join=False``: with ``--join=True`` msrun kills every rank within a second of the first death, before an
-    end-of-life checkpoint can be saved (MindSpore 2.10). Raises JobError where msrun is not beside the interpreter.
+    end-of-life checkpoint can be saved (MindSpore 2.10). Raises JobError if msrun is not beside the interpreter.
     """
     msrun = launch.python.parent / "msrun"
     if launch.place is None and not msrun.is_file():
@@ -33,7 +33,7 @@ def msrun_argv(launch: Launch, script: Path, arguments: Sequence[str], *, master
 
 
 def tft_environment(launch: Launch, controller_port: int) -> dict[str, str]:
-    """Variables by which the ranks learn of the mechanisms that are on, and find the SDK's controller in rank 0."""
+    """Return variables that tell the ranks which mechanisms are on, and where the SDK's controller is: in rank 0."""
     protection = launch.scenario.job.protection
     environment = {"TTP_LOG_PATH": str(sdk_logs(launch))}
     if protection:
@@ -47,10 +47,10 @@ def tft_environment(launch: Launch, controller_port: int) -> dict[str, str]:
 
 
 def sdk_logs(launch: Launch) -> Path:
-    """Return where the SDK of these ranks writes its logs: each node has a directory of its own.
+    """Return the directory of these ranks' SDK logs: each node has a directory of its own.
 
-    The SDK names a log by its process. Every host, and every container, counts processes by itself: two of them may
-    have written one file, or one of two would be lost where files are brought together.
+    The SDK names a log by its process. Every host, and every container, counts processes by itself: two processes could
+    write one file, or one of two files would be lost when files are collected.
     """
     return launch.logs / ("ttp" if launch.place is None else f"ttp-node_{launch.place.node}")
 

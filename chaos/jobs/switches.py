@@ -1,8 +1,8 @@
-"""MS_ENABLE_TFT: how MindFormers and MindSpore read it, and spellings that the two do not read alike.
+"""MS_ENABLE_TFT: how MindFormers and MindSpore read it, and spellings that the two read differently.
 
-A job of any kind may have it in ``job.environment``. It says then what ``job.protection`` would say: the one that is
-left out is filled in, and two that disagree are refused. Both readers look for ``TTP:1`` and the like anywhere in the
-text; MindSpore also splits it at the commas when it is imported.
+A job of any kind may have it in ``job.environment``. It then states the same as ``job.protection``: if one of the two
+is left out, it is filled in; if they disagree, they are refused. Both readers look for ``TTP:1`` and the like anywhere
+in the text; MindSpore also splits it at the commas when it is imported.
 Sources: MindFormers, mindformers/version_control.py (1.5 to 2.1); MindSpore 2.10, mindspore/utils/utils.py and
 mindspore/train/callback/_train_fault_tolerance.py.
 """
@@ -33,12 +33,12 @@ _EXAMPLE = 'write it like "{TTP:1,UCE:1}"'
 
 
 def mechanisms(value: str) -> tuple[Mechanism, ...]:
-    """Return the mechanisms that this value switches on: those whose name is followed by ``:1`` without a blank."""
+    """Return the mechanisms that this value switches on: each name that is followed by ``:1`` without a blank."""
     return tuple(name for name in mechanism_names() if f"{name}:1" in value)
 
 
 def switched_by_environment(cell: Unfinished) -> Iterator[Filled]:
-    """Yield the mechanisms that are on, where the scenario writes the variable itself."""
+    """Yield the mechanisms that are on, if the scenario writes the variable itself."""
     written = text(mapped(mapped(cell.data.get("job")).get("environment")).get(SWITCHES))
     if written is not None:
         line, column = cell.lines.nearest(_PATH)
@@ -47,7 +47,7 @@ def switched_by_environment(cell: Unfinished) -> Iterator[Filled]:
 
 
 def switch_problems(cell: Cell, scenario_file: Path) -> Iterator[Problem]:
-    """Parts of the variable that are not read as they look."""
+    """Yield the parts of the variable that are not read as they look."""
     written = cell.scenario.job.environment.get(SWITCHES)
     for message, hint in misread(written) if written is not None else ():
         line, column = cell.lines.nearest(_PATH)
@@ -60,11 +60,11 @@ _SET_BY_HARNESS = {
     "MINDIO_FOR_MINDSPORE": "the harness sets it to 1, and MindSpore takes MindIO TFT by it",
     "MINDX_TASK_ID": "no rank starts the controller of MindIO TFT then, so that one has to be there outside of them",
 }
-"""Variables of a protected job that the harness sets, or leaves out, and what follows where a scenario does."""
+"""Variables of a protected job that the harness sets, or leaves out, and the effect of a scenario's own value."""
 
 
 def switch_remarks(cell: Cell) -> Iterator[str]:
-    """What ``job.environment`` says over the harness of where the SDK's controller is. Nobody refuses it."""
+    """Yield overrides in ``job.environment`` of the place of the SDK's controller, which nothing refuses."""
     if not any(mechanism in NEEDS["MindIO"] for mechanism in cell.scenario.job.protection):
         return
     for name, follows in _SET_BY_HARNESS.items():
@@ -75,8 +75,8 @@ def switch_remarks(cell: Cell) -> Iterator[str]:
 
 
 def misread(value: str) -> Iterator[tuple[str, str]]:
-    """What is not read as it looks: a message and a hint for each part that is neither ``NAME:0`` nor ``NAME:1``, and
-    for each switch that another one takes back."""
+    """Yield a message and a hint for each misread part: neither ``NAME:0`` nor ``NAME:1``, or a switch that
+    another one undoes."""
     parts = value.replace("{", "").replace("}", "").strip().split(",")
     yield from _single(parts)
     yield from _against_each_other([part.strip() for part in parts], mechanisms(value))

@@ -1,4 +1,4 @@
-"""Files that processes leave behind when they do not end in order: dumps of their memory, and locks."""
+"""Files left behind by processes that do not end in order: dumps of their memory, and locks."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _LOCK = (".lock", ".pid")
 _LONGEST_LOCK = 32
 _ELF, _ET_CORE = b"\x7fELF", 4
 _TYPE = 16
-"""Where an ELF file has its type, in the byte order that the sixth byte tells."""
+"""Offset of the type in an ELF file; the sixth byte gives the byte order."""
 
 
 @dataclass(frozen=True)
 class Leftover:
-    """A dump (``core``) or a lock, and the process that its name or its content tells; None where neither does."""
+    """A dump (``core``) or a lock, and the process in its name or content; None if neither names a process."""
 
     path: Path
     kind: str
@@ -28,10 +28,10 @@ class Leftover:
 
 
 def find_leftovers(root: Path, unseen: Unseen) -> list[Leftover]:
-    """What is left below ``root``, by path.
+    """Return the leftovers below ``root``, by path.
 
-    A dump is known by its name and its first bytes: a file of that name may be anything. A lock counts that holds a
-    process id and nothing else; one without says nothing, for most are never removed.
+    A dump is known by its name and its first bytes: a file of that name may be anything. A lock counts if it holds a
+    process id and nothing else; a lock without an id proves nothing, for most are never removed.
     """
     leftovers: list[Leftover] = []
     for directory, _, files in walk(root, unseen):

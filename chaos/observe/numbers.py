@@ -1,4 +1,4 @@
-"""Single whole numbers by their digests: what a counter was, where only the digest of it was recorded."""
+"""Single whole numbers by their digests: the value of a counter of which only the digest was recorded."""
 
 from __future__ import annotations
 

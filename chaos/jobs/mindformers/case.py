@@ -1,4 +1,4 @@
-"""One job, as the rules about its configuration look at it."""
+"""One job, as input of the rules about its configuration."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from chaos.scenario.models.job import Job
 
 @dataclass(frozen=True)
 class Case:
-    """One job: its configuration, its part of the scenario, and what plans need of it.
+    """One job: its configuration, its part of the scenario, and the facts that plans need of it.
 
-    ``on`` are the mechanisms that are switched on by name. ``written`` is where they are. ``rehearsed`` says that the
-    device layer is not the genuine one, so that the job may run without an Ascend device.
+    ``on`` are the mechanisms that are switched on by name. ``written`` is the place of their switch. ``rehearsed`` says
+    that the device layer is not genuine, so that the job may run without an Ascend device.
     """
 
     typed: Typed
@@ -45,7 +45,7 @@ class Case:
         return next((value for value in found if value is not None and value.data is not None), None)
 
     def absent(self, nearest: str, message: str, hint: str) -> Problem:
-        """Return a problem with something that is not there, at the section that it belongs to or else at the file."""
+        """Return a problem with a missing key, placed at its section or else at the file."""
         value = self.value(nearest)
         if value is not None:
             return value.problem(message, hint)

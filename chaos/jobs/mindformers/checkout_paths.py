@@ -1,7 +1,7 @@
-"""Relative paths of a configuration that name what is in a checkout.
+"""Relative paths of a configuration into a checkout.
 
-The job runs elsewhere, so they are made absolute. What the job writes is left alone: it belongs to the run, and a
-checkout stays as it is.
+The job runs elsewhere, so they are made absolute. Paths of the job's output stay unchanged: the output belongs to the
+run, and a checkout stays as it is.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import Any
 
 _READ = re.compile(r"(?:^|_)(?:files?|paths?|dirs?|directory|folder|load_checkpoint)$")
-"""Keys whose values are paths also where they have no slash, such as ``vocab_file`` and ``dataset_dir``."""
+"""Keys with values that are paths even without a slash, such as ``vocab_file`` and ``dataset_dir``."""
 
 _WRITTEN = re.compile(r"(?:save|output|profile|tensorboard|summary|dump|log|compile_cache)(?:_|$)|directory$")
-"""Keys of what a job writes, such as ``save_graphs_path`` and the callback's ``directory``."""
+"""Keys of a job's output, such as ``save_graphs_path`` and the callback's ``directory``."""
 
 _DATA = (".bin", ".idx")
-"""Endings of an indexed data set, which MindFormers names without either (``data_path``)."""
+"""Endings of an indexed data set. MindFormers names the set without either (``data_path``)."""
 
 
 def from_checkout(value: Any, checkout: Path, *, path: bool = False) -> Any:
-    """Plain data with the paths of what is in the checkout made absolute.
+    """Return plain data with the paths into the checkout made absolute.
 
-    Text with a slash is a path wherever it stands; other text only with ``path``: below a key that is known for paths.
+    Text with a slash is a path anywhere; other text only with ``path``: below a key that is known for paths.
     """
     if isinstance(value, Mapping):
         return {

@@ -24,10 +24,10 @@ BASE = "base_config"
 """Key that names the file, or files, that a configuration adds to."""
 
 MAX_FILES = 32
-"""Most files that one configuration is made of, and most names in one base_config."""
+"""Most files of one configuration, and most names in one base_config."""
 
 MAX_CHARACTERS = 1024 * 1024
-"""Longest text that these files may have together: what is written in Python parses slowly."""
+"""Longest text of these files together: text in Python's syntax is slow to parse."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Configuration:
     root: Value
 
     def get(self, key: str) -> Value | None:
-        """The value of a dotted key such as ``runner_config.sink_size``; None where the configuration has none."""
+        """Return the value of a dotted key such as ``runner_config.sink_size``; None if the configuration has none."""
         value = self.root
         for part in key.split("."):
             if not isinstance(value.data, dict) or part not in value.data:
@@ -47,7 +47,7 @@ class Configuration:
         return value
 
     def origin(self, key: str, value: Value | None, default: object = None) -> Origin:
-        """Where a value stands, for plans and messages; with ``default`` for one that the configuration leaves out."""
+        """Return the place of a value, for plans and messages; with ``default`` for a key that is left out."""
         if value is None:
             return Origin(shown_path(self.file), 0, 0, key, str(default))
         quoted = value.problem("")
@@ -87,7 +87,7 @@ def read_configuration(
 
 
 def shown_path(path: Path) -> str:
-    """Return a path as messages show it: relative to the working directory where it is below that."""
+    """Return a path as messages show it: relative to the working directory if it is below that."""
     try:
         return printable(str(path.relative_to(Path.cwd())))
     except (ValueError, OSError):
@@ -96,7 +96,7 @@ def shown_path(path: Path) -> str:
 
 @dataclass
 class _Read:
-    """What one reading has done so far. ``merged`` holds files with their bases: each is read once."""
+    """State of one reading. ``merged`` holds files with their bases: each is read once."""
 
     merged: dict[Path, Value] = field(default_factory=dict)
     files: int = 0
@@ -104,7 +104,7 @@ class _Read:
 
 
 def _based(file: Path, above: list[Path], read: _Read) -> Value:
-    """Return a file, merged into those that its base_config names: what it says itself counts more."""
+    """Return a file, merged into the files of its base_config; its own values win."""
     own = read_yaml(file, shown_path(file))
     read.files += 1
     read.characters += len(own.source.text)
@@ -135,7 +135,7 @@ def _based(file: Path, above: list[Path], read: _Read) -> Value:
 
 
 def _merge(over: Value, under: Value) -> Value:
-    """Mappings are merged key by key; anything else replaces what was there."""
+    """Merge mappings key by key; any other value replaces the old value."""
     merged = dict(under.data)
     for key, value in over.data.items():
         below = merged.get(key)
@@ -152,7 +152,7 @@ def _merge(over: Value, under: Value) -> Value:
 
 
 def _placed(data: Any, key: str, source: Source, line: int, column: int) -> Value:
-    """Plain data of the scenario as values that all stand at the override's key."""
+    """Return plain data of the scenario as values that all stand at the override's key."""
     if isinstance(data, dict):
         held = {name: _placed(item, key, source, line, column) for name, item in data.items()}
         return Value(held, source, line, column, key=key, size=1 + sum(value.size for value in held.values()))
@@ -166,7 +166,10 @@ def _placed(data: Any, key: str, source: Source, line: int, column: int) -> Valu
 
 
 def is_off(value: Value | None) -> bool:
-    """Return whether a switch that is on by default is off: null is false to MindFormers, not left out, and so is 0."""
+    """Return whether a switch that is on by default is off.
+
+    To MindFormers null is false, not left out, and so is 0.
+    """
     return value is not None and not value.data
 
 

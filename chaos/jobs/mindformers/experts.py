@@ -1,6 +1,6 @@
-"""Which ranks hold the same experts, as far as a configuration says it.
+"""Which ranks hold the same experts, as far as a configuration says.
 
-Experts are spread over ranks that are replicas of each other in everything else. How is up to the model's layers:
+Experts are spread over ranks that are replicas of each other in everything else. The model's layers decide how:
 
 - models that are not legacy (1.7 to 2.1) have whole experts, spread over the ranks of a stage: device matrix (others,
   expert_parallel) (parallel_core/training_graph/device_matrix.py, transformer/moe/ffn.py);
@@ -11,7 +11,7 @@ Experts are spread over ranks that are replicas of each other in everything else
 So ranks of a stage with the same number modulo a stride hold the same. Optimizer shards multiply the stride where they
 divide the copies and the first dimension of the slice (MindSpore, parallel_optimizer/opt_param_mgr.cc and
 ops_info/operator_info.cc). MindSpore gives MindIO the smallest set of ranks that hold a parameter in common, and the
-rank alone where two such sets merely overlap (2.10, ``_get_cur_rank_dp`` in train/serialization.py).
+rank alone if two such sets merely overlap (2.10, ``_get_cur_rank_dp`` in train/serialization.py).
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class Mesh:
 
 @dataclass(frozen=True)
 class Reading:
-    """One way in which the experts may be laid out; ``subject`` names them.
+    """One possible layout of the experts; ``subject`` names them.
 
-    ``own`` is the distance between ranks that hold the same experts, None where there are none.
+    ``own`` is the distance between ranks that hold the same experts, None if there are none.
     """
 
     subject: str
@@ -65,9 +65,9 @@ class Reading:
 
     @property
     def stride(self) -> int:
-        """Distance between ranks that MindSpore takes for replicas; a stage's ranks where each stands alone.
+        """Distance between ranks that MindSpore takes for replicas; a stage's ranks if each stands alone.
 
-        Where sets overlap it may also depend on the names of the weights: that counts as alone.
+        If sets overlap, the distance may also depend on the names of the weights: that counts as alone.
         """
         own = self.own or self.mesh.dense
         strides = (self.mesh.model, self.mesh.shards, self.mesh.dense, own)
@@ -81,7 +81,7 @@ class Reading:
         return self.mesh.ranks // self.stride
 
     def __str__(self) -> str:
-        """Return how many copies there are, and which ranks hold those of rank 0."""
+        """Return the number of copies, and the ranks that hold the copies of rank 0's experts."""
         copies = self.mesh.ranks // (self.own or self.mesh.dense)
         if copies < 2:
             return f"{self.subject} have 1 copy, which leaves no replica"
@@ -95,10 +95,10 @@ class Reading:
 
 @dataclass(frozen=True)
 class Experts:
-    """What a configuration says of its experts.
+    """The experts of a configuration.
 
-    ``size`` is its ``expert_parallel``. ``unknown`` says why this version does not know how they are laid out; else
-    ``readings`` are the ways that the configuration leaves open, and ``hint`` how to say which.
+    ``size`` is its ``expert_parallel``. ``unknown`` is the reason why this version does not know their layout; else
+    ``readings`` are the layouts that the configuration leaves open, and ``hint`` how to choose one.
     """
 
     size: Value
@@ -124,7 +124,7 @@ class Experts:
 
 
 def experts_of(case: Case) -> Experts | None:
-    """Return the experts of a job, None where expert_parallel spreads none."""
+    """Return the experts of a job, None if expert_parallel spreads none."""
     typed, mode = case.typed, case.value("parallel.parallel_mode")
     size = case.value("parallel_config.expert_parallel")
     experts = typed.whole("parallel_config.expert_parallel", least=1)
@@ -153,7 +153,7 @@ def _legacy(case: Case) -> bool:
 
 
 def _unknown(case: Case, mesh: Mesh) -> str:
-    """Return why the layout of the experts is not known to this version; empty where it is."""
+    """Return why this version does not know the layout of the experts; empty if it knows."""
     mode, cube = case.value("parallel.parallel_mode"), case.value(f"{_ARCHITECTURE}.use_3d_tensor_parallel")
     if mode is not None and mode.data in _AUTO:
         return f"in parallel_mode {mode.shown} MindSpore decides it"
@@ -167,7 +167,7 @@ def _unknown(case: Case, mesh: Mesh) -> str:
 
 
 def _readings(case: Case, mesh: Mesh) -> tuple[list[Reading], str]:
-    """Return the layers that the model may have, and what the configuration has to say where it leaves several.
+    """Return the layers that the model may have, and the keys that the configuration needs if it leaves several.
 
     A layer for which the sizes do not work out is left out: MindFormers ends such a job.
     """
@@ -191,7 +191,7 @@ def _readings(case: Case, mesh: Mesh) -> tuple[list[Reading], str]:
 
 
 def _strides(case: Case, mesh: Mesh, stride: int) -> list[int]:
-    """Distances between ranks with the same experts and the same state of their optimizer, as far as is known."""
+    """Return distances between ranks with the same experts and the same optimizer state, as far as they are known."""
     copies = mesh.ranks // stride
     if mesh.shards == 1 or copies < 2:
         return [stride]
@@ -207,7 +207,7 @@ def _strides(case: Case, mesh: Mesh, stride: int) -> list[int]:
 def _in_every_stage(case: Case, stages: int) -> bool:
     """Return whether every pipeline stage is known to have a layer of experts.
 
-    Dense layers come first, so it is enough that the first stage has more layers than these, and every other one any.
+    Dense layers come first, so it is enough that the first stage has more layers than these, and every other stage any.
     """
     read = (case.typed.whole(f"{_ARCHITECTURE}.{name}") for name in ("num_layers", "num_hidden_layers", "n_layer"))
     layers = next((number for number in read if number is not None), None)
@@ -224,7 +224,7 @@ def _in_every_stage(case: Case, stages: int) -> bool:
 
 
 def _first_offsets(case: Case, stages: int) -> Iterator[int]:
-    """Layers that each stage has more than the mean, in its first chunk; none where they are written otherwise."""
+    """Yield the layers of each stage above the mean, in its first chunk; none if they are written otherwise."""
     value = case.value(f"{_ARCHITECTURE}.offset")
     written = 0 if value is None else value.plain()
     if written == 0:

@@ -1,4 +1,4 @@
-"""The job kind ``mindformers``: trains what a configuration of MindFormers says, under msrun."""
+"""The job kind ``mindformers``: trains a configuration of MindFormers, under msrun."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from chaos.scenario.load import Cell
 
 _COPIES = {False: "mindformers.yaml", True: "mindformers-resume.yaml"}
-"""The configurations in the job's directory that its launches train from; the user's own stays as it is."""
+"""The configurations in the job's directory from which its launches train; the user's own stays as it is."""
 
 _BY_CONFIGURATION = {
     "job.graph": "is compiled as context.mode of its configuration says",
     "job.compile_cache": "is told by job.environment (MS_COMPILER_CACHE_ENABLE)",
     "job.storage.memory": "keeps no checkpoint in memory",
 }
-"""Keys that neither kind of MindFormers job heeds."""
+"""Keys that both kinds of MindFormers job ignore."""
 
 
 class MindFormersJob(Configured):
@@ -45,7 +45,7 @@ class MindFormersJob(Configured):
 
     name = "mindformers"
     rehearsed = False
-    """Whether the device layer is put in, so that what needs an Ascend device may be on without one."""
+    """Whether the device layer is a stand-in, so that mechanisms that need an Ascend device may be on without one."""
     traits = JobTraits(
         # Points of the step between its begin and its end are the device layer's, which is MindSpore's own here.
         observable=frozenset(
@@ -73,28 +73,28 @@ class MindFormersJob(Configured):
     extensions: tuple[str, ...] = ()
 
     def needs_for(self, scenario: Scenario) -> tuple[str, ...]:
-        """What this scenario needs: a checkout brings MindFormers itself."""
+        """Return the needs of this scenario: a checkout brings MindFormers itself."""
         return tuple(need for need in self.needs if need != "mindformers" or scenario.job.checkout is None)
 
     def completed(self, cell: Unfinished) -> Completion:
-        """What the configuration says of keys that the scenario may leave out."""
+        """Return the configuration's values of keys that the scenario may leave out."""
         return complete(cell)
 
     def examined(self, cell: Cell, scenario_file: Path) -> Examined:
-        """What the configuration means for the plan. Raises ScenarioError where it cannot be read."""
+        """Return the meaning of the configuration for the plan. Raises ScenarioError if it cannot be read."""
         return examine(cell, scenario_file, self.traits, rehearsed=self.rehearsed)
 
     def missing_files(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
-        """Yield the checkout, where it is no directory. The configuration is read when the scenario is loaded."""
+        """Yield the checkout, if it is no directory. The configuration is read when the scenario is loaded."""
         if (checkout := named_checkout(scenario, directory)) and (why := directory_problem(checkout)):
             yield "job.checkout", f"{checkout}: {why}", "name the directory that MindFormers was cloned into"
 
     def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
-        """Nothing is put in by this kind."""
+        """Return nothing: all parts of this kind are genuine."""
         return ()
 
     def prepare(self, launch: Launch) -> None:
-        """Nothing is made before the first launch: the job reads what its configuration names."""
+        """Make nothing before the first launch: the job reads the files that its configuration names."""
 
     def command(self, launch: Launch) -> Command:
         """Return the launcher, over the run's own copy of the configuration. Raises JobError."""
@@ -128,15 +128,15 @@ class MindFormersJob(Configured):
         return Command(line, environment, () if checkout is None else (checkout,), by_path)
 
     def trained_from(self, data: dict[str, Any], launch: Launch) -> dict[str, Any]:
-        """Return the copy of the configuration, with what else this kind needs in it: nothing."""
+        """Return the copy of the configuration, with this kind's additions: none."""
         return data
 
     def protection(self, launch: Launch) -> dict[str, str]:
-        """Variables of the mechanisms that are on."""
+        """Return the environment variables of the mechanisms that are on."""
         return tft_environment(launch, launch.ports[1])
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
-        """The merged configuration, a checkout's sources, and what the files that the configuration names look like."""
+        """Return the merged configuration, a checkout's sources, and size and time of the files that it names."""
         data = configuration_of(scenario, scenario_directory).plain()
         found = {f"configuration {scenario.job.config}": hashlib.sha256(repr(data).encode()).hexdigest()}
         checkout = named_checkout(scenario, scenario_directory)
@@ -148,7 +148,7 @@ class MindFormersJob(Configured):
 
 
 def _configuration_for(launch: Launch) -> Configuration:
-    """What this launch trains from: a resume goes on with what the run has begun with, whatever became of the file."""
+    """Return the configuration of this launch: a resume keeps that of the run's start, even if the file has changed."""
     begun = launch.directory / _COPIES[False]
     if not launch.resume or not begun.is_file():
         return configuration_of(launch.scenario, launch.scenario_directory)

@@ -1,4 +1,4 @@
-"""Keys of a scenario that a configuration of MindFormers decides, and the defaults that MindFormers takes.
+"""Keys of a scenario that a configuration of MindFormers decides, and MindFormers' defaults.
 
 Source of the defaults: MindFormers, mindformers/tools/register/template.py (2.1).
 """
@@ -15,7 +15,7 @@ from chaos.scenario.completion import Filled, Origin, Unfinished
 from chaos.scenario.rules_base import mapped, whole
 
 SECTIONS = ("runner_config", "parallel_config", "parallel", "monitor_config", "context", "checkpoint")
-"""Mappings that keys are read from."""
+"""Mappings that hold the keys."""
 
 SINKING = "runner_config.sink_mode"
 
@@ -23,7 +23,7 @@ ALONE = frozenset({"STAND_ALONE", "MANUAL_PARALLEL"})
 HYBRID = frozenset({3, "HYBRID_PARALLEL"})
 DATA_ONLY = frozenset({0, "DATA_PARALLEL"}) | HYBRID
 SLICED = frozenset({1, "SEMI_AUTO_PARALLEL", 2, "AUTO_PARALLEL"})
-"""Values of ``parallel.parallel_mode``: every rank for itself; data parallelism over all ranks that there are, where
+"""Values of ``parallel.parallel_mode``: every rank for itself; data parallelism over all existing ranks, where
 MindFormers sets all sizes of ``parallel_config`` to 1 (trainer/base_trainer.py, 1.0 to 2.1); and the modes in which
 these sizes multiply to the number of ranks.
 """
@@ -59,15 +59,17 @@ def decided(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
 
 
 def sinks(typed: Typed) -> bool:
-    """Return whether steps are sunk to the device. Without that MindFormers does not train by the sink size.
+    """Return whether steps are sunk to the device. Without sinking, MindFormers ignores the sink size.
 
-    A number, too, turns it on or off; that MindSpore takes none is a rule of its own.
+    A number, too, turns it on or off; another rule says that MindSpore accepts no number.
     """
     return not is_off(typed.configuration.get(SINKING))
 
 
 def _interval(typed: Typed, saving: Saving, sink: int | None) -> tuple[int, Origin]:
-    """Steps between checkpoints: those at the end of a sink from which on one is due (MindSpore, ModelCheckpoint)."""
+    """Return the steps between checkpoints: one is saved at the end of the first sink after it is due
+    (MindSpore, ModelCheckpoint).
+    """
     steps, origin = saving.interval(typed)
     if sinks(typed) and sink is not None and sink > 1 and steps % sink:
         steps += sink - steps % sink
@@ -76,7 +78,7 @@ def _interval(typed: Typed, saving: Saving, sink: int | None) -> tuple[int, Orig
 
 
 def facts(typed: Typed) -> Iterator[tuple[str, Origin]]:
-    """What else the configuration says that a reader of the plan wants to know."""
+    """Yield further values of the configuration that a reader of the plan needs."""
     yield "batch size", typed.origin("runner_config.batch_size", 1)
     yield "output directory", _named(typed.origin("output_dir", "./output"), "a run has one of its own")
     for name, keys in _OPTIONAL.items():
@@ -95,14 +97,14 @@ _OPTIONAL = {
     "jit level": ("context.jit_config.jit_level", "context.jit_level"),
     "weights from": ("checkpoint.load_path", "load_checkpoint"),
 }
-"""What a plan tells only where the configuration has it."""
+"""Facts that a plan shows only if the configuration has them."""
 
 
 def _sizes(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
-    """Parallel sizes, and the ranks that they multiply to.
+    """Yield the parallel sizes, and the number of ranks as their product.
 
     Context parallelism counts as data parallelism here: the ranks that share a sequence hold the same weights. In pure
-    data parallelism MindFormers takes as many ranks as there are, so the scenario may say another number.
+    data parallelism MindFormers uses all existing ranks, so the scenario may give another number.
     """
     value = typed.configuration.get("parallel.parallel_mode")
     mode = value.data if value is not None and isinstance(value.data, (int, str)) else None
@@ -139,7 +141,7 @@ def _sizes(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
 
 
 def shard_size(typed: Typed, copies: int) -> tuple[int, Origin]:
-    """Ranks that one copy of the optimizer's state is sliced over, where the optimizer is parallel."""
+    """Return the number of ranks over which one copy of the optimizer's state is sliced, if it is parallel."""
     key = "parallel.parallel_optimizer_config.optimizer_weight_shard_size"
     size = typed.whole(key, least=-1)
     origin = typed.origin(key if size is not None else "parallel.enable_parallel_optimizer")
@@ -150,7 +152,7 @@ def shard_size(typed: Typed, copies: int) -> tuple[int, Origin]:
 
 
 def _epochs(typed: Typed, cell: Unfinished) -> Iterator[Filled]:
-    """Steps of one epoch, where the scenario says how many there are in all."""
+    """Yield the steps of one epoch, if the scenario gives their total."""
     steps, epochs = whole(mapped(cell.data.get("job")).get("steps")), typed.whole("runner_config.epochs", least=1) or 1
     if steps is not None and steps > 0 and steps % epochs == 0:
         origin = _named(typed.origin("runner_config.epochs", 1), f"{steps // epochs} steps in each")
@@ -171,9 +173,9 @@ def _watch(typed: Typed) -> Iterator[Filled]:
 
 
 def watch_of(typed: Typed) -> tuple[float, Origin] | None:
-    """Return the threshold from which a global norm is abnormal, and where it stands; None where nobody looks.
+    """Return the threshold from which a global norm is abnormal, and its place; None if no check is on.
 
-    ``health_checkpoint`` (2.1) counts where it has a threshold. Without one the keys of 1.6 count; MindFormers 2.1 then
+    ``health_checkpoint`` (2.1) counts if it has a threshold. Without one the keys of 1.6 count; MindFormers 2.1 then
     carries them over.
     """
     if not typed.flag("monitor_config.monitor_on"):

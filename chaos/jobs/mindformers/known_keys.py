@@ -1,7 +1,7 @@
 """Keys of a configuration that are probably misspelt: MindFormers ends at some of them and passes others over.
 
 Source: MindFormers, mindformers/tools/register/template.py (1.5 to 2.1): unknown keys of these sections end the job, at
-the top they are useless. Which keys a version knows is read from its own sources where they are here.
+the top they have no effect. The keys of a version are read from its own sources if they are available.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ TOP = _words(
     "checkpoint load_checkpoint load_ckpt_format resume_training only_save_strategy use_legacy use_legacy_format "
     "use_skip_data_by_global_norm eval_callbacks ckpt_use_legacy_format"
 )
-"""Keys at the top that a plan is made of, and neighbours that look like them."""
+"""Keys at the top that matter to a plan, and similar keys."""
 
 _ALIKE = 0.85
-"""Share of two words that must be the same, in order, for one to be a misspelling of the other."""
+"""Share of two words that must agree, in order, for one to be a misspelling of the other."""
 
 
 _MOST = 1000
-"""Keys of one mapping that are looked at."""
+"""Most keys of one mapping that are checked."""
 
 
 def misspelt(configuration: Configuration, release: Release) -> Iterator[Problem]:
-    """Keys that are unknown and nearly those that a plan is made of, and all at which this MindFormers ends.
+    """Yield unknown keys that nearly match a key of the plan, and all unknown keys at which this MindFormers ends.
 
-    Where its sources are not here to say which these are, only the former.
+    Without its sources the latter are unknown, and only the former are given.
     """
     for key, value in islice(configuration.root.data.items(), _MOST):
         if isinstance(key, str) and (meant := _meant(key, TOP)):
@@ -81,7 +81,7 @@ def misspelt(configuration: Configuration, release: Release) -> Iterator[Problem
 
 
 def _of_the_new_kind(configuration: Configuration) -> bool:
-    """Return whether the model is of the new kind, of which MindFormers does not read ``moe_config``."""
+    """Return whether the model is of the new kind, for which MindFormers does not read ``moe_config``."""
     return is_off(configuration.get("use_legacy"))
 
 
@@ -91,11 +91,11 @@ _ELSEWHERE = MappingProxyType(
         "health_checkpoint": "use check_for_global_norm and global_norm_spike_threshold, or MindFormers 2.1",
     }
 )
-"""What to do about keys that others have for the same, by the key."""
+"""Advice for keys that have another name here, by the key."""
 
 
 def unread(configuration: Configuration) -> Iterator[Problem]:
-    """Yield a configuration of another form, which names none of the sections that describe a training here."""
+    """Yield a configuration of another form, without any section that describes a training here."""
     if any(configuration.get(key) is not None for key in (*_DESCRIBING, *_PYNATIVE)):
         return
     first = next((value for value in configuration.root.data.values() if isinstance(value.data, dict)), None)
@@ -108,7 +108,7 @@ def unread(configuration: Configuration) -> Iterator[Problem]:
 
 _DESCRIBING = ("runner_config", "parallel_config", "trainer", "callbacks")
 _PYNATIVE = ("training", "parallelism")
-"""Sections of the PyNative trainer, which a rule of its own refuses."""
+"""Sections of the PyNative trainer, which another rule refuses."""
 
 
 def _meant(word: str, known: frozenset[str]) -> str | None:

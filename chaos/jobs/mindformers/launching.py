@@ -1,4 +1,4 @@
-"""How the ranks of a MindFormers job are started: by the checkout's own script, or by msrun."""
+"""The start of the ranks of a MindFormers job: by the checkout's own script, or by msrun."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _CLUSTER_SECONDS = 600
 def argv(launch: Launch, configuration: Path, *, master_port: int) -> tuple[str, ...]:
     """Return the command line that trains from this configuration.
 
-    With a checkout of several ranks it is the checkout's ``scripts/msrun_launcher.sh``, on several nodes in the form
-    that says which node this is. That script ends with status 0 and trains nothing where there is one rank (MindFormers
-    1.0 to 2.1), so one rank is started by msrun, as everything is without a checkout. Raises JobError.
+    With a checkout and several ranks it is the checkout's ``scripts/msrun_launcher.sh``, on several nodes in the form
+    that names this node. With one rank that script ends with status 0 and trains nothing (MindFormers
+    1.0 to 2.1), so msrun starts a single rank, and every job without a checkout. Raises JobError.
     """
     arguments = (f"--config={configuration}", *launch.scenario.job.arguments)
     checkout = checkout_of(launch)
@@ -46,7 +46,7 @@ def argv(launch: Launch, configuration: Path, *, master_port: int) -> tuple[str,
 
 
 def checkout_of(launch: Launch) -> Path | None:
-    """Return the checkout that the scenario names, absolute; None where the installed package is used."""
+    """Return the checkout that the scenario names, absolute; None if the installed package is used."""
     return named_checkout(launch.scenario, launch.scenario_directory)
 
 
@@ -62,6 +62,6 @@ def source_digest(checkout: Path) -> str:
 
 
 def _refuse_blanks(logs: Path) -> None:
-    """The script does not quote its log directory."""
+    """Refuse a log directory with blanks: the script does not quote it."""
     if shlex.quote(str(logs)) != str(logs):
         raise JobError(f"{LAUNCHER} cannot log to {logs}: choose a reports directory without blanks and quotes")

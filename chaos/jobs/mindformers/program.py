@@ -1,6 +1,6 @@
-"""Trains what a configuration of MindFormers says, with the installed package.
+"""Train a configuration of MindFormers with the installed package.
 
-The wheel brings no ``run_mindformer.py``; this is what that program does for ``run_mode: train``. It runs in the ranks
+The wheel has no ``run_mindformer.py``; this program does the same for ``run_mode: train``. It runs in the ranks
 and imports nothing of chaos. The places of MindFormers' functions are those of 1.0 to 2.1.
 """
 
@@ -14,7 +14,7 @@ _OUTPUT_PATH = ("mindformers.utils.file_utils", "mindformers.tools.utils", "mind
 
 
 def main() -> None:
-    """Train. Raises what MindFormers raises."""
+    """Train. Raises the errors of MindFormers."""
     parser = argparse.ArgumentParser(description="Train with MindFormers.")
     parser.add_argument("--config", required=True, help="the job's configuration, a YAML file")
     path = parser.parse_args().config

@@ -1,4 +1,4 @@
-"""What a configuration of MindFormers says to a scenario and to its plan."""
+"""The values of a configuration of MindFormers for a scenario and its plan."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _DISPLACES = (
 _BY_PATH = "use job.loading: path, or leave it out"
 
 _HARMLESS = frozenset({_REGISTERED, "--device_id", "--trust_remote_code"})
-"""Arguments of run_mindformer.py that change nothing that a plan is made of."""
+"""Arguments of run_mindformer.py that do not matter to a plan."""
 
 
 def complete(cell: Unfinished) -> Completion:
-    """What the configuration says of keys that the scenario may leave out."""
+    """Return the configuration's values of keys that the scenario may leave out."""
     job = mapped(cell.data.get("job"))
     config = text(job.get("config"))
     if config is None or not config.strip():
@@ -64,10 +64,10 @@ def complete(cell: Unfinished) -> Completion:
 
 
 def examine(cell: Cell, scenario_file: Path, traits: JobTraits, *, rehearsed: bool = False) -> Examined:
-    """What the configuration means for the plan: the job's traits, and what its configuration forbids.
+    """Return the meaning of the configuration for the plan: the job's traits, and what its configuration forbids.
 
-    ``rehearsed`` says that the device layer is not the genuine one, so that what needs an Ascend device may be on
-    without one. Raises ScenarioError where the configuration cannot be read.
+    ``rehearsed`` says that the device layer is not genuine, so that mechanisms that need an Ascend device may be on
+    without one. Raises ScenarioError if the configuration cannot be read.
     """
     job = cell.scenario.job
     if job.config is None:
@@ -113,7 +113,7 @@ def _release(scenario_file: Path, checkout: str | None) -> Release:
 
 
 def _undecided(typed: Typed, cell: Unfinished, job: dict[str, Any]) -> Iterator[Problem]:
-    """What the configuration leaves open and the scenario does not say either, or not in keeping with it."""
+    """Yield keys that the configuration leaves open and that the scenario leaves out, too, or contradicts."""
     epochs, steps = typed.origin("runner_config.epochs", 1), whole(job.get("steps"))
     in_all = typed.whole("runner_config.epochs", least=1) or 1
     if steps is not None and steps % in_all:
@@ -127,7 +127,7 @@ def _undecided(typed: Typed, cell: Unfinished, job: dict[str, Any]) -> Iterator[
 
 
 def _arguments(cell: Cell, scenario_file: Path) -> Iterator[Problem]:
-    """Arguments that change the configuration behind the plan's back, end the job at its start or lose the agent."""
+    """Yield arguments that change the configuration without the plan, end the job at its start or lose the agent."""
     job = cell.scenario.job
     refused = False
     for index, argument in enumerate(job.arguments):

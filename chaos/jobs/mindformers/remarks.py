@@ -1,4 +1,4 @@
-"""What a job's configuration means for its plan and nobody refuses: the plan says it, with the line of the YAML."""
+"""Consequences of a job's configuration that nothing refuses: the plan states each, with the line of the YAML."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _WATCHDOG = "context.ascend_config.hccl_watchdog"
 
 
 def remarks(case: Case) -> Iterator[str]:
-    """Yield each condition of the vendor that the configuration does not keep, and what it says of replicas."""
+    """Yield each condition of the vendor that the configuration does not meet, and its statements about replicas."""
     yield from watchdog_of_hccl(case)
     yield from holders_of_experts(case)
 
 
 def watchdog_of_hccl(case: Case) -> Iterator[str]:
-    """Online recovery wants HCCL's watchdog off, which else may end the ranks that wait for the repair.
+    """Yield a remark if HCCL's watchdog is on: it may end ranks that wait for the repair of online recovery.
 
     With ARF MindSpore turns it off by itself (2.10, utils/utils.py). Source: MindCluster, configuring process-level
     online recovery, the YAML of a MindSpore job.
@@ -40,7 +40,7 @@ def watchdog_of_hccl(case: Case) -> Iterator[str]:
 
 
 def holders_of_experts(case: Case) -> Iterator[str]:
-    """Which ranks hold the same experts, and how many hold the same other weights."""
+    """Yield which ranks hold the same experts, and how many hold the same other weights."""
     experts = experts_of(case)
     if experts is None:
         return

@@ -1,7 +1,7 @@
-"""What MindFormers and MindSpore refuse, or silently do not do, and can be told from the job's configuration.
+"""Configurations that MindFormers and MindSpore refuse, or silently do not follow.
 
-One function for each rule; it gives problems with the line of the YAML and the words of the rule's source. Versions are
-those whose sources were read: MindFormers 1.3, 1.5, 1.6, 1.7, 1.8, 2.1, and MindSpore 2.10.
+Each rule is one function. It yields problems with the line of the YAML and the words of the rule's source. Versions are
+those with sources that were read: MindFormers 1.3, 1.5, 1.6, 1.7, 1.8, 2.1, and MindSpore 2.10.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from chaos.plan.recovery.registry import Facts, Names
 from chaos.scenario.errors import Problem, quote
 
 STEP_LEVEL = IN_STEP
-"""Mechanisms with which MindFormers holds fault tolerance for on (``check_tft_valid``, 1.6 to 2.1)."""
+"""Mechanisms with which MindFormers regards fault tolerance as on (``check_tft_valid``, 1.6 to 2.1)."""
 
 TRAINING = ("train", "finetune")
 
@@ -37,7 +37,7 @@ def problems(case: Case) -> Iterator[Problem]:
 
 
 def trains(case: Case) -> Iterator[Problem]:
-    """Faults are injected into a training; every other mode, and a job that only writes its strategy, ends early."""
+    """Refuse any mode but training: other modes, and a job that only writes its strategy, end early."""
     mode = case.value("run_mode")
     if mode is None:
         yield case.absent("run_mode", "run_mode is missing, so MindFormers starts no training", "set run_mode: train")
@@ -49,7 +49,7 @@ def trains(case: Case) -> Iterator[Problem]:
 
 
 def graph(case: Case) -> Iterator[Problem]:
-    """Yield the mechanisms work in graph mode; the trainer of MindFormers 2.x for PyNative has a loop of its own."""
+    """Refuse PyNative mode: the mechanisms need graph mode; MindFormers 2.x has another training loop for PyNative."""
     mode = case.value("context.mode")
     by_hand = mode is not None and mode.data in (1, "PYNATIVE_MODE")
     sections = [value for key in ("parallelism", "training") if (value := case.value(key)) is not None]
@@ -69,7 +69,10 @@ def graph(case: Case) -> Iterator[Problem]:
 
 
 def saves_checkpoints(case: Case) -> Iterator[Problem]:
-    """Every mechanism but RSC alone wants CheckpointMonitor: TTP, UCE, ARF from 1.5 on, HCCE, TRE, TSP from 1.6 on."""
+    """Require CheckpointMonitor for all but RSC alone.
+
+    TTP, UCE and ARF need it from 1.5 on; HCCE, TRE and TSP from 1.6 on.
+    """
     mechanism = case.first_of((*STEP_LEVEL, *ROLLING_BACK, *PAUSING))
     if mechanism is not None and saving_of(case.typed) is None:
         message = (
@@ -80,10 +83,10 @@ def saves_checkpoints(case: Case) -> Iterator[Problem]:
 
 
 def sink_of_steps(case: Case) -> Iterator[Problem]:
-    """Yield a sink of a whole epoch; that step-level mechanisms want one step in it is a rule of every plan.
+    """Refuse a sink of a whole epoch; a general rule of plans limits step-level mechanisms to one step per sink.
 
-    Without sinking the size has no part in the training, but MindFormers looks at it all the same where one of these
-    mechanisms is on. MindSpore wants the mode to be a bool.
+    Without sinking the size has no effect on training, but MindFormers checks it all the same if one of these
+    mechanisms is on. MindSpore requires the mode to be a bool.
     """
     mode = case.typed.configuration.get(SINKING)
     if mode is not None and not isinstance(mode.data, bool):
@@ -114,7 +117,7 @@ _NO_WHOLE_GRAPH = Names(lambda mechanism: mechanism.no_whole_graph)
 
 
 def compiled_step_by_step(case: Case) -> Iterator[Problem]:
-    """With jit level O2 a graph is sunk as a whole; MindSpore refuses UCE and ARF then, and only these."""
+    """Refuse jit level O2 with UCE or ARF: it sinks a whole graph, which MindSpore refuses for these two only."""
     mechanism = case.first_of(tuple(_NO_WHOLE_GRAPH))
     level = case.value("context.jit_config.jit_level", "context.jit_level")
     if mechanism is not None and level is not None and level.data == "O2" and not case.rehearsed:
@@ -126,7 +129,7 @@ def compiled_step_by_step(case: Case) -> Iterator[Problem]:
 
 
 def watched(case: Case) -> Iterator[Problem]:
-    """A rollback answers an error that only TrainingStateMonitor throws: it must be there and look at the norm."""
+    """Require TrainingStateMonitor with a check of the norm: only it raises the error that a rollback answers."""
     mechanism = case.first_of(tuple(ROLLING_BACK))
     if mechanism is None or watch_of(case.typed) is not None:
         return
@@ -142,7 +145,7 @@ def watched(case: Case) -> Iterator[Problem]:
 
 
 def parallel_modes(case: Case) -> Iterator[Problem]:
-    """Yield a mode that there is, and optimizer parallelism in it."""
+    """Refuse a mode that does not exist, and optimizer parallelism in a mode without it."""
     mode, sharded = (
         case.typed.configuration.get("parallel.parallel_mode"),
         case.value("parallel.enable_parallel_optimizer"),
@@ -176,7 +179,7 @@ def parallel_modes(case: Case) -> Iterator[Problem]:
 
 
 def saves_in_the_run(case: Case) -> Iterator[Problem]:
-    """Yield the run gives the job an output directory of its own; a directory that is written out would be shared."""
+    """Refuse a fixed output directory: the run gives the job its own, and a fixed directory would be shared."""
     saving = saving_of(case.typed)
     directory = None if saving is None else saving.value("directory")
     if directory is not None and directory.data != "":
@@ -188,7 +191,7 @@ def saves_in_the_run(case: Case) -> Iterator[Problem]:
 
 
 def keeps_a_checkpoint(case: Case) -> Iterator[Problem]:
-    """From 2.1 on MindFormers wants to keep one at least, in either layout; MindSpore then keeps one."""
+    """Require at least one kept checkpoint, in either layout (2.1); MindSpore then keeps one."""
     saving = saving_of(case.typed)
     kept = case.value("checkpoint.save_max") if saving is None else saving.value("keep_checkpoint_max")
     if case.release.layout == "section" and kept is not None and isinstance(kept.data, int) and kept.data < 1:
@@ -200,7 +203,7 @@ def keeps_a_checkpoint(case: Case) -> Iterator[Problem]:
 
 
 def names_of_checkpoints(case: Case) -> Iterator[Problem]:
-    """Yield a prefix with ``rank`` in it, and slices that only safetensors can leave out."""
+    """Refuse a prefix with ``rank`` in it, and left-out slices in a format other than safetensors."""
     saving = saving_of(case.typed)
     if saving is None:
         return
@@ -221,9 +224,9 @@ def names_of_checkpoints(case: Case) -> Iterator[Problem]:
 
 
 def replicas_of_experts(case: Case) -> Iterator[Problem]:
-    """Dense weights and experts both need replicas, and it must be known which ranks hold the same experts.
+    """Require replicas of dense weights and experts, and a known set of ranks that hold the same experts.
 
-    Too few copies of the dense weights are a rule of every plan.
+    A general rule of plans covers too few copies of the dense weights.
     """
     mechanism, experts = case.first_of(tuple(NEEDS["replicas"])), experts_of(case)
     if mechanism is None or experts is None or experts.dense < 2:
@@ -249,7 +252,7 @@ _FEWER = "use a smaller expert_parallel"
 
 
 def known_to_this_version(case: Case) -> Iterator[Problem]:
-    """Older versions look for no switch, or for fewer of them."""
+    """Refuse mechanisms for which this version has no switch: older versions have fewer of them, or none."""
     for mechanism in case.on:
         since = _SINCE.get(mechanism)
         if since is not None and case.before(*since):
@@ -261,7 +264,7 @@ def known_to_this_version(case: Case) -> Iterator[Problem]:
 
 
 _SINCE = Facts(lambda mechanism: mechanism.since)
-"""First versions whose ``version_control.py`` looks for a mechanism's switch."""
+"""First versions with a ``version_control.py`` that looks for a mechanism's switch."""
 
 RULES: tuple[Callable[[Case], Iterator[Problem]], ...] = (
     trains,

@@ -1,4 +1,4 @@
-"""What a job starts from and can go on from, as far as its configuration decides it.
+"""Rules about the start and the resume of a job, as far as its configuration decides these.
 
 One function for each rule, as in :mod:`chaos.jobs.mindformers.rules`.
 """
@@ -16,10 +16,10 @@ from chaos.scenario.errors import Problem, quote
 
 
 def begins_at_the_first_step(case: Case) -> Iterator[Problem]:
-    """Yield the plan counts steps from 1.
+    """Refuse a job that does not begin at step 1: the plan counts steps from there.
 
     In the new layout of MindFormers 2.1 ``checkpoint.no_load_optim`` decides whether a job goes on, and
-    ``resume_training`` only where that is left out (trainer/utils.py).
+    ``resume_training`` only if the former is left out (trainer/utils.py).
     """
     new = case.release.layout == "section" and is_new_layout(case.typed.configuration, case.release)
     load = case.value("checkpoint.load_path", "load_checkpoint") if new else case.value("load_checkpoint")
@@ -39,7 +39,7 @@ def begins_at_the_first_step(case: Case) -> Iterator[Problem]:
 
 
 def loads_what_is_named(case: Case) -> Iterator[Problem]:
-    """Switches that want a checkpoint, and none is named.
+    """Refuse switches that need a checkpoint if none is named.
 
     MindFormers then takes ``model.model_config.checkpoint_name_or_path``, or ends. From 2.1 on
     ``resume_training: True`` alone is a fresh start (``_adjust_resume_training_if_ckpt_path_invalid``).
@@ -63,7 +63,7 @@ def loads_what_is_named(case: Case) -> Iterator[Problem]:
 
 
 def saves_the_optimizer(case: Case) -> Iterator[Problem]:
-    """Yield the new layout may leave the optimizer's state out; whoever resumes from that has lost it."""
+    """Refuse a save without the optimizer's state, which the new layout allows: a resume from it loses the state."""
     saving = saving_of(case.typed)
     if saving is None or saving.legacy:
         return
@@ -82,7 +82,7 @@ def saves_the_optimizer(case: Case) -> Iterator[Problem]:
 
 
 def goes_back_to_what_is_saved(case: Case) -> Iterator[Problem]:
-    """In the legacy layout a rollback looks for files of ``load_ckpt_format``, whatever the job saves."""
+    """Require the saved format in ``load_ckpt_format``: a rollback looks for that format in the legacy layout."""
     saving = saving_of(case.typed)
     mechanism = case.first_of(tuple(ROLLING_BACK))
     if mechanism is None or saving is None or not saving.legacy:
@@ -97,16 +97,16 @@ def goes_back_to_what_is_saved(case: Case) -> Iterator[Problem]:
 
 
 def _format_at(case: Case, saving: Saving) -> Value:
-    """What says the format, where two differ of which one may be left out."""
+    """Return the key of the format, of two keys that differ and of which one may be left out."""
     model = case.typed.configuration.get("use_legacy")
     written = case.value("load_ckpt_format") or saving.callback.data.get("checkpoint_format")
     return written or (model if model is not None and is_off(model) else saving.callback)
 
 
 def unplanned_resumes(case: Case) -> Iterator[Problem]:
-    """What makes MindFormers take another checkpoint in a resume than the newest that is recorded of all ranks.
+    """Yield settings that make a resume take another checkpoint than the newest recorded one of all ranks.
 
-    In the legacy layout this counts where no strategy chooses the files: with a mechanism on that is so only without
+    In the legacy layout they count if no strategy chooses the files: with a mechanism on, only without
     redundancy (1.2 to 2.1, trainer/trainer.py).
     """
     saving = saving_of(case.typed)
@@ -127,7 +127,7 @@ def unplanned_resumes(case: Case) -> Iterator[Problem]:
 
 
 def goes_back_to_what_is_healthy(case: Case) -> Iterator[Problem]:
-    """In the new layout of 2.1 a rollback takes the newest checkpoint that is marked as healthy."""
+    """Require marks of healthy checkpoints: in the new layout of 2.1 a rollback takes the newest marked checkpoint."""
     saving = saving_of(case.typed)
     mechanism = case.first_of(tuple(ROLLING_BACK))
     if mechanism is None or saving is None or saving.legacy:
@@ -138,10 +138,10 @@ def goes_back_to_what_is_healthy(case: Case) -> Iterator[Problem]:
 
 
 def _marks_health(case: Case, saving: Saving) -> Value | None:
-    """What switches on that checkpoints are marked as healthy or not, by the local norm of the embedding.
+    """Return the switch that marks checkpoints as healthy or not, by the local norm of the embedding.
 
-    In the legacy layout it is the key at the top (1.6 to 2.1); in the new layout of 2.1 a threshold, for which the key
-    at the top stands too (trainer/trainer.py, ``_convert_health_checkpoint_config``).
+    In the legacy layout it is the key at the top (1.6 to 2.1); in the new layout of 2.1 a threshold, which the key
+    at the top sets, too (trainer/trainer.py, ``_convert_health_checkpoint_config``).
     """
     switch, threshold = case.value("use_checkpoint_health_monitor"), None
     if case.before(1, 6) or (not saving.legacy and case.release.layout != "section"):

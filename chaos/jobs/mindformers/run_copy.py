@@ -1,4 +1,4 @@
-"""The configuration that a run trains from: the user's, with what the run adds. The user's own file stays as it is."""
+"""The configuration from which a run trains: the user's, with the run's additions. The user's file stays as it is."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from chaos.jobs.mindformers.saving import is_new_layout, saved_format
 from chaos.jobs.mindformers.version import NEWEST, Release
 
 CALLBACK = {"type": "ChaosAgent", "auto_register": "chaos_agent.ChaosAgent"}
-"""The callback that loads the agent; ``REGISTERED`` is the directory that MindFormers finds it in."""
+"""The callback that loads the agent; ``REGISTERED`` is the directory in which MindFormers finds it."""
 
 REGISTERED = Path(__file__).parents[2] / "agent" / "callback"
 
 OUTPUT = "output"
-"""Where the job writes, below its working directory; ``checkpoint`` in it is MindFormers' own name."""
+"""The job's output, below its working directory; ``checkpoint`` in it is MindFormers' own name."""
 
 CHECKPOINTS = f"{OUTPUT}/checkpoint"
 
 STRATEGIES = f"{OUTPUT}/strategy"
-"""Where MindFormers saves how the weights are spread over the ranks."""
+"""Directory where MindFormers saves the distribution of the weights over the ranks."""
 
 
 def run_copy(
@@ -36,8 +36,8 @@ def run_copy(
     """Return the merged configuration as plain data, for a run in ``directory``.
 
     The output goes into the directory. With ``resume`` the job goes on from the newest checkpoint there, by the keys of
-    the layout that it saves in; ``protected`` says that a mechanism is on with which it takes its own file or that of a
-    replica, by the strategies that it has saved. Relative paths of what is in the checkout are made absolute, since the
+    the layout in which it saves; ``protected`` says that a mechanism is on, so a rank loads its own file or a
+    replica's, by the saved strategies. Relative paths into the checkout are made absolute, since the
     job does not run there.
     Source of the keys: MindFormers, resume training (1.x: ``load_checkpoint``, ``resume_training``,
     ``load_ckpt_format``) and checkpoint configuration (2.x: ``checkpoint.load_path``, ``no_load_optim``); Training High

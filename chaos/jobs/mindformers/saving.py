@@ -1,7 +1,7 @@
-"""How a configuration of MindFormers saves periodic checkpoints: by which callback, how often, in which layout.
+"""The periodic checkpoints of a configuration of MindFormers: their callback, interval and layout.
 
 Sources: MindFormers, the signature of CheckpointMonitor (1.3 to 2.1) for the defaults; trainer/base_trainer.py (1.7,
-1.8, 2.1) and trainer/utils.py (2.1) for what chooses the layout.
+1.8, 2.1) and trainer/utils.py (2.1) for the choice of the layout.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LEGACY = "use_legacy_format"
 
 @dataclass(frozen=True)
 class Saving:
-    """How periodic checkpoints are saved: by which callback, in which layout, and the section that counts for it."""
+    """The periodic checkpoints: their callback, their layout, and the section that counts for them."""
 
     configuration: Configuration
     callback: Value
@@ -35,7 +35,7 @@ class Saving:
     section: Value | None
 
     def value(self, key: str) -> Value | None:
-        """Return a value of the new layout's section or, where that has none, of the callback."""
+        """Return a value of the new layout's section or, if it has none, of the callback."""
         for place, name in ((self.section, _NEW.get(key, key)), (self.callback, key)):
             value: Value | None = None if place is None else place.data.get(name)
             if value is not None and value.data is not None:
@@ -43,12 +43,12 @@ class Saving:
         return None
 
     def origin(self, key: str, default: object) -> Origin:
-        """Return where a value stands, or that it is left out and what that means."""
+        """Return the place of a value, or a note that it is left out, with the effect."""
         value = self.value(key)
         return self.configuration.origin(value.key if value is not None else f"{MONITOR}.{key}", value, default)
 
     def interval(self, typed: Typed) -> tuple[int, Origin]:
-        """Steps between checkpoints."""
+        """Return the steps between checkpoints."""
         value = self.value("save_checkpoint_steps")
         steps = 1 if value is None else typed.checked("save_checkpoint_steps", value, int, 1)
         return steps, self.origin("save_checkpoint_steps", 1)
@@ -59,7 +59,7 @@ class Saving:
         return value is not None and value.data not in (False, None), self.origin(key, False)
 
     def kept(self, typed: Typed) -> int:
-        """How many of a rank's checkpoints are kept. Without a limit MindSpore keeps one (CheckpointConfig, 2.10)."""
+        """Return the number of kept checkpoints. MindSpore keeps one without a limit (CheckpointConfig, 2.10)."""
         value = self.value("keep_checkpoint_max")
         return 5 if value is None else typed.checked("keep_checkpoint_max", value, int, 5) or 1
 
@@ -71,9 +71,9 @@ class Saving:
 
 
 def saving_of(typed: Typed) -> Saving | None:
-    """Return how periodic checkpoints are saved, None where no callback saves them.
+    """Return how periodic checkpoints are saved, None if no callback saves them.
 
-    Of two callbacks the last one counts; in the new layout of 2.1 the values of the first are those of all of them.
+    Of two callbacks the last one counts; in the new layout of 2.1 the values of the first hold for all of them.
     """
     first = typed.release.layout == "section" and is_new_layout(typed.configuration, typed.release)
     found = monitor_of(typed.configuration, typed.release, first=first)
@@ -99,15 +99,18 @@ def monitor_of(configuration: Configuration, release: Release, *, first: bool = 
 def is_new_layout(configuration: Configuration, release: Release) -> bool:
     """Return whether the job saves ``iteration_N`` directories.
 
-    The new layout is chosen by the callback's own key in MindFormers 1.7, by the one at the top from 1.8 on, which then
-    displaces the callback's, and by the section ``checkpoint`` too in 2.1.
+    MindFormers 1.7 chooses the new layout by the callback's own key, 1.8 and later by the key at the top, which
+    overrides the callback's, and 2.1 also by the section ``checkpoint``.
     """
     return _section(configuration, release) is not None or is_off(_choosing(configuration, release))
 
 
 def saved_format(configuration: Configuration, release: Release) -> str:
-    """``ckpt`` or ``safetensors``: models of the new kind (``use_legacy`` false or null) are saved as the latter in any
-    case (MindFormers 1.6 to 2.1, base_trainer.py)."""
+    """Return ``ckpt`` or ``safetensors``.
+
+    Models of the new kind (``use_legacy`` false or null) are saved as safetensors in any case (MindFormers 1.6 to 2.1,
+    base_trainer.py).
+    """
     if is_off(configuration.get("use_legacy")):
         return "safetensors"
     monitor = monitor_of(configuration, release)
@@ -116,7 +119,7 @@ def saved_format(configuration: Configuration, release: Release) -> str:
 
 
 def layout_origin(typed: Typed, saving: Saving) -> Origin:
-    """What chooses the layout, and what it is."""
+    """Return the key that chooses the layout, and the layout."""
     words = "legacy" if saving.legacy else "new"
     if saving.section is not None:
         return typed.configuration.origin("checkpoint", replace(saving.section, data=words, text=words))
@@ -131,7 +134,7 @@ def layout_origin(typed: Typed, saving: Saving) -> Origin:
 
 
 def _section(configuration: Configuration, release: Release) -> Value | None:
-    """Return the section ``checkpoint`` where it counts: one that is empty does not."""
+    """Return the section ``checkpoint`` if it counts: an empty section does not."""
     value = configuration.get("checkpoint") if release.layout == "section" else None
     return value if value is not None and value.data and isinstance(value.data, dict) else None
 
@@ -145,7 +148,7 @@ def _choosing(configuration: Configuration, release: Release) -> Value | None:
 
 
 def _passed_over(typed: Typed, saving: Saving) -> Value | None:
-    """What would choose the new layout in another version."""
+    """Return the key that would choose the new layout in another version."""
     section = typed.configuration.get("checkpoint")
     if section is not None and section.data:
         return section

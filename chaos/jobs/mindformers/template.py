@@ -1,7 +1,7 @@
-"""The sections whose keys a MindFormers checks, and their keys: read from its own template, without importing it.
+"""The sections with keys that a MindFormers checks: read from its own template, without importing it.
 
 In ``mindformers/tools/register/template.py`` (1.5 to 2.1) each section is a class with a ``_name``; its other names are
-the section's keys. Unless the class, or the one that it builds on, says otherwise, another key ends the job.
+the section's keys. Unless the class, or its base, says otherwise, another key ends the job.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from functools import lru_cache
 from types import MappingProxyType
 
 _SECTIONS = ("runner_config", "parallel_config", "monitor_config", "recompute_config", "swap_config", "moe_config")
-"""Sections of a training whose classes may be of the checking kind."""
+"""Sections of a training with classes that may check."""
 
 _CHECKING = "Config"
-"""The class that checks; those that build on another one do not."""
+"""The class that checks; classes with another base do not."""
 
 LARGEST = 64 * 1024
 """Most bytes of a template that is read: those of 1.5 to 2.1 have 23,000 at most, and f-strings parse slowly."""
@@ -25,7 +25,7 @@ _LENIENT = "_raise_error_for_unexpected_key"
 
 @lru_cache(maxsize=8)
 def checked_keys(template: str) -> Mapping[str, frozenset[str]]:
-    """Section → its keys. Empty where the text is not of this form, or longer than any template."""
+    """Return the keys of each section. Empty if the text is not of this form, or longer than any template."""
     if len(template) > LARGEST:
         return MappingProxyType({})
     try:

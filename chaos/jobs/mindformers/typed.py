@@ -1,4 +1,4 @@
-"""Values of a configuration by their type; a wrong type is a problem with its place, and reads like a key left out."""
+"""Values of a configuration by their type. A wrong type is a problem with its place, and counts as a key left out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST = 10**9
 class Typed:
     """Reads a configuration as a release of MindFormers does.
 
-    ``problems`` holds what has the wrong type, each value once.
+    ``problems`` holds the values of a wrong type, each once.
     """
 
     def __init__(self, configuration: Configuration, release: Release = NEWEST) -> None:
@@ -29,7 +29,7 @@ class Typed:
         self.problems: list[Problem] = []
 
     def whole(self, key: str, *, least: int = 0, most: int = MOST) -> int | None:
-        """Return a whole number, None where the configuration has none."""
+        """Return a whole number, None if the configuration has none."""
         value = self._written(key)
         if value is None:
             return None
@@ -42,7 +42,7 @@ class Typed:
         return value.data
 
     def number(self, key: str) -> float | None:
-        """Return a number, None where the configuration has none."""
+        """Return a number, None if the configuration has none."""
         value = self._written(key)
         if value is None:
             return None
@@ -56,7 +56,7 @@ class Typed:
             return None
 
     def flag(self, key: str) -> bool | None:
-        """True or false, None where the configuration has neither."""
+        """Return true or false, None if the configuration has neither."""
         value = self._written(key)
         if value is None or isinstance(value.data, bool):
             return None if value is None else bool(value.data)
@@ -64,7 +64,7 @@ class Typed:
         return None
 
     def text(self, key: str) -> str | None:
-        """Text, None where the configuration has none."""
+        """Return a text, None if the configuration has none."""
         value = self._written(key)
         if value is None or isinstance(value.data, str):
             return None if value is None else str(value.data)
@@ -72,13 +72,13 @@ class Typed:
         return None
 
     def section(self, key: str, kind: type[dict[str, object]] | type[list[object]]) -> None:
-        """Note a section of another kind than MindFormers takes."""
+        """Report a section of another kind than MindFormers accepts."""
         value = self._written(key)
         if value is not None and not isinstance(value.data, kind):
             self._wrong(key, value, "a mapping" if kind is dict else "a list")
 
     def checked(self, key: str, value: Value, kind: type[_T], default: _T) -> _T:
-        """Return the data of a value that is there, ``default`` where it is of another type."""
+        """Return the data of a value that exists, ``default`` if it is of another type."""
         if isinstance(value.data, kind) and not (kind is int and isinstance(value.data, bool)):
             if not isinstance(value.data, int) or value.data <= MOST:
                 return value.data
@@ -88,7 +88,7 @@ class Typed:
         return default
 
     def origin(self, key: str, default: object = None) -> Origin:
-        """Return where the value of a key stands, or that it is left out and what that means."""
+        """Return the place of a key's value, or a note that it is left out, with the effect."""
         return self.configuration.origin(key, self._written(key), default)
 
     def _written(self, key: str) -> Value | None:

@@ -1,4 +1,4 @@
-"""Which MindFormers a job runs: that of a checkout, or the installed one. Nothing is imported."""
+"""The MindFormers that a job runs: of a checkout, or the installed one. Nothing is imported."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _MONITORS = re.compile(rf"^class ({MONITOR}|{_OLD_MONITOR})\b", re.MULTILINE)
 Version: TypeAlias = tuple[int, int]
 
 Chosen: TypeAlias = Literal["section", "top", "callback", "never"]
-"""What chooses the new layout of checkpoints: the section ``checkpoint`` or ``use_legacy_format`` at the top (2.1), the
-latter alone (1.8), that key of the callback (1.7); before there is none."""
+"""The choice of the new layout of checkpoints: the section ``checkpoint`` or ``use_legacy_format`` at the top (2.1),
+the latter alone (1.8), the same key of the callback (1.7); none before."""
 
 _UNNUMBERED = (1, 0)
-"""The package of MindFormers 1.0 and older says nothing of a version."""
+"""The version of a MindFormers package without a version: 1.0 and older."""
 
 _AT_THE_TOP = re.compile(r"^[ \t]+use_legacy_format[ \t]*=", re.MULTILINE)
 _BY_CALLBACK = re.compile(r"^[ \t]+ckpt_use_legacy_format[ \t]*=", re.MULTILINE)
@@ -42,10 +42,10 @@ _BY_CALLBACK = re.compile(r"^[ \t]+ckpt_use_legacy_format[ \t]*=", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Release:
-    """A MindFormers: the first two numbers of its version, None where it cannot be told, and how it reads layouts.
+    """A MindFormers: the first two numbers of its version, None if unknown, and its choice of layouts.
 
-    Where nothing is known the newest is assumed. ``checked`` maps each section whose keys it checks to those that it
-    has; empty where its sources are not here. ``monitors`` are the names under which it has the callback that saves.
+    An unknown version counts as the newest. ``checked`` maps each section with checked keys to its keys;
+    empty if the sources are not available. ``monitors`` are its names of the callback that saves.
     """
 
     version: Version | None = None
@@ -69,8 +69,8 @@ NEWEST = Release()
 def release_of(checkout: Path | None) -> Release:
     """Return the MindFormers that a job runs: that of the checkout, or the installed one.
 
-    Sources between two releases have the number of the one before, and so has the release 1.2: they are asked for the
-    callback that saves (``core/callback/callback.py``), a checkout also for the names of its keys
+    Sources between two releases have the number of the earlier one, and so has the release 1.2: they are searched for
+    the callback that saves (``core/callback/callback.py``), a checkout also for the names of its keys
     (``tools/register/template.py``).
     """
     package = _package(checkout)
@@ -140,12 +140,12 @@ def _version_of(checkout: Path | None, *, renamed: bool) -> Version | None:
 
 
 def _tells_a_version(text: str) -> bool:
-    """Return whether anything but a comment, such as that of the license, mentions one."""
+    """Return whether any text but a comment, such as the license, mentions a version."""
     return any("version" in line.lower() for line in text.splitlines() if not line.lstrip().startswith("#"))
 
 
 def _text(path: Path, most: int = _MOST) -> str | None:
-    """The text of a plain file, or of the one that a link leads to; None where there is none, or it is too large."""
+    """Return the text of a plain file, or of a link's target; None if there is none, or it is too large."""
     try:
         return read_plain(Path(os.path.realpath(path)), most).decode("utf-8-sig", "replace")
     except (UnreadableFile, ValueError):

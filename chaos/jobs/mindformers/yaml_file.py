@@ -1,9 +1,9 @@
 """A YAML file as MindFormers reads it, with the place of every value.
 
 MindFormers reads with PyYAML's safe loader, so ``on`` is true, ``010`` is 8 and ``1e-5`` is text, aliases and merge
-keys are used, and of a key that is written twice the last one counts. The same is done here from the parser's events:
-no constructor of a collection ever runs, depth is bounded before anything recurses, and what aliases multiply is
-counted.
+keys are used, and of a duplicate key the last value counts. The same is done here from the parser's events:
+no constructor of a collection ever runs, depth is bounded before anything recurses, and the values that aliases
+multiply are counted.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from chaos.scenario.source import Source, read_source
 from chaos.scenario.yaml_nodes import MAX_DEPTH, read_events
 
 MAX_VALUES = 100_000
-"""Most values of one file, each alias counted with everything that it stands for."""
+"""Most values of one file, each alias counted with all its values."""
 
 MAX_BYTES = 256 * 1024
-"""Largest configuration: those of MindFormers have 17 KiB at most, and what is written in Python parses slowly."""
+"""Largest configuration: MindFormers' own have 17 KiB at most, and text in Python's syntax is slow to parse."""
 
 _Loader: Any = yaml.SafeLoader
-"""As MindFormers reads: the loader that is written in C takes some tabs that this one refuses."""
+"""MindFormers' own loader: the loader in C accepts some tabs that this one refuses."""
 
 _CORE = "tag:yaml.org,2002:"
 _SCALARS = frozenset(_CORE + name for name in ("str", "int", "float", "bool", "null", "timestamp"))
@@ -40,7 +40,7 @@ Data: TypeAlias = Any
 
 @dataclass(slots=True)
 class Value:
-    """A value and where it stands: the position of its key, or its own in a list. ``text`` is that of a scalar.
+    """A value and its place: the position of its key, or its own in a list. ``text`` is the text of a scalar.
 
     ``data`` is a scalar, a list of values or a mapping of plain keys to values. ``key`` is the text of its key, empty
     in a list. ``size`` counts the values in it.
@@ -56,7 +56,7 @@ class Value:
 
     @property
     def file(self) -> str:
-        """The file that it stands in, as messages name it."""
+        """The file of the value, as messages name it."""
         return self.source.file
 
     def plain(self) -> Any:
@@ -69,7 +69,7 @@ class Value:
 
     @property
     def shown(self) -> str:
-        """The value in a message: a scalar's text, shortened; what it is otherwise."""
+        """The value in a message: a scalar's text, shortened; for other values, their kind."""
         if isinstance(self.data, dict):
             return "a mapping"
         if isinstance(self.data, list):
@@ -82,7 +82,7 @@ class Value:
 
 
 def read_yaml(path: Path, shown: str | None = None) -> Value:
-    """The mapping that a file holds, not to be changed. ``shown`` is its name in messages, the path unless given.
+    """Return the mapping in a file, not to be changed. ``shown`` is its name in messages, the path unless given.
 
     Raises ScenarioError, with the place, on anything that MindFormers cannot read.
     """
@@ -94,7 +94,7 @@ def read_yaml(path: Path, shown: str | None = None) -> Value:
 
 @lru_cache(maxsize=32)
 def _parsed(source: Source) -> Value | tuple[Problem, ...]:
-    """The mapping of a text, or why there is none; kept, since every cell of a matrix reads the same files again."""
+    """Return the mapping of a text, or why there is none; kept, since all cells of a matrix read the same files."""
     try:
         return _parse(source)
     except ScenarioError as error:
@@ -228,7 +228,7 @@ class _Builder:
         return value.data
 
     def _mappings(self, value: Value) -> Iterator[Value]:
-        """What a merge key takes in: the later ones first, so that the first one wins."""
+        """Yield the mappings of a merge key: the later ones first, so that the first one wins."""
         listed = value.data[::-1] if isinstance(value.data, list) else [value]
         for one in listed:
             if not isinstance(one.data, dict):
@@ -241,7 +241,7 @@ class _Builder:
 
 
 def _merge(ended: _Open) -> None:
-    """Put in what merge keys bring: keys of the mapping itself count more."""
+    """Add the keys of merge keys: keys of the mapping itself win."""
     if not ended.merged:
         return
     own = ended.value.data

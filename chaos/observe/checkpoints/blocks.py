@@ -1,4 +1,4 @@
-"""Reading a file in blocks, so that what is in memory does not grow with the file."""
+"""Read a file in blocks, so that memory does not grow with the file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 BLOCK = 4 << 20
-"""Bytes that are in memory at once."""
+"""Bytes held in memory at once."""
 
 
 class Span(NamedTuple):
@@ -18,19 +18,21 @@ class Span(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The place after it."""
+        """The offset behind the part."""
         return self.at + self.length
 
 
 class BlockReader:
-    """Reads a stream in blocks into one buffer, which is used again for every block."""
+    """Reads a stream in blocks into one buffer. Each block reuses the buffer."""
 
     def __init__(self, stream: io.BufferedReader) -> None:
         self._stream = stream
         self._buffer = memoryview(b"")
 
     def read(self, span: Span) -> Iterator[memoryview]:
-        """The content of a part of the file, in whole blocks but for the last. One holds until the next is asked for.
+        """Yield the content of a part of the file in whole blocks; the last may be shorter.
+
+        A block is valid only until the next is asked for.
 
         Raises EOFError where the file ends before that.
         """

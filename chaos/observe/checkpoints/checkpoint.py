@@ -1,10 +1,9 @@
 """Read a checkpoint file without MindSpore, and refuse one that is not sound.
 
-MindSpore 2.10 was seen to load these without a word: content shorter or longer than the shape needs, or none at all;
-a slice that is missing; a name that is there twice; fields that the format does not have; a wrong CRC, unless asked to
-look. Here every byte must have a meaning, or ``CheckpointError`` says where it has none. Two changes cannot be seen in
-a file alone when it stores no CRC: one inside a tensor's content, and a cut exactly between two records. The digests
-and the names are for those.
+MindSpore 2.10 was seen to load these without a message: content shorter or longer than the shape needs, or none at
+all; a missing slice; a duplicate name; fields that the format does not have; a wrong CRC, unless asked to check it.
+Here every byte must have a meaning, or ``CheckpointError`` names the place. A file without a CRC cannot show two
+changes: one inside a tensor's content, and a cut exactly between two records. The digests and the names show these.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ class Checkpoint:
     """A checkpoint file that has been read to its last byte.
 
     ``tensors`` are the parameters and optimizer state, in the order of the file. ``values`` are the scalars and texts
-    that were appended to them (``epoch_num``, ``step_num``, ``batch_num``, ``cur_rank``, ``global_step``,
+    appended to the tensors (``epoch_num``, ``step_num``, ``batch_num``, ``cur_rank``, ``global_step``,
     ``loss_scale``). ``global_step`` is in both: it is a parameter of the optimizer, and ``save_checkpoint`` writes an
     appended one in its place. ``__exception_save__`` is rarely there: MindSpore 2.10 takes it out before it writes.
-    ``places`` says where in the file the content of each tensor is that is not cut into slices. ``crc`` says whether
-    a stored checksum was compared. ``partial``: what other ranks save of the same is left out.
+    ``places`` holds the place in the file of the content of each tensor that is not cut into slices. ``crc`` says
+    whether a stored checksum was compared. ``partial``: parts of the state that other ranks save are left out.
     """
 
     path: Path
@@ -49,7 +48,7 @@ class Checkpoint:
     partial: bool = False
 
     def number(self, name: str) -> int | None:
-        """Return a whole number stored under ``name``, appended or a tensor of one integer; None when there is none."""
+        """Return a whole number stored under ``name``, appended or a tensor of one integer; None if there is none."""
         value = self.values.get(name)
         if value is None and name in self.tensors:
             value = self.tensors[name].scalar
@@ -57,13 +56,13 @@ class Checkpoint:
 
 
 def read_checkpoint(path: Path, *, limit: int = DEFAULT_LIMIT) -> Checkpoint:
-    """Read a ``.ckpt`` or ``.safetensors`` file; which of them is decided by the content.
+    """Read a ``.ckpt`` or ``.safetensors`` file; the content decides which of the two it is.
 
     ``limit`` is the size in bytes above which a file is not read. The content is read in blocks and not kept: the
-    memory needed is a few blocks (``chaos.observe.checkpoints.blocks``), whatever the size of the file, and what is
-    told of each tensor. Nothing is unpickled or run. Raises CheckpointError when the file is missing, unreadable or
-    damaged, and its subclass CheckpointNotSupported when it is over the limit or holds a kind of value that this reader
-    does not know.
+    memory needed is a few blocks (``chaos.observe.checkpoints.blocks``), whatever the size of the file, and the
+    description of each tensor. Nothing is unpickled or run. Raises CheckpointError when the file is missing, unreadable
+    or damaged, and its subclass CheckpointNotSupported when it is over the limit or holds a kind of value that this
+    reader does not know.
     """
     try:
         return _sort(path, _parse(path, limit))

@@ -1,15 +1,15 @@
-"""What the checkpoint reader says when it will not accept a file."""
+"""Errors of the checkpoint reader when it refuses a file."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 _LONGEST = 1000
-"""Characters of a problem: it may quote a name out of the file."""
+"""Longest problem in characters: a problem may quote a name from the file."""
 
 
 class CheckpointError(Exception):
-    """The file is missing or damaged. The text names the file, the place in it and what is wrong there."""
+    """The file is missing or damaged. The text names the file, the place in it and the damage."""
 
     def __init__(self, path: Path, problem: str, offset: int | None = None) -> None:
         problem = problem if len(problem) <= _LONGEST else f"{problem[:_LONGEST]}…"
@@ -21,9 +21,9 @@ class CheckpointError(Exception):
 
 
 class UnknownContent(Exception):
-    """A format's reader has come to something that the format has and this reader does not know. The text says what.
+    """The parser of a format has met content that the format allows and this reader does not know. The text names it.
 
-    Its caller knows the file and the place, and makes a CheckpointNotSupported of it.
+    The caller knows the file and the place, and raises CheckpointNotSupported instead.
     """
 
 

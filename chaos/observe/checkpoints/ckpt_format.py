@@ -1,10 +1,10 @@
 """Strict parser of MindSpore's ``.ckpt`` format.
 
 The file is a sequence of records ``0x0A, length, Value``, optionally followed by ``crc_num`` and the CRC-32 of all
-records as ten big-endian bytes. Of a record first the fields are read, without the content; then, when they are sound,
-the content block by block. So the memory needed does not grow with the tensors.
+records as ten big-endian bytes. The fields of a record are read first, without the content; if they are sound, the
+content follows block by block. So the memory needed does not grow with the tensors.
 
-What the file of MindSpore 2.10 shows:
+Facts from the file of MindSpore 2.10:
 
 - A scalar has no ``dims``; older releases write ``[0]``, and the loader still takes ``[0]`` for a scalar.
 - A text has type ``str``, ``dims`` ``[0]`` and UTF-32 content. Integers appended to the file are Int64 scalars, floats
@@ -52,7 +52,7 @@ _TRAILER_SIZE = len(_TRAILER_MARK) + 10
 
 @dataclass
 class _Partial:
-    """A tensor of which some slices are still to come. ``at`` is where its first record starts."""
+    """A tensor with slices still to come. ``at`` is where its first record starts."""
 
     tensor_type: str
     dims: tuple[int, ...]
@@ -62,7 +62,7 @@ class _Partial:
 
 @dataclass
 class _Found:
-    """What the records have held so far. ``text`` counts the bytes of names and texts."""
+    """Content of the records read so far. ``text`` counts the bytes of names and texts."""
 
     entries: dict[str, Tensor | str] = field(default_factory=dict)
     places: dict[str, Span] = field(default_factory=dict)
@@ -73,8 +73,8 @@ class _Found:
 def parse_ckpt(path: Path, stream: io.BufferedReader, size: int) -> Parsed:
     """Read a whole ``.ckpt``. ``stream`` stands at byte 0 of ``size`` bytes; ``path`` is for the errors.
 
-    Raises CheckpointError. A file that was cut exactly between two records is a sound, shorter file: that values are
-    missing can only be seen by comparing names, or by its CRC trailer having been expected.
+    Raises CheckpointError. A file cut exactly between two records is a sound, shorter file: the missing values show
+    only by comparing names, or if a CRC trailer was expected.
     """
     stored_crc = _stored_crc(stream, size)
     end = size if stored_crc is None else size - _TRAILER_SIZE
@@ -115,7 +115,7 @@ def _stored_crc(stream: io.BufferedReader, size: int) -> int | None:
 
 
 def _next_record(source: CkptSource) -> int:
-    """Pass the head of a record. Returns where the record ends."""
+    """Pass the head of a record. Return the offset where the record ends."""
     start = source.at
     key = source.take(1)[0]
     if key != RECORD:
@@ -133,7 +133,7 @@ def _next_record(source: CkptSource) -> int:
 
 
 def _add(found: _Found, source: CkptSource, value: ValueFields, at: int) -> None:
-    """Put one record to what was found; of its bytes nothing is passed but those up to the end of its content."""
+    """Add one record to the collected content; pass only the bytes up to the end of the record's content."""
     tag = _text(found, source, value.tag, "tag")
     if not tag:
         raise ValueError("the record has no tag")

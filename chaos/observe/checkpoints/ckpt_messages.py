@@ -1,11 +1,11 @@
-"""The protobuf message that a MindSpore ``.ckpt`` file is made of, read field by field.
+"""The protobuf message of a MindSpore ``.ckpt`` file, read field by field.
 
 Facts from ``mindspore/train/checkpoint_pb2.py`` (2.10): ``Checkpoint {repeated Value value = 1}``; ``Value {string
 tag = 1; TensorProto tensor = 2; MapTensorProto maptensor = 3}``; ``TensorProto {repeated int64 dims = 1 (not packed);
 string tensor_type = 2; bytes tensor_content = 3}``.
 
 protobuf itself would need the whole message in memory, and half a gigabyte of it is content. So only the keys, lengths
-and numbers are read here; where the rest is, is told. What protobuf takes is taken, in any order of the fields.
+and numbers are read here, and the places of the rest are returned. Fields are accepted in any order, as by protobuf.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import NamedTuple
 from chaos.observe.checkpoints.blocks import Span
 
 MAX_FIELDS = 64
-"""Fields of a value and its tensor, each dim counted. No writer makes more; each takes time and memory."""
+"""Most fields of a value and its tensor, each dim counted. No writer makes more; each takes time and memory."""
 
 Peek = Callable[[int, int], bytes]
-"""Gives so many bytes from a place on."""
+"""Returns a number of bytes from an offset on."""
 
 _NUMBER, _FIXED_8, _BYTES, _GROUP, _GROUP_END, _FIXED_4 = range(6)
 _FIXED = {_FIXED_8: 8, _FIXED_4: 4}
@@ -34,7 +34,7 @@ _MAX_NUMBER = (1 << 29) - 1
 
 @dataclass(frozen=True)
 class ValueFields:
-    """Where the texts and the content of one value are, and its dims; None for what it does not have."""
+    """Places of the texts and the content of one value, and its dims; None for each that the value does not have."""
 
     tag: Span | None
     map_tensor: Span | None
@@ -48,7 +48,7 @@ class _Broken(Exception):
 
 
 class _Field(NamedTuple):
-    """``value`` is what stands in a number, and in whatever else has no length."""
+    """``value`` is the number of a number field, and of any other field without a length."""
 
     number: int
     wire: int
@@ -57,10 +57,10 @@ class _Field(NamedTuple):
 
 
 def read_value(peek: Peek, at: int, end: int) -> ValueFields:
-    """Read the fields of the ``Value`` between two places.
+    """Read the fields of the ``Value`` between two offsets.
 
-    Raises ValueError, saying what is wrong, when it is not exactly what a writer of this message makes: broken wire
-    format, a field that the message does not have, a field that is there twice, a number in a longer form than needed.
+    Raises ValueError, naming the mistake, unless the value is exactly as a writer of this message makes it: broken wire
+    format, a field that the message does not have, a duplicate field, a number in a longer form than needed.
     """
     fields = _fields(peek, at, end)
     tensors = [field.span for field in fields if (field.number, field.wire) == (2, _BYTES)]
@@ -98,7 +98,7 @@ def _at_most(counted: int) -> None:
 
 
 def _fields(peek: Peek, at: int, end: int) -> list[_Field]:
-    """The fields of one message, not many over the limit. One without a number is broken, and may be the last."""
+    """Return the fields of one message, few beyond the limit. A field without a number is broken, and may be last."""
     found: list[_Field] = []
     while at < end and len(found) <= MAX_FIELDS:
         try:
@@ -132,7 +132,10 @@ def _field(peek: Peek, at: int, end: int) -> _Field:
 
 
 def _after_group(peek: Peek, at: int, end: int, number: int) -> int:
-    """The place after a group. No value has one, so one of many fields, which would take its time, is not followed."""
+    """Return the offset behind a group.
+
+    No value has a group. So a group with many fields, which would take time, is not followed.
+    """
     opened = [number]
     for _ in range(MAX_FIELDS):
         key, after = _varint(peek, at, end, _LONGEST_KEY)
@@ -151,7 +154,7 @@ def _after_group(peek: Peek, at: int, end: int, number: int) -> int:
 
 
 def _varint(peek: Peek, at: int, end: int, longest: int) -> tuple[int, int]:
-    """Return the number at a place, and the place after it. What the longest form has above 64 bits, protobuf drops."""
+    """Return the number at an offset and the offset behind it. protobuf drops the bits of the longest form above 64."""
     raw = peek(at, min(longest, end - at))
     if raw and raw[0] < 0x80:
         return raw[0], at + 1
@@ -164,7 +167,7 @@ def _varint(peek: Peek, at: int, end: int, longest: int) -> tuple[int, int]:
 
 
 def _dims(peek: Peek, fields: list[_Field]) -> tuple[tuple[int, ...], int]:
-    """Return the dims, and how many bytes a writer takes for them. Packed into one field, protobuf takes them too."""
+    """Return the dims, and how many bytes a writer needs for them. protobuf accepts dims packed into one field, too."""
     values: list[int] = []
     for field in fields:
         if (field.number, field.wire) == (1, _NUMBER):
@@ -184,7 +187,7 @@ def _last(fields: list[_Field], number: int) -> Span | None:
 
 
 def _size(span: Span | None) -> int:
-    """Bytes that a writer takes for a field of these bytes."""
+    """Return how many bytes a writer needs for a field of this content."""
     return 0 if span is None else 1 + _varint_size(span.length) + span.length
 
 

@@ -1,4 +1,4 @@
-"""The bytes of a ``.ckpt``: looked at from anywhere, gone over once in their order, with the CRC of what was passed."""
+"""The bytes of a ``.ckpt``: peeked at anywhere, passed once in their order, with the CRC of the passed bytes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _PAGE = 512  # what is looked at comes in a few bytes each, side by side; the co
 
 
 class CkptSource:
-    """Bytes up to ``end``. ``at`` is how far they were passed, ``crc`` is over these if it is ``summed``.
+    """Bytes up to ``end``. ``at`` is the offset passed so far; ``crc`` covers the passed bytes if ``summed``.
 
-    Raises CheckpointError where the file has become shorter.
+    Raises CheckpointError if the file has become shorter.
     """
 
     def __init__(self, path: Path, stream: io.BufferedReader, end: int, *, summed: bool) -> None:
@@ -30,7 +30,7 @@ class CkptSource:
         self._page, self._page_at = b"", 0
 
     def peek(self, at: int, count: int) -> bytes:
-        """So many bytes from a place on, without passing them."""
+        """Return bytes from an offset on, without passing them."""
         begin = at - self._page_at
         if begin < 0 or begin + count > len(self._page):
             self._stream.seek(at)
@@ -40,7 +40,7 @@ class CkptSource:
         return self._page[begin : begin + count]
 
     def take(self, count: int) -> bytes:
-        """Pass so many bytes, and give them."""
+        """Pass bytes, and return them."""
         data = self.peek(self.at, count)
         if self._summed:
             self.crc = zlib.crc32(data, self.crc)
@@ -48,7 +48,7 @@ class CkptSource:
         return data
 
     def blocks(self, end: int) -> Iterator[memoryview]:
-        """Pass everything up to a place, block by block; a block holds until the next is asked for."""
+        """Pass everything up to an offset, block by block. A block is valid until the next is asked for."""
         try:
             for block in self._blocks.read(Span(self.at, end - self.at)):
                 if self._summed:
@@ -59,14 +59,14 @@ class CkptSource:
             raise CheckpointError(self.path, str(error), self.at) from error
 
     def skip(self, end: int) -> None:
-        """Pass everything up to a place, which is read only if it is summed."""
+        """Pass everything up to an offset. The bytes are read only if they are summed."""
         if self._summed and end > self.at:
             for _ in self.blocks(end):
                 pass
         self.at = end
 
     def varint(self) -> int:
-        """Pass the length of a record."""
+        """Pass the length of a record, and return it."""
         start, value = self.at, 0
         for index in range(_MAX_VARINT):
             if self.at >= self.end:

@@ -1,4 +1,4 @@
-"""Reader of ``group_info.pb``: which ranks hold the same slices of the weights, as MindSpore tells it.
+"""Reader of ``group_info.pb``: which ranks hold the same slices of the weights, as MindSpore records it.
 
 MindSpore writes the file on Ascend where GROUP_INFO_FILE is set. Facts from ``mindspore/train/node_strategy_pb2.py``
 (2.10): ``ParallelGroupMap {repeated ParallelGroupItem parallel_group_item = 1; required ParallelGroupRanks
@@ -18,17 +18,17 @@ from chaos.base.walking import Unseen, raise_unseen, walk
 
 GROUP_INFO = "group_info.pb"
 MAX_BYTES = 4 << 20
-"""What a million ranks take."""
+"""The size of the file for a million ranks."""
 
 MAX_GROUPS = 10_000
-"""Communication groups that one rank is in; some dozens are usual."""
+"""Most communication groups of one rank; some dozens are usual."""
 
 _LONGEST = 1000
 _PACKAGE = "chaos.observe.groups"
 
 
 class GroupInfoError(Exception):
-    """The file cannot be read as group information. Names the file and what is wrong with it."""
+    """The file cannot be read as group information. The text names the file and the mistake in it."""
 
     def __init__(self, path: Path, problem: str) -> None:
         problem = problem if len(problem) <= _LONGEST else f"{problem[:_LONGEST]}…"
@@ -46,9 +46,9 @@ class GroupInfo:
 
 
 def read_group_info(path: Path) -> GroupInfo:
-    """Read one file; nothing in it is executed, and no more than MAX_BYTES of it is taken in.
+    """Read one file; nothing in it is executed, and at most MAX_BYTES are read.
 
-    Raises GroupInfoError when it is missing, too large, or not exactly such a message.
+    Raises GroupInfoError if it is missing, too large, or not exactly such a message.
     """
     try:
         raw = read_plain(path, MAX_BYTES)
@@ -63,9 +63,9 @@ def read_group_info(path: Path) -> GroupInfo:
 
 
 def find_group_infos(root: Path, unseen: Unseen = raise_unseen) -> dict[int, Path]:
-    """Return the files under ``root`` by the rank whose directory (``rank_R``) holds them. Links are not followed.
+    """Return the files under ``root``, by the rank of the directory (``rank_R``) that holds them. Skips links.
 
-    ``unseen`` is told of what cannot be looked at; without it that raises OSError.
+    ``unseen`` receives each path that cannot be read; without ``unseen`` an OSError is raised instead.
     """
     found: dict[int, Path] = {}
     for directory, subdirectories, files in walk(root, unseen):
@@ -114,10 +114,10 @@ def _ranks(listed: Any, what: str) -> tuple[int, ...]:
 
 @cache
 def _message_class() -> Any:
-    """The class of the message, from a descriptor pool of its own: MindSpore's messages may be in the default one.
+    """Return the class of the message, from its own descriptor pool: MindSpore's messages may be in the default one.
 
-    Texts are declared as bytes and nothing as required, which is the same on the wire: implementations of protobuf
-    differ in how strict they are about both.
+    Texts are declared as bytes and no field as required, which is the same on the wire: implementations of protobuf
+    differ in their strictness about both.
     """
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 

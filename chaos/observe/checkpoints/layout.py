@@ -17,10 +17,10 @@ from chaos.observe.checkpoints.mindformers_layout import ITERATION, PART
 Kind = Literal["end-of-life", "periodic", "either"]
 
 DIGESTED = ".digests.json"
-"""Ends the name of a file that stands for a checkpoint too large to keep: ``ttp_rank_0-1_5.ckpt.digests.json``."""
+"""Suffix of a file that replaces a checkpoint too large to keep: ``ttp_rank_0-1_5.ckpt.digests.json``."""
 
 UNFINISHED_DIGESTS = ".digests.new"
-"""Ends its name while it is written; the checkpoint is beside it until then."""
+"""Suffix of the same file while it is written; until the end, the checkpoint is beside it."""
 
 # ttp_: MindSpore 2.7 to 2.10; tft_: older releases and their documents.
 _STEP_DIRECTORY = re.compile(r"(?:ttp|tft)_saved_checkpoints-step_(?P<step>\d{1,18})(?P<temporary>_tmp)?")
@@ -38,15 +38,15 @@ _FORMATS = (".ckpt", ".safetensors")
 
 @dataclass(frozen=True)
 class FoundCheckpoint:
-    """One file whose name is that of a checkpoint.
+    """One file with the name of a checkpoint.
 
-    ``rank`` comes from the directory ``rank_R``. A file that lies elsewhere has the one in its own name, or None: whose
-    it is then is found out by what is known of it (chaos.evidence.checkpoints.owner). ``name_rank`` comes from the
-    file's own name when it has one. ``epoch`` and ``step_in_epoch`` are those of the name, None where it has another
+    ``rank`` comes from the directory ``rank_R``. A file elsewhere has the rank in its own name, or None: then
+    chaos.evidence.checkpoints.owner finds the owner by other evidence. ``name_rank`` comes from the
+    file's own name when it has a rank. ``epoch`` and ``step_in_epoch`` are from the name, None if it has another
     form. ``directory_step`` is the step that a directory of end-of-life checkpoints names. ``temporary``: the directory
     is still ``..._tmp`` or the file still ``.tmp``, so the writer did not finish. ``kind`` is ``end-of-life`` in such a
     directory, ``periodic`` for MindSpore's own names, and ``either`` for the names of MindFormers, which uses the same
-    for both, and for what lies elsewhere. Of MindFormers' new layout, ``path`` is the model file, ``rank`` the number
+    names for both, and for files elsewhere. In MindFormers' new layout, ``path`` is the model file, ``rank`` the number
     in its name, and the directory's iteration counts as the step of one long epoch.
     """
 
@@ -61,7 +61,7 @@ class FoundCheckpoint:
 
     @property
     def step(self) -> int | None:
-        """The step over the whole job that its directory names, None where only the step in an epoch is told."""
+        """The step over the whole job in the directory's name, None if only the step in an epoch is known."""
         iteration = ITERATION.fullmatch(self.path.parent.name)
         return self.directory_step if iteration is None else int(iteration["step"])
 
@@ -72,19 +72,19 @@ class FoundCheckpoint:
 
     @property
     def in_rank_directory(self) -> bool:
-        """Whether it lies in a directory of its rank, ``rank_R``: nothing else can be meant by that."""
+        """Whether the file lies in the directory of its rank, ``rank_R``: then the rank is beyond doubt."""
         return _RANK_DIRECTORY.fullmatch(self.path.parent.name) is not None
 
 
 def find_checkpoints(root: Path, unseen: Unseen = raise_unseen) -> list[FoundCheckpoint]:
-    """All checkpoint files under ``root``, ordered by path. Symbolic links, to files or directories, are not followed.
+    """Return all checkpoint files under ``root``, ordered by path. Symbolic links are not followed.
 
     Looked for: ``ttp_saved_checkpoints-step_N[_tmp]/rank_R/ttp_rank_R-E_S.ckpt``, the same with ``tft_``, MindFormers'
     ``rank_R/{prefix}_rank_R[_repeat]-E_S.{ckpt,safetensors}`` and ``iteration_N/{prefix}-model-R-ranks.safetensors``,
-    and periodic ``rank_R/{prefix}-E_S.{ckpt,safetensors}``; the same names outside a directory of a rank; and whatever
-    else of these formats is in a directory ``iteration_N``.
-    A ``root`` that does not exist holds nothing. ``unseen`` is told of what is not looked into, since it cannot be read
-    or is too deep (chaos.base.walking); by default that raises OSError, for a checkpoint may be there.
+    and periodic ``rank_R/{prefix}-E_S.{ckpt,safetensors}``; the same names outside a directory of a rank; and any other
+    file of these formats in a directory ``iteration_N``.
+    A ``root`` that does not exist holds nothing. ``unseen`` receives each path that is not read because it is
+    unreadable or too deep (chaos.base.walking); by default that raises OSError, for a checkpoint may be there.
     """
     checkpoints: list[FoundCheckpoint] = []
     for directory, subdirectories, files in walk(root, unseen):
@@ -103,7 +103,7 @@ def find_checkpoints(root: Path, unseen: Unseen = raise_unseen) -> list[FoundChe
 def _in_iteration(directory: Path, step: int, files: list[str]) -> Iterator[FoundCheckpoint]:
     """Yield the parts of the ranks in one save of MindFormers' new layout, and files of other names.
 
-    The optimizer's part goes with that of the model, so it is no checkpoint by itself.
+    The optimizer's part belongs to the model's part, so it is no checkpoint by itself.
     """
     for name in files:
         path = directory / name
@@ -118,9 +118,9 @@ def _in_iteration(directory: Path, step: int, files: list[str]) -> Iterator[Foun
 
 
 def find_temporary_directories(root: Path, unseen: Unseen = raise_unseen) -> list[Path]:
-    """End-of-life directories that were never renamed (``..._tmp``), also those without any file in them.
+    """Return end-of-life directories that were never renamed (``..._tmp``), including empty ones.
 
-    ``unseen`` is told of what cannot be looked at; without it that raises OSError: one may be there.
+    ``unseen`` receives each path that cannot be read; without ``unseen`` an OSError is raised: one may be there.
     """
     paths = []
     for directory, subdirectories, _ in walk(root, unseen):
@@ -150,6 +150,6 @@ def _describe(path: Path, match: re.Match[str]) -> FoundCheckpoint:
 
 
 def rank_in_name(prefix: str) -> int | None:
-    """Return the rank that a file's name ends with, or what is before epoch and step in it; None without one."""
+    """Return the rank that a file's name ends with, or that stands before epoch and step; None if there is none."""
     match = _RANK_IN_PREFIX.search(prefix)
     return int(match["rank"]) if match else None

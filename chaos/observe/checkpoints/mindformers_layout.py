@@ -1,4 +1,4 @@
-"""Find the saves of MindFormers' new layout: ``iteration_%08d/{prefix}-model-%07d-%07d.safetensors`` and what is
+"""Find the saves of MindFormers' new layout: ``iteration_%08d/{prefix}-model-%07d-%07d.safetensors`` and the files
 beside it.
 
 Names are hints; nothing is opened here. Source: MindFormers 1.7 to 2.1, ``checkpoint/utils.py``.
@@ -18,14 +18,14 @@ ITERATION = re.compile(r"iteration_(?P<step>\d{8,18})")
 """Name of the directory of one save."""
 
 PART = re.compile(r"(?:(?P<prefix>.+)-)?(?P<part>model|opt)-(?P<rank>\d{7,18})-(?P<total>\d{7,18})\.safetensors")
-"""Name of a file in it: the parameters, or the optimizer's state, of one rank among ``total``."""
+"""Name of a file of a save: the parameters, or the optimizer's state, of one rank among ``total``."""
 
 
 @dataclass(frozen=True)
 class FoundIteration:
-    """One save. ``step`` is what the directory's name says; ``unfinished`` are files that a writer has not renamed.
+    """One save. ``step`` is from the directory's name; ``unfinished`` are files that a writer has not renamed.
 
-    ``models`` and ``optimizers`` map ranks to files; ``common`` and ``metadata`` are None where there is none.
+    ``models`` and ``optimizers`` map ranks to files; ``common`` and ``metadata`` are None if the file is missing.
     """
 
     path: Path
@@ -40,7 +40,7 @@ class FoundIteration:
 def find_iterations(root: Path, unseen: Unseen = raise_unseen) -> list[FoundIteration]:
     """Return all saves under ``root``, ordered by path. Symbolic links, to files or directories, are not followed.
 
-    ``unseen`` is told of what cannot be looked at; without it that raises OSError.
+    ``unseen`` receives each path that cannot be read; without ``unseen`` an OSError is raised instead.
     """
     found = []
     for directory, subdirectories, files in walk(root, unseen):
@@ -53,16 +53,17 @@ def find_iterations(root: Path, unseen: Unseen = raise_unseen) -> list[FoundIter
 
 
 def find_trackers(root: Path, unseen: Unseen = raise_unseen) -> list[Path]:
-    """The files under ``root`` that name the iteration to resume from. Those of a resume's own record are left out:
-    MindFormers keeps in ``resume_record`` what rank 0 has chosen in the legacy layout.
+    """Return the files under ``root`` that name the iteration to resume from.
 
-    ``unseen`` is told of what cannot be looked at; without it that raises OSError.
+    Files in ``resume_record`` are left out: MindFormers keeps there the choice of rank 0 in the legacy layout.
+
+    ``unseen`` receives each path that cannot be read; without ``unseen`` an OSError is raised instead.
     """
     return sorted(_trackers(root, unseen))
 
 
 def companion(model: Path) -> Path | None:
-    """Where the optimizer's state of the rank is that this model file belongs to; None for another kind of file."""
+    """Return the file of the optimizer's state of the rank of this model file; None for another kind of file."""
     match = PART.fullmatch(model.name)
     if match is None or match["part"] != "model" or ITERATION.fullmatch(model.parent.name) is None:
         return None

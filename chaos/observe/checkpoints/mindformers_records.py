@@ -5,7 +5,7 @@ Legacy layout: ``rank_R/meta.json``, ``{"last_epoch", "last_step", "last_ckpt_fi
 which parameter; ``latest_checkpointed_iteration.txt``, the save to resume from. Source: MindFormers 1.2 to 2.1
 (``core/callback/callback.py``, ``checkpoint/checkpoint.py``, ``checkpoint/metadata.py``, ``checkpoint/utils.py``).
 
-All raise CheckpointError, which names the file and what is wrong with it.
+All raise CheckpointError, which names the file and the mistake in it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ TRACKER = "latest_checkpointed_iteration.txt"
 
 MAX_STEP = 10**18
 _SMALL = 1 << 20
-"""Bytes of every such file but ``metadata.json``, which grows with the parameters and the ranks."""
+"""Size limit in bytes of each such file but ``metadata.json``, which grows with the parameters and the ranks."""
 
 _COUNTS = ("epoch_num", "step_num", "global_step", "global_batch_size", "consumed_samples", "ckpt_status")
 
 
 @dataclass(frozen=True)
 class LastSaved:
-    """``meta.json`` of one rank: the file that it finished last, with the epoch and the step in it by its name."""
+    """``meta.json`` of one rank: the file that it finished last, with the epoch and the step in the file's name."""
 
     epoch: int
     step_in_epoch: int
@@ -41,7 +41,7 @@ class LastSaved:
 
 @dataclass(frozen=True)
 class CommonInfo:
-    """``common.json`` of one save. ``numbers`` holds the whole numbers in it that are set, by their names."""
+    """``common.json`` of one save. ``numbers`` holds the whole numbers that are set, by their names."""
 
     numbers: dict[str, int]
 
@@ -53,10 +53,10 @@ class CommonInfo:
 
 @dataclass(frozen=True)
 class Storage:
-    """``metadata.json`` of one save. ``files`` maps the names of its files to how many parts they hold.
+    """``metadata.json`` of one save. ``files`` maps the names of its files to the number of parts in each.
 
-    ``ranks`` says whose files they are: the number in a name is that only where every rank has saved everything.
-    ``divided`` are the ranks of whose state another rank has saved a part, and they have not (``remove_redundancy``).
+    ``ranks`` are the owners of the files: the number in a name is the rank only if every rank has saved everything.
+    ``divided`` are the ranks with a part of their state saved by another rank only (``remove_redundancy``).
     """
 
     files: dict[str, int]
@@ -65,7 +65,7 @@ class Storage:
 
 
 def read_meta(path: Path) -> LastSaved:
-    """Read ``meta.json``. Names of files are plain: what leads to another directory is refused."""
+    """Read ``meta.json``. A file must be a plain name: a name that leads to another directory is refused."""
     data = _mapping(path, _SMALL)
     epoch, step, file = data.get("last_epoch"), data.get("last_step"), data.get("last_ckpt_file")
     if not _count(epoch) or not _count(step):
@@ -76,7 +76,7 @@ def read_meta(path: Path) -> LastSaved:
 
 
 def read_common(path: Path) -> CommonInfo:
-    """Read ``common.json``. Names that are not known are passed over; one that is must hold a number, or null."""
+    """Read ``common.json``. Unknown names are passed over; a known name must hold a number, or null."""
     data = _mapping(path, _SMALL)
     numbers: dict[str, int] = {}
     for name in _COUNTS:
@@ -92,7 +92,7 @@ def read_common(path: Path) -> CommonInfo:
 
 
 def read_metadata(path: Path) -> Storage:
-    """Read ``metadata.json``: which files the save consists of, and whose they are."""
+    """Read ``metadata.json``: the files of the save, and their owners."""
     storage = _mapping(path, None).get("storage_data")
     if not isinstance(storage, dict):
         raise CheckpointError(path, "storage_data, which says what is in which file, is not there")

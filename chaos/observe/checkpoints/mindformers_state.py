@@ -1,7 +1,7 @@
-"""What one rank's part of a save of MindFormers' new layout holds: parameters, optimizer state, and the facts beside.
+"""One rank's part of a save of MindFormers' new layout: parameters, optimizer state, and the facts beside.
 
-The step is in ``common.json`` and in the optimizer's own counter; both must say the same. Whose a file is says
-``metadata.json``; the number in its name counts files where ranks have saved different parts of the same state
+The step is in ``common.json`` and in the optimizer's own counter; both must agree. ``metadata.json`` names the owner
+of a file; the number in the file's name counts files where ranks have saved different parts of the same state
 (MindFormers 2.1, checkpoint/fully_parallel.py).
 """
 
@@ -26,12 +26,12 @@ _STEP = "global_step"
 
 
 def read_parts(path: Path) -> tuple[list[Checkpoint], CommonInfo, bool]:
-    """The files of the rank that ``path`` belongs to, ``common.json``, and whether other ranks have saved parts of its
-    state. ``path`` is the model's file, the optimizer's of a rank without one, or one with a name of its own.
+    """Return the files of the rank of ``path``, ``common.json``, and whether other ranks have saved parts of its
+    state. ``path`` is the model's file, the optimizer's file of a rank without a model, or a file of another name.
 
-    Raises CheckpointError when one of them is missing or damaged, a name is in two of them, or they are of different
-    saves. Whether a job saves its optimizer cannot be told from one rank without ``metadata.json``: then a file that
-    is not there is not missed.
+    Raises CheckpointError if a file is missing or damaged, a name is in two files, or the files are of different
+    saves. Without ``metadata.json``, one rank does not show whether a job saves its optimizer: then a missing file
+    is no error.
     """
     directory = path.parent
     storage = storage_of(directory)
@@ -55,10 +55,10 @@ def read_parts(path: Path) -> tuple[list[Checkpoint], CommonInfo, bool]:
 
 
 def optimizer_of(model: Path, storage: Storage | None) -> Path | None:
-    """Return where the optimizer's state is that goes with a model file; None for another kind of file, and where
+    """Return the file of the optimizer's state for a model file; None for another kind of file, and where
     ``metadata.json`` says that the rank has none.
 
-    It has the same number in its name, unless ``metadata.json`` says that the rank saved another one.
+    It has the same number in its name, unless ``metadata.json`` says that the rank saved another file.
     """
     named = companion(model)
     if named is None or storage is None or model.name not in storage.ranks:
@@ -71,19 +71,19 @@ def optimizer_of(model: Path, storage: Storage | None) -> Path | None:
 
 
 def storage_of(directory: Path) -> Storage | None:
-    """What ``metadata.json`` says of the save in a directory; None where there is none. Raises CheckpointError."""
+    """Return the ``metadata.json`` of the save in a directory; None if there is none. Raises CheckpointError."""
     path = directory / METADATA
     return read_metadata(path) if path.exists() else None
 
 
 def is_kept(directory: Path, name: str) -> bool:
-    """Whether a file of a save is there, or digests are in its place; those of a model stand for its optimizer too."""
+    """Return whether a file of a save, or its digests, exists; digests of a model stand for its optimizer, too."""
     model = model_name(name) or name
     return any((directory / file).is_file() for file in (name, name + DIGESTED, model + DIGESTED))
 
 
 def part_files(path: Path) -> tuple[Path, ...]:
-    """Return all files whose content :func:`.saved_state.read_saved_state` reads tensors from at ``path``."""
+    """Return all files from which :func:`.saved_state.read_saved_state` reads tensors for ``path``."""
     if (named := companion(path)) is None:
         return (path,)
     try:

@@ -1,4 +1,4 @@
-"""Reader of ``abnormal_global_norm.json``: the steps whose global norm reached the threshold, with the norms seen.
+"""Reader of ``abnormal_global_norm.json``: the steps with a global norm at or above the threshold, and the norms.
 
 MindFormers writes it on rank 0, into the job's output directory: ``{"15": [0.77, 0.78]}``, the second value when the
 step was trained again.
@@ -17,16 +17,19 @@ NAME = "abnormal_global_norm.json"
 
 
 class NormRecordError(ValueError):
-    """The file is not such a record. The text says what is wrong with it."""
+    """The file is not such a record. The text names the mistake in it."""
 
 
 def find_norm_records(root: Path, unseen: Unseen = raise_unseen) -> list[Path]:
-    """The files of that name under ``root``. ``unseen`` is told of what cannot be looked at; without it that raises."""
+    """Return the files of that name under ``root``.
+
+    ``unseen`` receives each path that cannot be read; without ``unseen`` an OSError is raised instead.
+    """
     return sorted(Path(directory, NAME) for directory, _, files in walk(root, unseen) if NAME in files)
 
 
 def read_norm_record(path: Path) -> dict[int, list[float]]:
-    """The norms by step. Raises NormRecordError on anything else than such a record, OSError when it cannot be read."""
+    """Return the norms by step. Raises NormRecordError for any other content, OSError if the file cannot be read."""
     try:
         data = parse(read_plain(path), finite=False)
     except ValueError as error:

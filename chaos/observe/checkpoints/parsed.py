@@ -1,4 +1,4 @@
-"""What a format's parser hands to ``chaos.observe.checkpoints.checkpoint``."""
+"""The result of a format's parser, for ``chaos.observe.checkpoints.checkpoint``."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ Crc = Literal["verified", "absent"]
 
 @dataclass(frozen=True)
 class Parsed:
-    """Everything in the file, in its order. ``places`` says where each tensor's content is that is not cut into slices.
-    ``crc`` says whether a stored checksum was there and was compared, ``partial`` that the file says of itself that it
-    leaves out what other ranks' files hold."""
+    """The content of the file, in its order.
+
+    ``places`` holds the place of the content of each tensor that is not cut into slices. ``crc`` says whether a stored
+    checksum was compared, ``partial`` whether the file says that it leaves out content of other ranks' files.
+    """
 
     entries: dict[str, Tensor | str]
     places: dict[str, Span]

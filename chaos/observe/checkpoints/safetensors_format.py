@@ -6,9 +6,9 @@ Eight bytes little-endian length, a JSON header ``{name: {dtype, shape, data_off
 MindSpore (``crc_check=True``) stores ``crc_num`` in the metadata: CRC-32 over name and content of every tensor in the
 order of the names. Its code takes ``bytes(array)`` for the content, which for an integer of shape ``()`` and value *n*
 is *n* zero bytes and not the number (seen with 2.10); the reader has to do the same. ``remove_redundancy`` says in text
-whether the file leaves out what other ranks that hold the same save.
+whether the file leaves out content that other ranks with the same state save.
 
-The content is read in blocks, and a second time where a CRC is stored: its order is not that of the file.
+The content is read in blocks, and a second time if a CRC is stored: its order is not that of the file.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _metadata(header: dict[str, Any]) -> dict[str, str]:
 def _read_all(
     source: BlockReader, header: dict[str, Any], start: int, end: int
 ) -> tuple[dict[str, Tensor], dict[str, Span]]:
-    """Return the tensors between two places of the file, and where their contents are."""
+    """Return the tensors between two offsets of the file, and the places of their contents."""
     described = {name: _entry(name, entry) for name, entry in header.items()}
     at, size = 0, end - start
     tensors, places = {}, {}

@@ -1,4 +1,4 @@
-"""What a checkpoint holds, without its values: all that most comparisons need, and all that is kept of a large one."""
+"""Content of a checkpoint by digests: enough for most comparisons, and all that is kept of a large checkpoint."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class SavedState:
     """The content of a checkpoint by digests.
 
     ``digests`` maps every parameter to its digest. ``infinite`` names parameters that hold NaN or infinity.
-    ``numbers`` holds single whole numbers, appended or parameters. ``partial``: what other ranks save of the same is
-    left out.
+    ``numbers`` holds single whole numbers, appended or parameters. ``partial``: parts of the state that other ranks
+    save are left out.
     """
 
     digests: dict[str, str]
@@ -43,11 +43,11 @@ class _Digested:
 
 
 def read_saved_state(path: Path) -> SavedState:
-    """Read a checkpoint file, or the digests that were kept of one.
+    """Read a checkpoint file, or its kept digests.
 
     A model file of MindFormers' new layout is read with the optimizer's file and ``common.json`` beside it: together
-    they are what one rank has saved. So is another file in a directory of that layout, as far as they are there.
-    Raises CheckpointError when the file is not sound, also when the digests say that the file they stand for was not.
+    they are the saved state of one rank. Another file in a directory of that layout is read with them if they exist.
+    Raises CheckpointError if the file is not sound, or if its digests record that it was not.
     """
     if path.name.endswith(DIGESTED):
         return _read_digested(path)
@@ -74,10 +74,12 @@ def _state(checkpoint: Checkpoint) -> SavedState:
 
 
 def keep_digests(paths: Sequence[Path]) -> list[Path]:
-    """Put digests in the place of checkpoint files, and return their paths. A damaged file is kept as its damage.
+    """Replace checkpoint files by their digests, and return the paths of the digests.
 
-    With a model file of MindFormers' new layout goes the file of the optimizer's state. All are read before the first
-    of them is replaced: whether the part of one rank is sound depends on the files of the others.
+    The record of a damaged file is its damage.
+
+    The file of the optimizer's state goes with a model file of MindFormers' new layout. All are read before the first
+    of them is replaced: the files of the other ranks decide whether the part of one rank is sound.
     """
     digested = [_digest(path) for path in paths]
     kept = [_write(path.with_name(path.name + DIGESTED), digest) for path, digest in zip(paths, digested, strict=True)]

@@ -1,4 +1,4 @@
-"""A tensor out of a checkpoint file: what is known of it once its content has gone by."""
+"""A tensor of a checkpoint file: the facts that remain when its content has been read."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _BFLOAT16_EXPONENT = 0x7F80
 class Tensor:
     """One tensor, without its values.
 
-    ``dtype`` is numpy's name or ``bfloat16``. ``digest`` is the one that the agent computes for the same values in the
-    process (``chaos.agent.digest``). ``finite``: no value is NaN or infinite; integers and booleans always are finite.
-    ``scalar`` is the value of a tensor that holds exactly one, else None.
+    ``dtype`` is numpy's name or ``bfloat16``. ``digest`` equals the digest that the agent computes for the same values
+    in the process (``chaos.agent.digest``). ``finite``: no value is NaN or infinite; integers and booleans always are
+    finite. ``scalar`` is the value of a tensor that holds exactly one, else None.
     """
 
     name: str
@@ -54,9 +54,9 @@ def byte_count(dtype: str, shape: Sequence[int]) -> int:
 
 
 class TensorContent:
-    """Makes a tensor of its content, which comes in pieces and is not kept.
+    """Makes a tensor from its content, which comes in pieces and is not kept.
 
-    ``size`` is how many bytes type and shape ask for, ``filled`` how many have come.
+    ``size`` is the number of bytes that type and shape need, ``filled`` the number received.
     """
 
     def __init__(self, name: str, dtype: str, shape: tuple[int, ...]) -> None:
@@ -71,7 +71,7 @@ class TensorContent:
         self._booleans = True
 
     def take(self, piece: bytes | memoryview) -> None:
-        """The next bytes. A piece may end anywhere, also inside a value, and is not looked at again afterwards."""
+        """Take the next bytes. A piece may end anywhere, even inside a value, and is not looked at again afterwards."""
         self._hash.update(piece)
         self.filled += len(piece)
         if self.size == self._storage.itemsize:
@@ -82,10 +82,10 @@ class TensorContent:
             self._look(memoryview(piece))
 
     def tensor(self) -> Tensor:
-        """Return the tensor, after its last piece. Raises ValueError when it cannot be one.
+        """Return the tensor, after its last piece. Raises ValueError when the content cannot be one.
 
-        That is when bytes are missing or too many, when a boolean is neither 0 nor 1, which no writer makes, or when
-        no array can have the shape.
+        The reasons: missing or surplus bytes, a boolean that is neither 0 nor 1, which no writer makes, or a shape that
+        no array can have.
         """
         if self.filled != self.size:
             raise ValueError(f"has {self.filled} of its {self.size} bytes")
@@ -96,7 +96,7 @@ class TensorContent:
         return Tensor(self.name, self.dtype, self.shape, self._hash.hexdigest(), self._finite, self._scalar())
 
     def _look(self, piece: memoryview) -> None:
-        """Test the values that are whole with this piece, and keep the beginning of the next."""
+        """Test the values that this piece completes, and keep the beginning of the next."""
         width = self._storage.itemsize
         if self._begun:
             missing = width - len(self._begun)

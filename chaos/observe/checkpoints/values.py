@@ -1,4 +1,4 @@
-"""The values of one tensor in a checkpoint file, for who needs more than is told of it."""
+"""The values of one tensor in a checkpoint file, for callers that need more than its description."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from chaos.observe.checkpoints.tensor import STORAGE
 
 
 def value_blocks(checkpoint: Checkpoint, name: str) -> Iterator[NDArray[Any]]:
-    """The values of a tensor that is not cut into slices, in their order; a block holds until the next is asked for.
+    """Yield the values of a tensor that is not cut into slices, in order. A block is valid until the next is asked for.
 
-    Those of a bfloat16 are its bits, as uint16. Raises KeyError when there is no such tensor, and
+    Values of a bfloat16 are its bits, as uint16. Raises KeyError when there is no such tensor, and
     CheckpointError when the file can no longer be read.
     """
     place, storage = checkpoint.places[name], STORAGE[checkpoint.tensors[name].dtype]

@@ -1,8 +1,8 @@
-"""What the codes of CANN's runtime mean, as far as it is documented.
+"""Meanings of the codes of CANN's runtime, as far as they are documented.
 
-The runtime has two kinds. Those of ACL (``507015``) are what it returns to its callers; its own (``0x7150026``) it
-prints in its log, and gives out one of ACL's for each. Numbers: ``rt_error_codes.h`` of CANN 8.5, its documents of
-``aclError``, and the source of the runtime that was published in 2025. The words are this project's.
+The runtime has two kinds. It returns the codes of ACL (``507015``) to its callers. It prints its own codes
+(``0x7150026``) in its log, and returns one of ACL's for each. Numbers: ``rt_error_codes.h`` of CANN 8.5, its documents
+of ``aclError``, and the source of the runtime that was published in 2025. The words are this project's.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ ACL_ERRORS = {
     507903: "stream capture failed",
     507904: "communication operator retry failed",
 }
-"""Codes of ACL's runtime. One that is not here is still a code: it has no meaning that is documented."""
+"""Codes of ACL's runtime. A code that is not here is still a code, without a documented meaning."""
 
 _OF_RUNTIME = {
     0x07010001: 507033,
@@ -145,5 +145,5 @@ _OF_RUNTIME = {
 
 
 def acl_code(own: str) -> int | None:
-    """The code of ACL for one of the runtime's own, ``0x7150026`` or the same number in decimals. None if unknown."""
+    """Return ACL's code for a code of the runtime, ``0x7150026`` or the same number in decimals. None if unknown."""
     return _OF_RUNTIME.get(int(own, 0))

@@ -2,11 +2,11 @@
 
 A line begins ``[ERROR] HCCL(11262,python3):2023-01-31-03:00:14.192.200 [exchanger_network.cc:237][11262]…``. Lines of
 MindSpore look alike, with another parenthesis: ``DISTRIBUTED(5918,7f34b5b9e6c0,python)``, ``ME(5903:1397,Main)``;
-MindSpore's reader reads them, and finds here (``of_framework``) what they say of a device. Error codes also come in the
-log of a worker: ``EI0002: …`` and ``…(EI0013): …``. Codes of the runtime (``507053``) are those of ACL
-(:mod:`chaos.observe.logs.acl_codes`). Facts: the documents of CANN 8, MindCluster's fault diagnosis, what MindSpore's
-documents show of CANN's errors, the published source of the runtime, and logs that users have published. No hardware
-has been here: what is tested are single lines of that form, no whole file.
+MindSpore's reader reads these, and finds here (``of_framework``) their statements about a device. Error codes also
+appear in the log of a worker: ``EI0002: …`` and ``…(EI0013): …``. Codes of the runtime (``507053``) are those of ACL
+(:mod:`chaos.observe.logs.acl_codes`). Facts: the documents of CANN 8, MindCluster's fault diagnosis, CANN's errors in
+MindSpore's documents, the published source of the runtime, and logs that users have published. No hardware
+was available here: single lines of that form are tested, no whole file.
 """
 
 from __future__ import annotations
@@ -120,14 +120,14 @@ _IN_ITS_OWN = (
 
 
 class DeviceLogReader(PrefixedReader):
-    """Lines of Ascend's own logs: kinds ``device.*``, with the field ``module`` where the line names one.
+    """Lines of Ascend's own logs: kinds ``device.*``, with the field ``module`` if the line names one.
 
     ``device.notify_timeout`` (EI0002), ``device.socket_timeout`` (EI0006) and ``device.cqe_error`` (EI0013) have one
     kind in all their forms; every other code is ``device.error_code``. ``device.acl_error`` is a code that the runtime
-    returned, ``device.runtime_error`` one of its own (``own_text``), with the ``code`` that it returns for it, if that
-    is known. ``meaning`` is what the code means, if that is documented, ``reason_text`` what the runtime says of it,
-    also where it gives no number (``device.call_failed``). ``rank`` is that of the log: CANN counts in a communicator
-    (``group_rank``, ``remote_group_rank``), and members of one are named by host and device
+    returned, ``device.runtime_error`` one of its own codes (``own_text``), with the ``code`` that it returns for it, if
+    known. ``meaning`` is the documented meaning of the code, if any, ``reason_text`` the runtime's statement about it,
+    also without a number (``device.call_failed``). ``rank`` is that of the log: CANN counts in a communicator
+    (``group_rank``, ``remote_group_rank``), and names members by host and device
     (:mod:`chaos.observe.logs.hccl_cluster`). ``tz`` is the zone of the times in the log, None the local one.
     """
 
@@ -147,7 +147,10 @@ class DeviceLogReader(PrefixedReader):
         return event if "by_text" in event.fields else None
 
     def bare(self, line: str) -> LogEvent | None:
-        """A line without the prefix: in the log of a worker stand error codes, and what CANN says of a failed call."""
+        """Return the event of a line without the prefix.
+
+        The log of a worker contains error codes, and CANN's statements about a failed call, in such lines.
+        """
         match = _BARE.match(line)
         if match is None and _SUSPECTED.match(line):
             return _described_event(SUSPICIONS, line, None, None, {})
@@ -163,9 +166,9 @@ class DeviceLogReader(PrefixedReader):
 
 
 def of_framework(line: str, prefixed: Prefixed) -> LogEvent | None:
-    """What a line of MindSpore or MindFormers, or the error that ends its traceback, says of a device.
+    """Return a statement about a device in a line of MindSpore or MindFormers, or in the error that ends a traceback.
 
-    ``prefixed`` is the line apart. A line of Ascend's own logs is none of these, although it looks alike.
+    ``prefixed`` is the split line. A line of Ascend's own logs is neither, although it looks alike.
     """
     message = prefixed.message
     if len(message) < len(line):
@@ -186,7 +189,7 @@ def _event(
 def _described_event(
     table: Sequence[Known], message: str, wall_ns: int | None, pid: int | None, fields: dict[str, str]
 ) -> LogEvent | None:
-    """Return the event of a message, with what its code means."""
+    """Return the event of a message, with the meaning of its code."""
     event = find_event(table, message, wall_ns, pid)
     if event is None:
         return None
@@ -199,7 +202,7 @@ def _described_event(
 
 
 def _coded(match: re.Match[str], wall_ns: int | None, pid: int | None, fields: dict[str, str]) -> LogEvent:
-    """Return the event of an error code of CANN. One that only frames a code of the runtime is told by that."""
+    """Return the event of an error code of CANN. A code that only frames a code of the runtime becomes the latter."""
     code = match["code"]
     if code not in _CODES and (
         event := _described_event(_RESULTS, match["text"], wall_ns, pid, {**fields, "error": code})

@@ -1,6 +1,6 @@
-"""Lines of level ERROR or above: each is an event of its program, whether or not a reader knows what it says.
+"""Lines of level ERROR or above: each is an event of its program, even if no reader knows its message.
 
-The level stands in the prefix of the program. A line of another program counts where one of the usual forms of loggers
+The level stands in the prefix of the program. A line of another program counts if one of the usual forms of loggers
 puts the level before the message. The words of a message decide nothing.
 """
 
@@ -44,7 +44,7 @@ _SHORT = {"E": "ERROR", "F": "FATAL"}
 
 @dataclass(frozen=True)
 class ErrorLine:
-    """A line of level ERROR or above, apart. ``program`` is the beginning of its event's kind."""
+    """A split line of level ERROR or above. ``program`` is the beginning of its event's kind."""
 
     program: str
     level: str
@@ -59,8 +59,8 @@ class ErrorLine:
 class ErrorLineReader(LogReader):
     """Lines of level ERROR or above that no other reader knows: ``mindspore.error``, ``taskd.error``, ``other.error``.
 
-    The fields are ``level``, the message ``text`` and, where the line tells them, ``place_text`` in the source and the
-    ``module`` of CANN. It is asked after all others.
+    The fields are ``level``, the message ``text`` and, if the line has them, ``place_text`` in the source and the
+    ``module`` of CANN. This reader comes after all others.
     """
 
     name = "errors"
@@ -68,12 +68,12 @@ class ErrorLineReader(LogReader):
     asked_last = True
 
     def recognises(self, first_lines: Sequence[str]) -> bool:
-        """Never: it says nothing of whose log it is."""
+        """Return False: such lines do not show which program wrote the log."""
         del first_lines
         return False
 
     def read(self, line: str) -> LogEvent | None:
-        """Return the event of a line, None when it has a lower level, or tells none."""
+        """Return the event of a line; None if its level is lower or unknown."""
         error = self.apart(line)
         if error is None:
             return None
@@ -83,7 +83,7 @@ class ErrorLineReader(LogReader):
         return LogEvent(f"{error.program}.error", error.wall_ns, error.rank, None, error.pid, fields)
 
     def apart(self, line: str) -> ErrorLine | None:
-        """Return a line of level ERROR or above, whether another reader knows it or not."""
+        """Return the parts of a line of level ERROR or above, even if another reader knows it."""
         if not line.startswith(("E", "F")) and not any(mark in line for mark in _MARKS):
             return None
         if match := TtpLogReader.prefix.match(line):

@@ -34,7 +34,7 @@ _MINDFORMERS_QUOTED = re.compile(
 
 @dataclass(frozen=True)
 class Prefixed:
-    """A line apart: when, by which process and at which level, as far as it tells, and the message."""
+    """A split line: the time, the process and the level, as far as the line has them, and the message."""
 
     wall_ns: int | None
     pid: int | None
@@ -48,20 +48,20 @@ def has_prefix(line: str) -> bool:
 
 
 def match_mindformers(line: str) -> re.Match[str] | None:
-    """The match of MindFormers' prefix, as printed, as in its own files, or as documents quote it without the time.
+    """Return the match of MindFormers' prefix: as printed, as in its own files, or as in documents, without the time.
 
-    The groups ``date``, ``time`` and ``milli`` are empty in the last of these.
+    The groups ``date``, ``time`` and ``milli`` are empty in the last form.
     """
     return _MINDFORMERS.match(line) or _MINDFORMERS_FILE.match(line) or _MINDFORMERS_QUOTED.match(line)
 
 
 def time_of(prefix: re.Match[str]) -> int | None:
-    """Return where date and time begin in a line with this prefix of MindFormers, None when it has none."""
+    """Return the offset of date and time in a line with this prefix of MindFormers, None if it has none."""
     return prefix.start("date") if prefix["date"] else None
 
 
 def split_prefix(line: str, wall: WallTime) -> Prefixed:
-    """Take the prefix off. A line without one, such as the callbacks print, is all message."""
+    """Split the prefix off. A line without one, such as the callbacks print, is all message."""
     if match := _MINDSPORE.match(line):
         # MindSpore's Python side drops leading zeros: 45.09 s is written 45.900.00. The digits are always microseconds.
         microseconds = int(match["first"] + match["second"] or "0")

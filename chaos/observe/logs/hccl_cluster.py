@@ -1,8 +1,8 @@
-"""What HCCL says of the other members of a communicator: who has lost its heartbeat, is stuck, or has a broken link.
+"""HCCL's statements about other members of a communicator: lost heartbeats, stuck members, broken links.
 
-Every member watches some others and passes on what it has seen. A member is told by the address of its host and the
-number of its device there (``10.0.0.1/9``), never by a rank, so that it is in ``remote_text`` and the event has the
-rank of the log. Two forms: a status as it is noticed (``... status[LOST] by rank ...``, of level INFO), and the
+Every member watches some others and passes on its observations. A member is named by the address of its host and the
+number of its device there (``10.0.0.1/9``), never by a rank, so the name is in ``remote_text`` and the event has the
+rank of the log. Two forms exist: a status at its detection (``... status[LOST] by rank ...``, of level INFO), and the
 suspicion that HCCL prints beside a timeout, also as a line of its own within the text of an error code. Facts: the
 source and the documents of HCCL.
 """
@@ -45,7 +45,7 @@ SUSPICIONS: tuple[Known, ...] = (
     *(_suspicion(kind, f"ExceptionType:[{named}]", named) for kind, (_, named) in _KINDS.items()),
     _suspicion("device.suspected", "Cluster Exception Location", r"[^]]{1,80}"),
 )
-"""Who is suspected beside a timeout. ``by_text`` is who has noticed it, ``arrival_text`` when that was heard."""
+"""Suspects beside a timeout. ``by_text`` is the member that has noticed it, ``arrival_text`` the time of its report."""
 
 MEMBERS: tuple[Known, ...] = (*(_status(kind, status) for kind, (status, _) in _KINDS.items()), *SUSPICIONS)
-"""All forms that stand behind the prefix of a line."""
+"""All forms behind the prefix of a line."""

@@ -1,9 +1,9 @@
-"""What launchers, collectors of logs and terminals put before the line that a program has written.
+"""Prefixes that launchers, collectors of logs and terminals put before the line of a program.
 
 ``mpirun --tag-output`` writes ``[1,3]<stdout>:``, torchrun ``[rank1]: ``, ``srun --label`` ``3: ``, ``kubectl logs
 --timestamps`` a time, a container runtime the same with ``stdout F`` or a JSON object, syslog and journalctl time, host
-and program; a colour is put around the whole line. Several may follow each other. They are taken off, so that a line
-counts by what its program has printed, and only where that begins here: further inside it is a quotation.
+and program; a colour is put around the whole line. Several may follow each other. They are removed, so that a line
+counts by the program's own text, and only if that text begins here: further inside the line it is a quotation.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from datetime import datetime, timezone
 from typing import Any
 
 ESCAPE = "\x1b["
-"""Every colour begins so."""
+"""The beginning of every colour."""
 
 WRAPPED = '{"log":"'
-"""A line that Docker has put into JSON begins so."""
+"""The beginning of a line that Docker has put into JSON."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;:?]{0,40}[A-Za-z]")
 _MOST = 4
-"""Prefixes before one line: of a cluster, of a host, of a launcher, and one more."""
+"""Most prefixes before one line: of a cluster, of a host, of a launcher, and one more."""
 
 _UTC = r"(?P<utc>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?P<fraction>\.\d{1,9})?(?P<zone>Z|[+-]\d\d:\d\d)"
 _MONTH = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d"
@@ -42,7 +42,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 @dataclass(frozen=True)
 class Unprefixed:
-    """A line apart. ``tag`` is how its launcher names the process, ``wall_ns`` when somebody else has received it."""
+    """A split line. ``tag`` is the launcher's name of the process, ``wall_ns`` the time of receipt by another."""
 
     text: str
     tag: str | None = None
@@ -50,7 +50,7 @@ class Unprefixed:
 
 
 def strip_launcher(line: str) -> Unprefixed:
-    """Take off what others than the program have put before a line, and colours wherever they are."""
+    """Remove the prefixes of programs other than the writer, and colours anywhere in the line."""
     tag, wall_ns = None, None
     if line.startswith(WRAPPED):
         line, wall_ns = _unwrap(line)
@@ -77,7 +77,7 @@ def _unwrap(line: str) -> tuple[str, int | None]:
 
 
 def _moment(match: re.Match[str]) -> int | None:
-    """Nanoseconds of a time that tells its own zone."""
+    """Return the nanoseconds of a time that includes its zone."""
     try:
         moment = datetime.fromisoformat(match["utc"] + match["zone"].replace("Z", "+00:00"))
     except ValueError:

@@ -8,10 +8,10 @@ LINE_LIMIT = 64 << 10
 class LineSplitter:
     """Splits a stream of bytes into lines.
 
-    Only lines that end are given out: a writer that was killed leaves the beginning of a line, and half a number is not
-    a fact. A line over ``limit`` bytes is cut there; the rest of it is thrown away. ``lines`` counts the lines given
-    out, ``cut`` those that were cut. ``torn`` says whether an unfinished line is waiting. Bytes that are not UTF-8 are
-    replaced, a carriage return at the end is taken off.
+    Only complete lines are returned: a writer that was killed leaves the beginning of a line, and half a number is not
+    a fact. A line over ``limit`` bytes is cut there; the rest of it is thrown away. ``lines`` counts the lines
+    returned, ``cut`` the lines cut. ``torn`` says whether an unfinished line is waiting. Bytes that are not UTF-8 are
+    replaced, a carriage return at the end is removed.
     """
 
     def __init__(self, limit: int = LINE_LIMIT) -> None:

@@ -1,4 +1,4 @@
-"""What a log reader makes of a line that it knows."""
+"""The event that a log reader makes of a known line."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ class LogEvent:
     """One fact, as a line of a log states it.
 
     ``kind`` is ``<source>.<what>``, for example ``ttp.state``. ``wall_ns`` is nanoseconds since the epoch, None when
-    the line carries no time. ``rank`` and ``step`` are what it speaks of; what a rank's own log says of that rank has
-    its rank. ``pid`` is the process that wrote it, as far as the line or the name of the file tells. ``fields`` holds
-    everything else. ``file`` and ``line`` (from 1) are the place to quote as evidence;
+    the line carries no time. ``rank`` and ``step`` are the subject of the line; a statement of a rank's own log about
+    that rank has its rank. ``pid`` is the process that wrote it, if the line or the name of the file names it.
+    ``fields`` holds everything else. ``file`` and ``line`` (from 1) are the place to quote as evidence;
     ``chaos.observe.logs.reader.read_log`` fills them in.
     """
 

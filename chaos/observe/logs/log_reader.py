@@ -1,4 +1,4 @@
-"""What a log reader is: it reads the lines of one program."""
+"""The base class of log readers: each reads the lines of one program."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chaos.observe.logs.wall_time import WallTime
 
 
 class LogReader(ABC):
-    """Reads the lines of one program. Each reader derives from it, and has what stands here unless it says otherwise.
+    """Reads the lines of one program. Each reader derives from this class, and overrides its attributes where needed.
 
     Readers of other packages come from the entry point group ``chaos.readers``. ``tz`` is the zone of the times in the
     log, None the local one.
@@ -21,21 +21,21 @@ class LogReader(ABC):
     """Its name in the registry."""
 
     own_rank: bool = False
-    """Whether it reads what a rank says of itself: an event that names no rank gets that of the file, if it has one."""
+    """Whether its lines are a rank's own statements: an event that names no rank gets the file's rank, if known."""
 
     only_when_chosen: bool = False
-    """Whether its lines mean nothing in another log: it is chosen after all others, and reads only where it is."""
+    """Whether its lines mean nothing in another log: it is chosen after all others, and reads only if chosen."""
 
     asked_last: bool = False
-    """Whether it takes whatever others leave."""
+    """Whether it takes all lines that the others leave."""
 
     def __init__(self, tz: tzinfo | None = None) -> None:
         self._wall = WallTime(tz)
 
     @abstractmethod
     def recognises(self, first_lines: Sequence[str]) -> bool:
-        """Return whether a log that begins with these lines is of the program's."""
+        """Return whether the program wrote the log that begins with these lines."""
 
     @abstractmethod
     def read(self, line: str) -> LogEvent | None:
-        """Return the event of one line without its line feed, None when the line says nothing that is known."""
+        """Return the event of one line without its line feed, None if no form of the line is known."""

@@ -204,7 +204,7 @@ _TABLE = (
 )
 
 MESSAGES = _TABLE
-"""What stands behind the prefix of a line."""
+"""Messages behind the prefix of a line."""
 
 
 class MindFormersLogReader(LogReader):
@@ -212,8 +212,8 @@ class MindFormersLogReader(LogReader):
 
     ``train.step`` is the line of a step: its ``step`` counts over the whole job, ``loss_text`` is as printed, ``loss``
     the number (None on a rank that has none), ``places`` the digits after its decimal point. ``step_ms``, ``lr``,
-    ``loss_scale``, ``global_norm``, ``tflops_per_npu``, ``consumed_samples`` and ``global_batch_size`` are there where
-    the line has them as numbers, ``overflow`` where it tells it. A norm in brackets that is no single number is in
+    ``loss_scale``, ``global_norm``, ``tflops_per_npu``, ``consumed_samples`` and ``global_batch_size`` are present if
+    the line has them as numbers, ``overflow`` if the line has it. A norm in brackets that is no single number is in
     ``global_norm_text``. Separate losses (``lm_loss``, ``load_balancing_loss``, ``mtp_loss``, ``indexer_loss``) are
     fields of these names. ``train.progress`` has ``percent``, ``samples_per_second_per_npu`` and ``left_text``.
     """
@@ -226,7 +226,7 @@ class MindFormersLogReader(LogReader):
         return any(match_mindformers(line) for line in first_lines)
 
     def read(self, line: str) -> LogEvent | None:
-        """Return the event of a line, None when it is not one of the lines known."""
+        """Return the event of a line, None if its form is unknown."""
         parts = read_training_line(line)
         if parts is not None:
             return self._step(line, parts)
@@ -250,7 +250,7 @@ class MindFormersLogReader(LogReader):
         return LogEvent(STEP, wall_ns, None, step, None, fields)
 
     def _time(self, line: str, at: int | None) -> int | None:
-        """Nanoseconds of ``2026-11-21 01:27:12,420`` at this place."""
+        """Return the nanoseconds of ``2026-11-21 01:27:12,420`` at this place."""
         if at is None:
             return None
         return self._wall.ns(line[at : at + 10], line[at + 11 : at + 19], int(line[at + 20 : at + 23]) * 1000)

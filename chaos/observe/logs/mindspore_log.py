@@ -234,7 +234,7 @@ _TABLE = (
 class MindSporeLogReader(LogReader):
     """Lines of a worker's log. ``tz`` is the zone of the times in the log, None the local one.
 
-    What such a line says of a device has the kinds of the device's own logs (``device.*``).
+    Statements about a device have the kinds of the device's own logs (``device.*``).
     ``train.loss`` has no time, and its step is counted inside the epoch (``step_in_epoch``), so the event's ``step``,
     which counts over the whole job, stays empty. ``loss_text`` is as printed, ``loss`` the number, if it is one.
     """
@@ -247,7 +247,7 @@ class MindSporeLogReader(LogReader):
         return any(has_prefix(line) or line.startswith("epoch: ") for line in first_lines)
 
     def read(self, line: str) -> LogEvent | None:
-        """Return the event of a line, None when it is not one of the lines known."""
+        """Return the event of a line, None if its form is unknown."""
         prefixed = split_prefix(line, self._wall)
         event = find_event(_TABLE, prefixed.message, prefixed.wall_ns, prefixed.pid)
         if event is None:  # what MindSpore's own words say comes first: they may quote those of the device

@@ -1,6 +1,6 @@
-"""Reader of what ``msrun`` prints and of the scheduler's log.
+"""Reader of the output of ``msrun`` and of the scheduler's log.
 
-Neither can be believed about *which* rank failed: after a kill of rank 1 the scheduler was seen to name node 0. So a
+Neither is reliable about *which* rank failed: after a kill of rank 1 the scheduler was seen to name node 0. So a
 node that they blame is in the field ``node`` and never the event's ``rank``. Facts: MindSpore 2.10 on the CPU.
 """
 
@@ -15,7 +15,7 @@ from chaos.observe.logs.log_reader import LogReader
 from chaos.observe.logs.patterns import find_event, known
 
 NODE_RANK = "cluster.node_rank"
-"""In which a process tells the rank that the cluster has given it."""
+"""The event in which a process names the rank that the cluster has given it."""
 
 # The C++ part names its function before the message; the error that ends a traceback has it behind its name.
 _HEAD = re.compile(r"(?:[\w~<>:]{1,200}\] )?(?:\w{1,60}Error: (?:Distributed job exited with exception\. )?)?")
@@ -93,6 +93,6 @@ class MsrunLogReader(LogReader):
         return any(mark in line for line in first_lines for mark in _MARKS)
 
     def read(self, line: str) -> LogEvent | None:
-        """Return the event of a line, None when it is not one of the lines known."""
+        """Return the event of a line, None if its form is unknown."""
         prefixed = split_prefix(line, self._wall)
         return find_event(_TABLE, prefixed.message, prefixed.wall_ns, prefixed.pid, _HEAD)

@@ -17,7 +17,7 @@ _LIST = re.compile(r"\[[\[\]\d, -]{0,65536}\]")
 _OWN = ("rank", "step")
 _QUOTES = "'\"`\u2018\u201c"
 _NO_RANK = 2**31 - 1
-"""From here on a number says that there is no rank: programs write the largest one that they have."""
+"""Numbers from here on mean that there is no rank: programs write the largest number they have."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Known:
     ``literal`` is a part of every such line: looking for it is much cheaper than the expression. The expression is
     searched in the message, after the prefix. Its groups become fields of the event, ``rank`` and ``step`` its own
     attributes. Numbers become int or float and lists of numbers lists, except in a group ``..._text``, which stays as
-    it is. A group ``x_list`` is a text with commas and becomes the list ``x``. What a program writes where it has no
+    it is. A group ``x_list`` is a text with commas and becomes the list ``x``. A program's number for no
     rank (4294967295) becomes the text ``rank_text``, or ``x_rank_text`` of a group ``x_rank``.
     """
 
@@ -46,8 +46,8 @@ def find_event(
 ) -> LogEvent | None:
     """Return the event of the first entry in ``table`` that the message fits, or None.
 
-    What stands in quotation marks is not said but quoted. With ``head`` the message has to begin with the entry's own
-    words, or with what ``head`` allows before them: for programs whose lines have nothing else that tells them.
+    Text in quotation marks is quoted, and states nothing. With ``head`` the message has to begin with the entry's own
+    words, or with text that ``head`` allows before them: for programs with no other mark in their lines.
     """
     for entry in table:
         if entry.literal in message and (match := entry.pattern.search(message)):
@@ -63,7 +63,7 @@ def find_event(
 
 
 def is_quoted(message: str, at: int) -> bool:
-    """Return whether what stands at this place of a message is within quotation marks."""
+    """Return whether this place of a message is within quotation marks."""
     return at > 0 and (message[at - 1] in _QUOTES or message.count('"', 0, at) % 2 == 1)
 
 

@@ -1,4 +1,4 @@
-"""What readers have in common of whose lines each begins with a prefix of its own: time, place and writer."""
+"""The base of readers of lines that each begin with a prefix of their own: time, place and writer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PrefixedReader(LogReader):
         return any(self.prefix.match(line) for line in first_lines)
 
     def read(self, line: str) -> LogEvent | None:
-        """Return the event of a line, None when it is not one of the lines known."""
+        """Return the event of a line, None if its form is unknown."""
         match = self.prefix.match(line)
         return self.bare(line) if match is None else self.event_of(match, line[match.end() :])
 
@@ -30,6 +30,6 @@ class PrefixedReader(LogReader):
         """Return the event of a message and the prefix before it."""
 
     def bare(self, line: str) -> LogEvent | None:
-        """Return the event of a line without the prefix: none, for most logs."""
+        """Return the event of a line without the prefix: None for most logs."""
         del line
         return None

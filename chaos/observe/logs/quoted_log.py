@@ -1,7 +1,7 @@
 """Reader of lines as documents quote them: the messages of MindFormers and MindIO TFT alone, without time and place.
 
-Such a line may stand in any program's output, so that it is a fact only in a log that no program's prefix is in: an
-excerpt, such as documents show and users send.
+Such a line may stand in any program's output, so it is a fact only in a log without any program's prefix: an
+excerpt, as in documents or in a user's report.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ _HEAD = re.compile(r"(?:(?!: )[\w:,\[\] -]){0,60}")
 
 
 class QuotedLogReader(LogReader):
-    """Messages of MindFormers and MindIO TFT without a prefix, with the kinds that they have with one."""
+    """Messages of MindFormers and MindIO TFT without a prefix. The kinds are the same as with a prefix."""
 
     name = "quoted"
     own_rank = True
     only_when_chosen = True
 
     def recognises(self, first_lines: Sequence[str]) -> bool:
-        """Return whether such a line is among them, or that of a step."""
+        """Return whether such a line, or the line of a step, is among them."""
         return any(
             read_training_line(line) is not None or ((event := self.read(line)) is not None and event.kind not in _WEAK)
             for line in first_lines
         )
 
     def read(self, line: str) -> LogEvent | None:
-        """Return the event of a line, None when it is not one of the messages known."""
+        """Return the event of a line, None if its message is unknown."""
         return None if _OTHER.match(line) else find_event(_TABLE, line, None, None, _HEAD)

@@ -1,4 +1,4 @@
-"""Log readers: which one a file needs, and reading a file with them."""
+"""Log readers: the choice of one for a file, and reading a file with them."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _RANK_DIRECTORY = re.compile(r"rank_(\d{1,9})")
 
 @dataclass
 class LogScan:
-    """What reading a log came to, besides the events.
+    """The result of reading a log, besides the events.
 
-    ``reader`` is the name of the reader that recognised the content, None when none did. ``unknown`` counts the lines
+    ``reader`` is the name of the reader that recognised the content, None if none did. ``unknown`` counts the lines
     that no reader knows, blank ones not included; the first ``keep`` of them are in ``samples`` with their line
     numbers, up to ``width`` characters of each. ``cut`` counts lines over the limit. ``torn``: the file ends inside a
     line, which was not read.
@@ -55,7 +55,7 @@ class LogScan:
 
 
 def built_in_readers(tz: tzinfo | None = None) -> list[LogReader]:
-    """The readers of this package. ``tz`` is the zone of the machine that wrote the logs, None this machine's."""
+    """Return the readers of this package. ``tz`` is the zone of the logs' machine, None this machine's."""
     return [
         TtpLogReader(tz),
         TaskdLogReader(tz),
@@ -76,7 +76,7 @@ def choose_reader(first_lines: Sequence[str], readers: Sequence[LogReader]) -> L
 
 
 def in_order(first: LogReader | None, readers: Sequence[LogReader]) -> list[LogReader]:
-    """Return the readers that a log is read with, in the order in which they are asked. ``first`` is the one chosen."""
+    """Return the readers for a log, in the order in which they are asked. ``first`` is the chosen one."""
     others = [reader for reader in readers if reader is not first and not reader.only_when_chosen]
     return [*([] if first is None else [first]), *sorted(others, key=lambda reader: reader.asked_last)]
 
@@ -94,11 +94,11 @@ def read_log(
 
     The reader that recognises the content is asked first, then the others: a worker's log mixes the framework's lines
     with those of the SDK when TTP_LOG_STDOUT is set. ``scan`` is filled as the reading goes on. ``name`` is what the
-    events give as their file, by default the path. ``line_limit`` is in bytes. Two names are hints, for lines that do
-    not tell: a ``.log.<pid>`` at the end is the process; ``worker_3.log`` (msrun), ``rank_3/`` (MindFormers' own
-    files) and ``rank_3/logs/`` (MindSpore's) is the rank that writes, until the cluster has told the log another: msrun
-    may count on each node anew. ``open_file`` decides what may be read; by default plain files only. Raises OSError
-    when the file cannot be read.
+    events give as their file, by default the path. ``line_limit`` is in bytes. Two names are hints, for lines without a
+    process or rank: a ``.log.<pid>`` at the end is the process; ``worker_3.log`` (msrun), ``rank_3/`` (MindFormers' own
+    files) and ``rank_3/logs/`` (MindSpore's) is the rank that writes, until the log names another that the cluster has
+    assigned: msrun may count on each node anew. ``open_file`` decides what may be read; by default plain files only.
+    Raises OSError when the file cannot be read.
     """
     scan = LogScan() if scan is None else scan
     suffix = None if _TURNED_OVER.fullmatch(path.name) else _PID_SUFFIX.search(path.name)
@@ -133,16 +133,16 @@ def _head(stream: io.BufferedReader) -> bytes:
 
 
 def _rank_of(path: Path) -> int | None:
-    """Return the rank that writes this file, as far as the name tells."""
+    """Return the rank in the name of the file that it writes; None without one."""
     directory = path.parent.parent if path.parent.name == "logs" else path.parent
     match = _RANK_NAME.fullmatch(path.name) or _RANK_DIRECTORY.fullmatch(directory.name)
     return int(match[1]) if match else None
 
 
 def _own_rank(named: int | None, cluster_ranks: Mapping[int, int], pid: int | None) -> int | None:
-    """Return the rank that writes a line: what the cluster has told its process, else what the name of the file tells.
+    """Return the rank that writes a line: as the cluster assigned it to the process, else as in the name of the file.
 
-    ``cluster_ranks`` is by process. A log whose name tells no rank may be of several.
+    ``cluster_ranks`` is by process. A log without a rank in its name may be of several.
     """
     if named is None:
         return None
@@ -153,11 +153,11 @@ def _own_rank(named: int | None, cluster_ranks: Mapping[int, int], pid: int | No
 
 
 def read_line(readers: Sequence[LogReader], line: str) -> list[tuple[LogEvent, bool]]:
-    """What a line says, and whether the reader reads what a rank says of itself.
+    """Return the events of a line, each with whether its reader reads a rank's own statements.
 
-    What a launcher has put before it is taken off (:mod:`chaos.observe.logs.launcher_prefix`). The rest is one event at
+    A launcher's prefix is removed (:mod:`chaos.observe.logs.launcher_prefix`). The rest is one event at
     most, unless a record begins inside the line (:mod:`chaos.observe.logs.records`): then each part is read, the
-    numbers at the end of a step only where they are whole. A record that merely quotes another is one.
+    numbers at the end of a step only if they are whole. A record that merely quotes another is one.
     """
     unprefixed = strip_launcher(line)
     if is_repeated(unprefixed.text):
@@ -169,7 +169,7 @@ def read_line(readers: Sequence[LogReader], line: str) -> list[tuple[LogEvent, b
 
 
 def _by_launcher(event: LogEvent, unprefixed: Unprefixed) -> LogEvent:
-    """Return the event with the tag of the process, and with the time of a launcher or a cluster where it has none."""
+    """Return the event with the tag of the process, and with the time of a launcher or a cluster if it has none."""
     fields = event.fields if unprefixed.tag is None else {**event.fields, "tag_text": unprefixed.tag}
     return replace(event, fields=fields, wall_ns=unprefixed.wall_ns if event.wall_ns is None else event.wall_ns)
 

@@ -1,8 +1,8 @@
-"""Where a record begins inside a line.
+"""Beginnings of records inside a line.
 
-A writer that was killed, or found no space, leaves half a record without a line feed, and the process that is started
-again writes on behind it. A progress bar stands there, too. What stands before a record is therefore no whole line, and
-never lends the record its time. A record behind a quotation mark is one that the line quotes.
+A writer that was killed, or found no space, leaves half a record without a line feed, and the restarted process
+writes on behind it. A progress bar may stand there, too. So the text before a record is no whole line, and
+never gives the record its time. A record behind a quotation mark is quoted by the line.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 TORN = "\ufffd"
-"""Put behind a part of a line that is cut off, so that no number at its end is taken for a whole one."""
+"""Put behind the cut part of a line, so that no number at its end is taken for a whole one."""
 
 _RECORD = re.compile(
     r"(?<![\"'`\u201c])(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:,\d{3} - "
@@ -23,7 +23,7 @@ _REPEATED = re.compile(r"(?:\S{1,4000}/)?(?:worker_\d{1,9}|scheduler)\.log[:-]\d
 
 
 def split_records(line: str) -> tuple[str, ...]:
-    """Return the parts of a line: what stands before a record, and each record. One part for nearly every line."""
+    """Return the parts of a line: the text before a record, and each record. Nearly every line has one part."""
     found = _RECORD.search(line, 1)
     if found is None:
         return (line,)
@@ -35,5 +35,5 @@ def split_records(line: str) -> tuple[str, ...]:
 
 
 def is_repeated(line: str) -> bool:
-    """Return whether it is a line of another log, which tells it itself."""
+    """Return whether the line repeats a line of another log, which has it anyway."""
     return _REPEATED.match(line) is not None

@@ -55,4 +55,4 @@ REFUSALS: tuple[Known, ...] = (
     *(known("checkpoint.missing", literal, _BEGIN + pattern) for literal, pattern in _MISSING),
     *(known("checkpoint.damaged", literal, _BEGIN + pattern) for literal, pattern in _DAMAGED),
 )
-"""``tft.refused`` with ``why_text``; ``checkpoint.missing`` and ``checkpoint.damaged`` with the path, where told."""
+"""``tft.refused`` with ``why_text``; ``checkpoint.missing`` and ``checkpoint.damaged`` with the path, if named."""

@@ -1,4 +1,4 @@
-"""All readers that are installed: those of this package in their order, then those of other packages."""
+"""All installed readers: those of this package in their order, then those of other packages."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from chaos.observe.logs.reader import built_in_readers
 def registered_readers(tz: tzinfo | None = None) -> list[LogReader]:
     """Return every reader, for :func:`chaos.observe.logs.reader.read_log`.
 
-    Those of this package come first, so that no other can take over their logs. Raises as :func:`other_readers` does.
+    Readers of this package come first, so that no other can take over their logs. Raises the errors of
+    :func:`other_readers`.
     """
     return [*built_in_readers(tz), *other_readers(tz)]
 
 
 def other_readers(tz: tzinfo | None = None) -> list[LogReader]:
-    """Return the readers of other packages, which are called with ``tz`` as those of this package are.
+    """Return the readers of other packages. They are called with ``tz``, like those of this package.
 
-    Raises chaos.base.registry.RegistryError when one cannot be loaded, or is no LogReader.
+    Raises chaos.base.registry.RegistryError if one cannot be loaded, or is no LogReader.
     """
     known = {reader.name for reader in built_in_readers(tz)}
     return [_reader(name, tz) for name in registry("readers").names() if name not in known]

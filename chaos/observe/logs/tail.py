@@ -1,4 +1,4 @@
-"""The events of a log that is being written: what stands in it, and then what is added."""
+"""The events of a log that is being written: first of the existing content, then of each addition."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chaos.observe.logs.log_reader import LogReader
 from chaos.observe.logs.reader import choose_reader, in_order, read_line
 
 BACK = 256 << 10
-"""Bytes at the end of a log that are read when its following begins: enough for the last steps of any rank."""
+"""Bytes read at the end of a log when its following begins: enough for the last steps of any rank."""
 
 _CHUNK = 1 << 20
 _HEAD = 64 << 10
@@ -20,9 +20,9 @@ _HEAD_LINES = 50
 
 
 class LogTail:
-    """One log, held open: it is followed to its end whatever becomes of its name.
+    """One log, held open: it is followed to its end even if it is renamed or removed.
 
-    A log that is emptied and begun again, as that of a rank that is started again, is read from its beginning.
+    A log that is emptied and begun again, as by a restarted rank, is read from its beginning.
     ``name`` is what the events give as their file, ``unknown`` counts the lines read so far that no reader knows, blank
     ones not included.
     """
@@ -40,7 +40,7 @@ class LogTail:
         self._splitter = LineSplitter()
 
     def new_events(self) -> Iterator[LogEvent]:
-        """What has been added since the last call; by the first one, the events at the end of what stands there."""
+        """Yield the events added since the last call; the first call yields those at the end of the present content."""
         if self._stream.seek(0, 2) < self._offset:
             self._offset, self._inside, self._splitter = 0, False, LineSplitter()
         self._choose()
@@ -60,11 +60,11 @@ class LogTail:
                     yield replace(event, file=self.name)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._stream.close()
 
     def _choose(self) -> None:
-        """Ask the reader first that recognises the content, as soon as there is some."""
+        """Choose the reader that recognises the content, as soon as there is some."""
         if self._chosen:
             return
         self._stream.seek(0)

@@ -1,7 +1,7 @@
-"""The traceback of Python at the end of a log: what an exception that nobody caught has left there.
+"""The traceback of an uncaught Python exception at the end of a log.
 
-Only the end is read, since the process has ended with it. The first exception of a chain is told with the last, for a
-second one in a handler takes its place.
+Only the end is read, since the process has ended with it. The first exception of a chain is returned with the last, for
+a second exception in a handler replaces the first.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from chaos.base.plain_files import open_plain
 from chaos.observe.logs.launcher_prefix import strip_launcher
 
 MOST_BYTES = 1 << 16
-"""Bytes at the end of a log that are read."""
+"""Bytes read at the end of a log."""
 
 MOST_BEHIND = 50
-"""Lines behind a traceback with which it still stands at the end: other threads, and libraries that are closed."""
+"""Most lines behind a traceback that still ends the log: other threads, and libraries that are closed."""
 
 _BEGIN = "Traceback (most recent call last):"
 _RAISED = re.compile(r"(?P<name>[A-Za-z_][\w.]{0,200})(?:: (?P<text>.*))?")
@@ -26,16 +26,16 @@ _LINKS = {
     "During handling of the above exception, another exception occurred:": False,
     "The above exception was the direct cause of the following exception:": True,
 }
-"""What stands between two tracebacks of a chain, and whether the second was raised ``from`` the first."""
+"""Text between two tracebacks of a chain, and whether the second was raised ``from`` the first."""
 
 _LONGEST = 300
 
 
 @dataclass(frozen=True)
 class LoggedError:
-    """An exception as a traceback ends with it: the name of its class without the module, and its text.
+    """An exception at the end of a traceback: the name of its class without the module, and its text.
 
-    ``first`` is the first one of its chain, where it is another; ``wrapped``: each was raised ``from`` the one before.
+    ``first`` is the first exception of its chain, if another; ``wrapped``: each was raised ``from`` the one before.
     """
 
     name: str
@@ -48,7 +48,7 @@ class LoggedError:
 
 
 def error_at_end(path: Path) -> LoggedError | None:
-    """Return the exception at the end of a log; None where there is none. Raises OSError where it cannot be read."""
+    """Return the exception at the end of a log; None if there is none. Raises OSError if the log cannot be read."""
     with open_plain(path) as stream:
         size = stream.seek(0, 2)
         stream.seek(max(0, size - MOST_BYTES))
@@ -57,7 +57,7 @@ def error_at_end(path: Path) -> LoggedError | None:
 
 
 def last_error(lines: list[str]) -> LoggedError | None:
-    """Return the exception of the last chain of tracebacks in these lines, where it stands at their end."""
+    """Return the exception of the last chain of tracebacks in these lines, if it stands at their end."""
     found, end, link = None, 0, None
     for number, line, raised in _steps(lines):
         if raised is None:

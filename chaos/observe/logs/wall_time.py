@@ -9,7 +9,7 @@ class WallTime:
     """Converts the times of one log.
 
     Log lines carry local time without a zone. ``tz`` is the zone of the machine that wrote them; None is the zone of
-    this machine. In the hour that is there twice when daylight saving ends, the first one is meant.
+    this machine. The hour that occurs twice when daylight saving ends is taken as the first.
     """
 
     def __init__(self, tz: tzinfo | None = None) -> None:
@@ -18,7 +18,10 @@ class WallTime:
         self._epoch: int | None = None
 
     def ns(self, date: str, time: str, microseconds: int) -> int | None:
-        """``date`` is ``2026-11-21``, ``time`` is ``01:32:19``. None when there is no such moment."""
+        """Return the nanoseconds of a local time; None if there is no such moment.
+
+        ``date`` is ``2026-11-21``, ``time`` is ``01:32:19``.
+        """
         second = f"{date} {time}"
         if second != self._second:  # lines of one second come together, and parsing is slow
             self._second, self._epoch = second, self._parse(second)

@@ -1,1 +1,1 @@
-"""Lines of a log that tell a loss, a norm or a learning rate, in any form that a script prints."""
+"""Lines of a log with a loss, a norm or a learning rate, in any form that a script prints."""

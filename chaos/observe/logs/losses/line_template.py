@@ -1,9 +1,9 @@
-"""Recognising many lines at once by one that was read slowly.
+"""Recognise many lines at once by one line that was parsed slowly.
 
 Whether a line is one of those of :mod:`chaos.observe.logs.losses.training_line`, and where its numbers stand, depends
-on its bytes up to ``TrainingLine.end`` only, and there on no digit's value. So every line that equals a known one up to
-there, digits apart, has its numbers in the same places. That is a comparison of machine words for thousands of lines at
-once.
+only on its bytes up to ``TrainingLine.end``, and not on the value of any digit there. So every line that equals a known
+line up to there, digits apart, has its numbers in the same places. That is a comparison of machine words for thousands
+of lines at once.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Bytes = NDArray[np.uint8]
 Indices = NDArray[np.int64]
 
 OPENING = b"{("
-"""Bytes that a template's lines have equally many of, all before ``TrainingLine.end``."""
+"""Bytes that all lines of a template have in equal number, all before ``TrainingLine.end``."""
 
 WIDEST = 512
-"""Bytes up to which a line can be a template."""
+"""Most bytes of a line that can be a template."""
 
 _MOST_DIGITS = 15  # such a number is exact in a float64, and its division by a power of ten rounds as float() does
 _WORD = 8
@@ -39,7 +39,7 @@ class Digits:
         return int(self._words.shape[1])
 
     def whole(self, begin: int, end: int) -> Indices:
-        """Return the whole number that stands there, of each line."""
+        """Return the whole number at a place, for each line."""
         number = np.zeros(len(self), np.int64)
         for at in range(begin, end):
             number *= 10
@@ -52,7 +52,7 @@ _BYTES = range(_WORD) if sys.byteorder == "little" else range(_WORD - 1, -1, -1)
 
 @dataclass(frozen=True)
 class Values:
-    """What the lines of one template say. ``loss`` and ``places`` are as in chaos.observe.logs.losses.loss_columns."""
+    """Values of the lines of one template. ``loss`` and ``places`` are as in chaos.observe.logs.losses.loss_columns."""
 
     step: NDArray[np.int64]
     loss: NDArray[np.float64]
@@ -63,7 +63,7 @@ class Template:
     """The shape of one line, and the places of its numbers."""
 
     def __init__(self, prefix: bytes, parts: TrainingLine, loss: str) -> None:
-        """``prefix`` is the line up to its ``end``, ``parts`` in bytes, ``loss`` as printed (empty: there is none)."""
+        """``prefix`` is the line up to ``end``, ``parts`` in bytes, ``loss`` as printed (empty if there is none)."""
         self.parts, self.marks = parts, opening_in(prefix)
         self.width = -(-len(prefix) // _WORD) * _WORD
         shape, exact, over = (np.zeros(self.width, np.uint8) for _ in range(3))
@@ -79,7 +79,7 @@ class Template:
         self._places = decimals(loss) if loss else -1
 
     def match(self, buffer: Bytes, starts: Indices) -> tuple[NDArray[np.bool_], Digits]:
-        """Return which of the lines that begin at ``starts`` have this shape, and the digits of those.
+        """Return which of the lines at ``starts`` have this shape, and the digits of these lines.
 
         ``buffer`` must go on for ``WIDEST`` bytes after the last start.
         """
@@ -127,9 +127,9 @@ class Template:
 
 
 def make_template(line: bytes, text: str, parts: TrainingLine) -> Template | None:
-    """The template of a line whose ``parts`` (in characters of ``text``) were found slowly. None if it cannot be one.
+    """Return the template of a line with ``parts`` (in characters of ``text``) found slowly. None if it cannot be one.
 
-    Bytes that are not UTF-8 have no place of their own in the text, and numbers with exponents or very many digits are
+    Bytes that are not UTF-8 have no place of their own in the text. Numbers with exponents or very many digits are
     left to the slow way.
     """
     head = text[: parts.end]
@@ -152,12 +152,12 @@ def make_template(line: bytes, text: str, parts: TrainingLine) -> Template | Non
 
 
 def opening_in(line: bytes) -> int:
-    """Return how many bytes of a line are of ``OPENING``."""
+    """Return how many bytes of a line are in ``OPENING``."""
     return sum(line.count(mark) for mark in OPENING)
 
 
 def shape_of(head: bytes) -> bytes:
-    """Return the same for all lines that one template matches."""
+    """Return a key that is the same for all lines of one template."""
     return head.translate(_SHAPES)
 
 
@@ -165,7 +165,7 @@ _SHAPES = bytes(0x30 if 0x30 <= byte <= 0x39 else byte for byte in range(256))
 
 
 def moments(digits: Digits, at: int) -> tuple[Indices, Indices, Indices]:
-    """Date (``20261121``), seconds of the day (-1: there is no such time) and milliseconds of matched lines."""
+    """Return the date (``20261121``), seconds of the day (-1: no such time) and milliseconds of matched lines."""
     date = digits.whole(at, at + 4) * 10_000 + digits.whole(at + 5, at + 7) * 100
     date += digits.whole(at + 8, at + 10)
     hour, minute, second = (digits.whole(at + 11 + 3 * part, at + 13 + 3 * part) for part in range(3))

@@ -1,8 +1,7 @@
-"""The losses of a log as columns: what MindFormersLogReader reads line by line, about fifty times as fast.
+"""The losses of a log as columns: the same as MindFormersLogReader reads line by line, about fifty times as fast.
 
 A run of a thousand ranks has ten million lines. They are read in pieces of bounded size, and most of them are
-recognised together (:mod:`chaos.observe.logs.losses.line_template`); only a line that looks like none before is read
-slowly.
+recognised together (:mod:`chaos.observe.logs.losses.line_template`); only a line of a new shape is read slowly.
 """
 
 from __future__ import annotations
@@ -35,19 +34,19 @@ from chaos.observe.logs.records import TORN, is_repeated, split_records
 from chaos.observe.logs.wall_time import WallTime
 
 PIECE = 1 << 18
-"""Bytes that are read at once. They stay in the processor's cache."""
+"""Bytes read at once. They stay in the processor's cache."""
 
 NO_TIME = np.iinfo(np.int64).min
-"""Stands in the column ``wall`` where a line has no time."""
+"""The value in column ``wall`` of a line without a time."""
 
 FAR = 9_200_000_000_000_000_000
-"""Nanoseconds that nearly fill 64 bits. What is as far from 1970 as that (290 years) is no time."""
+"""Nanoseconds that nearly fill 64 bits. A time at least as far from 1970 (290 years) is no time."""
 
 _MOST_TEMPLATES = 256
 _LINE_FEED = 10
 _MARKS = (MARK.encode(), BAR.encode())
 _HIDING = (ESCAPE.encode(), WRAPPED.encode())
-"""A colour may stand within a mark, and JSON may spell it otherwise."""
+"""Bytes that may hide a mark: a colour may stand within it, and JSON may spell it otherwise."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class LossColumns:
     ``line`` counts from 1. ``step`` counts over the whole job. ``loss`` is NaN on a rank that has none (``present``
     False) and where NaN was printed. ``places`` are the digits after its decimal point, -1 where it was not written
     out. ``wall`` is nanoseconds since the epoch, NO_TIME where the line has no time; the log's times are taken as UTC.
-    ``others`` are lines, without their line feed, that are no training line and contain what was asked for. ``lines``
+    ``others`` are lines, without their line feed, that are no training line and contain a requested text. ``lines``
     counts all lines, ``torn`` says that the file ends inside one.
     """
 
@@ -74,10 +73,10 @@ class LossColumns:
 
 @dataclass
 class LossScanner:
-    """Reads logs into columns. ``others`` are texts; lines that contain one of them are handed out as they are.
+    """Reads logs into columns. ``others`` are texts; lines that contain one of them are returned unchanged.
     Without ``times`` the column ``wall`` is left empty (NO_TIME), which saves a fifth of the time.
 
-    One scanner is for many logs: what it has learnt of one is of use in the next.
+    One scanner serves many logs: templates learnt from one log speed up the next.
     """
 
     others: Sequence[str] = ()
@@ -110,7 +109,7 @@ class LossScanner:
         return found.columns(torn=held > 0)
 
     def _read(self, found: _Found, buffer: Bytes, starts: Indices, feeds: Indices) -> None:
-        """Read whole lines: first those of the shapes of the piece before, then what is left one by one."""
+        """Read whole lines: first those of the shapes of the piece before, then the rest one by one."""
         lines = _Lines(buffer, starts, _marks(buffer, feeds))
         left = np.arange(len(starts))
         active, self._active = self._active, []
@@ -128,9 +127,9 @@ class LossScanner:
                 left, at = self._take(found, learnt, lines, left[at:]), 0
 
     def _take(self, found: _Found, template: Template, lines: _Lines, left: Indices) -> Indices:
-        """Note all lines of one shape; returns the others.
+        """Record all lines of one shape; return the others.
 
-        One in which another record begins has more braces or parentheses (those of a step, and of MindSpore's prefix).
+        A line inside which another record begins has more braces or parentheses (of a step, and of MindSpore's prefix).
         """
         fit = lines.marks[left] == template.marks
         good, digits = template.match(lines.buffer, lines.starts[left[fit]])
@@ -141,7 +140,7 @@ class LossScanner:
         return np.concatenate((left[~fit], found.take(template, left[fit], digits)))
 
     def _read_slowly(self, found: _Found, index: int, line: bytes) -> Template | None:
-        """Note one line. Returns the template that it has, so that others of its shape need not be read so."""
+        """Record one line. Return its template, so that other lines of its shape are not read slowly."""
         if any(mark in line for mark in _MARKS) or _HIDING[0] in line or line.startswith(_HIDING[1]):
             text = line.decode("utf-8", "replace")
             unprefixed = strip_launcher(text)
@@ -157,7 +156,7 @@ class LossScanner:
         return None
 
     def _read_parts(self, found: _Found, index: int, line: Unprefixed) -> None:
-        """Note a line behind a launcher's prefix, or one inside which a record may begin."""
+        """Record a line behind a launcher's prefix, or a line inside which a record may begin."""
         *torn, last = split_records(line.text.removesuffix("\r"))
         for text in (*(part + TORN for part in torn), last):
             parts = read_training_line(text)
@@ -177,7 +176,7 @@ class LossScanner:
 
 
 class _Lines(NamedTuple):
-    """Lines of one piece: the bytes, where each begins, and how many braces and parentheses open in it."""
+    """Lines of one piece: the bytes, the start of each line, and the number of its braces and parentheses that open."""
 
     buffer: Bytes
     starts: Indices
@@ -191,7 +190,7 @@ def _marks(buffer: Bytes, feeds: Indices) -> Indices:
 
 
 class _Rows(NamedTuple):
-    """Lines that were noted together."""
+    """Lines that were recorded together."""
 
     line: Indices
     step: Indices
@@ -205,7 +204,7 @@ _NOTHING = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), -1, False
 
 
 class _Found:
-    """What was found in one log so far. ``lines`` counts those of the pieces before."""
+    """The lines of one log recorded so far. ``lines`` counts those of the pieces before."""
 
     def __init__(self, wanted: tuple[bytes, ...], *, times: bool) -> None:
         self.lines = 0
@@ -217,7 +216,7 @@ class _Found:
         self._rows: list[_Rows] = []
 
     def take(self, template: Template, indices: Indices, digits: Digits) -> Indices:
-        """Note lines of one shape. Returns those that count from nothing, which no training does."""
+        """Record lines of one shape. Return the lines that count from nothing, which no training does."""
         values = template.values(digits)
         if values is None:
             return indices[:0]
@@ -233,7 +232,7 @@ class _Found:
         return indices[~good]
 
     def one(self, index: int, text: str, parts: TrainingLine, else_wall: int | None = None) -> bool:
-        """Note a line that was read slowly, with the time ``else_wall`` if it tells none. False when it is none."""
+        """Record a slowly read line, with the time ``else_wall`` if it has none. False if it is no training line."""
         if parts.step is None:
             return True
         step = step_of_line(text, parts)
@@ -247,7 +246,7 @@ class _Found:
         return True
 
     def other(self, index: int, line: bytes) -> None:
-        """Note a line that is no training line, if it was asked for."""
+        """Record a line that is no training line, if it was asked for."""
         if any(text in line for text in self._wanted):
             self._others.append((self.lines + index + 1, line.decode("utf-8", "replace")))
 
@@ -280,7 +279,7 @@ class _Found:
         return np.where((began == NO_TIME) | (seconds < 0) | (np.abs(wall) >= FAR), NO_TIME, wall)
 
     def _day(self, date: int) -> int:
-        """When the day of ``20261121`` begins."""
+        """Return the time at which the day ``20261121`` begins."""
         if date not in self._days:
             text = f"{date:08d}"
             began = self._clock.ns(f"{text[:4]}-{text[4:6]}-{text[6:]}", "00:00:00", 0)

@@ -20,14 +20,14 @@ from chaos.observe.logs.mindformers_log import STEP
 from chaos.observe.logs.reader import LogScan, built_in_readers, read_log
 
 EXACT = -1
-"""Digits after the point of a loss whose reader does not tell them: it is compared as the number that it is."""
+"""Marks a loss without a known number of digits after the point: it is compared as an exact number."""
 
 
 def read_losses(path: Path, rank: int | None, others: Sequence[LogReader]) -> LossColumns:
-    """Return the losses that the readers ``others`` find in a log of ``rank`` (None: whosever they are).
+    """Return the losses that the readers ``others`` find in a log of ``rank`` (None: any rank's log).
 
-    An event counts that has a step from 1 on and a field ``loss`` (None: the rank has none there), and names no other
-    rank. Its field ``places`` says how many digits stand after the point. Raises OSError when the log cannot be read,
+    An event counts if it has a step from 1 on and a field ``loss`` (None: the rank has none there), and names no other
+    rank. Its field ``places`` is the number of digits after the point. Raises OSError when the log cannot be read,
     and ValueError for a loss that is no number.
     """
     scan = LogScan(keep=0)

@@ -1,8 +1,8 @@
-"""What the line of a step says beyond step and loss, and what a progress bar says.
+"""Fields of the line of a step beyond step and loss, and fields of a progress bar.
 
-None of it decides whether a line is one of those; that is ``chaos.observe.logs.losses.training_line``. What a version
-leaves out (``lr`` when it is unknown, the throughput before 1.5) is left out here. Facts: the source of MindFormers
-2.1, documents of 1.0 to 2.1.
+They do not decide whether a line is a training line; ``chaos.observe.logs.losses.training_line`` does. A field that a
+version leaves out (``lr`` when it is unknown, the throughput before 1.5) is left out here. Facts: the source of
+MindFormers 2.1, documents of 1.0 to 2.1.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def step_fields(line: str, parts: TrainingLine) -> dict[str, object]:
 
 
 def bar_fields(line: str, parts: TrainingLine) -> dict[str, object]:
-    """Return the fields of a progress bar; none for one that breaks off."""
+    """Return the fields of a progress bar; none for a bar that breaks off."""
     percent, rest = _PERCENT.search(line[: parts.end]), _BAR_END.match(line, parts.end)
     if percent is None or rest is None:
         return {}
@@ -68,7 +68,7 @@ def bar_fields(line: str, parts: TrainingLine) -> dict[str, object]:
 
 
 def number_of(text: str) -> int | float | None:
-    """Return the number that a text is, None for one that is none, such as ``unavailable`` and ``None``."""
+    """Return the number in a text; None for a text without a number, such as ``unavailable`` and ``None``."""
     if text.isdecimal():
         return int(text) if len(text) <= 18 else None
     try:

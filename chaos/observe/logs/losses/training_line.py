@@ -1,4 +1,4 @@
-"""The lines that MindFormers prints for each step: what is in them, and where in the line it stands.
+"""The lines that MindFormers prints for each step: their parts, and the places of these in the line.
 
 Two versions print them, after the same prefixes::
 
@@ -6,9 +6,9 @@ Two versions print them, after the same prefixes::
     { step:[    2/   10], consumed_samples: 16, global_batch_size: 8, loss:  11.755612, …           2.x, PyNative
 
 A loss that is no number is padded to five characters: ``loss:[  nan/  nan]``, and its mean stays so for the rest of
-the epoch. One that exploded is written out, with up to 309 digits. PyNative's ranks that are not of the last pipeline
+the epoch. A loss that exploded is written out, with up to 309 digits. PyNative's ranks outside the last pipeline
 stage know neither loss nor samples, and print ``N/A`` and ``None``. A progress bar follows each of the first kind.
-Everything that is taken stands before the time of the step, so what comes after that may differ between versions.
+All parts that are read stand before the time of the step, so the text behind it may differ between versions.
 Facts: logs of MindFormers 2.1, source and documents of 0.8 to 2.1.
 """
 
@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from chaos.observe.logs.framework_prefix import match_mindformers, time_of
 
 MARK = "step:["
-"""Every line with the loss of a step contains this."""
+"""Text in every line with the loss of a step."""
 
 BAR = "samples/s/p"
-"""Every progress bar contains this."""
+"""Text in every progress bar."""
 
 _LOSS = r"(?P<loss>-?[0-9]{1,310}(?:\.[0-9]{1,9})?(?:[eE][-+]?[0-9]{1,3})?|-?inf|nan|N/A(?: \([^)]{0,200}\))?)"
 _OF_EPOCH = re.compile(
@@ -45,7 +45,7 @@ Spot = tuple[int, int]
 
 @dataclass(frozen=True)
 class TrainingLine:
-    """Where things stand in one line. ``end`` is where the part ends that decides about everything here.
+    """Places of the parts of one line. ``end`` is where the part ends that decides about everything here.
 
     ``epoch`` and ``steps`` (steps of an epoch) are None where the step counts over the whole job. ``time`` is where the
     23 characters of date and time begin, None in a line without a prefix. A progress bar has no ``step``. ``loss`` is
@@ -61,7 +61,7 @@ class TrainingLine:
 
 
 def read_training_line(line: str) -> TrainingLine | None:
-    """Take a line apart, None when it is neither the loss of a step nor a progress bar."""
+    """Split a line; return None if it is neither the loss of a step nor a progress bar."""
     if MARK not in line and BAR not in line:
         return None
     prefix = match_mindformers(line)
@@ -80,7 +80,7 @@ def read_training_line(line: str) -> TrainingLine | None:
 
 
 def step_of_line(line: str, parts: TrainingLine) -> int | None:
-    """Return the step, counted over the whole job. None for a progress bar, and where it counts from nothing."""
+    """Return the step, counted over the whole job. None for a progress bar, and for a line that counts from nothing."""
     if parts.step is None:
         return None
     step = int(line[slice(*parts.step)])
@@ -90,7 +90,7 @@ def step_of_line(line: str, parts: TrainingLine) -> int | None:
 
 
 def decimals(loss: str) -> int:
-    """How many digits stand after the decimal point; -1 for what is not written out, such as ``nan`` and ``1e-05``."""
+    """Return the number of digits after the decimal point; -1 if not written out, such as ``nan`` and ``1e-05``."""
     plain = _PLAIN.fullmatch(loss)
     return -1 if plain is None else len(plain["fraction"] or "")
 

@@ -1,1 +1,1 @@
-"""The log of MindIO TTP, and what its parts say in it."""
+"""The log of MindIO TTP, and the messages of its parts."""

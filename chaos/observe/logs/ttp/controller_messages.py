@@ -1,4 +1,4 @@
-"""What the controller of MindIO TFT logs, and its dialogue with the agent of the cluster."""
+"""Messages of the controller of MindIO TFT, and its dialogue with the agent of the cluster."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _STATUS = (
 
 
 def _status(aval: str = r"-?\d+") -> str:
-    """Return the controller's view of a rank; ``data_aval`` is 1 where its heartbeat is lost, and 0 where it lives."""
+    """Return the controller's view of a rank; ``data_aval`` is 1 if its heartbeat is lost, and 0 if it is alive."""
     return _STATUS.replace("{aval}", aval)
 
 

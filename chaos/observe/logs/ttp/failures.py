@@ -1,7 +1,7 @@
-"""What MindIO TFT says to have failed.
+"""Failures that MindIO TFT reports.
 
-Its own words for a failure have no common form, so the record decides: every record of level error is a failure, known
-or not, and what a warning calls failed is one as well.
+Its messages of failures have no common form, so the record decides: every record of level error is a failure, known
+or not, and so is a warning that says that something failed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FAILED = (
         r"(?:[Cc]ontroller (?:do|start)|do (?:save|repair)|rebuild HCCL|arf wait) .{0,200}? failed\b.{0,200})",
     ),
 )
-"""Failures that are known by their message alone, so that an excerpt without prefixes has them too."""
+"""Failures known by their message alone, so that an excerpt without prefixes has them, too."""
 
 _ERROR = frozenset({"error", "critical", "fatal"})
 _FAILS = re.compile(r"\bfa(?:il|li)ed\b|\btime-?out\b", re.IGNORECASE)
@@ -46,9 +46,9 @@ _RANK = re.compile(r"(?<![\w-])(?:cur_|save_)?rank(?:_|Id)?: ?(-?\d{1,9})\b")
 
 
 def read_failure(part: str, level: str, message: str, wall_ns: int | None) -> LogEvent | None:
-    """Return the event of a message that no form is known of, where the record itself says that something has failed.
+    """Return the event of a message of unknown form, if the record itself says that something has failed.
 
-    ``part`` is the program's part that wrote it: ``acc`` for the link layer, else ``ttp``.
+    ``part`` is the part of the program that wrote it: ``acc`` for the link layer, else ``ttp``.
     """
     fails = bool(_FAILS.search(message))
     if level not in _ERROR and not (level == "warning" and fails):

@@ -1,4 +1,4 @@
-"""What the link layer of MindIO TFT logs: connections between the ranks and the controller."""
+"""Messages of the link layer of MindIO TFT: connections between the ranks and the controller."""
 
 from __future__ import annotations
 

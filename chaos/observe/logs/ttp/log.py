@@ -30,10 +30,10 @@ _QUIET = frozenset({"trace", "debug", "info", "warning"})
 _LONGEST = 400
 
 CHATTER = "acc.chatter"
-"""The kind of what the link layer tells of itself, which is nothing of the job."""
+"""The kind of messages of the link layer about itself, which say nothing about the job."""
 
 MESSAGES = (*CONTROLLER, *PROCESSOR, *AGENT, *FAILED, *PYTHON)
-"""What stands behind the prefix of a line, that of the link layer excepted."""
+"""Messages behind the prefix of a line, except those of the link layer."""
 
 
 class TtpLogReader(PrefixedReader):
@@ -41,8 +41,8 @@ class TtpLogReader(PrefixedReader):
 
     The kinds are ``ttp.*`` and ``acc.*``. The field ``thread`` is the thread that wrote the line. The SDK writes -1 for
     a step that it does not know and for a controller outside the ranks: such an event has no step, or no rank. A record
-    of level error is always an event: ``ttp.failed`` or ``ttp.error`` where no form of it is known. What the link layer
-    tells of itself below that level is ``acc.chatter``.
+    of level error is always an event: ``ttp.failed`` or ``ttp.error`` if its form is unknown. A message of the link
+    layer about itself below that level is ``acc.chatter``.
     """
 
     name = "ttp"

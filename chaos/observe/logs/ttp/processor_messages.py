@@ -1,4 +1,4 @@
-"""What the part of MindIO TFT in each rank logs: its processor, and its Python part."""
+"""Messages of the part of MindIO TFT in each rank: its processor, and its Python part."""
 
 from __future__ import annotations
 
