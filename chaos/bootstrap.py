@@ -46,14 +46,14 @@ LINTERS = [
     ("ruff format", ["ruff", "format", "--check", "."]),
 ]
 
-BESIDE = ["tests/documents", "tests/cluster", "tests/conformance", "tests/fuzz"]
-"""Tests that wait more than they compute: for commands of the documents, for Docker, for limits of time."""
+MINDSPORE = "--ignore=tests/rehearsal"
+"""The tests that start jobs of MindSpore have a phase of their own."""
 
 PHASES = [
     *LINTERS,
     ("mypy", ["mypy"]),
-    ("unit tests", ["pytest", "tests/unit", "tests/contract", "tests/oracle", "-n", "2", "-m", "not nightly", SLOWEST]),
-    ("documents and platforms", ["pytest", *BESIDE, "-n", "3", "-m", "not nightly", SLOWEST]),
+    ("unit tests", ["pytest", "tests", MINDSPORE, "-n", "2", "-m", "not processes and not nightly", SLOWEST]),
+    ("processes", ["pytest", "tests", MINDSPORE, "-n", "3", "-m", "processes and not nightly", SLOWEST]),
     ("rehearsals", ["pytest", "tests/rehearsal", "-n", "2", "-m", "not nightly", SLOWEST]),
     ("scenarios", ["pytest", "scenarios", "-n", "2", "-m", "not nightly", SLOWEST]),
 ]

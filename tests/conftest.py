@@ -4,6 +4,7 @@ import gc
 import os
 import resource
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -25,3 +26,10 @@ def pytest_collection_finish() -> None:
     """Take what was collected out of the garbage collector's sight: it stays to the end, and makes each round long."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file without a test of processes where only those are asked for: it would take longer than they do."""
+    if not config.getoption("markexpr").startswith("processes") or collection_path.suffix != ".py":
+        return None
+    return True if "pytest.mark.processes" not in collection_path.read_text() else None

@@ -38,6 +38,8 @@ from tests.cluster.control_plane import ControlPlane
 from tests.cluster.standin_clusterd import Clusterd
 from tests.cluster.standin_kubelet import Kubelet
 
+pytestmark = pytest.mark.processes
+
 NODES = ("worker-1", "worker-2", "worker-3")
 
 

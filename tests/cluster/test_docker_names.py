@@ -21,7 +21,7 @@ from tests.kit.shipped import shipped
 from tests.rehearsal.kit import Chaos
 
 MISSING = [result.seen for result in probe(("network-namespaces",), Machine()) if not result.ok]
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"{MISSING}")
+pytestmark = [pytest.mark.processes, pytest.mark.skipif(bool(MISSING), reason=f"{MISSING}")]
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from tests.kit.shipped import shipped
 from tests.rehearsal.kit import Chaos, Run
 
 LACKING = [result for result in probe(("network-namespaces", "tbf", "impairment"), Machine()) if not result.ok]
-pytestmark = pytest.mark.skipif(bool(LACKING), reason=f"{LACKING and LACKING[0].seen}")
+pytestmark = [pytest.mark.processes, pytest.mark.skipif(bool(LACKING), reason=f"{LACKING and LACKING[0].seen}")]
 
 
 def passes(start_on: StartOn, engine: str, scenario: str, kind: str, *options: str) -> Run:

@@ -27,6 +27,8 @@ from tests.kit.shipped import shipped
 from tests.kit.spread import daily
 from tests.rehearsal.kit import SCENARIOS, Chaos, Done
 
+pytestmark = pytest.mark.processes
+
 KINDS = (
     *("node-kill", "node-stop", "node-restart", "node-oom", "node-cpu-quota", "node-pause", "node-disconnect"),
     "node-volume-gone",

@@ -20,6 +20,8 @@ from tests.cluster.docker_run import SECONDS, Made, StartOn, landed, left_of
 from tests.kit.shipped import shipped
 from tests.rehearsal.kit import Chaos
 
+pytestmark = pytest.mark.processes
+
 
 def kind() -> Any:
     return registry("faults").load("node-volume-gone")

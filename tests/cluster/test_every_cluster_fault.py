@@ -19,7 +19,7 @@ from chaos.history.ledger import Ledger
 from tests.cluster.command_line import WAIT_SECONDS, Cluster, ended
 from tests.kit.every_fault import in_clusters, shown_by
 
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.processes, pytest.mark.nightly]
 
 
 @pytest.mark.parametrize("kind", in_clusters())

@@ -30,6 +30,8 @@ from tests.cluster import crds
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.standin_mesh import Mesh
 
+pytestmark = pytest.mark.processes
+
 GIVEN: dict[str, dict[str, Any]] = {
     "pod-network-delay": {"latency": 20, "jitter": 5},
     "pod-network-loss": {"percent": 5},

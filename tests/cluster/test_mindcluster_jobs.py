@@ -26,6 +26,8 @@ from tests.cluster.command_line import WAIT_SECONDS, Cluster, ended
 from tests.cluster.standin_operator import Operator, operator
 from tests.kit.shipped import shipped
 
+pytestmark = pytest.mark.processes
+
 SCENARIO = shipped("kubernetes-pod-delete")
 WORKLOADS = ("ascendjob", "vcjob")
 

@@ -14,6 +14,8 @@ from chaos.platforms.kubernetes.facts import PodFacts
 from chaos.platforms.kubernetes.own import NotOurs, Own
 from chaos.platforms.kubernetes.resources import CONFIGMAP, POD
 
+pytestmark = pytest.mark.processes
+
 
 def configmap(name: str, **metadata: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **metadata}, "data": {"a": "b"}}

@@ -9,6 +9,8 @@ import pytest
 from tests.cluster.command_line import Cluster, ended
 from tests.kit.recorded_bases import SCENARIOS, hold_against
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.mark.nightly
 def test_the_recorded_run_in_pods_is_as_one_that_is_made_today(cluster: Cluster, tmp_path: Path) -> None:

@@ -25,6 +25,8 @@ from tests.cluster.command_line import account, apply
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.standin_clusterd import Clusterd
 
+pytestmark = pytest.mark.processes
+
 KINDS = (pod_evict.KIND, node_cordon.KIND, node_not_ready.KIND, public_fault.KIND)
 ASKED_BY_NEWER_SERVERS = {("create", "pods/exec")}
 """An exec stream over a websocket is a GET, for which newer API servers want the right to create one as well."""

@@ -7,10 +7,14 @@ import os
 import signal
 from typing import Any
 
+import pytest
+
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
 from tests.cluster.command_line import WAIT_SECONDS, Cluster, ended
 from tests.kit.shipped import shipped
+
+pytestmark = pytest.mark.processes
 
 SCENARIO = shipped("kubernetes-pod-delete")
 

@@ -13,6 +13,8 @@ from tests.conformance.compare import differences, order, said, without_end
 from tests.conformance.driver import Story
 from tests.conformance.training import undisturbed
 
+pytestmark = pytest.mark.processes
+
 
 def line(at: float, kind: str, name: str, *values: Any) -> dict[str, Any]:
     return {"at": at, "wall": at, "late": 0.0, "kind": kind, "name": name, "values": list(values)}

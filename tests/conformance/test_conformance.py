@@ -7,6 +7,8 @@ import pytest
 from tests.conformance.compare import differences, lateness, seconds, told
 from tests.conformance.conftest import TABLE, Play, need
 
+pytestmark = pytest.mark.processes
+
 EVERYDAY = [
     pytest.param(name, marks=() if case.get("everyday") else pytest.mark.nightly) for name, case in TABLE.items()
 ]

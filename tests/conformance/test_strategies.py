@@ -9,6 +9,8 @@ import pytest
 from tests.conformance.conftest import Play, need
 from tests.conformance.training import undisturbed
 
+pytestmark = pytest.mark.processes
+
 STRATEGIES = ("retry", "recover-in-place", "recover", "dump", "exit")
 SUBSETS = list(chain.from_iterable(combinations(STRATEGIES, count) for count in range(len(STRATEGIES) + 1)))
 EVERYDAY = {(), ("retry",), ("recover",), ("dump",), STRATEGIES}

@@ -25,6 +25,8 @@ from tests.contract.stages import Routed, Surroundings, routed, stage_of
 from tests.kit.every_fault import kinds
 from tests.unit.platforms.kubernetes.standin_api import Cluster
 
+pytestmark = pytest.mark.processes
+
 NOT_SHOWN = {
     "device-reset": "a chip that was reset is as it was",
     "pause": "it is the SDK's controller that lets the ranks wait",

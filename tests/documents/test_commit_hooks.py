@@ -14,6 +14,8 @@ import yaml
 from chaos import bootstrap
 from tests.documents.blocks import ROOT
 
+pytestmark = pytest.mark.processes
+
 CONFIG: dict[str, Any] = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))
 HOOKS: list[dict[str, Any]] = [hook for repository in CONFIG["repos"] for hook in repository["hooks"]]
 SUBJECT = ROOT / ".ci" / "commit_subject.py"

@@ -17,6 +17,8 @@ import pytest
 from chaos.machine.linux.process import NoSuchProcess, WrongProcess, identify, send_signal
 from tests.documents.blocks import ROOT, Perform, blocks_of
 
+pytestmark = pytest.mark.processes
+
 HARNESS = """
 import os, subprocess, sys
 from dataclasses import replace

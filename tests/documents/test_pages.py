@@ -27,6 +27,8 @@ from tests.documents.blocks import PAGES, ROOT, Block, Perform, blocks_of, is_sc
 from tests.documents.instead import HOSTS, INSTEAD, instead_of
 from tests.kit.shipped import SHIPPED
 
+pytestmark = pytest.mark.processes
+
 TEXTS = [*PAGES, *(ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "changelog.d/README.md"))]
 """The pages, and what a contributor reads, whose blocks of commands nothing runs here."""
 

@@ -11,6 +11,8 @@ import pytest
 
 from tests.unit.observe.ckpt_writer import CkptWriter
 
+pytestmark = pytest.mark.processes
+
 MIB = 1 << 20
 FIRST = b"2026-11-21 01:34:29.820321 1344 info [1344][TTP processor.cpp:1213] rank:3 receive prelock message\n"
 LAST = b"2026-11-21 01:34:30.820321 1344 info [1344][TTP processor.cpp:1283] rank:3 reply prelock msg success\n"

@@ -33,6 +33,8 @@ from tests.kit.good_run import GoodRun, good_run
 from tests.kit.growing_cost import MOST_GROWTH, TIMES, growth
 from tests.kit.proved_run import prove
 
+pytestmark = pytest.mark.processes
+
 DEEP = b"[" * 15_000
 IDENTITY = {"run": "r-20260101-000000-abcd", "token": "r-20260101-000000-abcd-0123456789abcdef"}
 

@@ -15,6 +15,8 @@ import pytest
 from tests.fuzz.drive import TARGETS, fuzz, load
 from tests.fuzz.target import timed
 
+pytestmark = pytest.mark.processes
+
 EVERYDAY = {"run_directory": 20, "result_file": 100}
 """Inputs in the everyday set, where an input takes longer than with the others."""
 

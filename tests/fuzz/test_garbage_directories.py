@@ -10,6 +10,8 @@ import pytest
 from chaos.cli import codes
 from chaos.cli.main import entry
 
+pytestmark = pytest.mark.processes
+
 COMMANDS = ("validate", "plan", "list", "analyze", "heal", "compare", "logs")
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.processes
+
 MAKE = """
 import os, signal, sys
 from pathlib import Path

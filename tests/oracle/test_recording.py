@@ -16,6 +16,8 @@ from tests.oracle import recorded_runs
 from tests.oracle.archive import read_archive, write_archive
 from tests.oracle.recorded_runs import archive_of
 
+pytestmark = pytest.mark.processes
+
 _RUN = "plain-uce-phase-forward"
 _ARCHIVE = archive_of(_RUN)
 

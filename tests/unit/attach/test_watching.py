@@ -28,6 +28,8 @@ from chaos.observe.logs.reader import built_in_readers
 from tests.kit.running_jobs import OwnJob, launched_job, own_job
 from tests.unit.conftest import MakeDeep
 
+pytestmark = pytest.mark.processes
+
 Watching = Callable[..., Watch]
 
 

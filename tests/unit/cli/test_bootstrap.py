@@ -311,9 +311,18 @@ def test_no_part_of_chaos_hides_a_standard_module_from_it() -> None:
     assert names & sys.stdlib_module_names == set()
 
 
-def test_every_test_of_the_repository_is_of_one_phase() -> None:
+@pytest.mark.parametrize("mark", ["processes", ""])
+def test_every_test_of_the_repository_is_of_one_phase(mark: str) -> None:
     phases = [words for _, words in bootstrap.PHASES if words[0] == "pytest"]
     homes = {path.parent for path in (bootstrap.ROOT / "tests").rglob("test_*.py")} | {bootstrap.ROOT / "scenarios"}
     for home in homes:
-        covering = [words for words in phases if any(home.is_relative_to(bootstrap.ROOT / word) for word in words[1:])]
-        assert len(covering) == 1, home
+        assert [_selects(words, home, mark) for words in phases].count(True) == 1, home
+
+
+def _selects(words: list[str], home: Path, mark: str) -> bool:
+    """Return whether a phase takes the everyday tests of a directory that have this mark, or none."""
+    roots = [bootstrap.ROOT / word for word in words[1:] if not word.startswith("-")]
+    left_out = [bootstrap.ROOT / word.partition("=")[2] for word in words if word.startswith("--ignore=")]
+    if not any(home.is_relative_to(root) for root in roots) or any(home.is_relative_to(path) for path in left_out):
+        return False
+    return bool(eval(words[words.index("-m") + 1], {"processes": mark == "processes", "nightly": False}))

@@ -26,6 +26,8 @@ from chaos.machine.job.processes import find_run_processes
 from chaos.machine.linux.process import identify, state
 from tests.kit.good_run import good_run
 
+pytestmark = pytest.mark.processes
+
 NOW = identify(os.getpid())
 KUBECONFIG = """apiVersion: v1
 kind: Config

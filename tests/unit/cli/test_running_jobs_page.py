@@ -17,6 +17,8 @@ import pytest
 from chaos.machine.linux.net.connections import refusal
 from tests.kit.running_jobs import own_job
 
+pytestmark = pytest.mark.processes
+
 PAGE = Path(__file__).parents[3] / "docs" / "running-jobs.md"
 
 WHY = refusal()

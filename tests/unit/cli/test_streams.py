@@ -14,6 +14,8 @@ import pytest
 from chaos.cli import codes
 from chaos.cli.streams import NAMES, Errors, Output, OutputLost, guarded_streams
 
+pytestmark = pytest.mark.processes
+
 WAITS = """
 import sys
 sys.stdin.read()

@@ -25,6 +25,8 @@ from chaos.history.reader import read_history
 from tests.kit.running_jobs import OwnJob, own_job
 from tests.unit.cli.kit import Ended
 
+pytestmark = pytest.mark.processes
+
 if TYPE_CHECKING:
     from chaos.attach.watching import Watch
     from chaos.machine.running.running import JobProcess

@@ -30,7 +30,7 @@ from tests.unit.faults.two_nodes import (
     victim_of,
 )
 
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=REASON)
+pytestmark = [pytest.mark.processes, pytest.mark.skipif(bool(MISSING), reason=REASON)]
 
 FIRST, SECOND = f"{NETWORK}.1", f"{NETWORK}.2"
 TO_PORT, FROM_PORT = "to", "from"

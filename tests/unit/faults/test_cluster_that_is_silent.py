@@ -32,6 +32,8 @@ from chaos.platforms.kubernetes.resources import NODE
 from tests.unit.conftest import FakeClock
 from tests.unit.platforms.kubernetes.standin_api import SETTINGS, Cluster, Clusterd
 
+pytestmark = pytest.mark.processes
+
 RUN = "run-12345678"
 VOLUME_SETTINGS = {**SETTINGS, "volume": {"path": "/data", "host_path": "/data"}}
 CLUSTER = {"kubeconfig": None, "settings": VOLUME_SETTINGS}

@@ -34,6 +34,8 @@ from chaos.store.directory import RunDirectory
 from tests.kit.spread import spread
 from tests.unit.faults.conftest import Undo, started
 
+pytestmark = pytest.mark.processes
+
 GIVEN: dict[str, dict[str, Any]] = {
     "io-error": {},
     "storage-gone": {},

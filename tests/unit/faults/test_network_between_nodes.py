@@ -26,7 +26,10 @@ from tests.unit.faults.two_nodes import (
 )
 
 (IMPAIRMENT,) = probe(("impairment",), Machine())
-pytestmark = pytest.mark.skipif(bool(MISSING) or not IMPAIRMENT.ok, reason=f"{REASON} {IMPAIRMENT.seen}")
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(bool(MISSING) or not IMPAIRMENT.ok, reason=f"{REASON} {IMPAIRMENT.seen}"),
+]
 
 
 @pytest.mark.parametrize(

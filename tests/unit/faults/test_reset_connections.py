@@ -24,7 +24,10 @@ from chaos.store.directory import RunDirectory
 from tests.unit.faults.two_nodes import MISSING, PORT, REASON, goes_on, heals_after_sigkill, undo_all, victim_of
 
 LACKING = [*MISSING, *(result for result in probe(("connection-reset",), Machine()) if not result.ok)]
-pytestmark = pytest.mark.skipif(bool(LACKING), reason=f"{REASON} {LACKING and LACKING[0].seen}")
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(bool(LACKING), reason=f"{REASON} {LACKING and LACKING[0].seen}"),
+]
 
 
 def _tells(log: Path, number: int) -> bool:

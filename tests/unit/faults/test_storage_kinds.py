@@ -25,7 +25,10 @@ from chaos.machine.linux.mounts import may_mount, mount_read_only, mounts_at, un
 from chaos.store.directory import RunDirectory
 from tests.unit.faults.conftest import Undo
 
-pytestmark = pytest.mark.skipif(not may_mount(), reason="mounting needs CAP_SYS_ADMIN, which this process has not")
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(not may_mount(), reason="mounting needs CAP_SYS_ADMIN, which this process has not"),
+]
 
 BIG = 100 << 10
 """More than a full disk has room for, less than the half of what an ordinary one has."""

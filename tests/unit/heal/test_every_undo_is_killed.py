@@ -20,6 +20,8 @@ from chaos.run.prepare.registered import registered
 from chaos.scenario.models.scenario import Scenario
 from tests.kit.killed_scenarios import ALWAYS, ELSEWHERE, IN_CONTAINERS, KILLED, Killed
 
+pytestmark = pytest.mark.processes
+
 Start = Callable[..., "Popen[bytes]"]
 NEEDS_A_CHECKPOINT = {"truncate-checkpoint": {RESTORE}}
 

@@ -40,6 +40,8 @@ from chaos.store.host import this_host
 from chaos.store.ownership import LOCK_NAME
 from tests.kit.spread import daily
 
+pytestmark = pytest.mark.processes
+
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
 HARNESS = """

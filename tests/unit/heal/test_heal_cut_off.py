@@ -32,6 +32,8 @@ from chaos.soak.leftovers import leftovers
 from chaos.store.baselines import DIRECTORY
 from chaos.store.directory import RunDirectory
 
+pytestmark = pytest.mark.processes
+
 NOBODY = 2**22 + 1
 """A PID that Linux never gives."""
 KEY = "0a" * 32

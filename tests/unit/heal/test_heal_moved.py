@@ -21,6 +21,8 @@ from chaos.machine.linux.process import identify
 from chaos.store.directory import RunDirectory, create_run, read_run
 from chaos.store.ownership import LOCK_NAME
 
+pytestmark = pytest.mark.processes
+
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
 

@@ -20,7 +20,10 @@ from chaos.store.directory import RunDirectory, RunDirectoryError, create_run, m
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
-pytestmark = pytest.mark.skipif(not may_mount(), reason="mounting needs CAP_SYS_ADMIN, which this process has not")
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(not may_mount(), reason="mounting needs CAP_SYS_ADMIN, which this process has not"),
+]
 
 
 @pytest.fixture

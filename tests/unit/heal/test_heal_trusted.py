@@ -21,6 +21,8 @@ from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.kubernetes.client.kubeconfig import refuse_programs
 from chaos.store.directory import RunDirectory, make_private_directory, read_run, write_json
 
+pytestmark = pytest.mark.processes
+
 HOST = {"name": "a", "address": "10.0.0.1", "port": 22}
 INVENTORY = """inventory: 1
 defaults: {user: me, key: own, python: /usr/bin/python3, directory: /var/tmp}

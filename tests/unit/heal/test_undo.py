@@ -27,6 +27,8 @@ from chaos.history.ledger import Ledger, UndoStep
 from chaos.machine.job.processes import find_run_processes
 from chaos.store.directory import MARKER, private_name
 
+pytestmark = pytest.mark.processes
+
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
 

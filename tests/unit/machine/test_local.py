@@ -23,7 +23,7 @@ Start = Callable[..., "subprocess.Popen[bytes]"]
 Found = Callable[[int], list[FoundProcess]]
 Spec = Callable[..., LaunchSpec]
 
-pytestmark = pytest.mark.usefixtures("adopting")
+pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("adopting")]
 
 
 def exit_of(job: LocalJob, identity: ProcessIdentity) -> ExitStatus:

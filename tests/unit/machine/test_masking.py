@@ -15,6 +15,8 @@ from chaos.machine.linux.masking import MASK, masked
 from chaos.machine.linux.procfs import command_line
 from tests.kit.growing_cost import MOST_GROWTH, TIMES, growth
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.mark.parametrize(
     ("line", "shown"),

@@ -30,6 +30,8 @@ from chaos.platforms.nodes import Node
 from chaos.run.watch import nodes_left
 from tests.kit.examples import examples
 
+pytestmark = pytest.mark.processes
+
 HELLO = {"hello": PROTOCOL, "pid": 7, "uid": 0, "host": "h", "boot": "b", "python": "3.9.2"}
 WHO = ProcessIdentity(7, 100, "b", 3)
 SPEC = LaunchSpec("run", "train", ("x",), {}, Path("/"), Path("/log"))

@@ -40,6 +40,8 @@ from chaos.run.launch.channel import Channel, Hello, Message, RefusedCaller
 from tests.unit.conftest import MakeDeep, Start
 from tests.unit.machine.conftest import Found, Spec, StartHelper
 
+pytestmark = pytest.mark.processes
+
 SECRET = "s" * 64
 
 

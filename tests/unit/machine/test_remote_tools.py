@@ -24,6 +24,8 @@ from chaos.machine.remote.tool_calls import NodeMachine
 from tests.kit.played_tools import write_tool, write_tools
 from tests.unit.machine.conftest import Found, Spec, StartHelper
 
+pytestmark = pytest.mark.processes
+
 DOWN = ("hccn_tool", "-i", "1", "-link", "-s", "down")
 
 

@@ -23,6 +23,8 @@ from chaos.platforms.nodes import NodeState
 from chaos.platforms.nodes_job import NodesJob, ranks_of
 from tests.unit.machine.conftest import Spec, StartHelper
 
+pytestmark = pytest.mark.processes
+
 
 @dataclass
 class FakeNode:

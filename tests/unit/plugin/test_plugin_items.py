@@ -16,6 +16,8 @@ from chaos.scenario.names import KnownNames
 from tests.kit.spread import daily
 from tests.unit.plugin.project import Project
 
+pytestmark = pytest.mark.processes
+
 AXIS = '"${victim}"'
 MATRIX = "tags: [slow-one, ttp]\nmatrix: {victim: [1, 2]}"
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from functools import cache
 
+import pytest
+
 from chaos.rehearsal.protection import needs_sdk
 from chaos.run.prepare.prepare import known_names
 from chaos.scenario.find import iter_scenarios
 from chaos.scenario.load import load_scenario
 from tests.documents.blocks import ROOT
 from tests.kit.shipped import SHIPPED
+
+pytestmark = pytest.mark.processes
 
 PAGE = (ROOT / "docs" / "conformance.md").read_text("utf-8")
 

@@ -12,6 +12,8 @@ import pytest
 
 from chaos.report.analyze import analyze
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parents[3]
 COMMAND = (sys.executable, "benchmarks/judging.py", "--ranks", "64", "--steps", "20", "--repeats", "1", "--no-limits")
 

@@ -33,6 +33,8 @@ from chaos.store.directory import RunDirectory
 from tests.unit.conftest import MakeDeep
 from tests.unit.run.fakes import Watcher
 
+pytestmark = pytest.mark.processes
+
 Start = Callable[..., "subprocess.Popen[bytes]"]
 Open = Callable[..., AbstractContextManager[Session]]
 

@@ -22,6 +22,8 @@ from chaos.selftest.table import print_selftest
 from tests.kit.good_run import good_run
 from tests.kit.two_hosts import Host, on_hosts
 
+pytestmark = pytest.mark.processes
+
 BASE = "made"
 """The good run of the unit tests: a kind of its own."""
 

@@ -30,6 +30,8 @@ from tests.unit.cli.kit import Ended
 from tests.unit.faults.test_damaging_checkpoints import NEWEST, OLDER, content
 from tests.unit.observe.mindformers_files import write_safetensors
 
+pytestmark = pytest.mark.processes
+
 Call = Callable[..., Ended]
 
 KINDS = (

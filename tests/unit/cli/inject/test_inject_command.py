@@ -29,6 +29,8 @@ from tests.kit.running_jobs import OwnJob, own_job, untouched_job
 from tests.unit.cli.forged_run import ledger_of, take_for_an_own_run, with_its_step_changed
 from tests.unit.cli.kit import CONDITIONS, Ended
 
+pytestmark = pytest.mark.processes
+
 Call = Callable[..., Ended]
 
 KINDS = [name for name in registry("faults").names() if needed_from_start(registry("faults").load(name)) is None]

@@ -27,6 +27,8 @@ from tests.kit.spread import daily
 from tests.unit.cli.forged_run import take_for_an_own_run, with_its_step_changed
 from tests.unit.cli.kit import CONDITIONS, Ended
 
+pytestmark = pytest.mark.processes
+
 Call = Callable[..., Ended]
 
 WORKING = ("sh", "-c", "while :; do sleep 0.01; done")

@@ -15,6 +15,8 @@ from chaos.cli.soak_kills import stem_of
 from chaos.soak import left_by_harness
 from chaos.soak.kill_soak import KillRecord, Moment
 
+pytestmark = pytest.mark.processes
+
 FAKE = """
 import os, subprocess, sys, time
 from pathlib import Path

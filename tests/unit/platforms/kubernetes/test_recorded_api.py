@@ -14,6 +14,8 @@ from chaos.platforms.kubernetes.own import NotOurs, Own
 from chaos.platforms.kubernetes.resources import POD
 from tests.unit.platforms.kubernetes.playback import Playback, playing, recording
 
+pytestmark = pytest.mark.processes
+
 kubernetes = pytest.importorskip("kubernetes", reason="the kubernetes client is not installed")
 
 LIFE = recording("pod-life")

@@ -17,6 +17,8 @@ from chaos.platforms.kubernetes.client import watching
 from chaos.platforms.kubernetes.client.api import Api, ApiError
 from chaos.platforms.kubernetes.client.watching import Change, Gap, Lost, Watcher, watch
 
+pytestmark = pytest.mark.processes
+
 kubernetes = pytest.importorskip("kubernetes", reason="the kubernetes client is not installed")
 
 PODS = "/api/v1/namespaces/train/pods"

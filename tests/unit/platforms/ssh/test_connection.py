@@ -21,6 +21,8 @@ from chaos.platforms.ssh.inventory import Host
 from chaos.platforms.ssh.transport import ChannelTransport
 from tests.unit.conftest import MakeDeep
 
+pytestmark = pytest.mark.processes
+
 
 def test_a_command_is_run_and_answers(host: Host) -> None:
     with Connection(host) as connection:

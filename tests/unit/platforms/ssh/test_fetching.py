@@ -20,6 +20,8 @@ from chaos.platforms.ssh.mirror import Mirror
 from tests.unit.conftest import MakeDeep
 from tests.unit.machine.conftest import Spec
 
+pytestmark = pytest.mark.processes
+
 NAMES = ("train-rank_0-5.jsonl", "train-rank_1-6.jsonl")
 
 

@@ -31,7 +31,7 @@ from chaos.platforms.ssh.host_network import HostNetwork
 from tests.kit.namespace_hosts import NETWORK, HostInNamespace, two_hosts
 
 LACKING = [result for result in probe(("network-namespaces",), Machine()) if not result.ok]
-pytestmark = pytest.mark.skipif(bool(LACKING), reason=f"{LACKING and LACKING[0].seen}")
+pytestmark = [pytest.mark.processes, pytest.mark.skipif(bool(LACKING), reason=f"{LACKING and LACKING[0].seen}")]
 
 (NETEM,) = probe(("impairment",), Machine())
 

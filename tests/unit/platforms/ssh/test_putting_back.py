@@ -16,6 +16,8 @@ from chaos.platforms.ssh.inventory import Host
 from chaos.platforms.ssh.putting_back import clean
 from tests.unit.conftest import Start
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture
 def place(host: Host, token: str) -> Path:

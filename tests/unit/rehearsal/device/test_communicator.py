@@ -22,6 +22,8 @@ from chaos.rehearsal.device.communication_errors import CommunicationAborted, Co
 from chaos.rehearsal.device.introduction import Caller, Listener
 from tests.unit.rehearsal.communicators import SECONDS, SECRET, Group, LetLimitPass, floats, unprotected
 
+pytestmark = pytest.mark.processes
+
 
 def test_the_sum_is_in_the_order_of_ranks_whatever_arrives_first(group: Group) -> None:
     ranks, arrays = group.join(), [floats(rank) for rank in range(4)]

@@ -26,6 +26,8 @@ from chaos.rehearsal.device import device, interconnect
 from chaos.rehearsal.device.communication_errors import CommunicationTimeout
 from chaos.rehearsal.device.generations import Generations
 
+pytestmark = pytest.mark.processes
+
 SECONDS = 30
 
 Make = Callable[..., Agent]

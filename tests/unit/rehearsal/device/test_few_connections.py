@@ -18,6 +18,8 @@ from chaos.rehearsal.device.communication_errors import CommunicationAborted, Co
 from chaos.rehearsal.device.communicator import Communicator
 from tests.unit.rehearsal.communicators import SECONDS, Group, LetLimitPass, floats, unprotected
 
+pytestmark = pytest.mark.processes
+
 MANY = 40
 
 

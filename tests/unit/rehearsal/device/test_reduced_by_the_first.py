@@ -14,6 +14,8 @@ from chaos.rehearsal.device.communicator import Communicator
 from chaos.rehearsal.device.peer import frame
 from tests.unit.rehearsal.communicators import SECONDS, Group, floats, unprotected
 
+pytestmark = pytest.mark.processes
+
 MANY = 20
 """More than give each its part to every other one."""
 

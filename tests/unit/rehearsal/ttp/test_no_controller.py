@@ -22,6 +22,8 @@ from chaos.rehearsal.ttp.trust import Trust
 from chaos.rehearsal.ttp.wire import Link
 from tests.unit.rehearsal.conftest import SECONDS, Start
 
+pytestmark = pytest.mark.processes
+
 SECRET = b"s3cret"
 LIMIT = 600.0
 PATIENT = replace(PROFILES["fast"], pre_lock=LIMIT, action=LIMIT, connect=LIMIT)

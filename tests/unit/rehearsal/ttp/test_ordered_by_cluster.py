@@ -17,6 +17,8 @@ from chaos.rehearsal.ttp.log import TtpLog
 from chaos.rehearsal.ttp.processor import Handler, Processor
 from chaos.rehearsal.ttp.timings import PROFILES
 
+pytestmark = pytest.mark.processes
+
 SECONDS = 60.0
 FAST = dataclasses.replace(PROFILES["fast"], action=SECONDS)
 

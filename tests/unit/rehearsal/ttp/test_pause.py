@@ -14,6 +14,8 @@ from chaos.rehearsal.ttp.pause import FAILED, PAUSED, Pause, PausePoint, Pausing
 from chaos.rehearsal.ttp.roster import Member, Roster
 from chaos.rehearsal.ttp.timings import PROFILES
 
+pytestmark = pytest.mark.processes
+
 SECONDS = 60.0
 
 

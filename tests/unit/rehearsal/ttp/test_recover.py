@@ -15,6 +15,8 @@ from chaos.rehearsal.ttp.roster import Member, Roster
 from chaos.rehearsal.ttp.status import INIT_FINISH, PREREPAIR_FINISH
 from chaos.rehearsal.ttp.timings import PROFILES, Timings
 
+pytestmark = pytest.mark.processes
+
 TIMINGS = dataclasses.replace(PROFILES["fast"], action=600.0, lost_after=600.0, replacement=600.0)
 """Limits that nothing here meets, however busy the machine is."""
 

@@ -16,6 +16,8 @@ from chaos.rehearsal.ttp.roster import Member, Roster
 from chaos.rehearsal.ttp.status import HCCL, RETRY, UCE
 from chaos.rehearsal.ttp.timings import PROFILES
 
+pytestmark = pytest.mark.processes
+
 LIMIT = 600.0
 TIMINGS = replace(PROFILES["fast"], action=LIMIT, lost_after=LIMIT)
 """Limits that nothing here meets, however busy the machine is."""

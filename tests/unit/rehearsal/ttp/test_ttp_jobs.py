@@ -19,6 +19,8 @@ from chaos.observe.logs.ttp.log import TtpLogReader
 from chaos.rehearsal.ttp.wire import Link
 from tests.unit.rehearsal.conftest import SECONDS, Ranks, Start, running
 
+pytestmark = pytest.mark.processes
+
 SAMPLE = Path(__file__).parents[2] / "observe" / "data" / "samples" / "kill-ttp_log.log.30677"
 """Excerpt of a log of the vendor's controller: four ranks, groups [0, 2] and [1, 3], rank 2 killed."""
 

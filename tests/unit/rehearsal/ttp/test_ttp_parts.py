@@ -28,6 +28,8 @@ from chaos.rehearsal.ttp.timings import PROFILES
 from chaos.rehearsal.ttp.wire import Link
 from tests.unit.rehearsal.conftest import SDK
 
+pytestmark = pytest.mark.processes
+
 SECONDS = 60.0
 FAST = PROFILES["fast"]
 

@@ -25,6 +25,8 @@ from tests.unit.fake_job import kind
 from tests.unit.run.fakes import Watcher
 from tests.unit.run.own_cores import OwnCores
 
+pytestmark = pytest.mark.processes
+
 SCENARIO = """\
 chaos: 1
 name: device

@@ -39,6 +39,8 @@ from tests.unit.run.fakes import (
     planned,
 )
 
+pytestmark = pytest.mark.processes
+
 LIMITS = Deadlines(run=600.0, start=180.0, fault=120.0, land=30.0, end=300.0)
 
 

@@ -21,6 +21,8 @@ from chaos.run.launch.channel import AtBarrier, Channel, EndpointHello, Hello, M
 from chaos.run.launch.setup import write_secret
 from chaos.store.directory import RunDirectory, make_private_directory
 
+pytestmark = pytest.mark.processes
+
 SECONDS = 60.0
 SECRET = "s" * 64
 HELLO = {"message": "hello", "secret": SECRET, "run": "run-1", "attempt": "train", "rank": 2, "pid": 1}

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parents[4]
 SCENARIOS = ROOT / "scenarios"
 PLAIN = str(SCENARIOS / "mechanisms" / "ttp" / "plain-kill-rank.yaml")

@@ -18,6 +18,8 @@ from chaos.history.reader import read_history
 from chaos.machine.linux.procfs import run_times, stolen_times
 from chaos.run.watch.own_times import OwnTimes, Spent
 
+pytestmark = pytest.mark.processes
+
 HARNESS = """
 import os, sys
 from pathlib import Path
