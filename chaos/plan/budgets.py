@@ -22,14 +22,14 @@ AFTER_RESTART = ("relaunch", "load", "compile", "first step", "caught up")
 class Profile:
     """Budgets in seconds of one timing profile.
 
-    ``silence`` replaces the budget of the detection where a rank is suspended: its connections stay up, so only the
-    missing heartbeat tells of it. None for a mechanism that such a rank does not call for. ``unanswered`` is how much
-    longer the stop takes where others are lost with it: the controller acts on the first that it misses, and asks one
-    whose silence it has not noticed yet as it asks the living. ``given_up`` is how long it may be tried in vain before
-    the next mechanism begins. ``agent`` is how much longer the exit takes with a cluster's agent: the controller waits
-    for it to end the ranks, before it tells them to.
-    ``replacement`` is no budget: as long the SDK waits for a new process before it gives the replacement up.
-    ``ecc`` replaces the total where the memory error is an HBM multi-bit ECC error.
+    ``silence`` replaces the detection budget where a rank is suspended: its connections stay up, so only the missing
+    heartbeat shows it. It is None for a mechanism that such a rank does not call for. ``unanswered`` is how much longer
+    the stop takes where other ranks are lost with it: the controller acts on the first rank that it misses, and still
+    asks a rank whose silence it has not noticed yet. ``given_up`` is how long the mechanism may be tried in vain before
+    the next one begins. ``agent`` is how much longer the exit takes with a cluster's agent: the controller waits for
+    the agent to end the ranks before it orders them to exit. ``replacement`` is no budget: it is the time for which the
+    SDK waits for a new process before it gives up the replacement. ``ecc`` replaces the total where the memory error is
+    an HBM multi-bit ECC error.
     """
 
     total: float
@@ -52,20 +52,20 @@ PROFILES: Mapping[str, Mapping[str, Profile]] = MappingProxyType(
 """Timing profile → mechanism → budgets.
 
 fast: the SDK's waits are short, the rest is what a rehearsal takes on two busy cores. vendor: the vendor's waits.
-hardware: real devices, with what the vendor states for the whole of a recovery.
+hardware: real devices, with the vendor's figure for the whole of a recovery.
 """
 
 
 def growth(timings: str, ranks: int) -> float:
-    """Return how many times as long as for a few ranks the budgets of a timing profile are for so many.
+    """Return the factor by which the budgets of a timing profile grow with the number of ranks.
 
-    The ranks of a rehearsal share the cores of one machine. What the vendor states holds for any number of ranks.
+    The ranks of a rehearsal share the cores of one machine. The vendor's figures hold for any number of ranks.
     """
     return max(1.0, ranks / FEW) if timings == "fast" else 1.0
 
 
 def profile_of(timings: str, mechanism: str, ranks: int) -> Profile:
-    """Return the budgets of a mechanism for so many ranks. How long the SDK waits for a new process does not grow."""
+    """Return the budgets of a mechanism for this number of ranks. ``replacement`` does not grow with it."""
     chosen, times = PROFILES[timings][mechanism], growth(timings, ranks)
     return replace(
         chosen,
@@ -90,14 +90,14 @@ def plan_budget(
     ecc: bool = False,
     waits: float = 0.0,
 ) -> Budget:
-    """Budgets of the profile, with those that the scenario writes in their place.
+    """Return the budgets of the profile; a budget written in the scenario replaces the profile's.
 
-    ``silent`` says that a rank is suspended, so that the detection has to wait for its silence; ``lost`` is how many
-    ranks are lost, it included. ``tried`` are the mechanisms that are tried before in vain: what they may take is
-    added to the phase ``stop`` and to the total. Without a resume the phases after the restart have none, and the total
-    is the sum of the phases that are left. ``ecc`` says that an HBM multi-bit ECC error is to be repaired. ``waits`` is
-    how much later the job is started again because a fault of the scenario lasts so long.
-    A budget for a phase that cannot come is noted as a problem.
+    ``silent`` says that a rank is suspended, so the detection has to wait for its silence; ``lost`` is the number of
+    lost ranks, the suspended one included. ``tried`` are the mechanisms that are tried in vain before: their time is
+    added to the phase ``stop`` and to the total. Without a resume the phases after the restart have no budget, and the
+    total is the sum of the phases that are left. ``ecc`` says that an HBM multi-bit ECC error is to be repaired.
+    ``waits`` is how much later the job is started again because a fault of the scenario lasts so long. A budget for a
+    phase that cannot come is noted as a problem.
     """
     written = scenario.expect.recovery
     if mechanism is None or mechanism not in PHASES:

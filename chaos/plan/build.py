@@ -1,4 +1,4 @@
-"""Builds the plan of one matrix cell. Nothing is started and nothing outside the scenario is looked at."""
+"""Builds the plan of one matrix cell. Nothing is started, and nothing outside the scenario is read."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def build_plan(
 
     Args:
         scenario: the scenario, variables and matrix cell filled in.
-        source: where it stands, and what the job's own files say.
+        source: where the scenario is written, and the statements of the job's own files.
         traits: what this kind of job can observe and how it saves.
-        kinds: every fault kind that is known; a kind that is missing is unknown.
+        kinds: every known fault kind; a kind missing here is unknown.
         draw_seed: gives a fresh seed; called for each random target that has none.
-        platform: what its platform is like.
+        platform: the traits of its platform.
 
     Raises:
         ScenarioError: with every problem found: a layout that does not add up, a target or trigger that the job does
@@ -150,7 +150,7 @@ def _check(draft: Draft, problems: Problems) -> None:
     check_reachable(faults, problems)
     check_sinking(scenario, problems)
     check_accumulation(scenario, faults, problems)
-    # What follows is derived from the parts above; on broken ones it would only add misleading problems.
+    # The rest is derived from the parts above; broken parts would only add misleading problems.
     problems.raise_found()
 
 
@@ -183,7 +183,7 @@ def _checkpoint(
 
 
 def _reasons_of_faults(draft: Draft, planned: Sequence[PlannedFault]) -> Iterator[str]:
-    """What the plan says of single faults, in sentences."""
+    """Yield the plan's sentences about single faults."""
     yield from map(sentence, reasons_of_families(draft, planned))
     yield from hazard_reasons(draft.faults, hazards_of(draft.kinds))
 

@@ -1,4 +1,4 @@
-"""Changes: faults that make ranks compute what they should not, each with what it does to the comparison."""
+"""Changes: faults that make ranks compute wrong values, each with its effect on the comparison."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from chaos.plan.schedule import Scheduled
 
 @dataclass(frozen=True)
 class Change:
-    """A fault that changes what is computed, and how far a run can be compared because of it alone.
+    """A fault that changes a computed value, and how far the run can be compared because of it alone.
 
     Args:
         fault: the fault.
-        limit: how far the run can be compared until something takes the change back.
+        limit: how far the run can be compared until a recovery reverts the change.
         lasting: whether nothing lifts that limit.
-        silent: whether nothing reports it, so that its step must end for anybody to see what came of it.
-        shown_by_state: what it changes, in words, where only a state that differs from the fault-free run's shows that.
+        silent: whether nothing reports it, so that its result is visible only once its step has ended.
+        shown_by_state: the changed value, in words, where only a state unlike the fault-free run's shows the change.
     """
 
     fault: Scheduled
@@ -29,7 +29,7 @@ class Change:
 
     @property
     def point(self) -> Point:
-        """When it is made."""
+        """The point at which it is made."""
         return self.fault.moment.earliest
 
     @property

@@ -1,7 +1,7 @@
-"""How far a run can be compared with the fault-free one: what changes its training, and what takes that back.
+"""How far a run can be compared with the fault-free one: the changes to its training, and what reverts each.
 
-A changed value is a matter of its step's training. Where a later recovery goes on from a state of before it, the step
-is trained again, and this time nothing changes it: then everything must be as in the fault-free run once more.
+A changed value concerns the training of its step. Where a later recovery goes on from a state before it, the step is
+trained again, and nothing changes it this time: from there on everything must again be as in the fault-free run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ALL_REDUCE = PHASE_ORDER.index("allreduce.enter")
 
 @dataclass(frozen=True)
 class Resumed:
-    """How the job is started again: after ``step``, None where that is open. ``again``: whether it is at all."""
+    """The new start of the job: after ``step``, None where the step is open. ``again``: whether there is one."""
 
     again: bool
     step: int | None
@@ -33,7 +33,7 @@ class Resumed:
 
 @dataclass(frozen=True)
 class Judged:
-    """The plan's faults and recoveries with what each does to the comparison, and how far it goes (None: all of it)."""
+    """The plan's faults and recoveries with their effect on the comparison, and its extent (None: the whole run)."""
 
     faults: tuple[PlannedFault, ...]
     recoveries: tuple[Recovery, ...]
@@ -42,10 +42,10 @@ class Judged:
 
 @dataclass(frozen=True)
 class _Fate:
-    """What becomes of a change in the launch. ``wrong``: the training is still wrong by it when that ends.
+    """The outcome of a change in the launch. ``wrong``: its training is still wrong when the launch ends.
 
-    It is made before the recovery of number ``made``; ``back`` is that of the one that takes it back, None where none
-    does.
+    The change is made before recovery number ``made``; ``back`` is the number of the recovery that reverts it, None
+    where none does.
     """
 
     wrong: bool
@@ -54,10 +54,10 @@ class _Fate:
 
 
 def plan_comparable(draft: Draft, recoveries: Sequence[Recovery], resumed: Resumed, problems: Problems) -> Judged:
-    """Work out what can be compared.
+    """Work out how far the run can be compared.
 
-    Notes changes of which it is a matter of time whether a recovery takes them back, and flipped bits that nobody could
-    tell from an earlier change.
+    Notes changes that a recovery may or may not revert, depending on timing, and flipped bits that nobody could tell
+    from an earlier change.
     """
     faults = draft.faults
     known = {fault.fault.id: fault for fault in faults}
@@ -90,7 +90,10 @@ def _follow(
     wrong_after: list[set[str]],
     problems: Problems,
 ) -> _Fate:
-    """What becomes of a change; ``wrong_after`` gets its name for each recovery that goes on from a wrong state."""
+    """Return the outcome of a change.
+
+    ``wrong_after`` gets its name for each recovery that goes on from a wrong state.
+    """
     made = wrong = False
     first, back, name = len(recoveries), None, change.name
     for number, recovery in enumerate(recoveries):
@@ -99,7 +102,7 @@ def _follow(
         if name in recovery.faults:
             if change.lasting:
                 wrong_after[number].add(name)
-            made, wrong, first = True, True, min(first, number)  # what is left to limit is made in the replay
+            made, wrong, first = True, True, min(first, number)  # the changes left to limit are made in the replay
             continue
         if not made:
             causes = [known[fault] for fault in recovery.faults if fault in known]
@@ -113,7 +116,7 @@ def _follow(
 
 
 def _goes_back(change: Change, step: int | None, problems: Problems) -> bool:
-    """Return whether training that goes on after ``step`` trains the changed one again, or never had it."""
+    """Return whether training that goes on after ``step`` trains the changed step again, or never had the change."""
     if step is None:
         _refuse_open(change, problems)
         return False
@@ -123,7 +126,7 @@ def _goes_back(change: Change, step: int | None, problems: Problems) -> bool:
 def _is_made_before(
     change: Change, causes: Sequence[Scheduled], groups: Sequence[tuple[int, ...]], problems: Problems
 ) -> bool:
-    """Return whether the change is made before the recovery from the faults ``causes``, and not after it."""
+    """Return whether the change is made before, and not after, the recovery from the faults ``causes``."""
     exact = [fault for fault in causes if fault.moment.exact and fault.handler is None]
     if not exact:
         _refuse_open(change, problems)
@@ -132,7 +135,7 @@ def _is_made_before(
     at, step = first.moment.earliest, change.point.step
     hit = {rank for fault in exact if fault.moment.earliest == at for rank in fault.fault.ranks}
     met = {rank for members in groups if hit.intersection(members) for rank in members}
-    # The ranks of a replica group meet in the all-reduce of the step; those of others are a step apart at most.
+    # The ranks of a replica group meet in the step's all-reduce; ranks of other groups are a step apart at most.
     if at >= Point(step + 1, _ALL_REDUCE) or (
         at > Point(step, _ALL_REDUCE) and met.issuperset(change.fault.fault.ranks)
     ):
@@ -162,7 +165,7 @@ def _refuse_open(change: Change, problems: Problems) -> None:
 
 
 def _check_felt(changes: Sequence[Change], fates: Sequence[_Fate], problems: Problems) -> None:
-    """Note a flipped bit whose only sign is a state that differs from the fault-free one, where it does already."""
+    """Note a flipped bit that only a different state could show, where the state differs from the baseline already."""
     for number, (later, fate) in enumerate(zip(changes, fates, strict=True)):
         if not later.shown_by_state:
             continue
@@ -182,7 +185,7 @@ def _check_felt(changes: Sequence[Change], fates: Sequence[_Fate], problems: Pro
 
 
 def _check_ended(changes: Sequence[Change], faults: Sequence[Scheduled], problems: Problems) -> None:
-    """Note a corruption of a step that its ranks may never end: then nothing shows what came of it."""
+    """Note a corruption of a step that its ranks may never end: then nothing shows its result."""
     for change in changes:
         if not change.silent:
             continue
@@ -200,7 +203,7 @@ def _check_ended(changes: Sequence[Change], faults: Sequence[Scheduled], problem
 
 
 def _least(limits: Sequence[Comparable]) -> Comparable | None:
-    """What all of them leave."""
+    """Return the limit that all of them leave."""
     if not limits:
         return None
     first = min(limits, key=lambda limit: limit.until)

@@ -12,7 +12,7 @@ SHOWN = 4
 
 
 def count(number: int, noun: str) -> str:
-    """``1 rank``, ``65,536 ranks``; a noun that ends in -y or -s is not needed here."""
+    """Return a count in words: ``1 rank``, ``65,536 ranks``; no noun here ends in -y or -s."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -24,12 +24,12 @@ def listing(items: Sequence[object]) -> str:
 
 
 def ranks(numbers: Sequence[int]) -> str:
-    """``rank 2``, ``ranks 0,2-3,5``, ``ranks 0-4095 (4,096 in all)``."""
+    """Return ranks in words: ``rank 2``, ``ranks 0,2-3,5``, ``ranks 0-4095 (4,096 in all)``."""
     return rank_set(numbers)
 
 
 def are_lost(numbers: Sequence[int]) -> str:
-    """``rank 2 is lost``, ``ranks 1,3 are lost``."""
+    """Return the loss of ranks in words: ``rank 2 is lost``, ``ranks 1,3 are lost``."""
     return f"{ranks(numbers)} {'is' if len(numbers) == 1 else 'are'} lost"
 
 
@@ -44,7 +44,7 @@ def sentence(text: str) -> str:
 
 
 def layout_reason(layout: Layout) -> str:
-    """Return why the replica groups are what they are."""
+    """Return the reason for the replica groups."""
     size = layout.ranks_per_stage // layout.stride
     found = f"{count(layout.ranks // size, 'replica group')} of {count(size, 'rank')}"
     if size != layout.copies:

@@ -15,7 +15,7 @@ from chaos.scenario.models.scenario import Scenario
 
 @dataclass(frozen=True)
 class Draft:
-    """What rules are asked about.
+    """The subject of every rule of a plan.
 
     Args:
         scenario: the scenario, variables and matrix cell filled in.
@@ -24,7 +24,7 @@ class Draft:
         faults: its faults, targets and moments resolved.
         kinds: the kinds of its faults.
         traits: what this kind of job can observe and how it saves.
-        platform: what its platform is like.
+        platform: the traits of its platform.
     """
 
     scenario: Scenario

@@ -1,4 +1,4 @@
-"""What a kind of fault does to a rank's process, node and card: what checks ask of it instead of its name."""
+"""The effect of a fault kind on a rank's process, node and card: checks ask it instead of the kind's name."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ DEFAULT_CODE = 1
 
 @dataclass(frozen=True)
 class Effect:
-    """Nothing by default: the processes of the ranks live on, and nothing of theirs is taken.
+    """The effect of a fault kind. By default none: the processes of the ranks live on, and they lose nothing.
 
     Args:
         signal: the number of the signal by which the process must end (Linux).
         code: the parameter with the exit code that the process must end with.
-        by_itself: the rank ends itself, and records before that it will.
+        by_itself: the rank ends itself, and records its intention first.
         fails: the process ends in a way of which only the failure is known.
-        shows: the number of the signal that evidence must show, of a process that need not end by it.
+        shows: the number of the signal that evidence must show where the process need not end by it.
         silenced: the rank is lost to the job while its process lives; where the function is that says from evidence
             whether that still holds (``module:object``).
         stopped: the process is stopped, so that SIGKILL alone can end it.
@@ -61,6 +61,6 @@ NONE = Effect()
 
 
 def effect_of(kind: str) -> Effect:
-    """Return the effect of a kind; none of one that no family here has, which its own proof alone can judge."""
+    """Return the effect of a kind; no effect for a kind of no family here, which its own proof alone can judge."""
     kinds = registry("kinds")
     return cast(Effect, kinds.load(kind).effect) if kind in kinds.points else NONE

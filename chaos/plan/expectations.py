@@ -1,6 +1,7 @@
-"""Merges what the scenario expects with what the plan shows.
+"""Merges the scenario's expectations with the plan.
 
-A written expectation may sharpen the plan. One that the plan shows to be impossible is an error that names both.
+A written expectation may sharpen the plan. An expectation that the plan shows to be impossible is an error that names
+both.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from chaos.scenario.models.scenario import ExpectCheckpoint, ExpectResume, Scena
 
 @dataclass(frozen=True)
 class Expected:
-    """What remains after the merge.
+    """The expectations after the merge.
 
     ``step`` is the step that the checkpoint holds, None where it is open or where there is none. ``only`` lists the
     savers in group order when the scenario names them. ``resume_step`` is None where it is open or none follows.
@@ -41,10 +42,10 @@ def merge(
 
     Args:
         scenario: the scenario.
-        outcome: what the plan derived.
+        outcome: the outcome that the plan derived.
         entitled: surviving ranks of every replica group, in group order.
         restore: periodic checkpoints that the job can be started again from, where there are any.
-        problems: takes what is impossible.
+        problems: collects every impossible expectation.
     """
     shown = f"the plan shows {{}} ({problems.where(outcome.cause)}): {outcome.why}"
     _merge_mechanism(scenario, outcome, shown, problems)
@@ -70,7 +71,7 @@ def merge(
 
 
 def _merge_restore(scenario: Scenario, step: int, problems: Problems) -> Expected:
-    """Return the job is started again from periodic checkpoints of this step."""
+    """Return the expectations of a job that is started again from periodic checkpoints of this step."""
     written = scenario.expect.resume
     path, shown = "expect.resume", f"the plan shows that the job resumes from the periodic checkpoints of step {step}"
     if isinstance(scenario.expect.checkpoint, ExpectCheckpoint):
@@ -99,7 +100,7 @@ def _merge_loss(scenario: Scenario, problems: Problems) -> None:
 
 
 def _refuse_recovery(scenario: Scenario, shown: str, problems: Problems) -> None:
-    """Nothing is saved, so there is nothing to load and nothing to go on from."""
+    """Note expectations of a checkpoint or a resume: nothing is saved, so there is nothing to load or go on from."""
     if isinstance(scenario.expect.checkpoint, ExpectCheckpoint):
         message = "expect.checkpoint wants an end-of-life checkpoint, but " + shown.format("none")
         problems.add("expect.checkpoint", message, hint="write checkpoint: none")
@@ -118,7 +119,7 @@ def _merge_step(scenario: Scenario, outcome: Outcome, problems: Problems) -> int
 
 
 def _merge_resume(scenario: Scenario, outcome: Outcome, step: int | None, problems: Problems) -> int | None:
-    """Return the step that the checkpoint holds; a written resume says it where nothing else does."""
+    """Return the step that the checkpoint holds; a written resume states it where nothing else does."""
     written = scenario.expect.resume
     if written == "none":
         message = f"expect.resume says none, but the job is started again ({problems.where('job.resume')})"

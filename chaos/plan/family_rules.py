@@ -1,4 +1,4 @@
-"""What a family of faults adds to the plan, asked by registry: the engine names no family and no kind.
+"""The share of a fault family in the plan, asked by registry: the engine names no family and no kind.
 
 A family names its rules by where they are (``Family.rules``). Every family is asked about a whole scenario, whether one
 of its kinds is in it or not: a rule may be about an effect that kinds of other families have too.
@@ -47,12 +47,13 @@ class Rules:
     Args:
         order: its place in the order in which families are asked.
         listed: its place among the reasons at the end of a plan.
-        settle: the effect of a fault, given that of its kind: by its parameters, its moment, what the ranks have.
-        check: notes faults that cannot be made, and those of which it is not known what becomes of the job.
-        introduce: reasons that stand before those for the targets: about the job and all its faults.
-        explain_fault: a reason about one fault, which stands with that for its target.
-        explain: the reasons at the end of a plan; the planned faults say which of them are taken back.
-        changes: faults that change what is computed, each with how far the run can be compared because of it.
+        settle: the effect of a fault, given its kind's: by its parameters, its moment, the ranks' hardware and
+            software.
+        check: notes faults that cannot be made, and faults after which the fate of the job is not known.
+        introduce: reasons about the job and all its faults, placed before the reasons for the targets.
+        explain_fault: a reason about one fault, placed beside the reason for its target.
+        explain: the reasons at the end of a plan; the planned faults say which changes are reverted.
+        changes: faults that change computed values, each with how far the run can be compared because of it.
         saved: how its faults hit periodic checkpoints.
         waits: seconds by which the job is started again later because a fault lasts.
     """
@@ -71,9 +72,10 @@ class Rules:
 
 @cache
 def in_order() -> tuple[Rules, ...]:
-    """Return the rules of every registered family, in the order in which they are asked.
+    """Return the rules of every registered family, in the order in which the families are asked.
 
-    Raises RegistryError where those of one cannot be imported, or are none: what they refuse would be planned.
+    Raises RegistryError where a family's rules cannot be imported, or are no rules: faults that they refuse would be
+    planned.
     """
     return tuple(sorted(map(_loaded, registry("rules").whole_names()), key=lambda rules: rules.order))
 
@@ -86,9 +88,9 @@ def _loaded(name: str) -> Rules:
 
 
 def settled(effect: JobEffect, occurrence: Occurrence, problems: Problems) -> JobEffect:
-    """Return the effect of a fault in this scenario, given that of its kind.
+    """Return the effect of a fault in this scenario, given its kind's effect.
 
-    Raises RegistryError where it is one that a plan could not be read with.
+    Raises RegistryError for an effect that a stored plan could not be read with.
     """
     for rules in in_order():
         if rules.settle is not None:
@@ -99,35 +101,35 @@ def settled(effect: JobEffect, occurrence: Occurrence, problems: Problems) -> Jo
 
 
 def check_families(draft: Draft, problems: Problems) -> None:
-    """Let every family note what is wrong."""
+    """Let every family note its problems."""
     for rules in in_order():
         if rules.check is not None:
             rules.check(draft, problems)
 
 
 def changes_of_families(draft: Draft, recoveries: Sequence[Recovery]) -> tuple[Change, ...]:
-    """Return the faults that change what is computed, family by family."""
+    """Return the faults that change computed values, family by family."""
     asked = (rules.changes for rules in in_order() if rules.changes is not None)
     return tuple(change for changes in asked for change in changes(draft, recoveries))
 
 
 def saved_rules() -> tuple[SavedRules, ...]:
-    """What families say of faults that hit periodic checkpoints."""
+    """Return the families' rules about faults that hit periodic checkpoints."""
     return tuple(rules.saved for rules in in_order() if rules.saved is not None)
 
 
 def longest_wait(draft: Draft) -> float:
-    """Seconds by which the job is started again later because a fault lasts."""
+    """Return the seconds by which the job is started again later because a fault lasts."""
     return max((rules.waits(draft) for rules in in_order() if rules.waits is not None), default=0.0)
 
 
 def reasons_of_job(draft: Draft) -> tuple[str, ...]:
-    """What families say about the job and all its faults, before the reasons for the targets."""
+    """Return the families' reasons about the job and all its faults, which precede the reasons for the targets."""
     return tuple(reason for rules in in_order() if rules.introduce is not None for reason in rules.introduce(draft))
 
 
 def reasons_of_fault(fault: Scheduled) -> tuple[str, ...]:
-    """What families say about one fault."""
+    """Return the families' reasons about one fault."""
     told = (rules.explain_fault(fault) for rules in in_order() if rules.explain_fault is not None)
     return tuple(reason for reason in told if reason is not None)
 

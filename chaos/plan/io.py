@@ -57,17 +57,20 @@ KEYS = (
     "reasons",
     "lines",
 )
-"""The keys of plan.json in their order, which files of earlier versions have as well."""
+"""The keys of plan.json in their order; files of earlier versions have them as well."""
 
 _MAX_PROBLEMS = 10
 
 
 class PlanFormatError(ValueError):
-    """Text that is not a plan. The message names each place that is wrong."""
+    """Text that is not a plan. The message names each wrong place."""
 
 
 def as_data(plan: Plan) -> dict[str, Any]:
-    """The plan as data for a JSON encoder, without its parts: dataclasses become mappings, and nothing is copied."""
+    """Return the plan as data for a JSON encoder, without its parts.
+
+    Dataclasses become mappings, and nothing is copied.
+    """
     values = _fields(plan)
     for part in _parts():
         values.update(_fields(values.pop(part)))
@@ -75,7 +78,7 @@ def as_data(plan: Plan) -> dict[str, Any]:
 
 
 def dumps(plan: Plan) -> str:
-    """JSON of a plan, one key of the plan on each line; ranks that are keys become text.
+    """Return the JSON of a plan, one key of the plan on each line; rank numbers used as keys become text.
 
     Raises ValueError or TypeError on parameters of a fault that JSON cannot hold.
     """
@@ -84,7 +87,7 @@ def dumps(plan: Plan) -> str:
 
 
 def fingerprint(content: bytes) -> str:
-    """What a run records of its plan.json, so that a plan that was changed afterwards is noticed."""
+    """Return the recorded digest of plan.json, by which a run notices a plan that was changed afterwards."""
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
@@ -111,7 +114,7 @@ def loads(text: str | bytes) -> Plan:
 
 @cache
 def _parts() -> Mapping[str, type[Any]]:
-    """Return the parts that every plan has, by their name in it. The others are keys of plan.json themselves."""
+    """Return the parts of every plan by their names. All other fields are keys of plan.json themselves."""
     return {
         name: kind
         for name, kind in get_type_hints(Plan).items()
@@ -152,12 +155,12 @@ def _data(value: Any) -> Any:
 
 
 def _plain(part: Any) -> dict[str, Any]:
-    """Return the fields of what is in a part; an effect is its name."""
+    """Return the fields of the content of a part; an effect becomes its name."""
     return {name: value.name if isinstance(value, JobEffect) else value for name, value in _fields(part).items()}
 
 
 def _unknown_keys(text: str | bytes) -> list[str]:
-    """Keys that no part of a plan has; the adapter passes them over."""
+    """Return the keys that no part of a plan has; the adapter passes them over."""
     data = parse(text)
     if not isinstance(data, dict):
         return []
@@ -170,7 +173,7 @@ def _unknown_keys(text: str | bytes) -> list[str]:
 
 
 def _mappings(data: Mapping[str, Any]) -> Iterator[tuple[str, type[Any], Any]]:
-    """Where plan.json holds a dataclass, or a list of them: its place, its type and the value there."""
+    """Yield every place of plan.json that holds a dataclass, or a list of them: its place, its type, its value."""
     for name, hint in get_type_hints(_flat()).items():
         kinds = [kind for kind in (hint, *get_args(hint)) if isinstance(kind, type) and dataclasses.is_dataclass(kind)]
         if not kinds:

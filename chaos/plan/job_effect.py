@@ -1,8 +1,8 @@
-"""What a kind of fault does to the job: one object, which the plan and the checks ask what they want to know.
+"""The effect of a fault kind on the job: one object, which answers the questions of the plan and the checks.
 
-A kind whose effect is not here declares an object of its own, with the fields that it needs. Its family lists that
-(``effects`` of :class:`chaos.faults.family.Family`), so that a plan is read again without the code that acts. What a
-kind does to the process, the node and the card of a rank is :class:`chaos.plan.effect.Effect`.
+A kind whose effect is not here declares an object of its own, with the fields that it needs. Its family lists the
+object (``effects`` of :class:`chaos.faults.family.Family`), so that a plan can be read again without the code that
+acts. The effect of a kind on the process, the node and the card of a rank is :class:`chaos.plan.effect.Effect`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
 MEMORY_ERROR = "memory error"
-"""Class of error of a device that has lost memory. MindSpore tells such errors by their text."""
+"""Class of error of a device that has lost memory. MindSpore recognises such errors by their text."""
 
 SPARED_MEMORY_ERROR = "memory error without loss"
-"""Class of a memory error in which no memory that is needed was lost."""
+"""Class of a memory error that lost no needed memory."""
 
 UPDATE_MEMORY_ERROR = "memory error in the optimizer's update"
 """Class of a memory error that comes while the state is written: no mechanism can repair it online."""
@@ -35,18 +35,18 @@ UNKNOWN_ERROR = "unknown error"
 SDK (``_handle_exception_info`` in train/model.py of MindSpore 2.10), so the rank counts as lost."""
 
 ABNORMAL_RESULT = "abnormal result"
-"""What a global norm over its threshold is taken for: MindSpore itself raises an error then."""
+"""The meaning of a global norm over its threshold: MindSpore itself raises an error then."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpoiltSaves:
-    """How nothing is finished that is saved from then on.
+    """How every save from then on stays unfinished.
 
     Args:
-        done: what has been done to the storage, in words that follow "has".
-        errors: what the error of a save may say.
-        own_only: the saves of its own ranks alone are spoilt, not those of all.
-        leaves_names: directories can be made and files renamed all the same: there is only no room for content.
+        done: the change to the storage, in words that follow "has".
+        errors: possible texts of the error of a save.
+        own_only: only the saves of its own ranks are spoilt.
+        leaves_names: directories can still be made and files renamed: only the room for content is missing.
     """
 
     done: str
@@ -57,25 +57,25 @@ class SpoiltSaves:
 
 @dataclass(frozen=True)
 class JobEffect:
-    """Nothing by default: the job goes on as if nothing had happened, more slowly at most.
+    """The effect of a fault kind on the job. By default none: the job goes on, more slowly at most.
 
     Args:
         name: the word for it, in plan.json and in texts.
         ends: the processes of its ranks end.
         suspends: they fall silent while they live, stopped or cut off, and are taken for gone.
         hangs: they live and can be reached, and their training does not go on.
-        raises: the class of the error that is raised in them while they live on.
-        loses_memory: that error says that memory in use was lost, so a repair copies the state of a replica.
-        spares_memory: that error says that memory has failed which held nothing that is needed.
-        loses_track: what its ranks have done before that error is not known, so that only a new process mends them.
-        tells_time: that error tells when it came; the family makes another one of it by that time.
-        asks_to_end: a signal asks the processes to end; the family makes an end of it, or nothing.
-        pauses: all ranks are held back for a while, as a cluster's manager orders it.
-        spoils_saves: how nothing is finished that is saved from then on.
-        damages: what of the newest file that its ranks have saved is another then: its content, its name, the record
-            that says which one is the last; or all files of theirs are gone.
-        alters: what is computed wrongly, with no error: the norm of the gradients, or some value.
-        noticed_as: what a mechanism that watches the training takes it for, where it raises no error.
+        raises: the class of the error raised in them while they live on.
+        loses_memory: the error says that memory in use was lost, so a repair copies the state of a replica.
+        spares_memory: the error says that only memory without needed content has failed.
+        loses_track: the work of its ranks before the error is not known, so only a new process mends them.
+        tells_time: the error tells when it came; by that time the family turns it into another effect.
+        asks_to_end: a signal asks the processes to end; the family turns it into an end, or into no effect.
+        pauses: all ranks are held back for a while, by order of a cluster's manager.
+        spoils_saves: how every save from then on stays unfinished.
+        damages: the damage to the newest file that its ranks have saved: to its content, its name, or the record that
+            names the last file; or the loss of all their files.
+        alters: the value that is computed wrongly, with no error: the norm of the gradients, or another one.
+        noticed_as: the class under which a mechanism that watches the training notices it, where it raises no error.
     """
 
     name: str
@@ -99,7 +99,7 @@ class JobEffect:
 
     @property
     def silences(self) -> bool:
-        """Whether its ranks answer no more. One that reports an error still runs its other threads."""
+        """Whether its ranks stop answering. A rank that reports an error still runs its other threads."""
         return self.ends or self.suspends
 
     @property
@@ -120,27 +120,27 @@ class JobEffect:
 
     @property
     def answered_as(self) -> str | None:
-        """The word by which a mechanism says that it answers it while every process lives on."""
+        """The word by which a mechanism declares that it answers this effect while every process lives on."""
         return self.noticed_as if self.raises is None else self.raises
 
     @property
     def of_memory(self) -> bool:
-        """Whether a device says which memory has failed, so that it can be asked to clean up."""
+        """Whether a device names the failed memory, so that it can be asked to clean up."""
         return self.loses_memory or self.spares_memory
 
     @property
     def changes_file(self) -> bool:
-        """Whether the newest file that its ranks have saved stays, with another content or another name."""
+        """Whether the newest file of its ranks stays, with another content or another name."""
         return self.damages in ("content", "name")
 
     @property
     def takes_saved(self) -> bool:
-        """Whether what its ranks have saved is no longer there as they have saved it."""
+        """Whether the saved files of its ranks no longer exist as saved."""
         return self.changes_file or self.damages == "files"
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """In a plan that is read it is its name."""
+        """Validate and serialise an effect by its name in a stored plan."""
         from pydantic_core import core_schema
 
         del source, handler
@@ -168,7 +168,7 @@ COMMUNICATION = JobEffect("communication error", raises=COMMUNICATION_ERROR)
 UNKNOWN = JobEffect("unknown error", raises=UNKNOWN_ERROR, loses_track=True)
 
 TERMINATION = JobEffect("termination", asks_to_end=True)
-"""None where the SDK's processor has a handler for the signal, else a death."""
+"""No effect where the SDK's processor has a handler for the signal, else a death."""
 
 STORAGE_FULL = JobEffect(
     "storage full",
@@ -233,26 +233,26 @@ OF_KINDS = (
 BUILT_IN: Mapping[str, JobEffect] = MappingProxyType(
     {effect.name: effect for effect in (*OF_KINDS, LOW_LEVEL, IN_UPDATE)}
 )
-"""These, and what plans make of them besides, by their names."""
+"""The built-in effects, and the effects that plans derive from them, by their names."""
 
 
 def as_effect(effect: JobEffect | str) -> JobEffect:
-    """Return the effect, where a built-in one may be given by its name; of any other word nothing is known."""
+    """Return the effect; a built-in one may be given by its name. Nothing is known of any other word."""
     return effect if isinstance(effect, JobEffect) else BUILT_IN.get(effect, JobEffect(effect))
 
 
 def may_be_planned(effect: JobEffect) -> bool:
-    """Return whether a kind may have it: it is a built-in one, or a family that is installed here lists it."""
+    """Return whether a kind may have the effect: it is built in, or a family installed here lists it."""
     return effect in OF_KINDS or (is_known(effect) and effect.name not in BUILT_IN)
 
 
 def is_known(effect: JobEffect) -> bool:
-    """Return whether a plan that names it is read as it was written."""
+    """Return whether a plan that names the effect is read as it was written."""
     return _found(effect.name) == effect
 
 
 def read(name: str) -> JobEffect:
-    """Return the effect that a plan names. Raises ValueError where there is none of that name."""
+    """Return the effect that a plan names. Raises ValueError for an unknown name."""
     found = _found(name)
     if found is None:
         raise ValueError(f"there is no effect {name!r}, and no family that is installed here lists it")
@@ -260,7 +260,7 @@ def read(name: str) -> JobEffect:
 
 
 def _found(name: str) -> JobEffect | None:
-    """Return the effect of that name: a built-in one, or one that an installed family lists."""
+    """Return the effect of this name: a built-in one, or one listed by an installed family."""
     if name in BUILT_IN:
         return BUILT_IN[name]
     listed = registry("effects")

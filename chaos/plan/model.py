@@ -1,4 +1,4 @@
-"""The plan: what should happen, worked out before anything starts.
+"""The plan: everything that should happen, worked out before anything starts.
 
 A plan is data. Checks compare it with the history; nothing here looks at a run.
 """
@@ -23,9 +23,9 @@ from chaos.plan.parts.training import Training
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that is expected of one matrix cell, in parts.
+    """All expectations of one matrix cell, in parts.
 
-    plan.json has no parts: the fields of those that every plan has are keys of it (chaos/plan/io.py), so no two parts
+    plan.json has no parts: the fields of the parts that every plan has are its keys (chaos/plan/io.py), so no two parts
     have a field of the same name.
     """
 

@@ -1,4 +1,4 @@
-"""The phases that a plan's recovery has."""
+"""The phases of a plan's recovery."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chaos.plan.parts.response import ENDING, PHASES
 
 
 def phase_names(plan: Plan) -> tuple[str, ...]:
-    """In order. Where the launch ends, and the job is not started again, the recovery ends with the job."""
+    """Return the phases in order. Where the launch ends without a new start, the recovery ends with the job."""
     assert plan.response.mechanism is not None
     names = PHASES[plan.response.mechanism]
     whole = plan.resume.resumes or plan.response.mechanism not in ENDING

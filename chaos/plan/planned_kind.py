@@ -1,4 +1,4 @@
-"""What a plan has to know of a kind of fault: one object for each kind that the scenario names."""
+"""The plan's knowledge of a fault kind: one object for each kind that the scenario names."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from chaos.plan.rules.parameters import Parameters
 
 @dataclass(frozen=True)
 class PlannedKind:
-    """One kind of fault, as the plan reckons with it.
+    """One kind of fault in the plan.
 
     Args:
-        effect: what it does to the job of this scenario.
-        hazard: what it may disturb beside the job.
-        parameters: those that it has; None where it looks at its own.
+        effect: its effect on the job of this scenario.
+        hazard: its possible disturbance beyond the job.
+        parameters: its parameters; None where the kind checks them itself.
         asks: where its ranks must be.
-        lasting: whether it ends by the harness's word while the job goes on.
-        on_rank: what it does to a rank's process, node and card.
+        lasting: whether the harness ends it while the job goes on.
+        on_rank: its effect on a rank's process, node and card.
     """
 
     effect: JobEffect
@@ -48,15 +48,15 @@ def hazards_of(kinds: Kinds) -> Mapping[str, Hazard]:
 
 
 def parameters_of(kinds: Kinds) -> Mapping[str, Parameters]:
-    """Return the parameters of each kind that says which it has."""
+    """Return the parameters of each kind that declares them."""
     return {name: kind.parameters for name, kind in kinds.items() if kind.parameters is not None}
 
 
 def asks_of(kinds: Kinds) -> Mapping[str, Asks]:
-    """Return where the ranks must be, of each kind that says so."""
+    """Return the required place of the ranks, for each kind that declares one."""
     return {name: kind.asks for name, kind in kinds.items() if kind.asks is not None}
 
 
 def lasting_of(kinds: Kinds) -> frozenset[str]:
-    """Return the kinds that end by the harness's word while the job goes on."""
+    """Return the kinds that the harness ends while the job goes on."""
     return frozenset(name for name, kind in kinds.items() if kind.lasting)

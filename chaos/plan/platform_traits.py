@@ -1,4 +1,4 @@
-"""What the plan has to know about the platform that a job lives on."""
+"""The plan's knowledge of the platform that a job runs on."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class PlatformTraits:
-    """Properties of a platform that decide what can be planned for a job there.
+    """Properties of a platform that decide which faults and jobs can be planned there.
 
     ``one_launcher``: one launcher starts all ranks, so the job's nodes are groups of ranks. ``harness_machine``: the
     harness runs on the machine that the ranks run on, and would end with it. ``own_files``: each node has a copy of the
-    run's directory, and sees nothing that other nodes write. ``for_hosts`` is what to do for a job on several hosts,
-    ``for_machine`` for a fault that takes a machine, where the platform is none for it.
+    run's directory, and sees nothing that other nodes write. Where the platform does not suit them, ``for_hosts`` is
+    the advice for a job on several hosts, ``for_machine`` for a fault that takes a machine.
     """
 
     one_launcher: bool = False
@@ -23,4 +23,4 @@ class PlatformTraits:
 
 
 SEVERAL_HOSTS = PlatformTraits()
-"""A platform of several machines that share their files, none of which the harness runs on."""
+"""A platform of several machines that share their files; the harness runs on none of them."""

@@ -1,4 +1,4 @@
-"""When a trigger can fire: a point in the training, exact or as a lower bound."""
+"""The moment when a trigger can fire: a point in the training, exact or as a lower bound."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class Point(NamedTuple):
 
     @property
     def splits(self) -> bool:
-        """Whether a rank at this point has left all other collectives of the step behind, but for the all-reduce."""
+        """Whether a rank at this point has left every other collective of the step behind, except the all-reduce."""
         return self.phase == _ALL_REDUCE
 
     @property
     def last_complete(self) -> int:
-        """The last step that the others complete when a rank is lost here.
+        """The last step that the other ranks complete when a rank is lost here.
 
-        A rank that is lost up to the entry of the all-reduce leaves the others blocked in it, so the step before is
-        the last that all complete. Afterwards it has contributed: the others finish the step and block in the next one.
+        A rank lost up to the entry of the all-reduce leaves the others blocked in it, so all complete only the step
+        before. A rank lost later has contributed: the others finish the step and block in the next one.
         """
         return self.step if self.contributed else self.step - 1
 
@@ -60,7 +60,7 @@ START = Point(1, 0)
 
 @dataclass(frozen=True)
 class Moment:
-    """When a fault is injected: ``earliest`` is the exact point, or the earliest possible one where it is open."""
+    """The moment of a fault: ``earliest`` is the exact point, or the earliest possible one where it is open."""
 
     earliest: Point
     exact: bool
@@ -72,12 +72,12 @@ def point(step: int, phase: str | None) -> Point:
 
 
 def when_all(moments: Iterable[Moment]) -> Moment:
-    """Return all conditions must have come true: not before the latest of them."""
+    """Return the moment when all conditions have come true: not before the latest of them."""
     found = tuple(moments)
     return Moment(max(moment.earliest for moment in found), all(moment.exact for moment in found))
 
 
 def when_any(moments: Iterable[Moment]) -> Moment:
-    """Return the first condition decides: not before the earliest of them."""
+    """Return the moment when the first condition decides: not before the earliest of them."""
     found = tuple(moments)
     return Moment(min(moment.earliest for moment in found), all(moment.exact for moment in found))

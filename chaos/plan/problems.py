@@ -1,4 +1,4 @@
-"""Collects what is wrong with a scenario, with its lines, so that one error names everything."""
+"""Collects the problems of a scenario, with its lines, so that one error names everything."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from chaos.scenario.errors import Problem, ScenarioError, printable
 
 
 class Lines(Protocol):
-    """Where the keys of the scenario file are. :class:`chaos.scenario.lines.Lines` is one."""
+    """The places of the keys of the scenario file. :class:`chaos.scenario.lines.Lines` implements it."""
 
     def nearest(self, path: str) -> tuple[int, int] | None:
-        """Line and column of a dotted path such as ``faults.0.trigger.step``, or of the nearest key around it.
+        """Return line and column of a dotted path such as ``faults.0.trigger.step``, or of the nearest key around it.
 
         None where the scenario has no text of its own.
         """
@@ -25,7 +25,7 @@ class Problems:
     """The problems of one scenario file, in the order in which they were found.
 
     ``origins`` says where in the job's own files the values stand that the scenario leaves out; ``found`` are problems
-    that are known already.
+    known already.
     """
 
     def __init__(
@@ -37,19 +37,19 @@ class Problems:
         self._found: list[Problem] = list(found)
 
     def line(self, path: str) -> int | None:
-        """Line of a key or of the nearest key around it, None where the scenario has no text of its own."""
+        """Return the line of a key or of the nearest key around it, None where the scenario has no text of its own."""
         position = self._lines.nearest(path)
         return position and position[0]
 
     def where(self, path: str) -> str:
-        """``file:line`` of a key, to be quoted in a message about another one."""
+        """Return ``file:line`` of a key, to be quoted in a message about another key."""
         if (origin := self._origin(path)) is not None:
             return f"{origin.file}:{origin.line}" if origin.line else origin.file
         line = self.line(path)
         return self._source if line is None else f"{self._source}:{line}"
 
     def add(self, path: str, message: str, *, text: object = "", hint: str = "") -> None:
-        """Note a problem at a key. ``text`` is the offending text, ``hint`` what to do."""
+        """Note a problem at a key. ``text`` is the offending text, ``hint`` the remedy."""
         if (origin := self._origin(path)) is not None:
             message = f"{path}, which {origin.file} decides ({origin.key}): {message}"
             hint = f"{hint}; job.overrides can change {origin.key}" if hint else ""
@@ -63,7 +63,7 @@ class Problems:
         self._found.extend(problems)
 
     def _origin(self, path: str) -> Origin | None:
-        """Where a value stands that the scenario leaves out; for a section of which all is left out, its first."""
+        """Return the place of a value that the scenario leaves out; for a whole section, its first value's."""
         if path in self._origins or path.count(".") != 1:
             return self._origins.get(path)
         return next((origin for key, origin in self._origins.items() if key.startswith(f"{path}.")), None)

@@ -1,4 +1,4 @@
-"""Why the plan expects what it expects: a sentence for each expectation, and the line it follows from."""
+"""The reasons for the plan's expectations: a sentence for each, and the line that it follows from."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ def reasons(
     resume_step: int | None,
     resumes: bool,
 ) -> tuple[str, ...]:
-    """Sentences in the order of the plan: layout, switches, targets, mechanism, repairs, step, savers, resume."""
+    """Return the sentences in the order of the plan.
+
+    The order is layout, switches, targets, mechanism, repairs, step, savers, resume.
+    """
     found = _reasons(draft, outcome, checkpoint, resume_step, resumes)
     return tuple(sentence(text) for text in found)
 
@@ -98,7 +101,7 @@ def expectation_lines(
     resumes: bool,
     problems: Problems,
 ) -> dict[str, int]:
-    """Line of every expectation: the one that wrote it, or the one of the key that it follows from."""
+    """Return the line of every expectation: the line that wrote it, or the line of the key that it follows from."""
     expect, cause = scenario.expect, outcome.cause
     follows = f"{cause}.trigger" if outcome.loss is not None or outcome.recoveries else cause
     paths = {

@@ -85,7 +85,7 @@ def _row(name: str, text: str) -> str:
 
 
 def _mark(plan: Plan, expectation: str, text: str) -> str:
-    """Return the text with the line of the scenario that it comes from."""
+    """Return the text with its line of the scenario."""
     line = plan.explanation.lines.get(expectation)
     return text if line is None else f"{text}  (line {line})"
 
@@ -102,7 +102,7 @@ def _job(plan: Plan) -> str:
 
 
 def _options(options: RecoveryOptions) -> list[str]:
-    """What the job has to make a recovery shorter, in words; collectives with the times that they are scaled to."""
+    """Return the job's recovery options in words; collectives with the times to which they are scaled."""
     found = []
     if options.watchdog is not None:
         found.append(
@@ -158,7 +158,7 @@ def trigger_text(trigger: Mapping[str, Any]) -> str:
 
 
 def _recovery(recovery: Recovery) -> str:
-    """What one mechanism must do, in words."""
+    """Return the duties of one mechanism, in words."""
     if not recovery.succeeds:
         return f"{recovery.mechanism} is tried and fails"
     step = "the last trained step" if recovery.step is None else f"step {recovery.step}"

@@ -26,10 +26,10 @@ from chaos.scenario.models.terms import Mechanism
 
 @dataclass(frozen=True)
 class Scheduled:
-    """A planned fault with what the plan derives from it: its effect, its moment, its path in the scenario.
+    """A planned fault with everything that the plan derives from it: its effect, its moment, its path in the scenario.
 
-    ``repaired_by`` is the mechanism that answers an error that was raised, or an abnormal result, while the processes
-    live on; None where there is none.
+    ``repaired_by`` is the mechanism that answers a raised error, or an abnormal result, while the processes live on;
+    None where there is none.
     """
 
     fault: PlannedFault
@@ -40,23 +40,23 @@ class Scheduled:
 
     @property
     def handler(self) -> str | None:
-        """The SDK's handler at whose entry it is made, inside a recovery; None for a fault that comes by itself."""
+        """The SDK's handler at whose entry it is made, inside a recovery; None for a fault outside handlers."""
         parts = [self.fault.trigger, *self.fault.trigger.get("all", ())]
         return next((part["handler"] for part in parts if "handler" in part), None)
 
     @property
     def raised(self) -> bool:
-        """Whether it is an error that is raised in its ranks."""
+        """Whether it is an error raised in its ranks."""
         return self.effect.raises is not None
 
     @property
     def lethal(self) -> bool:
-        """Whether its ranks are lost to the job: those of an error that nothing repairs are, and those that hang."""
+        """Whether its ranks are lost to the job: ranks with an unrepaired error are, and ranks that hang."""
         return self.effect.silences or self.effect.hangs or (self.raised and self.repaired_by is None)
 
 
 MAX_HIT = 2 * MAX_RANKS
-"""Most ranks that the faults of one scenario hit together, each counted as often as it is hit."""
+"""Most ranks that the faults of one scenario hit together; a rank counts as often as it is hit."""
 
 
 def plan_faults(
@@ -78,7 +78,7 @@ def plan_faults(
         effects: effect by fault kind; a kind that is missing is unknown.
         observable: phases that the job can report.
         draw_seed: gives a fresh seed for a random target without one.
-        problems: takes what is wrong.
+        problems: collects every problem.
     """
     ids = fault_ids(scenario.faults)
     moments = read_moments(scenario, ids, observable, problems)
@@ -123,12 +123,12 @@ def plan_faults(
 def _effect_here(effect: JobEffect, occurrence: Occurrence, target: Resolved, problems: Problems) -> JobEffect:
     """Return the effect of the kind on this target, with these parameters, at this moment."""
     effect = settled(effect, occurrence, problems)
-    # A process beside the ranks: what no rule refuses touches no rank.
+    # A process beside the ranks: a fault that no rule refuses touches no rank.
     return effect if target.role is None else NONE
 
 
 def plain_trigger(trigger: Trigger) -> dict[str, Any]:
-    """Return a trigger as plain data: only what is set, durations in seconds, and the default phase filled in."""
+    """Return a trigger as plain data: only set keys, durations in seconds, and the default phase filled in."""
     plain: dict[str, Any] = trigger.model_dump(exclude_none=True, exclude={"all", "any"})
     if trigger.step is not None:
         plain["phase"] = trigger.phase or "step.begin"

@@ -1,4 +1,4 @@
-"""Where what is planned stands: in the scenario's file, and in the job's own files."""
+"""The sources of the plan: the scenario's file, and the job's own files."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from chaos.scenario.errors import Problem
 
 @dataclass(frozen=True)
 class Source:
-    """One matrix cell by its places, and what the job's own files say beside it.
+    """The places of one matrix cell, and the statements of the job's own files beside it.
 
     Args:
         file: the name of the scenario's file, for errors and the plan.
         lines: positions of its keys.
         cell: the name of the matrix cell.
-        origins: where in the job's own files the values stand that the scenario leaves out, by dotted path.
-        facts: what else these files say, by the names that the plan gives it.
-        found: problems that have been found already, in these files or by the platform.
+        origins: the places in the job's own files of the values that the scenario leaves out, by dotted path.
+        facts: the other statements of these files, by the plan's names for them.
+        found: problems found already, in these files or by the platform.
     """
 
     file: str

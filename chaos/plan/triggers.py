@@ -1,4 +1,4 @@
-"""Reads triggers: whether they can ever fire, and at which moment."""
+"""Reads triggers: whether each can ever fire, and at which moment."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from chaos.scenario.models.scenario import Scenario
 def read_moments(
     scenario: Scenario, ids: Sequence[str], observable: frozenset[str], problems: Problems
 ) -> tuple[Moment | None, ...]:
-    """Return the moment of every fault, None for a trigger that can never fire; what is wrong with it is noted.
+    """Return the moment of every fault, None for a trigger that can never fire; note its problem.
 
     Args:
         scenario: the scenario.
         ids: ids of its faults, in order.
         observable: phases that the job can report.
-        problems: takes what is wrong.
+        problems: collects every problem.
     """
     triggers = [fault.trigger for fault in scenario.faults]
     sound = [_sound(trigger, _path(index), scenario, observable, problems) for index, trigger in enumerate(triggers)]
@@ -37,7 +37,7 @@ def _path(index: int) -> str:
 
 
 def parts(trigger: Trigger, path: str) -> Iterator[tuple[str, Trigger]]:
-    """Yield a trigger and those inside it, with their paths in the scenario."""
+    """Yield a trigger and the triggers inside it, with their paths in the scenario."""
     yield path, trigger
     for key, inner in (("all", trigger.all), ("any", trigger.any)):
         for index, part in enumerate(inner or ()):
@@ -45,10 +45,10 @@ def parts(trigger: Trigger, path: str) -> Iterator[tuple[str, Trigger]]:
 
 
 def _settle(triggers: Sequence[Trigger], ids: Sequence[str], sound: Sequence[bool]) -> list[Moment | None]:
-    """Moments of faults that may wait for each other.
+    """Return the moments of faults that may wait for each other.
 
-    Every fault starts as one that never comes. It is read again whenever one that it waits for has got a moment, so a
-    ring through ``any`` settles too: there the alternative outside the ring decides.
+    Every fault starts without a moment. It is read again whenever a fault that it waits for has got one, so a ring
+    through ``any`` settles too: there the alternative outside the ring decides.
     """
     waiting: dict[str, list[int]] = defaultdict(list)
     for index, trigger in enumerate(triggers):
@@ -70,7 +70,7 @@ def _settle(triggers: Sequence[Trigger], ids: Sequence[str], sound: Sequence[boo
 
 
 def _moment(trigger: Trigger, landed: Mapping[str, Moment]) -> Moment | None:
-    """When a trigger fires, given the faults that are known to land; None if it does not with these alone."""
+    """Return the moment of a trigger, given the faults known to land; None if it does not fire with these alone."""
     conditions: list[Moment | None] = []
     if trigger.step is not None:
         conditions.append(Moment(point(trigger.step, trigger.phase), exact=True))
@@ -90,7 +90,7 @@ def _moment(trigger: Trigger, landed: Mapping[str, Moment]) -> Moment | None:
 
 
 def _sound(trigger: Trigger, path: str, scenario: Scenario, observable: frozenset[str], problems: Problems) -> bool:
-    """Return whether every barrier in a trigger comes; all that do not are noted, not only the first."""
+    """Return whether every barrier in a trigger comes; note all that do not, not only the first."""
     checked = [_barrier_comes(part, at, scenario, observable, problems) for at, part in parts(trigger, path)]
     return all(checked)
 
@@ -98,7 +98,7 @@ def _sound(trigger: Trigger, path: str, scenario: Scenario, observable: frozense
 def _barrier_comes(
     trigger: Trigger, path: str, scenario: Scenario, observable: frozenset[str], problems: Problems
 ) -> bool:
-    """Return whether the job reports the barrier that a trigger names; if not, that is noted."""
+    """Return whether the job reports the barrier that a trigger names; note it if not."""
     job, step = scenario.job, trigger.step
     if step is None:
         return True
@@ -116,7 +116,7 @@ def _barrier_comes(
         return False
     saving = (
         name.startswith("checkpoint.") and name != "checkpoint.load"
-    )  # when one is loaded, the mechanism knows that goes back to it
+    )  # the mechanism that goes back to a checkpoint knows when it is loaded
     if saving and not _saves_at(step, job.steps, job.checkpoint_interval):
         interval = job.checkpoint_interval
         saved = "no periodic checkpoint" if interval is None else f"one every {interval} steps"
@@ -128,5 +128,8 @@ def _barrier_comes(
 
 
 def _saves_at(step: int, last_step: int, interval: int | None) -> bool:
-    """Return whether a periodic checkpoint is saved after a step. MindSpore saves one more at the end of training."""
+    """Return whether a periodic checkpoint is saved after a step.
+
+    MindSpore saves one more at the end of training.
+    """
     return interval is not None and (step % interval == 0 or step == last_step)

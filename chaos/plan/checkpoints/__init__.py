@@ -1,1 +1,1 @@
-"""Checkpoints in the plan: what a job saves and keeps, and which of it another launch goes on from."""
+"""Checkpoints in the plan: what a job saves and keeps, and which checkpoint another launch goes on from."""

@@ -1,4 +1,4 @@
-"""The end-of-life checkpoint: who saves it, and what the files are called."""
+"""The end-of-life checkpoint: its savers, and the names of its files."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def plan_checkpoint(
         entitled: the surviving ranks of every replica group, in group order, none of them empty.
         traits: the job kind's properties.
         steps_per_epoch: batches in one epoch.
-        only: one rank for each group, in group order, when no other one may save. Default: the lowest survivor
+        only: one rank for each group, in group order, when no other rank may save. Default: the lowest survivor
             saves, as in the vendor's example, and any other survivor of the group may in its place.
-        steps_per_update: steps that come to one update: the SDK counts those that made one, and the directory carries
+        steps_per_update: steps of one update: the SDK counts the steps that made an update, and the directory carries
             its number.
     """
     savers = tuple(only) if only is not None else tuple(group[0] for group in entitled)
@@ -42,7 +42,7 @@ def plan_checkpoint(
 
 
 def directory(step: int, traits: JobTraits) -> str | None:
-    """Directory that carries the step in its name, None for a form that has none.
+    """Return the directory that carries the step in its name, None for a form without such a directory.
 
     MindSpore 2.10 writes ``ttp_saved_checkpoints-step_N``. MindFormers keeps its ordinary checkpoint directory.
     """
@@ -50,7 +50,7 @@ def directory(step: int, traits: JobTraits) -> str | None:
 
 
 def file_name(rank: int, step: int, traits: JobTraits, steps_per_epoch: int, steps_per_update: int = 1) -> str:
-    """Path of a rank's file, relative to the job's checkpoint directory.
+    """Return the path of a rank's file, relative to the job's checkpoint directory.
 
     MindSpore numbers epochs and the steps in them from 1. MindFormers in sink mode, at sink size 1, counts every step
     as an epoch of one step, so ``5_1`` is step 5.

@@ -1,9 +1,9 @@
 """Distributed recovery: a job that ended without an end-of-life checkpoint is started again from periodic ones.
 
-Every rank saves its own slices. Where the job knows the replica groups, a file that is lost is replaced by that of
-another rank of its group, which holds the same ones. Source: MindSpore, Distributed Fault Recovery. With MindFormers
-every rank goes on from its own file, of a step that every rank has recorded, or none goes on. Source: MindFormers,
-tools/resume_ckpt.py and utils/resume_ckpt_utils.py (2.1).
+Every rank saves its own slices. Where the job knows the replica groups, another rank of the group, which holds the same
+slices, replaces a lost file. Source: MindSpore, Distributed Fault Recovery. With MindFormers every rank goes on from
+its own file, of a step that every rank has recorded, or none goes on. Source: MindFormers, tools/resume_ckpt.py and
+utils/resume_ckpt_utils.py (2.1).
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ _SAVED = PHASE_ORDER.index("checkpoint.end")
 
 
 def writes_group_info(scenario: Scenario, groups: Sequence[tuple[int, ...]], traits: JobTraits) -> bool:
-    """Return whether the job says itself, in ``group_info.pb``, which ranks hold the same slices."""
+    """Return whether the job itself writes to ``group_info.pb`` which ranks hold the same slices."""
     return traits.group_info and scenario.job.script is None and len(groups) > 1
 
 
 def plan_restore(draft: Draft, outcome: Outcome, problems: Problems) -> tuple[PlannedRestore | None, str]:
-    """What a job that just ended can be started again from, and why. None where the scenario asks for nothing of it.
+    """Return the checkpoints from which an ended job can be started again, and why; None where nobody asks for them.
 
-    Asked for: a fault takes files away or damages them, or ``expect.resume`` names a step although no mechanism saves
-    one.
+    The scenario asks for them where a fault removes or damages files, or where ``expect.resume`` names a step although
+    no mechanism saves one.
     """
     scenario, groups, faults, traits = draft.scenario, draft.groups, draft.faults, draft.traits
     losing = _losing(draft, outcome, problems)
@@ -55,7 +55,7 @@ def plan_restore(draft: Draft, outcome: Outcome, problems: Problems) -> tuple[Pl
     if interval is None or not scenario.job.resume or not _restores(scenario, groups, traits):
         return None, ""
     step = None if outcome.loss.at is None else outcome.loss.at.last_complete
-    # Whom a fault takes inside the end-of-life save has lived up to the last step and saved what was due.
+    # A rank that a fault takes inside the end-of-life save has lived up to the last step and made every due save.
     lethal = [fault for fault in faults if fault.lethal and fault.handler not in _IN_SAVE]
     if step is None or not all(fault.moment.exact for fault in lethal):
         problems.add(
@@ -81,7 +81,7 @@ def plan_restore(draft: Draft, outcome: Outcome, problems: Problems) -> tuple[Pl
 
 
 def _losing(draft: Draft, outcome: Outcome, problems: Problems) -> list[Scheduled]:
-    """Return the faults that take away or damage what has been saved; notes those that cannot be planned."""
+    """Return the faults that remove or damage saved checkpoints; note those that cannot be planned."""
     losing: list[Scheduled] = []
     for rules in saved_rules():
         rules.check(draft, outcome, problems)
@@ -91,7 +91,7 @@ def _losing(draft: Draft, outcome: Outcome, problems: Problems) -> list[Schedule
 
 
 def _damage(draft: Draft, last: Mapping[int, int], interval: int, problems: Problems) -> Damage:
-    """What the faults of all families leave of what has been saved."""
+    """Return what the faults of all families do to the saved checkpoints."""
     damages = [rules.damage(draft, last, interval, problems) for rules in saved_rules()]
     return Damage(
         tuple(sorted({rank for damage in damages for rank in damage.lost})),
@@ -110,7 +110,7 @@ def _newest_complete(
     traits: JobTraits,
     damage: Damage,
 ) -> tuple[PlannedRestore, str]:
-    """The newest step, up to ``newest`` and to what the records name, from which every rank can go on; and why."""
+    """Return the newest step from which every rank can go on, and why; at most ``newest`` and the recorded step."""
     own = traits.restarts or traits.resumes_periodic
     for candidate in range(newest if damage.newest is None else min(damage.newest, newest), 0, -interval):
         holders = _holders(groups, candidate, left)
@@ -125,11 +125,11 @@ def _newest_complete(
 
 @dataclass(frozen=True)
 class _Left:
-    """What is left of the periodic checkpoints.
+    """The periodic checkpoints that are left.
 
     ``lost`` are ranks whose files are gone, ``last`` maps every rank to the last step that it has finished saving,
     ``damaged`` as in the plan. ``any_replica`` are the ranks that may load a file of any rank of their group although
-    they have one themselves.
+    they have their own.
     """
 
     lost: tuple[int, ...]
@@ -138,11 +138,11 @@ class _Left:
     any_replica: frozenset[int]
 
     def has(self, rank: int, step: int) -> bool:
-        """Return whether there is a file of a rank to go on from."""
+        """Return whether a rank has a file to go on from."""
         return rank not in self.lost and self.last[rank] >= step and self.damaged.get(rank) != step
 
     def lacking(self, step: int) -> bool:
-        """Return whether a rank has no file of its own to go on from."""
+        """Return whether a rank lacks a file of its own to go on from."""
         return any(not self.has(rank, step) for rank in self.last)
 
 
@@ -158,12 +158,12 @@ def _any_replica(draft: Draft, damage: Damage) -> frozenset[int]:
         return frozenset(rank for members in groups for rank in members)
     if traits.restarts:
         return frozenset()
-    # The file is whole, so its rank may load it; one that goes by names may take a replica's.
+    # The file is whole, so its rank may load it; a rank that goes by names may take a replica's.
     return damage.renamed
 
 
 def _stated_step(scenario: Scenario, interval: int) -> int | None:
-    """Return the step of the periodic checkpoint that the scenario's script goes on from, as the scenario says."""
+    """Return the step of the periodic checkpoint from which the scenario's script goes on, as the scenario says."""
     written = scenario.expect.resume
     step = written.step - 1 if isinstance(written, ExpectResume) else 0
     return step if step > 0 and step % interval == 0 else None
@@ -185,7 +185,10 @@ def _check_in_save(faults: Sequence[Scheduled], outcome: Outcome, interval: int,
 
 
 def _check_recorded(scenario: Scenario, lethal: Sequence[Scheduled], interval: int, problems: Problems) -> None:
-    """MindFormers goes on from what its records name, and writes them behind the files."""
+    """Note saves that the records may not name yet: MindFormers writes the records behind the files.
+
+    MindFormers goes on from the checkpoint that its records name.
+    """
     if scenario.job.storage.asynchronous_saving:
         problems.add(
             "job.storage.asynchronous_saving",
@@ -208,7 +211,10 @@ def _check_recorded(scenario: Scenario, lethal: Sequence[Scheduled], interval: i
 
 
 def _last_saved(everyone: Sequence[int], lethal: Sequence[Scheduled], survived: int) -> dict[int, int]:
-    """The last step whose periodic checkpoint each rank can have finished; survivors finish that of ``survived``."""
+    """Return the last step whose periodic checkpoint each rank can have finished.
+
+    Survivors finish the checkpoint of ``survived``.
+    """
     last = dict.fromkeys(everyone, survived)
     for fault in lethal:
         for rank in fault.fault.ranks:

@@ -1,4 +1,4 @@
-"""Saved checkpoints: the files of one, and what faults leave of the periodic ones of a job."""
+"""Saved checkpoints: the files of a save, and the state of a job's periodic checkpoints after faults."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MODEL, OPTIMIZER, COMMON, METADATA = PARTS = ("model", "optimizer", "common.json
 
 @dataclass(frozen=True)
 class Damage:
-    """What faults have done to periodic checkpoints.
+    """The damage that faults have done to periodic checkpoints.
 
     Args:
         lost: the ranks whose files are gone.
-        damaged: the step of the file that nobody may go on from, by rank.
+        damaged: the step of the file that no rank may go on from, by rank.
         renamed: the ranks whose file is whole under a wrong name, so that a replica's may be taken in its place.
         newest: the last step that the job's records allow, None for no limit.
-        why: what the records say, in words; empty without damage to them.
+        why: the statement of the records, in words; empty without damage to them.
     """
 
     lost: tuple[int, ...] = ()
@@ -38,12 +38,12 @@ class Damage:
 
 @dataclass(frozen=True)
 class SavedRules:
-    """How a family of faults hits what a job has saved.
+    """How a family of faults hits the saved checkpoints of a job.
 
     Args:
-        losing: the faults that take away or damage something of it.
-        check: notes those that cannot be made, or that nobody would meet.
-        damage: what they leave, given the last step that each rank has saved up to and the interval.
+        losing: the faults that remove or damage checkpoints.
+        check: notes faults that cannot be made, or whose damage no rank would meet.
+        damage: the damage, given the last step that each rank has saved up to and the interval.
     """
 
     losing: Callable[[Draft], list[Scheduled]]

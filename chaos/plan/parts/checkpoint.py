@@ -1,4 +1,4 @@
-"""The end-of-life checkpoint that is planned."""
+"""The planned end-of-life checkpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is judged between the run and that of another cell."""
+"""The comparison of the run with the run of another cell."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from chaos.scenario.models.scenario import Scenario
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is judged between this run and the one whose cell differs in ``axis`` alone.
+    """The comparison of this run with the run whose cell differs in ``axis`` alone.
 
-    ``at_most`` maps a measure to the largest share of the first cell's that the second may have.
+    ``at_most`` maps a measure to the largest share of the first cell's value that the second cell may have.
     """
 
     axis: str
@@ -19,6 +19,6 @@ class Comparison:
 
 
 def plan_comparison(scenario: Scenario) -> Comparison | None:
-    """What is compared with the other cell, None where the scenario compares nothing."""
+    """Return the comparison with the other cell, None where the scenario compares nothing."""
     compare = scenario.compare
     return None if compare is None else Comparison(compare.axis, dict(compare.at_most))

@@ -11,10 +11,10 @@ from chaos.scenario.models.scenario import Scenario
 class Comparable:
     """How far a run can be compared with the fault-free one.
 
-    ``until`` is the last step whose state can be; 0 is the state before the first step, -1 means none.
-    ``losses_until`` is the last step whose loss can be. ``why`` is the reason, a sentence without its full stop.
-    ``finite_until`` is the last step whose loss must be finite, ``finite_gradients_until`` that of the reduced
-    gradients; None where all must be.
+    ``until`` is the last step whose state can be compared; 0 is the state before the first step, -1 means none.
+    ``losses_until`` is the last step whose loss can be compared. ``why`` is the reason, a sentence without its full
+    stop. ``finite_until`` is the last step whose loss must be finite, ``finite_gradients_until`` the last step whose
+    reduced gradients must be; None where all must be.
     """
 
     until: int
@@ -26,7 +26,7 @@ class Comparable:
 
 @dataclass(frozen=True)
 class Equivalence:
-    """Where the fault-free run comes from, and what must equal it.
+    """The source of the fault-free run, and the values that must equal it.
 
     ``baseline`` is the scenario's word for its source. ``comparable`` is None where the whole run can be compared.
     """
@@ -37,6 +37,6 @@ class Equivalence:
 
 
 def plan_equivalence(scenario: Scenario, comparable: Comparable | None) -> Equivalence:
-    """What the scenario asks of the comparison, as far as the run can be compared."""
+    """Return the scenario's demands on the comparison, as far as the run can be compared."""
     loss = scenario.expect.loss
     return Equivalence(scenario.baseline, 0.0 if loss is None else loss.tolerance, comparable)

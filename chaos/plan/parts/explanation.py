@@ -1,4 +1,4 @@
-"""Why the plan expects what it expects, and where that is written."""
+"""The reasons for the plan's expectations, and the places where they are written."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from chaos.plan.source import Source
 
 @dataclass(frozen=True)
 class Explanation:
-    """What each expectation follows from.
+    """The source of each expectation.
 
     ``reasons`` explains each derived expectation in a sentence. ``lines`` maps an expectation ("checkpoint.step",
     "mechanism", "repair", "recovery.detection", …) to the line of the scenario file that wrote it or, where the plan
-    filled it in, to the line that it follows from. ``configured`` tells for each value that the job's own files decide,
-    by its key in a scenario or by its name, what it is and where it stands.
+    filled it in, to the line that it follows from. ``configured`` holds each value that the job's own files decide, by
+    its key in a scenario or by its name, with its place.
     """
 
     reasons: tuple[str, ...] = ()
@@ -23,5 +23,5 @@ class Explanation:
 
 
 def configured_of(source: Source) -> dict[str, str]:
-    """Return the values that the job's own files decide, each with what it is and where it stands."""
+    """Return the values that the job's own files decide, each with its place."""
     return {name: str(origin) for name, origin in {**source.origins, **source.facts}.items()}

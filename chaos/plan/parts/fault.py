@@ -1,4 +1,4 @@
-"""A fault as the plan knows it."""
+"""A fault in the plan."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class PlannedFault:
     """One fault with its target resolved to ranks.
 
     ``seed`` is the seed of a random target, None otherwise. ``trigger`` is the scenario's trigger as plain data.
-    ``effect`` is what it does to the job. ``role`` is the process beside the ranks that it hits; then it hits no rank.
-    ``taken_back``: what it makes wrong is trained again, from a state of before it.
+    ``effect`` is its effect on the job. ``role`` is the process beside the ranks that it hits; then it hits no rank.
+    ``taken_back``: the steps that it makes wrong are trained again, from a state before it.
     """
 
     id: str

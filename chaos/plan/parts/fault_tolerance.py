@@ -1,4 +1,4 @@
-"""What the planned job is protected by."""
+"""The protection of the planned job."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Watch:
 
 @dataclass(frozen=True)
 class FaultTolerance:
-    """What is switched on in the job.
+    """The fault tolerance that is switched on in the job.
 
-    ``protection`` names the mechanisms. ``strategies`` are those that the cluster's agent may choose of, empty where
-    there is no agent. ``watch`` is None where nobody watches the global norm.
+    ``protection`` names the mechanisms. ``strategies`` are the agent's choices, empty where there is no cluster's
+    agent. ``watch`` is None where nobody watches the global norm.
     """
 
     protection: tuple[str, ...]
@@ -31,7 +31,7 @@ class FaultTolerance:
 
 
 def plan_fault_tolerance(scenario: Scenario) -> FaultTolerance:
-    """What the scenario switches on."""
+    """Return the fault tolerance that the scenario switches on."""
     job = scenario.job
     return FaultTolerance(
         protection=job.protection,

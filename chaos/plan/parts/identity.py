@@ -1,4 +1,4 @@
-"""Which cell of which scenario a plan is of."""
+"""The identity of a plan: its scenario and its cell."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Identity:
-    """The scenario's name, the file that it stands in, and the matrix cell; an empty cell where there is no matrix."""
+    """The scenario's name, its file, and the matrix cell; an empty cell where there is no matrix."""
 
     scenario: str
     source: str

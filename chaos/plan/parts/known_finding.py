@@ -11,8 +11,9 @@ from chaos.scenario.models.scenario import Scenario
 class KnownFinding:
     """The finding that the scenario shows, None where it shows none.
 
-    ``failing`` are the checks in which the run may fail by ``finding``. It holds with ``finding_sdk`` only, if given,
-    and in every run unless ``finding_always`` is false; with the vendor's SDK ``failing_with_vendor`` may fail, too.
+    ``failing`` are the checks in which the run may fail by ``finding``. The finding holds with ``finding_sdk`` only, if
+    given, and in every run unless ``finding_always`` is false; with the vendor's SDK ``failing_with_vendor`` may fail,
+    too.
     """
 
     finding: str | None
@@ -23,7 +24,7 @@ class KnownFinding:
 
 
 def plan_known_finding(scenario: Scenario) -> KnownFinding:
-    """Return the finding that the scenario says it shows."""
+    """Return the finding that the scenario declares."""
     known = scenario.known
     return KnownFinding(
         finding=None if known is None else known.id,

@@ -1,4 +1,4 @@
-"""The ranks of the planned job, and what each can tell."""
+"""The ranks of the planned job, and what each rank can report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class RankLayout:
     """How many ranks and nodes the job has, and which ranks hold the same state.
 
     ``replica_groups`` lists ranks that hold identical weights and optimizer state, ordered by their first rank.
-    ``group_info``: the job must tell of these groups in ``group_info.pb``. ``loss_ranks`` are the first and the last
+    ``group_info``: the job must list these groups in ``group_info.pb``. ``loss_ranks`` are the first and the last
     rank whose loss is valid, None for all.
     """
 
@@ -24,7 +24,7 @@ class RankLayout:
     loss_ranks: tuple[int, int] | None = None
 
     def has_loss(self, rank: int) -> bool:
-        """Whether the loss of a rank says something: in pipeline stages that are not the last it is no valid value."""
+        """Return whether the loss of a rank is valid: on pipeline stages before the last one it is not."""
         return self.loss_ranks is None or self.loss_ranks[0] <= rank <= self.loss_ranks[1]
 
 

@@ -1,4 +1,4 @@
-"""What the job has to make a recovery shorter."""
+"""The options of the job that shorten a recovery."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from chaos.scenario.models.scenario import Scenario
 
 WATCHDOG_POLL_SECONDS = 2.0
-"""How often MindSpore's watchdog looks for communication errors, before it is scaled."""
+"""Seconds between two looks of MindSpore's watchdog for communication errors, before scaling."""
 
 
 @dataclass(frozen=True)
 class RecoveryOptions:
-    """What the job has to make a recovery shorter; each is off by default, as a rehearsal has it.
+    """The options of the job that shorten a recovery; each is off by default, as in a rehearsal.
 
-    ``watchdog`` is None where the job's collectives have no timeout that is looked at. ``exec_timeout`` and ``poll``
-    are the collective's timeout and the watchdog's poll in seconds, scaled by ``time_scale``.
+    ``watchdog`` is None where nothing checks a timeout of the job's collectives. ``exec_timeout`` and ``poll`` are the
+    collective's timeout and the watchdog's poll in seconds, scaled by ``time_scale``.
     """
 
     watchdog: bool | None = None

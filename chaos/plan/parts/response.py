@@ -1,4 +1,4 @@
-"""What the mechanisms must do about the faults, and how long it may take."""
+"""The duties of the mechanisms in answer to the faults, and the time that they may take."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from chaos.plan.recovery.registry import Facts, Names
 
 PHASES: Mapping[str, tuple[str, ...]] = Facts(lambda mechanism: mechanism.phases)
-"""Phases of the recovery, in order, by the mechanism that acts. Each mechanism says in its package what ends them."""
+"""Phases of the recovery, in order, by the mechanism that acts. Each mechanism's package says what ends its phases."""
 
 ENDING = Names(lambda mechanism: mechanism.ends_launch)
 """Mechanisms with which the launch ends: training goes on when the job is started again."""
@@ -16,18 +16,18 @@ ENDING = Names(lambda mechanism: mechanism.ends_launch)
 
 @dataclass(frozen=True)
 class Recovery:
-    """What one mechanism must do, in the order in which they come.
+    """The duties of one mechanism, in the order in which they come.
 
-    ``faults`` are the ids of the faults that it answers. Training goes on after ``step``; that of an end-of-life
-    checkpoint is the step that is saved. It is None where the trigger leaves it open. Where ``succeeds`` is False the
-    mechanism is tried and must fail: the next recovery answers the same faults, or none can.
+    ``faults`` are the ids of the faults that it answers. Training goes on after ``step``; for an end-of-life checkpoint
+    it is the saved step. It is None where the trigger leaves it open. Where ``succeeds`` is False the mechanism is
+    tried and must fail: the next recovery answers the same faults, or none can.
 
     ``restarted`` lists the ranks that get a new process within the launch, ``copied`` those whose state comes from a
-    replica; with ``reads_checkpoint`` the state of all ranks comes from a periodic checkpoint. ``trained_again`` is how
-    many complete steps are lost by that, None where nothing is. The ranks in ``one_more`` may have completed one step
-    more than that when they are killed, or not: it is a matter of time. Within an accumulation of gradients they may
-    have completed up to ``more`` steps more. ``as_fault_free``: the state of ``step`` is
-    that of the fault-free run; it is not behind a value that was changed and that nothing has taken back.
+    replica; with ``reads_checkpoint`` the state of all ranks comes from a periodic checkpoint. ``trained_again`` is the
+    number of complete steps lost by the rollback, None where none is lost. The ranks in ``one_more`` may or may not
+    have completed one step more when they are killed: it is a matter of time. Within an accumulation of gradients they
+    may have completed up to ``more`` steps more. ``as_fault_free``: the state of ``step`` equals the fault-free run's;
+    it does not follow a changed value that nothing has reverted.
     """
 
     mechanism: str
@@ -45,7 +45,7 @@ class Recovery:
 
 @dataclass(frozen=True)
 class Budget:
-    """Budgets in seconds. ``phases`` holds those of PHASES[mechanism] that have one."""
+    """Budgets in seconds. ``phases`` holds the phases of PHASES[mechanism] that have one."""
 
     total: float | None
     phases: dict[str, float]
@@ -53,7 +53,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Response:
-    """Everything that mechanisms must do.
+    """All duties of the mechanisms.
 
     ``mechanism`` is the last one that must succeed, None when nothing should act (no fault) and "none" when the plan
     shows that no mechanism can (the job just ends). ``recoveries`` holds all of them, in order. ``timings`` names the

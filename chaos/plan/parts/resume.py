@@ -1,4 +1,4 @@
-"""How the job is started again after it has ended, and from what."""
+"""The job's new start after its end, and the checkpoints it starts from."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 class PlannedRestore:
     """Periodic checkpoints from which a job is started again that ended without an end-of-life checkpoint.
 
-    ``step`` is the newest of which every replica group has a file to go on from, None where there is none: then the job
-    cannot be resumed. ``lost`` are the ranks whose files a fault takes away. ``damaged`` maps ranks to the step of
-    their file that a fault damages: nobody may go on from it. ``holders`` maps every rank to the ranks whose file it
-    may load: itself or, where its own is lost or damaged, others of its replica group. ``own`` says that a step will do
-    only if every rank has a file of its own: a replica's is no help. ``unrecorded`` is in plans of earlier versions
-    only: without the one record that names the last checkpoint they expected the job to end, whatever files are left.
+    ``step`` is the newest step of which every replica group has a file to go on from, None where there is none: then
+    the job cannot be resumed. ``lost`` are the ranks whose files a fault removes. ``damaged`` maps ranks to the step of
+    the file that a fault damages: no rank may go on from it. ``holders`` maps every rank to the ranks whose file it may
+    load: itself or, where its own file is lost or damaged, others of its replica group. ``own`` says that a step will
+    do only if every rank has a file of its own: a replica's file is no help. ``unrecorded`` is in plans of earlier
+    versions only: without the one record that names the last checkpoint they expected the job to end, whatever files
+    are left.
     """
 
     step: int | None

@@ -13,11 +13,11 @@ MOST_STEPS_PER_UPDATE = job.MOST_STEPS_PER_UPDATE
 
 @dataclass(frozen=True)
 class Training:
-    """The job's seed and steps, and what it records of them.
+    """The job's seed and steps, and the records of them.
 
-    ``sink_size`` is how many steps may be recorded as one. ``steps_per_update`` is how many steps come to one update of
-    the optimizer; None in plans of earlier versions, which took every step for one. ``checkpoint_interval`` is None
-    where no periodic checkpoint is saved. ``gradients``: the ranks record their reduced gradients.
+    ``sink_size`` is how many steps may be recorded as one. ``steps_per_update`` is the number of steps in one update of
+    the optimizer; None in plans of earlier versions, which took every step for an update. ``checkpoint_interval`` is
+    None where no periodic checkpoint is saved. ``gradients``: the ranks record their reduced gradients.
     """
 
     seed: int

@@ -1,1 +1,1 @@
-"""Which mechanism answers which faults, and what it must do."""
+"""The mechanisms that answer the faults, and their duties."""

@@ -1,8 +1,8 @@
-"""Which ranks the SDK calls which of MindSpore's handlers on in a recovery, and the faults that are made there.
+"""The ranks on which the SDK calls each of MindSpore's handlers in a recovery, and the faults made there.
 
 ``TrainFaultTolerance`` (MindSpore 2.10) registers no handler for ``rollback``; the new process of a lost rank registers
-its own only when the others have rebuilt their groups. Who gives a state is MindIO TFT's choice: the next rank of the
-replica group, in a circle. Source: what was seen of it (docs/conformance.md).
+its own only when the others have rebuilt their groups. MindIO TFT chooses the giver of a state: the next rank of the
+replica group, in a circle. Source: observation (docs/conformance.md).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WHO: Mapping[str, str] = {
 
 
 def sharing(groups: Sequence[tuple[int, ...]], broken: Collection[int]) -> tuple[int, ...]:
-    """The ranks that get a state and those that give one: for each broken rank the next sound one of its group."""
+    """Return the ranks that get a state and their givers: for each broken rank the next sound one of its group."""
     found: set[int] = set()
     for members in groups:
         for place, rank in enumerate(members):
@@ -43,16 +43,16 @@ def spoilers(
     *,
     apart_from: Collection[int] = (),
 ) -> tuple[Scheduled, ...]:
-    """Return the faults because of which a recovery fails: those at the first handler at which one is made.
+    """Return the faults because of which a recovery fails: all faults at the first handler with a fault.
 
-    It comes to no later handler. Notes faults at that handler whose ranks do not enter it.
+    The recovery comes to no later handler. Notes faults at that handler whose ranks do not enter it.
 
     Args:
-        context: what is known of the scenario.
-        incident: what the recovery answers.
+        context: the known facts of the scenario.
+        incident: the incident that the recovery answers.
         mechanism: the mechanism that acts.
-        entered: the ranks on which each handler is called, in the order in which they are; none where it is not.
-        apart_from: ranks that something else is noted of.
+        entered: the ranks on which each handler is called, in calling order; no ranks where it is not called.
+        apart_from: ranks with another noted problem.
     """
     for handler, who in entered.items():
         faults = tuple(fault for fault in incident.inside if fault.handler == handler)

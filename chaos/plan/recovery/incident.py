@@ -1,4 +1,4 @@
-"""Incidents: the faults of a schedule, sorted by what has to answer them."""
+"""Incidents: the faults of a schedule, sorted by the recovery that has to answer them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from chaos.plan.schedule import Scheduled
 class Incident:
     """Faults that one recovery has to answer: they land before the training stops because of the first of them.
 
-    ``inside`` are those that are made inside that recovery, at the entry of one of the SDK's handlers or while a
-    checkpoint is loaded, in the order of the scenario. ``failed`` names the mechanisms that have been tried on this
-    incident before, in order, and ``spoilt`` holds the faults because of which they failed. ``replaced`` are ranks that
-    got new processes meanwhile, and no state.
+    ``inside`` are the faults made inside the recovery, at the entry of one of the SDK's handlers or while a checkpoint
+    is loaded, in the order of the scenario. ``failed`` names the mechanisms tried on this incident before, in order,
+    and ``spoilt`` the faults because of which they failed. ``replaced`` are ranks that got new processes meanwhile, and
+    no state.
     """
 
     faults: tuple[Scheduled, ...]
@@ -30,7 +30,7 @@ class Incident:
 
     @property
     def first(self) -> Scheduled:
-        """The fault that stops the training; where that is open, the first that can."""
+        """The fault that stops the training; where the moment is open, the first fault that can."""
         exact = [fault for fault in self.faults if fault.moment.exact]
         return min(exact or self.faults, key=lambda fault: fault.moment.earliest)
 
@@ -50,13 +50,16 @@ class Incident:
         return frozenset(rank for fault in self.faults if fault.effect.silences for rank in fault.fault.ranks)
 
     def after(self, mechanism: str, consumed: Sequence[Scheduled]) -> Incident:
-        """What the next mechanism has to answer when this one has failed because of the faults ``consumed``."""
+        """Return the incident left for the next mechanism when ``mechanism`` has failed by the faults ``consumed``."""
         rest = tuple(fault for fault in self.inside if fault not in consumed)
         return replace(self, inside=rest, failed=(*self.failed, mechanism), spoilt=(*self.spoilt, *consumed))
 
 
 def during(faults: Sequence[Scheduled]) -> dict[str, list[Scheduled]]:
-    """The faults that are made while a pause lasts, by the pause's id: they wait for it to land, and nothing else."""
+    """Return the faults made while a pause lasts, by the pause's id.
+
+    Such a fault waits for the pause to land, and for nothing else.
+    """
     pauses = {fault.fault.id: [fault] for fault in faults if fault.effect.pauses}
     found: dict[str, list[Scheduled]] = {name: [] for name in pauses}
     for fault in faults:
@@ -66,7 +69,10 @@ def during(faults: Sequence[Scheduled]) -> dict[str, list[Scheduled]]:
 
 
 def incidents(faults: Sequence[Scheduled]) -> tuple[Incident, ...]:
-    """The incidents of a schedule, in the order in which they come. Faults that nothing has to answer are in none."""
+    """Return the incidents of a schedule, in the order in which they come.
+
+    A fault that nothing has to answer belongs to no incident.
+    """
     paused = during(faults)
     waiting = [fault for inside in paused.values() for fault in inside]
     rest = sorted(
@@ -92,7 +98,7 @@ def _calls(fault: Scheduled) -> bool:
 
 
 def _together(rest: Sequence[Scheduled]) -> tuple[Scheduled, ...]:
-    """The first fault, and with it every loss that comes before the training stops, or at a time that is open."""
+    """Return the first fault, and with it every loss that comes before the training stops, or at an open time."""
     if not rest[0].lethal:
         return (rest[0],)
     lethal = [fault for fault in rest if fault.lethal]
@@ -101,7 +107,7 @@ def _together(rest: Sequence[Scheduled]) -> tuple[Scheduled, ...]:
 
 
 def _in_rollback(first: Scheduled, rest: Sequence[Scheduled]) -> tuple[Scheduled, ...]:
-    """Return the faults that are made in the rollback of an abnormal step, while the ranks load the checkpoint."""
+    """Return the faults made in the rollback of an abnormal step, while the ranks load the checkpoint."""
     if first.effect.alters != "norm":
         return ()
     loading = Point(first.moment.earliest.step, PHASE_ORDER.index("checkpoint.load"))
@@ -109,7 +115,10 @@ def _in_rollback(first: Scheduled, rest: Sequence[Scheduled]) -> tuple[Scheduled
 
 
 def _which(found: Sequence[Incident], fault: Scheduled) -> int:
-    """The incident whose recovery a fault at a handler comes in: that of the fault it waits for, else the first."""
+    """Return the number of the incident whose recovery a fault at a handler belongs to.
+
+    It is the incident of the fault that it waits for, else the first.
+    """
     waits = {part["after"] for part in (fault.fault.trigger, *fault.fault.trigger.get("all", ())) if "after" in part}
     for index, incident in enumerate(found):
         if waits & {*incident.ids, *(other.fault.id for other in incident.inside)}:
@@ -118,12 +127,12 @@ def _which(found: Sequence[Incident], fault: Scheduled) -> int:
 
 
 def check_apart(found: Sequence[Incident], problems: Problems) -> None:
-    """Two recoveries are two only if no rank can reach the second incident before it blocks because of the first."""
+    """Note incidents that are not separate: a rank can reach the second one before it blocks because of the first."""
     for earlier, later in pairwise(found):
         fault, other = earlier.first, later.first
         first, second = fault.moment.earliest, other.moment.earliest
         if not fault.raised and not other.raised:
-            continue  # the first one ends the job, or the mechanism that goes on says what it needs
+            continue  # the first incident ends the job, or the mechanism that goes on declares its needs
         if other.moment.exact and fault.moment.exact and second > first.block and second.step > first.step:
             continue
         problems.add(

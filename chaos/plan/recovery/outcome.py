@@ -1,4 +1,4 @@
-"""What becomes of the job under its faults: which mechanisms act, one after another, and why."""
+"""The fate of the job under its faults: which mechanisms act, one after another, and why."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Outcome:
     """How the first launch goes.
 
     ``mechanism`` as in the plan: the last one that succeeds, "none" when none can act, None when none has to. ``loss``
-    is set when ranks are lost for good, ``dead`` are those ranks. ``cause`` is the path of the scenario's key that the
-    outcome follows from, ``why`` the deciding mechanism's reason and ``stop`` that for its step; ``reasons`` holds all
-    of them in order, each without its full stop.
+    is set when ranks are lost for good; ``dead`` are the lost ranks. ``cause`` is the path of the scenario's key that
+    the outcome follows from, ``why`` the deciding mechanism's reason and ``stop`` that for its step; ``reasons`` holds
+    all of them in order, each without its full stop.
     """
 
     mechanism: str | None
@@ -44,7 +44,7 @@ class Outcome:
 def derive(
     scenario: Scenario, groups: Sequence[tuple[int, ...]], faults: Sequence[Scheduled], problems: Problems
 ) -> Outcome:
-    """Derive the outcome of a schedule; what the vendor's constraints forbid is noted as a problem."""
+    """Derive the outcome of a schedule; note each violation of the vendor's constraints as a problem."""
     found = incidents(faults)
     check_apart(found, problems)
     _check_inside(faults, found, problems)
@@ -66,7 +66,7 @@ def derive(
 
 
 def _answer(context: Context, incident: Incident, answers: list[Answer]) -> Incident:
-    """Ask the mechanisms in their order, until one succeeds or none is left; returns what was left of the incident."""
+    """Ask the mechanisms in their order, until one succeeds or none is left; return the rest of the incident."""
     for mechanism in in_order():
         answer = mechanism.answer(context, incident)
         if answer is None:
@@ -96,7 +96,10 @@ def _outcome(answers: Sequence[Answer]) -> Outcome:
 
 
 def _check_inside(faults: Sequence[Scheduled], found: Sequence[Incident], problems: Problems) -> None:
-    """A handler is called only in a recovery, and only for a fault that is made at exactly that handler."""
+    """Note faults at a handler outside a recovery: a handler is called only in a recovery.
+
+    A fault may be made only in the recovery for which it waits at exactly this handler.
+    """
     for fault in faults:
         if fault.handler is not None and not (fault.lethal or fault.raised or _spoils_save(fault)):
             problems.add(
@@ -155,7 +158,7 @@ def _check_reached(ending: Incident, rest: Sequence[Incident], problems: Problem
 
 
 def _harmless(faults: Sequence[Scheduled], ending: Incident) -> list[Incident]:
-    """Faults that nothing has to answer, and that would come after the incident that ends the job."""
+    """Return faults that nothing has to answer, and that would come after the incident that ends the job."""
     if not ending.first.moment.exact:
         return []
     block = ending.first.moment.earliest.block
@@ -173,7 +176,10 @@ def check_reachable(faults: Sequence[Scheduled], problems: Problems) -> None:
 
 
 def _check_ranks_left(lethal: Sequence[Scheduled], problems: Problems) -> None:
-    """A rank dies once, and a rank that is gone or stopped reaches no later barrier."""
+    """Note faults on ranks that are already lost.
+
+    A rank dies once, and a rank that is gone or stopped reaches no later barrier.
+    """
     stops: dict[int, Scheduled] = {}
     for fault in lethal:
         if fault.moment.exact:
@@ -199,7 +205,7 @@ def _check_ranks_left(lethal: Sequence[Scheduled], problems: Problems) -> None:
 
 
 def _ended_just_before(death: Scheduled | None, fault: Scheduled) -> Scheduled:
-    """Return the death of a rank that is to be suspended at the same barrier, where the scenario names it first."""
+    """Return the death of a rank that is suspended at the same barrier, where the scenario names the death first."""
     if death is None or not (death.moment.exact and fault.moment.exact):
         return fault
     return death if death.moment.earliest == fault.moment.earliest else fault

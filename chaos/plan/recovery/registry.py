@@ -29,15 +29,15 @@ _Fact = TypeVar("_Fact")
 
 @dataclass(frozen=True, kw_only=True)
 class Signs:
-    """What a mechanism leaves behind when it acts; several may share theirs.
+    """The signs that a mechanism leaves behind when it acts; several mechanisms may share theirs.
 
     Args:
-        name: what is said to have acted.
+        name: the name of the actor in findings.
         handlers: handlers that no other mechanism calls. ``stop`` and ``exit`` belong to every one.
         lines: kinds of lines in the SDK's log.
         states: states of its controller.
-        repairs: words for a repair that it begins, with ``any_repair`` also those that belong to no other.
-        ranks: kinds of lines in the ranks' logs, and what each says.
+        repairs: words for a repair that it begins; with ``any_repair`` also words that belong to no other mechanism.
+        ranks: kinds of lines in the ranks' logs, and the statement of each.
         also: names of other signs that it leaves too.
     """
 
@@ -53,19 +53,20 @@ class Signs:
 
 @dataclass(frozen=True, kw_only=True)
 class Mechanism:
-    """What the plan, and all that reads it, knows of a mechanism.
+    """A mechanism as the plan, and every reader of the plan, knows it.
 
     Args:
         name: its name in MS_ENABLE_TFT.
         listed: its place in lists for a reader.
         order: its place in the order in which mechanisms are asked; the last one always answers.
-        answer: what it makes of an incident; None where the next mechanism is to be asked.
+        answer: its answer to an incident; None where the next mechanism is to be asked.
         phases: the phases of its recovery, in order.
         budgets: its budgets by timing profile.
         needs: why it has a need of the vendor's table of constraints and dependencies, by need.
         safeguarded: whether it switches the end-of-life checkpoint on, as its last safeguard.
         check: notes what it forbids, and faults that it cannot answer, whatever else is on.
-        repairs: classes of errors that it answers while every process lives on, and what it notices by itself.
+        repairs: classes of errors that it answers while every process lives on, and the results that it notices by
+            itself.
         repairs_with: further mechanisms with which it answers them.
         repairs_if: whether it answers such a fault in this scenario.
         in_place: whether it repairs ranks whose processes live on, and saves nothing.
@@ -74,7 +75,7 @@ class Mechanism:
         saves: whether it leaves an end-of-life checkpoint.
         ends_launch: whether the launch ends with it, so that training goes on when the job is started again.
         starts_ranks: whether it starts lost ranks again within the launch.
-        restarts_all: whether it starts all ranks again, whatever the others have seen of the fault.
+        restarts_all: whether it starts all ranks again, whatever the other ranks have seen of the fault.
         cut_off: why it is not planned together with nodes that are cut off.
         only_one: whether MindSpore takes it for the only mechanism where none is on that saves a state.
         rolls_back: whether it takes every rank back to a periodic checkpoint, in its own process.
@@ -82,12 +83,12 @@ class Mechanism:
         since: the first MindFormers whose ``version_control.py`` looks for its switch; None where none does.
         other_states: states of its switch that are not planned, and what each means.
         switched_by: strategies by which MindCluster switches it on in a job of MindSpore.
-        strategy: what the SDK calls it when it talks to the cluster's agent.
-        operations: what the SDK's controller asks of the ranks in its recovery, as its log names it.
-        signs: what it leaves behind; None where neither a handler nor a log tells of it.
-        recipes: where the recipes are by which random scenarios are made for it: ``package.module:OBJECT``.
+        strategy: the SDK's name for it when it talks to the cluster's agent.
+        operations: the orders of the SDK's controller to the ranks in its recovery, as its log names them.
+        signs: the signs that it leaves; None where neither a handler nor a log shows it.
+        recipes: the place of its recipes for random scenarios: ``package.module:OBJECT``.
         drawn_errors: kinds of faults that such a scenario raises for it.
-        rule: where its rule is, to be imported when a run is judged: ``package.module:OBJECT``.
+        rule: the place of its rule, to be imported when a run is judged: ``package.module:OBJECT``.
     """
 
     name: str
@@ -130,7 +131,7 @@ class Mechanism:
 
 @cache
 def mechanisms() -> Mapping[str, Mechanism]:
-    """Return every registered mechanism by its name, as lists for a reader have them."""
+    """Return every registered mechanism by its name, in the order of lists for a reader."""
     return MappingProxyType({mechanism.name: mechanism for mechanism in cast("tuple[Mechanism, ...]", registered())})
 
 
@@ -162,7 +163,7 @@ class Facts(Mapping[str, _Fact], Generic[_Fact]):
 
 
 class Names(Set[str]):
-    """The names of the mechanisms of which something holds. The registry is asked at the first use."""
+    """The names of the mechanisms that pass a test. The registry is asked at the first use."""
 
     def __init__(self, holds: Callable[[Mechanism], bool]) -> None:
         self._holds = holds

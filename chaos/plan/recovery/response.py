@@ -1,4 +1,4 @@
-"""What a mechanism makes of an incident."""
+"""A mechanism's answer to an incident."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROVE_NONE = "write expect.checkpoint: none if that is what the scenario wants t
 
 @dataclass(frozen=True)
 class Context:
-    """What every mechanism knows of the scenario. ``on`` are the mechanisms that are switched on, implied ones too.
+    """Every mechanism's knowledge of the scenario. ``on`` are the mechanisms that are switched on, implied ones too.
 
     ``before`` holds the recoveries that have let the training go on until now, ``faults`` the whole schedule.
     """
@@ -43,15 +43,15 @@ class Context:
 
     @property
     def steps_per_update(self) -> int:
-        """Steps that come to one update of the optimizer."""
+        """The number of steps in one update of the optimizer."""
         return self.scenario.job.steps_per_update or 1
 
     def last_update(self, step: int) -> int:
-        """The last step up to this one that made an update: to it the SDK goes back, since it counts no others."""
+        """Return the last step up to this one that made an update: the SDK goes back to it and counts no others."""
         return step - step % self.steps_per_update
 
     def goes_back(self, step: int) -> str:
-        """Why training goes on after an earlier step than ``step``, the last complete one; nothing where it does not.
+        """Return why training goes on after a step before ``step``, the last complete one; empty where it does not.
 
         MindSpore sets the accumulated gradients (``accu_grads``) to zero after a repair.
         """
@@ -70,9 +70,9 @@ class Answer:
 
     ``recovery`` is None where it cannot act at all. The launch ends with it where ``ends`` is True; otherwise training
     goes on after it, or, where the recovery is planned to fail, the next mechanism is asked about ``left``. ``why`` is
-    the reason for the mechanism, ``how`` that for the step, each without its full stop. ``cause`` is the path of the
-    scenario's key that it follows from. ``dead`` are the ranks that are lost to an end-of-life checkpoint, ``loss`` how
-    the training stops where it ends.
+    the reason for the mechanism, ``how`` the reason for the step, each without its full stop. ``cause`` is the path of
+    the scenario's key that it follows from. ``dead`` are the ranks that are lost to an end-of-life checkpoint, ``loss``
+    how the training stops where it ends.
     """
 
     recovery: Recovery | None

@@ -1,4 +1,4 @@
-"""Which faults of the storage keep an end-of-life checkpoint from being finished."""
+"""The storage faults that keep an end-of-life checkpoint from being finished."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from chaos.plan.schedule import Scheduled
 def spoils_save(
     faults: Sequence[Scheduled], loss: Scheduled, entitled: Sequence[tuple[int, ...]], problems: Problems
 ) -> tuple[Scheduled, ...]:
-    """The storage faults that are certain to be there when the loss of ranks calls for an end-of-life checkpoint.
+    """Return the storage faults certain to be active when the loss of ranks calls for an end-of-life checkpoint.
 
-    One that may come before the save or after it is noted as a problem, and so is one that takes the storage from some
-    only of the ranks of a replica group that may save: ``entitled`` lists these, for each group.
+    A fault that may come before the save or after it is noted as a problem, and so is a fault that takes the storage
+    from only some of the ranks of a replica group that may save: ``entitled`` lists these ranks, for each group.
     """
     found = []
     for fault in faults:
@@ -38,7 +38,10 @@ def spoils_save(
 
 
 def _takes_savers(fault: Scheduled, loss: Scheduled, entitled: Sequence[tuple[int, ...]], problems: Problems) -> bool:
-    """Whether it takes the storage from all that may save for some replica group. Notes where nobody can tell."""
+    """Return whether it takes the storage from all entitled savers of some replica group.
+
+    Notes a fault for which this is open.
+    """
     taken = frozenset(fault.fault.ranks)
     hit = [members for members in entitled if not taken.isdisjoint(members)]
     if any(taken.issuperset(members) for members in hit):
@@ -55,7 +58,7 @@ def _takes_savers(fault: Scheduled, loss: Scheduled, entitled: Sequence[tuple[in
 
 
 def _before(fault: Scheduled, loss: Scheduled) -> bool:
-    """Return whether an all-reduce that needs the ranks of both lies between the storage fault and the loss."""
+    """Return whether an all-reduce that needs the ranks of both faults lies between the storage fault and the loss."""
     if not fault.moment.exact:
         return False
     first, second = fault.moment.earliest, loss.moment.earliest

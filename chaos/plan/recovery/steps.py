@@ -1,4 +1,4 @@
-"""Which step is saved when ranks are lost, and which faults can be reached at all."""
+"""The step that is saved when ranks are lost, and the faults that can be reached at all."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Loss:
 
     @property
     def step(self) -> int | None:
-        """Last step that every survivor completes, None where it is open. 0 means that none was completed."""
+        """The last step that every survivor completes, None where it is open. 0 means that none was completed."""
         return None if self.at is None or self.accumulating else self.at.last_complete
 
     def within(self, steps_per_update: int, last_step: int) -> Loss:
-        """Return the same loss in a job that makes an update once in so many steps.
+        """Return the same loss in a job that makes one update in ``steps_per_update`` steps.
 
-        A job may reduce its gradients in every step or for an update only, and nothing outside of it tells which.
+        A job may reduce its gradients in every step or only for an update, and nothing outside the job shows which.
         """
         if self.at is None or steps_per_update == 1:
             return self
@@ -44,7 +44,7 @@ class Loss:
 
 
 def first_loss(lethal: Sequence[Moment], last_step: int) -> Loss:
-    """Return the loss that stops the training: the first one does, later ones only take more ranks away.
+    """Return the loss that stops the training: the first loss does, later ones only take more ranks away.
 
     Args:
         lethal: moments of the faults that take ranks away, at least one.
@@ -64,10 +64,10 @@ def first_loss(lethal: Sequence[Moment], last_step: int) -> Loss:
 def may_be_ahead(
     at: Point, hit: Collection[int], groups: Sequence[tuple[int, ...]], on: Iterable[Mechanism]
 ) -> tuple[int, ...]:
-    """The ranks that may finish the step in whose all-reduce the others wait for ranks that are lost at its entry.
+    """Return the ranks that may finish the step in whose all-reduce the others wait for ranks lost at its entry.
 
     A rank at that entry has taken part in everything else of the step. The gradients are reduced within each replica
-    group, so a group that has lost nobody finishes the step, unless a mechanism that is ``on`` lets no rank update its
+    group, so a group without a lost rank finishes the step, unless a mechanism that is ``on`` lets no rank update its
     weights before all have reduced. In the next step its ranks wait, in the forward pass at the latest.
     """
     if not at.splits or not IN_STEP.isdisjoint(on):
@@ -79,7 +79,7 @@ def may_be_ahead(
 def block_point(lethal: Sequence[Moment]) -> Point | None:
     """Return the last point that any rank can reach, None where no loss is certain to come at a known point.
 
-    The first exact loss blocks everyone at the latest; an open one can only block them earlier.
+    The first exact loss blocks every rank at the latest; an open loss can only block them earlier.
     """
     first = min((moment.earliest for moment in lethal if moment.exact), default=None)
     return None if first is None else first.block

@@ -1,1 +1,1 @@
-"""What a plan refuses: one rule a module."""
+"""Scenarios that a plan refuses: one rule a module."""

@@ -1,4 +1,4 @@
-"""What cannot be in a job that accumulates gradients: no update at all, or a fault at an update that is not made."""
+"""Refuses contradictions of a job that accumulates gradients: no update at all, or a fault at a missing update."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from chaos.scenario.models.scenario import Scenario
 
 
 def check_accumulation(scenario: Scenario, faults: Sequence[Scheduled], problems: Problems) -> None:
-    """Note what ``job.steps_per_update`` rules out."""
+    """Note everything that ``job.steps_per_update`` rules out."""
     every, steps = scenario.job.steps_per_update or 1, scenario.job.steps
     if every > steps:
         problems.add(

@@ -1,4 +1,4 @@
-"""Where the ranks of a fault must be for it to be made: a kind that the agent makes inside a rank must hold it."""
+"""The required place of the ranks of a fault: a kind that the agent makes inside a rank must hold the rank."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from chaos.plan.schedule import Scheduled
 
 @dataclass(frozen=True)
 class Asks:
-    """What a kind asks for that the agent makes inside a rank: it must hold it, so the trigger names a step or handler.
+    """The requirements of a kind that the agent makes inside a rank.
 
-    ``phases`` are the only ones of a step at which it can be made, None for all; ``handlers``: also at the entry of a
-    handler of the SDK. ``held`` is False of a kind that needs no rank to be held and asks for the phases only.
+    It must hold the rank, so the trigger names a step or a handler.
+
+    ``phases`` are the only phases of a step at which it can be made, None for all; ``handlers``: also at the entry of a
+    handler of the SDK. ``held`` is False for a kind that needs no held rank and requires the phases only.
     """
 
     phases: tuple[str, ...] | None = None

@@ -1,4 +1,4 @@
-"""The vendor's constraints: what a layout must fulfil, and which losses cannot be saved. One function for each."""
+"""The vendor's constraints: requirements on a layout, and losses that cannot be saved. One function for each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONTROLLER_RANK = 0
 
 @dataclass(frozen=True)
 class Violation:
-    """A constraint that the scenario violates: the key that does, what is wrong and by which rule, what to do."""
+    """A constraint that the scenario violates: the offending key, the problem with its rule, and the remedy."""
 
     path: str
     message: str
@@ -32,7 +32,7 @@ class Violation:
 
 
 def layout_violations(scenario: Scenario, layout: Layout, on: Iterable[Mechanism]) -> tuple[Violation, ...]:
-    """Constraints on the layout and the job that the mechanisms which are on have, whatever fault comes."""
+    """Return the violated constraints of the mechanisms that are on, on layout and job, whatever fault comes."""
     checks: tuple[Callable[[Scenario, Layout, Mechanism], Violation | None], ...] = (
         no_replica,
         one_optimizer_copy,
@@ -44,7 +44,7 @@ def layout_violations(scenario: Scenario, layout: Layout, on: Iterable[Mechanism
 
 
 def unknown_strategy(scenario: Scenario) -> Violation | None:
-    """MindCluster has six strategies; one of them is not for MindSpore."""
+    """Return the use of the one of MindCluster's six strategies that is not for MindSpore."""
     if "elastic-training" not in scenario.job.strategies:
         return None
     return Violation(
@@ -57,13 +57,13 @@ def unknown_strategy(scenario: Scenario) -> Violation | None:
 
 
 _ONLY_ONE = Names(lambda mechanism: mechanism.only_one)
-"""Mechanisms that MindSpore takes for the only one where none is on that saves a state."""
+"""Mechanisms that MindSpore takes for the only one where no mechanism is on that saves a state."""
 
 
 def never_registered(on: Iterable[Mechanism]) -> Violation | None:
-    """TRE, and TSP, are taken for the only one that is on where no mechanism is that saves a state.
+    """Return the lack of a state-saving mechanism beside TRE or TSP, which MindSpore then takes for the only one.
 
-    Then MindSpore registers no handlers of the others with the SDK, and says nothing. Source: MindSpore 2.10,
+    MindSpore then registers no handlers of the other mechanisms with the SDK, and says nothing. Source: MindSpore 2.10,
     ``TrainFaultTolerance._only_enable_tre`` and ``_only_enable_tsp``.
     """
     names = set(on)
@@ -83,7 +83,7 @@ def never_registered(on: Iterable[Mechanism]) -> Violation | None:
 
 
 def no_replica(scenario: Scenario, layout: Layout, mechanism: Mechanism) -> Violation | None:
-    """Data parallelism must leave two ranks with the same weights."""
+    """Return the lack of replicas: data parallelism must leave two ranks with the same weights."""
     rule = need_message(mechanism, "replicas")
     if rule is None or layout.data > 1:
         return None
@@ -96,7 +96,10 @@ def no_replica(scenario: Scenario, layout: Layout, mechanism: Mechanism) -> Viol
 
 
 def one_optimizer_copy(scenario: Scenario, layout: Layout, mechanism: Mechanism) -> Violation | None:
-    """With optimizer parallelism, data_parallel / optimizer_weight_shard_size copies must be at least two."""
+    """Return the lack of optimizer copies.
+
+    With optimizer parallelism, data_parallel / optimizer_weight_shard_size copies must be at least two.
+    """
     rule = need_message(mechanism, "replicas")
     if rule is None or layout.data == 1 or layout.copies > 1:
         return None
@@ -113,7 +116,7 @@ def one_optimizer_copy(scenario: Scenario, layout: Layout, mechanism: Mechanism)
 
 
 def sink_above_one(scenario: Scenario, layout: Layout, mechanism: Mechanism) -> Violation | None:
-    """Step-level recovery needs one step in a sink."""
+    """Return a sink of several steps: step-level recovery needs one step in a sink."""
     rule = need_message(mechanism, "sink size 1")
     size = scenario.job.sink_size
     if rule is None or size == 1:
@@ -127,7 +130,7 @@ def sink_above_one(scenario: Scenario, layout: Layout, mechanism: Mechanism) -> 
 
 
 def _by(scenario: Scenario, mechanism: Mechanism) -> str:
-    """Says where a mechanism comes from that the scenario does not name."""
+    """Return the origin of a mechanism that the scenario does not name."""
     if mechanism in scenario.job.protection:
         return ""
     by = next(other for other in scenario.job.protection if IMPLIES.get(other) == mechanism)
@@ -150,7 +153,7 @@ def loss_violations(
         scenario: the scenario.
         groups: replica groups.
         dead: every rank that is lost.
-        silent: those of them whose process has ended or stopped; the others still run a controller that they host.
+        silent: the lost ranks whose process has ended or stopped; the others still run a controller that they host.
         loss: how the training stops.
         cause: path of the fault that stops it.
         controller_cause: path of the fault that takes rank 0, if one does.
@@ -164,7 +167,7 @@ def loss_violations(
 
 
 def controller_lost(scenario: Scenario, silent: Collection[int], cause: str) -> Violation | None:
-    """Return a controller inside rank 0 dies with it, and nobody is left to order the save."""
+    """Return the loss of a controller inside rank 0: it dies with the rank, and nobody is left to order the save."""
     if scenario.job.controller != "rank 0" or CONTROLLER_RANK not in silent:
         return None
     return Violation(
@@ -177,7 +180,7 @@ def controller_lost(scenario: Scenario, silent: Collection[int], cause: str) -> 
 
 
 def group_lost(groups: Sequence[tuple[int, ...]], dead: Collection[int], cause: str) -> Violation | None:
-    """Return a replica group without a survivor takes its part of the state with it."""
+    """Return the loss of a replica group without a survivor: it takes its part of the state with it."""
     lost = survive(groups, dead).lost
     if not lost:
         return None
@@ -194,7 +197,7 @@ def group_lost(groups: Sequence[tuple[int, ...]], dead: Collection[int], cause: 
 
 
 def nothing_trained(loss: Loss, cause: str, steps_per_update: int = 1) -> Violation | None:
-    """Before the first step is complete there is no state to save; nor before the first update, for the SDK."""
+    """Return the lack of a state to save: no complete step or, for the SDK, no update."""
     if loss.highest >= steps_per_update:
         return None
     if loss.highest > 0:
@@ -212,7 +215,7 @@ def nothing_trained(loss: Loss, cause: str, steps_per_update: int = 1) -> Violat
 
 
 def nothing_left(loss: Loss, last_step: int, cause: str) -> Violation | None:
-    """Behind the last all-reduce nobody waits for the lost rank any more, so no recovery can be judged."""
+    """Return a loss behind the last all-reduce: no rank waits for the lost one, so no recovery can be judged."""
     if loss.at is None or loss.highest < last_step:
         return None
     what = (

@@ -1,4 +1,4 @@
-"""What depends on the device that a job trains on: what MindSpore has there, and what a platform can carry."""
+"""Limits of the device that a job trains on: MindSpore's features there, and a platform's."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from chaos.plan.traits import JobTraits
 from chaos.scenario.models.scenario import Scenario
 
 _ASCEND_ONLY = "MindIO adapter only support on Ascend device but got device CPU!"
-"""What MindSpore 2.10 raises where fault tolerance is switched on elsewhere (TrainFaultTolerance._check_init)."""
+"""The error that MindSpore 2.10 raises where fault tolerance is switched on elsewhere
+(TrainFaultTolerance._check_init)."""
 
 
 def device_violations(scenario: Scenario, traits: JobTraits, platform: PlatformTraits) -> Iterator[Violation]:
-    """What the scenario asks for and the device, or the host that it is in, does not have."""
+    """Yield the scenario's demands that the device, or its host, cannot meet."""
     job, kind = scenario.job, f"job kind {scenario.job.kind!r}"
     if job.device not in traits.devices:
         yield Violation(

@@ -1,4 +1,4 @@
-"""What a fault may do beyond its job, and whether the scenario allows it by name."""
+"""The damage that a fault may do beyond its job, and the scenario's permission by name."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ ESCALATION = (
 class Hazard:
     """A hazard of a fault kind, in words that follow its name.
 
-    ``disturbs`` says what else is hit, ``undone`` how it is put back. ``device``: it hits an Ascend device, which the
-    cluster may quarantine. ``whole_host`` takes the machine itself.
-    ``stays`` until the launch has ended, so it cannot be made a second time.
+    ``disturbs`` names everything else that is hit, ``undone`` the way it is put back. ``device``: it hits an Ascend
+    device, which the cluster may quarantine. ``whole_host`` takes the machine itself. ``stays`` until the launch has
+    ended, so it cannot be made a second time.
     """
 
     risk: Risk
@@ -47,7 +47,7 @@ def check_allowed(
     platform: PlatformTraits,
     problems: Problems,
 ) -> None:
-    """Note faults that the scenario does not allow by name, and those that nothing here can be hit by."""
+    """Note faults that the scenario does not allow by name, and faults that can hit nothing here."""
     staying: dict[tuple[str, int], str] = {}
     for fault in faults:
         kind, hazard = fault.fault.kind, hazards.get(fault.fault.kind)
@@ -90,7 +90,7 @@ def check_allowed(
 
 
 def hazard_reasons(faults: Sequence[Scheduled], hazards: Mapping[str, Hazard]) -> tuple[str, ...]:
-    """What is risked and how often a card is hit, as reasons of the plan."""
+    """Return the plan's reasons about hazards: the risk, and how often a card is hit."""
     risky = [fault for fault in faults if fault.fault.kind in hazards]
     if not risky:
         return ()

@@ -1,4 +1,4 @@
-"""Triggers that wait for the end of another fault: only one that lasts ends while the job goes on."""
+"""Triggers that wait for the end of another fault: only a lasting fault ends while the job goes on."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from chaos.scenario.models.scenario import Scenario
 
 
 def check_healed(scenario: Scenario, lasting: frozenset[str], problems: Problems) -> None:
-    """Note triggers that wait for the end of a fault that has none before the job's.
+    """Note triggers that wait for the end of a fault that ends only with the job.
 
-    ``lasting`` are the fault kinds that end by the harness's word. What a mechanism has repaired needs no such
-    trigger: a later step is reached only behind the recovery.
+    ``lasting`` are the fault kinds that the harness ends. A fault that a mechanism repairs needs no such trigger: a
+    later step is reached only behind the recovery.
     """
     kinds = dict(zip(fault_ids(scenario.faults), (fault.kind for fault in scenario.faults), strict=True))
     for index, fault in enumerate(scenario.faults):

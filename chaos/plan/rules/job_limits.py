@@ -1,4 +1,4 @@
-"""What a kind of job cannot do, refused before the start: sizes of parallelism, mechanisms, recovery options."""
+"""Limits of a job kind, refused before the start: sizes of parallelism, mechanisms, recovery options."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ _BY_PATH = {"path": "", "callback": ", or let the agent come by PYTHONPATH (job.
 
 
 def spoken_kind(job: Job) -> str:
-    """Return the kind of a job, and how its agent comes in where it makes a difference, in words."""
+    """Return the kind of a job in words, with the way its agent comes in where that makes a difference."""
     return f"job kind {job.kind!r}{'' if job.loading == 'path' else ', with its agent as a callback,'}"
 
 
 def job_violations(scenario: Scenario, layout: Layout, traits: JobTraits) -> Iterator[Violation]:
-    """What the scenario asks for and this kind of job does not support. A script of the scenario slices as it likes."""
+    """Yield the scenario's demands that this kind of job does not support.
+
+    A script of the scenario slices as it likes.
+    """
     kind = spoken_kind(scenario.job)
     if traits.most_ranks is not None and layout.ranks > traits.most_ranks:
         yield Violation(
@@ -65,7 +68,7 @@ def job_violations(scenario: Scenario, layout: Layout, traits: JobTraits) -> Ite
 
 
 def _not_done(scenario: Scenario, traits: JobTraits, kind: str) -> Iterator[Violation]:
-    """Mechanisms and recovery options that the scenario asks for, and this kind of job does not have."""
+    """Yield the mechanisms and recovery options that the scenario asks for and this kind of job lacks."""
     for mechanism in scenario.job.protection:
         if traits.mechanisms is not None and mechanism not in traits.mechanisms:
             known = ", ".join(candidate for candidate in mechanism_names() if candidate in traits.mechanisms)

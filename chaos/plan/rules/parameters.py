@@ -1,4 +1,4 @@
-"""Parameters of fault kinds: what each may be, so that a wrong one is refused before anything starts."""
+"""Parameters of fault kinds: their allowed values, so that a wrong one is refused before anything starts."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ class Parameter:
     """One parameter: a number from ``least`` to ``most``, one of ``words`` (with ``most`` a number as well), or any
     ``text``.
 
-    ``about`` says what it is, with its unit. ``whole``: the number has no fraction. ``several``: a list of such whole
-    numbers, each once. Without a ``default`` it may be
-    left out only if it is not ``required``.
+    ``about`` explains it, with its unit. ``whole``: the number has no fraction. ``several``: a list of such whole
+    numbers, each once. Without a ``default`` it may be left out only if it is not ``required``.
     """
 
     about: str
@@ -33,7 +32,7 @@ class Parameter:
 
     @property
     def range(self) -> str:
-        """What it may be, in words."""
+        """The allowed values, in words."""
         if self.words:
             number = f", or a {'whole ' if self.whole else ''}number from {self.least:g} to {self.most:g}"
             return f"one of {', '.join(self.words)}{number if self.most else ''}"
@@ -44,7 +43,7 @@ class Parameter:
         return f"a {'whole ' if self.whole else ''}number from {self.least:g} to {self.most:g}"
 
     def takes(self, value: Any) -> bool:
-        """Return whether the value is one of it."""
+        """Return whether the value is allowed."""
         if self.words and (not self.most or isinstance(value, str)):
             return value in self.words
         if self.text:
@@ -65,7 +64,7 @@ Parameters = Mapping[str, Parameter]
 def check_parameters(faults: Sequence[Scheduled], known: Mapping[str, Parameters], problems: Problems) -> None:
     """Note parameters that a kind does not have, that are out of range, or that are missing.
 
-    ``known`` holds the parameters by fault kind; a kind that is not in it looks at its own.
+    ``known`` holds the parameters by fault kind; a kind missing there checks its own.
     """
     for fault in faults:
         kind, given = fault.fault.kind, fault.fault.parameters
@@ -87,5 +86,5 @@ def check_parameters(faults: Sequence[Scheduled], known: Mapping[str, Parameters
 
 
 def value_of(parameters: Mapping[str, Any], known: Parameters, name: str) -> Any:
-    """What a fault's parameter is: as the scenario gives it, or its default."""
+    """Return the value of a fault's parameter: the scenario's, or its default."""
     return parameters.get(name, known[name].default)

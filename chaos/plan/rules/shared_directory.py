@@ -1,4 +1,4 @@
-"""The directory that MindFormers goes on from: all nodes must share it, and the run says which it is."""
+"""The directory that MindFormers goes on from: all nodes must share it, and the run names it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from chaos.plan.draft import Draft
 from chaos.plan.problems import Problems
 
 SHARED_PATHS = "SHARED_PATHS"
-"""The variable by which MindFormers is told which directories all nodes share."""
+"""The variable that tells MindFormers which directories all nodes share."""
 
 
 def check_shared(draft: Draft, problems: Problems) -> None:
-    """Note where the ranks of a job that goes by its records would not see each other's.
+    """Note a job that goes by its records, where its ranks would not see each other's records.
 
     Source: Resumable Training After Breakpoint, notes: the weights of all nodes in one shared directory, which
     ``SHARED_PATHS`` names. A run sets it (chaos.jobs.mindformers.job).

@@ -1,4 +1,4 @@
-"""Steps that are sunk to the device together: callbacks, and so the agent, see only the last one of each sink.
+"""Steps sunk to the device together: callbacks, and so the agent, see only the last step of each sink.
 
 Source: MindSpore 2.10, ``Model._train_dataset_sink_process`` (``cur_step_num += sink_size``), and ``CheckpointConfig``:
 the interval of checkpoints should be a multiple of the loop size.
@@ -12,7 +12,7 @@ from chaos.scenario.models.scenario import Scenario
 
 
 def check_sinking(scenario: Scenario, problems: Problems) -> None:
-    """Note numbers of steps that are no whole number of sinks: nobody sees such a step, and nothing is saved there."""
+    """Note step numbers that are no whole number of sinks: such a step is never seen, and nothing is saved there."""
     job = scenario.job
     size = job.sink_size
     if size == 1:

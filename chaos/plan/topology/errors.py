@@ -1,4 +1,4 @@
-"""What is wrong with a topology or a target, and which key of the scenario says so."""
+"""Errors in a topology or a target, each with the offending key of the scenario."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ class TopologyError(ValueError):
     """A layout that does not add up, or a target that the layout does not have.
 
     ``key`` is the path of the offending key, relative to the part that was read: the cluster
-    (``parallel.data_parallel``) or the target (``rank``). ``message`` says what is wrong, ``hint`` what to do about it.
+    (``parallel.data_parallel``) or the target (``rank``). ``message`` names the problem, ``hint`` the remedy.
     """
 
     def __init__(self, key: str, message: str, hint: str = "") -> None:

@@ -1,4 +1,4 @@
-"""Rank layout: where each rank stands in the device matrix, and which ranks hold the same state.
+"""Rank layout: the position of each rank in the device matrix, and the ranks that hold the same state.
 
 MindSpore's device matrix is (pipeline stage, data parallel, model parallel) with the last dimension fastest:
 ``rank = stage * (ranks / stages) + data * model_size + model``. All functions are linear in the number of ranks.
@@ -16,7 +16,7 @@ from chaos.scenario.models.scenario import Cluster, Parallel
 
 
 class Position(NamedTuple):
-    """Where a rank stands: pipeline stage, index in the data dimension, index in the model dimension."""
+    """The position of a rank: pipeline stage, index in the data dimension, index in the model dimension."""
 
     stage: int
     data: int
@@ -62,16 +62,16 @@ class Layout:
         return self.replica_stride or self.shards * self.model
 
     def position(self, rank: int) -> Position:
-        """Position of a rank in the device matrix."""
+        """Return the position of a rank in the device matrix."""
         stage, rest = divmod(rank, self.ranks_per_stage)
         return Position(stage, *divmod(rest, self.model))
 
     def node_ranks(self, node: int) -> range:
-        """Ranks of a node: they are spread over the nodes evenly, in order."""
+        """Return the ranks of a node: ranks are spread over the nodes evenly, in order."""
         return range(node * self.ranks_per_node, (node + 1) * self.ranks_per_node)
 
     def stage_ranks(self, stage: int) -> range:
-        """Ranks of a pipeline stage."""
+        """Return the ranks of a pipeline stage."""
         return range(stage * self.ranks_per_stage, (stage + 1) * self.ranks_per_stage)
 
 
@@ -109,7 +109,10 @@ def layout_of(cluster: Cluster) -> Layout:
 
 
 def _shards(parallel: Parallel) -> int:
-    """Ranks that one copy of the optimizer state is spread over. By default the whole data-parallel dimension."""
+    """Return the number of ranks that hold one copy of the optimizer state.
+
+    By default it is spread over the whole data-parallel dimension.
+    """
     size = parallel.optimizer_weight_shard_size
     if not parallel.enable_parallel_optimizer:
         if size is not None:
@@ -131,7 +134,7 @@ def _shards(parallel: Parallel) -> int:
 
 
 def replica_groups(layout: Layout) -> tuple[tuple[int, ...], ...]:
-    """Ranks that hold identical weights and optimizer state, ordered by their first rank.
+    """Return the groups of ranks with identical weights and optimizer state, ordered by their first rank.
 
     Without optimizer parallelism: all ranks of one (stage, model) position across the data dimension. With it, the
     optimizer state is sliced over ``shards`` consecutive data indices, so replicas are the data indices that are equal

@@ -1,4 +1,4 @@
-"""Which replica groups survive the loss of ranks, and who may save for them."""
+"""The replica groups that survive the loss of ranks, and the ranks that may save for them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Survival:
-    """What is left of every replica group after some ranks are lost.
+    """The surviving ranks of every replica group after some ranks are lost.
 
     ``entitled`` holds the surviving ranks of each group, in group order; each of them has a complete copy of the
     group's state. ``lost`` lists the indices of groups with no rank left: nothing can bring their state back.
@@ -24,7 +24,7 @@ class Survival:
 
 
 def survive(groups: Sequence[tuple[int, ...]], dead: Collection[int]) -> Survival:
-    """Take the dead ranks out of every replica group. Linear in the number of ranks."""
+    """Remove the dead ranks from every replica group. Linear in the number of ranks."""
     gone = frozenset(dead)
     entitled = tuple(
         group if gone.isdisjoint(group) else tuple(rank for rank in group if rank not in gone) for group in groups

@@ -1,4 +1,4 @@
-"""Targets: from what a scenario says a fault hits to the ranks that it hits."""
+"""Targets: from a fault's target in the scenario to the ranks that it hits."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _KEYS = ("rank", "ranks", "node", "replica_group", "role", "random")
 
 @dataclass(frozen=True)
 class Resolved:
-    """The ranks that a target means, in order, and the seed that drew them (None where nothing was drawn).
+    """The ranks of a target, in order, and the seed that drew them (None where nothing was drawn).
 
-    ``role`` is the process beside the ranks that is meant instead; then there are no ranks.
+    ``role`` is a process beside the ranks that is the target instead; then there are no ranks.
     """
 
     ranks: tuple[int, ...]
@@ -44,7 +44,7 @@ def resolve(
         target: the scenario's target; exactly one of its keys is set.
         layout: the checked layout.
         groups: replica groups of the layout, for ``replica_group``.
-        controller: where the MindIO TFT controller lives.
+        controller: the place of the MindIO TFT controller.
         draw_seed: gives a fresh seed for a random target that has none; called only then.
 
     Raises:
@@ -102,7 +102,7 @@ def _draw(wanted: RandomTarget, layout: Layout, draw_seed: Callable[[], int]) ->
 
 
 def _checked(key: str, ranks: tuple[int, ...], layout: Layout) -> tuple[int, ...]:
-    """Return the ranks in order, each known to the layout and named once."""
+    """Return the ranks in order; each must be known to the layout and named once."""
     seen: set[int] = set()
     for rank in ranks:
         if not 0 <= rank < layout.ranks:
