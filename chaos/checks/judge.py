@@ -1,4 +1,4 @@
-"""From a run's directory to a verdict. Nothing but the files in it is looked at, so it can be made again anywhere."""
+"""From a run's directory to a verdict. Only the files in it are read, so the verdict can be repeated anywhere."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _TEXT_LIMIT = 500
 _LONGEST_TEXT = 4000
 
 MAX_RANKS = 16_384
-"""Most ranks of a run that can be judged. More can be planned, but nothing that was recorded has them."""
+"""Most ranks of a run that can be judged. More can be planned, but no record exists of such a run."""
 
 
 class RunUnreadable(Exception):
-    """The directory holds no run that can be judged. The text says what is missing and what to do."""
+    """The directory holds no run that can be judged. The text names the missing part and the remedy."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """Everything that the checks say about a run, and what it was said by."""
+    """All statements of the checks about a run, and their basis."""
 
     findings: tuple[Finding, ...]
     recovery: Recovery
@@ -94,7 +94,10 @@ def _read_plan(run_dir: Path) -> Plan:
 
 
 def _refuse_links(run_dir: Path) -> None:
-    """A run's directory holds its own files. What is behind a link could be anybody's, and could change meanwhile."""
+    """Refuse links: a run's directory holds its own files.
+
+    The target of a link could be anybody's, and could change meanwhile.
+    """
     names = (
         "plan.json",
         "run.json",
@@ -117,7 +120,7 @@ def _refuse_links(run_dir: Path) -> None:
 
 
 def _run(name: str, check: Check | EntryPoint, plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
-    # Whatever a check or its evidence does, the others still have their say and the verdict is not a pass.
+    # Whatever a check or its evidence does, the other checks still run and the verdict is not a pass.
     try:
         function: Check = check.load() if isinstance(check, EntryPoint) else check
         findings = list(function(plan, history, artifacts))
@@ -133,7 +136,7 @@ def _run(name: str, check: Check | EntryPoint, plan: Plan, history: History, art
 
 
 def _presentable(finding: Finding, run_dir: Path) -> Finding:
-    """Without the place of the run on this machine, and without characters that no report can show."""
+    """Return the finding without the run's place on this machine, and without unprintable characters."""
     place = f"{run_dir}/"
 
     def shown(text: str) -> str:
@@ -153,7 +156,10 @@ def _measured(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
 
 
 def _unjudged(plan: Plan, history: History, artifacts: Artifacts) -> list[NotChecked]:
-    """What the run itself leaves out of its verdict. What cannot be told says why, and the rest is told."""
+    """Return the comparisons that the run itself leaves out of its verdict.
+
+    A comparison that cannot be determined carries the reason, and the rest is reported.
+    """
     asked: tuple[tuple[str, Callable[[], Iterable[NotChecked]]], ...] = (
         ("recovery", lambda: pace_left_out(plan, history, artifacts)),
         ("mechanism", lambda: protection_left_out(plan, history)),
@@ -171,9 +177,9 @@ def _unjudged(plan: Plan, history: History, artifacts: Artifacts) -> list[NotChe
 def _without_blame(findings: list[Finding]) -> list[Finding]:
     """Turn failures into unknown where nobody can be blamed for them.
 
-    With a damaged record a missing event proves nothing; in a run that was broken off what is missing was not waited
-    for; without proof of the planned fault nothing is known about the recovery from it. What was seen stays in the
-    text. Failures of those three checks themselves stay failures.
+    With a damaged record a missing event proves nothing; in a run that was broken off the missing event was not
+    awaited; without proof of the planned fault nothing is known about the recovery from it. The observation stays in
+    the text. Failures of these three checks themselves stay failures.
     """
     doubts = [finding for finding in findings if finding.check in PRECONDITIONS and finding.verdict == "unknown"]
     if not doubts:

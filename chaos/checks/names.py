@@ -33,5 +33,5 @@ def added_checks(points: Iterable[EntryPoint] | None = None) -> list[EntryPoint]
 
 
 def check_names() -> tuple[str, ...]:
-    """Return the names of all checks, those of other packages last."""
+    """Return the names of all checks, the names of other packages' checks last."""
     return tuple(dict.fromkeys((*BUILT_IN_NAMES, *(point.name for point in added_checks()))))

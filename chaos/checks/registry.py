@@ -25,7 +25,7 @@ Check = Callable[[Plan, History, Artifacts], list[Finding]]
 """A check: pure, reads only what it is given."""
 
 PRECONDITIONS = (record.NAME, run.NAME, injection.NAME)
-"""Checks that decide whether the others can blame anybody: a sound record, a finished run, the planned fault."""
+"""Checks that decide whether the others can blame a component: a sound record, a finished run, the planned fault."""
 
 BUILT_IN: dict[str, Check] = {
     record.NAME: record.check,
@@ -42,7 +42,7 @@ BUILT_IN: dict[str, Check] = {
 
 
 def all_checks(points: Iterable[EntryPoint] | None = None) -> dict[str, Check | EntryPoint]:
-    """Return the built-in checks, then those of other packages by name. The latter are not imported yet.
+    """Return the built-in checks, then the checks of other packages by name. The latter are not imported yet.
 
     ``points`` stands in for the installed entry points. A name of a built-in check cannot be taken.
     """

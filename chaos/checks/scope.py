@@ -1,4 +1,4 @@
-"""What is left out of a verdict, and why: by the plan alone, never because evidence is missing."""
+"""The comparisons left out of a verdict, and why: by the plan alone, never because evidence is missing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from chaos.faults.values.plan_corruption import stays
 from chaos.plan.model import Plan
 from chaos.plan.parts.response import PHASES
 
-_FIRST = ((1, "step.begin"), (1, "forward"), (1, "allreduce.enter"))  # no set: a spoilt plan holds what has no hash
+_FIRST = ((1, "step.begin"), (1, "forward"), (1, "allreduce.enter"))  # no set: a spoilt plan holds unhashable values
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class NotChecked:
 
 
 def not_checked(plan: Plan) -> list[NotChecked]:
-    """Return everything that the plan excludes. A reader of the result must see it: it is not covered by a pass."""
+    """Return everything that the plan excludes. A reader of the result must see it: a pass does not cover it."""
     left: list[NotChecked] = []
     if plan.equivalence.baseline == NONE:
         reason = "baseline: none"
@@ -66,7 +66,7 @@ def not_checked(plan: Plan) -> list[NotChecked]:
 
 
 def trains_nothing(plan: Plan) -> bool:
-    """Whether a fault keeps every rank from finishing even the first step: it strikes before its all-reduce is over."""
+    """Return whether a fault keeps every rank from finishing the first step: it strikes before the all-reduce ends."""
     return plan.response.mechanism == "none" and any(
         fault.effect.stops_training
         and fault.trigger.keys() <= {"step", "phase"}

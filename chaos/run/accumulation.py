@@ -1,4 +1,4 @@
-"""How many steps come to one update of the optimizer, where the scenario does not say: the fault-free run shows it."""
+"""The number of steps in one update of the optimizer, where the scenario does not say: the fault-free run shows it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from chaos.scenario.load import Cell
 def completed(cell: Cell, run_dir: Path) -> Cell | None:
     """Return the cell with ``job.steps_per_update`` filled in from the run's baseline.
 
-    None where the scenario says it, where every step makes an update, and where the baseline does not tell.
+    None where the scenario says the number, where every step makes an update, and where the baseline does not show it.
     """
     job = cell.scenario.job
     observed = None if job.steps_per_update is not None else observe(read_history(run_dir / "baseline" / "history"))
@@ -27,7 +27,7 @@ def completed(cell: Cell, run_dir: Path) -> Cell | None:
 
 
 def is_misnumbered(run_dir: Path) -> bool:
-    """Whether the baseline began to train more than once in a process: its later steps were counted as updates."""
+    """Return whether the baseline began to train more than once in a process, so that its updates are misnumbered."""
     begins = read_history(run_dir / "baseline" / "history").select("train.begin", attempt=TRAIN)
     return len(begins) > len({(event.rank, event.pid) for event in begins})
 

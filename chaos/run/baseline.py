@@ -22,7 +22,7 @@ from chaos.store.baselines import copy_into, find_or_make, why_incomplete
 from chaos.store.directory import RunDirectory
 
 MakeRun = Callable[[str, str, Plan, Scenario], Path]
-"""Runs a scenario with its plan in a directory of its own, which is named after the two texts."""
+"""Runs a scenario with its plan in a directory of its own, named after the two texts."""
 
 
 class BaselineTaker:
@@ -30,13 +30,13 @@ class BaselineTaker:
 
     Args:
         prepared: the cell.
-        options: what the command line says.
-        versions: of everything that decides about losses and verdicts.
+        options: the options of the command line.
+        versions: the versions of everything that decides losses and verdicts.
         cores: how many processor cores the job has.
         make: makes a run.
-        progress: is told where the baseline comes from.
+        progress: receives the origin of the baseline.
         clock: the time.
-        deadline: that of the whole run, within which another run's baseline is waited for.
+        deadline: the deadline of the whole run, which bounds the wait for another run's baseline.
     """
 
     def __init__(
@@ -63,7 +63,9 @@ class BaselineTaker:
     def take(
         self, owned: RunDirectory, baseline: str, scenario: Scenario, inputs: Inputs, digest_steps: tuple[int, ...]
     ) -> None:
-        """Copy the baseline into a run; ``none`` needs none, and another name than ``auto`` is that of an earlier run.
+        """Copy the baseline into a run.
+
+        ``none`` needs no baseline; a name other than ``auto`` is an earlier run.
 
         Raises Refused where the given run cannot serve, and BaselineError where the job fails without faults.
         """
@@ -110,7 +112,10 @@ class BaselineTaker:
         return self._make("baseline", key[:12], plan, scenario)
 
     def _unshared(self, owned: RunDirectory, scenario: Scenario) -> Mapping[str, str]:
-        """What keeps other runs from this one's baseline: packages of the hosts whose releases nobody here knows."""
+        """Return the part of the key that keeps other runs from this baseline.
+
+        There is one where a host has packages whose releases are not known here.
+        """
         unknown = unknown_releases(scenario, self._versions, self._prepared.sdk, self._prepared.found)
         if not unknown:
             return {}
@@ -118,7 +123,7 @@ class BaselineTaker:
         return {"unknown releases": owned.token}
 
     def _still(self, inputs: Inputs) -> bool:
-        """Return whether the job's inputs are what they were; a source that changed is an error."""
+        """Return whether the job's inputs are unchanged; a changed source is an error."""
         changed = inputs.changed()
         if changed:
             listed = ", ".join(changed)

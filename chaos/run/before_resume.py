@@ -1,4 +1,4 @@
-"""What the job has saved when it is about to be started again."""
+"""The saved checkpoints of a job that is about to be started again."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from chaos.observe.checkpoints.checkpoint import CheckpointError
 
 
 def look_at_saves(run_dir: Path, kind: SavedKind, history: HistoryWriter) -> bool:
-    """Return whether the job has saved a checkpoint of this kind to its end, under whatever name and wherever.
+    """Return whether the job has saved a checkpoint of this kind to its end, under any name and in any place.
 
-    What a file holds whose name does not tell its step is recorded, for the job may save it anew under the same name
-    (``latest.ckpt``), and what it goes on from is not there any more when the run is judged.
-    What lies where nobody can look does not count; the checks say so of the run.
+    The content of a file whose name does not tell its step is recorded: the job may save the file anew under the same
+    name (``latest.ckpt``), and its starting point no longer exists when the run is judged. A file in a place that
+    cannot be read does not count; the checks say so about the run.
     """
     recorded, artifacts = read_history(run_dir / "history"), Artifacts(run_dir, None)
     named = {checkpoint.path for checkpoint in artifacts.checkpoints}

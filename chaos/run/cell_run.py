@@ -1,4 +1,4 @@
-"""One cell from its plan to its verdict: baseline, faulted launch, resume, and what the checks say of the record."""
+"""One cell from its plan to its verdict: baseline, faulted launch, resume, and the checks of the record."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ if TYPE_CHECKING:
     from chaos.evidence.checkpoints.saved import SavedKind
 
 _PORT_ATTEMPTS = 3
-"""How often a run is made in all where somebody else takes its ports each time."""
+"""How often a run is made in all where another process takes its ports each time."""
 
 
 class BaselineBrokenOff(KeyboardInterrupt):
-    """Ctrl-C ended the run of the baseline, whose directory it tells."""
+    """Ctrl-C ended the run of the baseline, whose directory the text names."""
 
     def __init__(self, run_dir: Path) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class BaselineBrokenOff(KeyboardInterrupt):
 
 @dataclass
 class Recorded:
-    """How the record of one run ends, where that is no error of the harness."""
+    """The end of one run's record, where it is no error of the harness."""
 
     interrupted: bool = False
     changed: InputChanged | None = None
@@ -70,10 +70,10 @@ class CellRun:
 
     Args:
         prepared: the cell.
-        options: what the command line says.
-        progress: is told what happens.
+        options: the options of the command line.
+        progress: receives the events.
         clock: the time.
-        leases: where ports are taken.
+        leases: the leases of ports.
         cores: the processor cores that the job has.
     """
 
@@ -113,7 +113,7 @@ class CellRun:
         )
 
     def run(self) -> RunOutcome:
-        """Run and judge the cell; where somebody else took a port that was chosen for it, again with another port."""
+        """Run and judge the cell; run it again with another port where another process took a port chosen for it."""
         for again in range(_PORT_ATTEMPTS - 1, -1, -1):
             self._taken = None
             outcome = self._run_once()
@@ -134,7 +134,7 @@ class CellRun:
             self._description.write(owned, plan, scenario)
             point_latest(self._reports, owned.run)
             recorded = self._record(owned, plan, scenario)
-            # What reads and judges a run is imported when there is something to read: the job starts sooner.
+            # The readers and judges of a run are imported when there is something to read: the job starts sooner.
             from chaos.report.analyze import analyze
 
             result = analyze(owned.path)
@@ -183,7 +183,7 @@ class CellRun:
         )
 
     def _whole(self, owned: RunDirectory, plan: Plan, scenario: Scenario, history: HistoryWriter) -> None:
-        """The baseline, then the launches, then what is kept of the checkpoints."""
+        """Make the baseline, then the launches, then thin out the checkpoints."""
         update_run(owned.path, inputs=masked_values(self._begun().begun))
         self._take_baseline(owned, plan, scenario)
         plan, scenario = self._completed(owned, plan, scenario, history)
@@ -193,7 +193,7 @@ class CellRun:
         thin_out(owned.path, scenario.keep_checkpoints_mb, history)
 
     def _begun(self) -> Inputs:
-        """The job's inputs as they were when this was first asked for. Raises InputChanged where the plan is older."""
+        """Return the job's inputs as of the first call. Raises InputChanged where one has changed since the plan."""
         if self._inputs is None:
             self._inputs = self._prepared.inputs.begin()
         return self._inputs
@@ -208,14 +208,14 @@ class CellRun:
             recorded = self._record(owned, plan, scenario)
         if recorded.interrupted:
             raise BaselineBrokenOff(owned.path)
-        if recorded.changed is not None:  # else it would be told that the job does not train to its end
+        if recorded.changed is not None:  # else the error would be that the job does not train to its end
             raise recorded.changed
         return owned.path
 
     def _completed(
         self, owned: RunDirectory, plan: Plan, scenario: Scenario, history: HistoryWriter
     ) -> tuple[Plan, Scenario]:
-        """Plan and scenario with what the baseline shows of the job: how many steps come to one update."""
+        """Return plan and scenario, completed from the baseline with the number of steps in one update."""
         baseline = plan.equivalence.baseline
         if baseline == "none":
             return plan, scenario
@@ -237,7 +237,7 @@ class CellRun:
         return plan, cell.scenario
 
     def _drive(self, owned: RunDirectory, plan: Plan, scenario: Scenario, history: HistoryWriter) -> None:
-        """The launch that is faulted, and the resume."""
+        """Run the faulted launch, and the resume."""
         job = owned.path / "job"
         job.mkdir()
         found, directory = self._prepared.found, self._prepared.loaded.path.parent
@@ -279,7 +279,7 @@ class CellRun:
                 self._resume(session, launches)
 
     def _names_of_nodes(self, scenario: Scenario) -> Sequence[str]:
-        """What the cluster calls the machines of the job."""
+        """Return the cluster's names for the machines of the job."""
         if isinstance(self._platform, NamesNodes):
             return self._platform.names_of_nodes(scenario, self._prepared.loaded.path.parent)
         return [node_name(os.environ)]
@@ -299,7 +299,7 @@ class CellRun:
         except JobFailed as failed:
             if session.plan.resume.resumes:
                 raise
-            # The plan says that there is nothing to go on from: a job that says so too does what it should.
+            # The plan says that there is nothing to go on from: a job that says the same is right.
             session.history.record("resume.refused", attempt="resume", reason=str(failed))
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Outcome(Protocol):
-    """What running one cell gives."""
+    """The result of running one cell."""
 
     @property
     def run_dir(self) -> Path:
@@ -77,7 +77,7 @@ def run_cells(
 
 
 def label(loaded: LoadedScenario, cell: Cell) -> str:
-    """Return a cell as it is written for people: ``kill-rank[victim=1]``."""
+    """Return the readable name of a cell: ``kill-rank[victim=1]``."""
     name = loaded.path.stem if not cell.scenario.name else cell.scenario.name
     return f"{name}[{cell.name}]" if cell.name else name
 

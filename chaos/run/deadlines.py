@@ -1,4 +1,4 @@
-"""The deadlines of a run: those of the scenario, which grow with the ranks where the file does not say them."""
+"""The deadlines of a run: the scenario's, which grow with the ranks where the file does not set them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from chaos.scenario.load import Cell
 from chaos.scenario.models.scenario import Deadlines
 
 _GROWTH: Mapping[str, float] = {"run": 10.0, "start": 2.0, "fault": 2.0, "land": 0.5, "end": 4.0, "stop": 0.25}
-"""Seconds for a rank beyond the first few. Ranks of a rehearsal share a few cores; those of a cluster need no more."""
+"""Seconds for each rank beyond the first few. Ranks of a rehearsal share a few cores; ranks of a cluster need no
+more."""
 
 
 def with_deadlines(cell: Cell) -> Cell:
@@ -23,7 +24,7 @@ def with_deadlines(cell: Cell) -> Cell:
 
 
 def grown(deadlines: Deadlines, ranks: int) -> Deadlines:
-    """These deadlines for so many ranks; one that somebody has written stays as it is."""
+    """Return these deadlines for this number of ranks; a deadline that the scenario sets stays as it is."""
     free = _GROWTH.keys() - deadlines.model_fields_set
     return deadlines.model_copy(
         update={name: Growing(getattr(deadlines, name), _GROWTH[name], ranks) for name in sorted(free)}

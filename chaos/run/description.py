@@ -1,4 +1,4 @@
-"""Writes down what a run is made of, before it begins: scenario.yaml, plan.json, run.json."""
+"""Writes the description of a run before it begins: scenario.yaml, plan.json, run.json."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from chaos.store.directory import RunDirectory, update_run
 
 
 class Description:
-    """What a run and its baseline have in common: they are made by the same call, with the same code.
+    """The common ground of a run and its baseline: they are made by the same call, with the same code.
 
     Args:
         prepared: the cell.
-        platform: where its job is started.
-        options: what the command line says.
-        versions: of everything that decides about losses and verdicts.
+        platform: the platform on which its job is started.
+        options: the options of the command line.
+        versions: the versions of everything that decides losses and verdicts.
         cores: the numbers of the processor cores that the job has.
     """
 
@@ -45,7 +45,7 @@ class Description:
         self._code = own_code()
 
     def write(self, owned: RunDirectory, plan: Plan, scenario: Scenario) -> None:
-        """Describe one run; ``scenario`` is that of the cell, or of its baseline."""
+        """Describe one run; ``scenario`` is the cell's, or its baseline's."""
         (owned.path / "scenario.yaml").write_text(self._prepared.loaded.text, "utf-8")
         write_plan(owned, plan)
         simulated = self._simulated(scenario)

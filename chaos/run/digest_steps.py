@@ -10,9 +10,9 @@ def digest_steps(plan: Plan, interval: int) -> tuple[int, ...]:
     if interval <= 1:
         return ()
     saved = [part.step for part in (plan.checkpoint, plan.resume.restore) if part is not None]
-    # What a spike came to is in the digest of its own step.
+    # The effect of a spike is in the digest of its own step.
     spikes = [fault.trigger.get("step") for fault in plan.faults if fault.effect.alters == "norm"]
-    # What was changed, and what was there before.
+    # The changed state, and the state before.
     silent = [fault.trigger.get("step") for fault in plan.faults if fault.effect.alters == "value"]
     before = [step - 1 for step in silent if step is not None]
     recovered = [recovery.step for recovery in plan.response.recoveries]

@@ -1,4 +1,4 @@
-"""Runs one cell: whatever it needs on this machine is there, its processor cores are leased, and nothing is left."""
+"""Runs one cell: checks this machine for everything that the cell needs, leases processor cores, and leaves nothing."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from chaos.run.prepare.prepared import Prepared
 from chaos.run.progress import Progress
 
 _CORES_SECONDS = 4 * 3600.0
-"""How long a run waits for processor cores that others hold."""
+"""How long a run waits for processor cores that other runs hold."""
 
 
 def run_cell(prepared: Prepared, options: RunOptions, progress: Progress, *, clock: Clock = SYSTEM_CLOCK) -> RunOutcome:
     """Run one cell and judge it.
 
     Whatever ends the run, its processes are ended and its faults undone first. Raises Refused where this machine lacks
-    what it needs, and errors of the harness itself; what the job does wrong becomes the verdict.
+    something that the run needs, and errors of the harness itself; an error of the job becomes the verdict.
     """
     plan = prepared.plan
     if options.baseline is not None:
@@ -49,14 +49,14 @@ def run_cell(prepared: Prepared, options: RunOptions, progress: Progress, *, clo
 
 
 def _cores_here(platform: PlatformKind, leases: Leases, wanted: int, patience: Patience, progress: Progress) -> Lease:
-    """Cores for the job; none where its ranks run on other machines, whose cores nobody here can lease."""
+    """Return cores for the job; no cores where its ranks run on other machines, whose cores cannot be leased here."""
     if platform.elsewhere:
         return Lease((), [])
     return leases.take_cores(1, up_to=wanted, wait=patience, blocked=progress.note)
 
 
 def _refuse_if_lacking(prepared: Prepared) -> None:
-    # The stand-in is called in the place of a vendor's package that does not fit.
+    # The stand-in is the alternative to a vendor's package that does not fit.
     needs = {*prepared.needs} - ({INTERFACE, OWN_AGENT} if prepared.sdk == "standin" else set())
     scenario = prepared.scenario
     settings = prepared.found.named.settings_in(scenario)

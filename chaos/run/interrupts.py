@@ -1,4 +1,4 @@
-"""Signals that ask a run to end: when they are heeded, and when they have to wait."""
+"""Signals that ask a run to end: when they take effect, and when they have to wait."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def interruptible() -> Iterator[None]:
     """Let SIGTERM and a closed terminal (SIGHUP) end the run as Ctrl-C does: in order, with everything put back.
 
-    What this process was started to ignore it goes on to ignore: under ``nohup`` a run outlives its terminal.
+    Signals that this process was started to ignore stay ignored: under ``nohup`` a run outlives its terminal.
     """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -27,7 +27,7 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def interruptible_once() -> Iterator[None]:
-    """Heed the first such signal and none after it: while things are being put back, a second could cut that off."""
+    """Heed the first such signal and none after it: a second one could cut off the putting back."""
     told = False
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -56,7 +56,7 @@ def uninterrupted() -> Iterator[None]:
 def _handled_by(
     handler: Callable[[int, FrameType | None], None], numbers: tuple[signal.Signals, ...]
 ) -> Iterator[None]:
-    """Handle those of the signals that are not ignored. Other threads than the main one cannot, and need not."""
+    """Handle the signals that are not ignored. Threads other than the main one cannot, and need not."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""What a run was made with that no later call could tell: command, values of variables, the machine as it was then."""
+"""The makings of a run that no later call could find out: command, values of variables, state of the machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def masked_values(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def machine_facts() -> dict[str, Any]:
-    """Return what the machine is and how busy it is: system, processors, and the load of the last minute if known."""
+    """Return facts about the machine and its load: system, processors, and the load of the last minute if known."""
     try:
         load: float | None = round(os.getloadavg()[0], 2)
     except OSError:
@@ -40,7 +40,7 @@ def machine_facts() -> dict[str, Any]:
 def own_code() -> str | None:
     """Return a digest of this package's files, the same wherever it lies; None where a file cannot be read.
 
-    A version says little of a checkout: two runs were made by the same code if this is the same.
+    A version says little about a checkout: two runs were made by the same code if this digest is the same.
     """
     try:
         return code_key("", Path(chaos.__file__).parent)
@@ -49,9 +49,9 @@ def own_code() -> str | None:
 
 
 def code_key(scenario_text: str, package: Path, *, without: Collection[str] = ()) -> str:
-    """What makes two runs comparable: the text of the scenario and the harness's own files, but for compiled ones.
+    """Return the key of comparable runs: the scenario's text and the harness's own files, without compiled ones.
 
-    ``without`` names rooms of the package that have no part in what is compared.
+    ``without`` names rooms of the package that have no part in the comparison.
     """
     digest = hashlib.blake2b(scenario_text.encode(), digest_size=8)
     for parts, path in sorted(_sources(str(package), ())):
@@ -68,7 +68,7 @@ def _content(path: str) -> bytes:
 
 
 def _sources(directory: str, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the files below a directory but for compiled ones: the parts of their paths in it, and where they are.
+    """Yield the files below a directory except compiled ones: the parts of their paths, and their full paths.
 
     There are a thousand of them, and every run waits for this before its job starts.
     """

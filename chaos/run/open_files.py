@@ -1,4 +1,4 @@
-"""Whether as many files may be open as a job of so many ranks needs, here and in what is started from here."""
+"""Whether enough files may be open for a job of a number of ranks, here and in every process started from here."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import resource
 from chaos.base.refusal import Refused
 
 _EACH = 2
-"""The harness has a connection to a rank, and to the control endpoint in it where it has one. The first rank of a
+"""The harness has a connection to each rank, and to the rank's control endpoint where there is one. The first rank of a
 rehearsal has as many: one to each rank in the communicator, and one where it hosts the SDK's controller."""
 _BESIDE = 64
-"""What a process has open besides: logs, histories, sockets of its own, and the libraries of a framework."""
+"""The other open files of a process: logs, histories, sockets of its own, and the libraries of a framework."""
 
 
 def refuse_too_few(ranks: int) -> None:
-    """Raise Refused where this process may open too few files, which what it starts inherits.
+    """Raise Refused where this process may open too few files; its children inherit the limit.
 
-    The limit is not raised here: a job with more files than its user would give it might hide a leak of its own.
+    The limit is not raised here: a job with more files than its user's limit might hide a leak of its own.
     """
     needed = _EACH * ranks + _BESIDE
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -1,4 +1,4 @@
-"""What the command line decides about a run, and what becomes of the run."""
+"""The options of the command line for a run, and the outcome of the run."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What the command line decides. ``baseline`` overrides the scenario's; ``cores`` is how many a job may take.
+    """The options of the command line. ``baseline`` overrides the scenario's; ``cores`` is how many a job may take.
 
-    ``arguments`` are those of the command line as it was given, for the record.
+    ``arguments`` are the arguments of the command line as given, for the record.
     """
 
     reports: Path
@@ -21,7 +21,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """What became of a run: its directory, its verdict, and whether it was interrupted."""
+    """The outcome of a run: its directory, its verdict, and whether it was interrupted."""
 
     run_dir: Path
     verdict: str

@@ -1,4 +1,4 @@
-"""What a run tells whoever is watching it."""
+"""The messages of a run to its watcher."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from chaos.history.writer import HistoryWriter
 
 
 class Progress(Protocol):
-    """Watches a run. Nothing that it does may change the run: a view that breaks goes quiet."""
+    """Watches a run. Nothing that it does may change the run: a broken view goes quiet."""
 
     def note(self, text: str) -> None:
-        """Something worth a line that is no event of the history: a seed, a baseline taken from the cache."""
+        """Show a line that is no event of the history: a seed, a baseline taken from the cache."""
 
     def event(self, event: Event) -> None:
-        """An event of the history, in the order in which the driver learns of it; from the harness and from ranks."""
+        """Show an event of the history, from harness or ranks, in the order in which the driver learns of it."""
 
 
 class Recorder(Protocol):
-    """Where events go: the history, or the history and whoever watches."""
+    """The destination of events: the history, or the history and its watcher."""
 
     def record(
         self,

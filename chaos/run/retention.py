@@ -1,4 +1,4 @@
-"""What is kept of a run: all of it, but of checkpoint files over a limit only digests."""
+"""The kept part of a run: all of it, except that checkpoint files over a limit are reduced to digests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chaos.observe.checkpoints.saved_state import keep_digests
 def thin_out(run_dir: Path, limit_mb: int, history: HistoryWriter) -> None:
     """Replace every checkpoint file larger than ``limit_mb`` (10⁶ bytes) by its digests, and record that.
 
-    One that lies where nobody can look stays as it is.
+    A file in a place that cannot be read stays as it is.
     """
     large = {
         checkpoint.path: size

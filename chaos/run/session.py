@@ -1,4 +1,4 @@
-"""A run's session: everything that must be there before a job can start, and be gone afterwards."""
+"""A run's session: everything that must exist before a job can start, and be gone afterwards."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from chaos.scenario.models.scenario import Scenario
 from chaos.store.directory import MEMORY, RunDirectory, make_private_directory
 
 MEETING = "meeting"
-"""Directory in the private one in which the ranks of several nodes find each other."""
+"""The directory within the private one in which the ranks of several nodes find each other."""
 
 
 @dataclass(frozen=True)
 class Session:
     """One run in progress. ``ports`` are leased for it; ``private`` is its directory for sockets and the secret.
 
-    ``memory`` is its directory in memory, where the job keeps checkpoints in one. ``nodes`` are the job's nodes, on a
-    platform that has some.
+    ``memory`` is its directory in memory, where the job keeps checkpoints there. ``nodes`` are the job's nodes, on a
+    platform that has nodes.
     """
 
     scenario: Scenario
@@ -61,9 +61,9 @@ class Session:
 
 @dataclass(frozen=True)
 class JobPlatform:
-    """The platform that a job is started on, and what its nodes are told where it has some.
+    """The platform that a job is started on, and the instructions for its nodes where it has nodes.
 
-    ``settings`` is what the scenario says for the platform, ``needs`` what the ranks need where they run.
+    ``settings`` are the scenario's settings for the platform, ``needs`` the needs of the ranks where they run.
     """
 
     platform: Platform | NodePlatform | None = None
@@ -88,8 +88,8 @@ def open_session(
 ) -> Iterator[Session]:
     """Set up, and put everything back whatever happens: faults, processes, private directory, in reverse order.
 
-    The ledger says what to put back before it exists, so ``chaos heal`` can do the same after a SIGKILL. What is left
-    over is recorded as the event ``hygiene``.
+    The ledger lists each thing to put back before it exists, so ``chaos heal`` can do the same after a SIGKILL.
+    Leftovers are recorded as the event ``hygiene``.
     """
     token = owned.token
     private: Path | None = None
@@ -127,7 +127,7 @@ def open_session(
 
 
 def _record_nodes(owned: RunDirectory, history: HistoryWriter, clock: Clock, nodes: Nodes, private: Path) -> None:
-    """Ask the remote helpers what is left, while they are there: when all faults have been put back."""
+    """Ask the remote helpers for leftovers, while they are there: when all faults have been put back."""
     found = nodes.all()
     _undo(owned, history, clock, lambda step: step.fault is not None, found)
     record_on_nodes(history, owned.token, owned.ledger.read().steps, found, [str(owned.path.resolve()), str(private)])
@@ -145,7 +145,7 @@ def _nodes_of(
     clock: Clock,
     history: HistoryWriter,
 ) -> Iterator[Nodes | None]:
-    """The nodes of the run, where its platform has some; their undo step takes them away."""
+    """Open the nodes of the run, where its platform has nodes; their undo step takes them away."""
     platform = on.platform
     if not isinstance(platform, NodePlatform):
         yield None
@@ -181,7 +181,7 @@ def _nodes_of(
 def put_back_faults(session: Session, *, running: bool = False) -> None:
     """Undo the faults that are still open, and leave the job and the private directory as they are.
 
-    What the next launch is to meet stays until the session ends.
+    A change meant for the next launch stays until the session ends.
     """
     _undo(
         session.owned,
@@ -197,7 +197,7 @@ def put_back_faults(session: Session, *, running: bool = False) -> None:
 
 
 def undo_context(owned: RunDirectory, clock: Clock, nodes: Sequence[Node] = ()) -> UndoContext:
-    """What undo steps of a run work with: the run and its nodes."""
+    """Return the working context of a run's undo steps: the run and its nodes."""
     return UndoContext(owned.token, clock, nodes=NodesByUndoSteps(owned.token, owned.ledger.read().steps, nodes))
 
 
@@ -208,7 +208,7 @@ def _undo(
     wanted: Callable[[UndoStep], bool],
     nodes: Sequence[Node] = (),
 ) -> None:
-    """Undo open steps of the ledger, the latest first, and record what belonged to a fault."""
+    """Undo open steps of the ledger, the latest first, and record the steps that belong to a fault."""
 
     def record(undone: Undone) -> None:
         step = undone.step
@@ -224,7 +224,7 @@ def _undo(
 def _record_hygiene(
     owned: RunDirectory, history: HistoryWriter, ports: tuple[int, ...], directories: list[Path]
 ) -> None:
-    """Record what is left of the run after it was put back: processes, listening ports, half-written files."""
+    """Record the leftovers of the run after it was put back: processes, listening ports, half-written files."""
     job = owned.path / "job"
     unseen: list[OSError] = []
     stale = [path for path in entries_below(job, unseen.append) if path.name.endswith(("_tmp", ".tmp", ".partial"))]

@@ -1,1 +1,1 @@
-"""What the check ``checkpoint`` looks at: end-of-life and periodic checkpoints, their records and values."""
+"""The subjects of the check ``checkpoint``: end-of-life and periodic checkpoints, their records and values."""

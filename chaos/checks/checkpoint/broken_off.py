@@ -1,7 +1,7 @@
-"""Saves that the end of their process has broken off, where the plan ends it: what they leave is no dirt.
+"""Saves broken off by the planned end of their process: their leftovers are no dirt.
 
 MindSpore writes a checkpoint under a temporary name and renames it when it is whole. A process that is ended in between
-leaves the temporary file, and nobody is to blame for it.
+leaves the temporary file, and no component is to blame for it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _FORMATS = (".ckpt", ".safetensors")
 
 
 def broken_off(plan: Plan, history: History, artifacts: Artifacts) -> set[str]:
-    """The temporary names of periodic saves in the middle of which a process was ended as planned, in the run's terms.
+    """Return the temporary names, in the run's terms, of periodic saves that the planned end of a process broke off.
 
-    Ended as planned is a process that a fault takes, one whose rank gets a new process, and in a launch that the plan
-    ends every process; none that has exited with 0. Of its saves only the last one can have been under way.
+    A process ends as planned when a fault takes it, when its rank gets a new process, or when the plan ends the whole
+    launch; a process that has exited with 0 does not count. Only its last save can have been under way.
     """
     found: set[str] = set()
     for rank in range(plan.layout.ranks):
@@ -46,14 +46,14 @@ def _ended(plan: Plan, history: History, rank: int) -> set[int | None]:
 
 
 def _under_way(history: History, rank: int, pid: int | None) -> tuple[str, ...]:
-    """The temporary names of the file that this process was saving when it ended; none where it was saving none."""
+    """Return the temporary names of the file that a process was saving when it ended; none where it saved nothing."""
     begun = _of(history, "checkpoint.begin", rank, pid)
     if not begun:
         return ()
     last = begun[-1]
     after = [event for event in _of(history, "checkpoint.end", rank, pid) if event.seq > last.seq]
     later = [event for event in _of(history, "step.begin", rank, pid) if event.seq > last.seq]
-    # One in the background goes on after the call that began it, until the rank records that its writing has ended.
+    # A save in the background goes on after the call that began it, until the rank records the end of the writing.
     if written(history, last) is not None if is_background(last) else after or later:
         return ()
     return _temporary(last.data.get("path"))
@@ -65,7 +65,7 @@ def _of(history: History, event: str, rank: int, pid: int | None) -> list[Event]
 
 
 def _temporary(path: object) -> tuple[str, ...]:
-    """What a file may be called while it is written; a path without a name has no such name."""
+    """Return the possible names of a file while it is written; a path without a name has none."""
     if not isinstance(path, str) or not PurePosixPath(path).name:
         return ()
     bare = next((path.removesuffix(end) for end in _FORMATS if path.endswith(end)), path)

@@ -1,6 +1,6 @@
 """Check ``checkpoint``: the end-of-life checkpoint is there, from the right ranks, and holds the right step.
 
-Names are hints and are compared with the numbers inside. What the parameters are worth is judged by
+Names are hints and are compared with the numbers inside. The values of the parameters are judged by
 :mod:`chaos.checks.checkpoint.values`, for the same check.
 """
 
@@ -35,7 +35,7 @@ from chaos.plan.model import Plan
 NAME = "checkpoint"
 
 APPENDED = ("epoch_num", "step_num", "cur_rank", "batch_num")
-"""What MindSpore's own end-of-life save appends (2.7 to 2.10), behind the parameters."""
+"""The entries that MindSpore's own end-of-life save appends (2.7 to 2.10), behind the parameters."""
 
 
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
@@ -130,8 +130,10 @@ def _judge_groups(
 
 
 def _unplaced(history: History, artifacts: Artifacts) -> list[tuple[str, str]]:
-    """The end-of-life checkpoints that cannot be held against the plan, each with why and where: nobody can say whose
-    they are, or they do not lie in the run's directory."""
+    """Return the end-of-life checkpoints that cannot be compared with the plan, each with the reason and the place.
+
+    Their owner is not known, or they do not lie in the run's directory.
+    """
     strays = unowned(history, artifacts, "end-of-life")
     found = [(f"{artifacts.relative(file.path)}: {file.reason}", artifacts.relative(file.path)) for file in strays]
     return found + [(outside_text(event), event.source) for event in outside(history, artifacts, "end-of-life")]
@@ -145,7 +147,7 @@ def _judge_witnesses(
     found: Collector,
     line: str,
 ) -> None:
-    """The histories of the ranks tell of the same saves as the files."""
+    """Judge that the ranks' histories record the same saves as the files."""
     assert plan.checkpoint is not None
     saves = history.select("checkpoint.end", attempt=TRAIN, kind="end-of-life")
     handled = history.select("handler.enter", attempt=TRAIN, name="save_ckpt")
@@ -176,7 +178,10 @@ def _group(plan: Plan, rank: int) -> str:
 
 
 def _judge_temporary(history: History, artifacts: Artifacts, found: Collector) -> None:
-    """MindFormers' names are the same for both kinds: such a file counts when a rank began it as an end-of-life one."""
+    """Judge temporary directories.
+
+    MindFormers' names are the same for both kinds: such a file counts when a rank began it as an end-of-life one.
+    """
     expected = "temporary directories are renamed when all have saved"
     saves = history.select("checkpoint.begin", attempt=TRAIN, kind="end-of-life")
     paths = [PurePosixPath(str(event.data.get("path"))) for event in saves]
@@ -242,9 +247,9 @@ def _judge_step(
 
 
 def _judge_survivors(plan: Plan, history: History, found: Collector) -> None:
-    """No survivor has trained further than what was saved: that step would be lost.
+    """Judge that no survivor has trained further than the saved step: the later step would be lost.
 
-    Only where the plan knows the step. Where a fault may strike at any moment, it may split an all-reduce.
+    This is judged only where the plan knows the step. A fault that may strike at any moment may split an all-reduce.
     """
     assert plan.checkpoint is not None
     hit = {rank for fault in plan.faults for rank in fault.ranks}
@@ -256,7 +261,7 @@ def _judge_survivors(plan: Plan, history: History, found: Collector) -> None:
 
 
 def _judge_alike(artifacts: Artifacts, states: dict[OwnedCheckpoint, SavedState], found: Collector) -> None:
-    """Facts about the moment of the save are the same in every file."""
+    """Judge that facts about the moment of the save are the same in every file."""
     for name in ("step_num", "global_step", "epoch_num", "batch_num"):
         values = {state.numbers.get(name) for state in states.values()}
         if len(values) > 1:
@@ -270,7 +275,7 @@ def _judge_names(
     assert plan.checkpoint is not None
     update = step - step % every
     if file.directory_step is not None and file.directory_step != update:
-        # The directory's name has the number that the SDK counts, and it counts the steps that have made an update.
+        # The directory's name has the SDK's number, and the SDK counts the steps that have made an update.
         expected = f"the directory's step is the stored one, {step}"
         if update != step:
             expected = f"the directory's step is that of the last update, {update}"
@@ -310,12 +315,15 @@ def _judge_epoch_in_name(
 
 
 def _of_today(path: str) -> str:
-    """The path with the directory's present name: MindSpore 2.7 writes ``tft_saved_checkpoints-…``, 2.8 ``ttp_…``."""
+    """Return the path with the directory's present name.
+
+    MindSpore 2.7 writes ``tft_saved_checkpoints-…``, 2.8 ``ttp_…``.
+    """
     return path.replace("/tft_saved_checkpoints-step_", "/ttp_saved_checkpoints-step_")
 
 
 def _judge_save_events(history: History, file: OwnedCheckpoint, step: int, found: Collector, where: str) -> None:
-    """The step that the rank said it saved."""
+    """Judge the step that the rank recorded for the save."""
     saves = history.select("checkpoint.end", attempt=TRAIN, rank=file.rank, kind="end-of-life")
     events = [save for save in saves if save.data.get("step") not in (None, step)]
     for save in events:

@@ -1,5 +1,6 @@
-"""Weights that a job exports behind its training (``save_checkpoint(network, "final.ckpt")``): no checkpoint to resume
-from, so that nobody asks it for the optimizer's state.
+"""Weights that a job exports behind its training (``save_checkpoint(network, "final.ckpt")``).
+
+They are no checkpoint to resume from, so no check asks them for the optimizer's state.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from chaos.observe.checkpoints.saved_state import SavedState
 
 
 def is_exported(file: OwnedCheckpoint, state: SavedState, history: History) -> bool:
-    """Whether it was saved when its process's training had come to its end, under a name that counts no steps, and
-    holds nothing of the optimizer at all.
+    """Return whether a file is an export: saved after its process's training, and without any optimizer state.
 
-    What a training saves while it goes on is there to go on from, whatever it leaves out.
+    Its name counts no steps. A file that a training saves while it goes on is there to go on from, whatever it leaves
+    out.
     """
     if file.epoch is not None or file.made is None or any(map(is_optimizer_state, (*state.digests, *state.numbers))):
         return False

@@ -1,6 +1,6 @@
-"""Part of check ``checkpoint``: the record of which checkpoint is the last names the one that was saved last.
+"""Part of check ``checkpoint``: the record of the last checkpoint names the checkpoint that was saved last.
 
-A resume goes by that record, so one that stayed behind loses steps although their checkpoint is there.
+A resume goes by the record, so a record that stays behind loses steps although their checkpoint is there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ EXPECTED = "the record of the last checkpoint names the one that was saved last"
 
 @dataclass(frozen=True)
 class NewestSave:
-    """What was saved last in a place whose record must name it: a file without its format, or an iteration.
+    """The newest save in a place whose record must name it: a file without its format, or an iteration.
 
     ``faulted`` is the landing of a fault in the launch that saved it, which may have hit the record too.
     """
@@ -32,7 +32,7 @@ class NewestSave:
     faulted: Event | None
 
     def judge(self, what: str, found: Collector) -> None:
-        """Say that the record names another one; ``what`` says which."""
+        """Say that the record names another save; ``what`` names the record."""
         seen = f"{what}, and {self.file} was saved after it, at step {self.save.data.get('step')}"
         if self.faulted is None:
             found.fail(EXPECTED, seen, self.save.source)
@@ -41,10 +41,10 @@ class NewestSave:
 
 
 def newest_saves(history: History, artifacts: Artifacts) -> dict[Path, NewestSave]:
-    """The newest periodic save of each directory that has such a record, where it is there and its record was due.
+    """Return the newest periodic save of each directory with such a record, where it is there and its record was due.
 
-    The record is written behind the file: of a launch in which a rank was ended, and of a save in the background,
-    nobody knows whether it was.
+    The record is written behind the file: after the end of a rank in the launch, or for a save in the background, it
+    may not have been written.
     """
     newest: dict[Path, NewestSave] = {}
     for event in history.select("checkpoint.end", kind="periodic"):

@@ -1,4 +1,4 @@
-"""Part of check ``checkpoint``: what each rank has saved last is there: the next fault would need it.
+"""Part of check ``checkpoint``: the last save of each rank is there, since the next fault would need it.
 
 Older checkpoints may be gone, since jobs keep a few only. A file that the job has renamed is known by its step.
 """
@@ -22,7 +22,7 @@ EXPECTED = "the checkpoint that each rank has saved last is there"
 
 
 def judge_newest(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
-    """Judge the last periodic save of each rank. Says nothing where no rank has saved, or all of it is elsewhere."""
+    """Judge the last periodic save of each rank. Says nothing where no rank has saved, or all saves are elsewhere."""
     newest: dict[int, Event] = {}
     for event in history.select("checkpoint.end", kind="periodic"):
         if event.rank is not None and _is_written(history, event):
@@ -57,7 +57,7 @@ def _is_written(history: History, save: Event) -> bool:
 
 
 def _is_taken(plan: Plan, history: History, save: Event) -> bool:
-    """Return whether a planned fault has laid hands on what the rank had saved."""
+    """Return whether a planned fault has touched the rank's save."""
     if plan.resume.restore is not None and save.attempt == TRAIN and save.rank in plan.resume.restore.lost:
         return True
     hit = [fault for fault in plan.faults if fault.effect.takes_saved and save.rank in fault.ranks]

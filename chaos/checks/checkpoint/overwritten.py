@@ -1,8 +1,7 @@
-"""Part of check ``checkpoint``: no step is saved over the file of another one.
+"""Part of check ``checkpoint``: no step is saved over the file of another step.
 
-Names that count epochs and steps are what a resume by name goes by, and an earlier step is one that a job may have to
-go back to. A name that counts nothing (``latest.ckpt``) is there to be saved anew. So is one that the fault-free run
-uses twice.
+A resume by name goes by names that count epochs and steps, and a job may have to go back to an earlier step. A name
+that counts nothing (``latest.ckpt``) is there to be saved anew, and so is a name that the fault-free run uses twice.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def judge_overwritten(history: History, artifacts: Artifacts, found: Collector) 
     again = [pair for pair in _again(history, artifacts) if not _was_taken(history, *pair[1:])]
     baseline = (
         artifacts.baseline if again else None
-    )  # the baseline only excuses: it is asked where there is something to
+    )  # the baseline only excuses: it is asked where something needs an excuse
     usual = set() if baseline is None else {name for name, _, _ in _again(baseline, artifacts)}
     for name, before, after in again:
         if name not in usual:
@@ -53,7 +52,7 @@ def _again(history: History, artifacts: Artifacts) -> Iterator[tuple[str, Event,
 
 
 def _was_taken(history: History, before: Event, after: Event) -> bool:
-    """Whether a fault had taken the earlier file away before the later save: then there was none to be saved over."""
+    """Return whether a fault had taken the earlier file before the later save, so that nothing was overwritten."""
     landings = [event for event in history.select("fault.landed") if before.mono < event.mono < after.mono]
     path = str(before.data["path"])
     return any(
@@ -66,7 +65,7 @@ def _was_taken(history: History, before: Event, after: Event) -> bool:
 
 
 def _taken(evidence: dict[str, Any]) -> Iterator[str]:
-    """Yield the files that a fault's evidence says it has taken away or changed."""
+    """Yield the files that a fault took or changed, by its evidence."""
     removed = evidence.get("removed")
     for name in removed if isinstance(removed, list) else ():
         yield f"{evidence.get('directory')}/{name}"

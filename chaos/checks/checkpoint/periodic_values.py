@@ -1,6 +1,6 @@
-"""Part of check ``checkpoint``: a periodic checkpoint holds what its rank held, whether or not it was ever loaded.
+"""Part of check ``checkpoint``: a periodic checkpoint holds its rank's state, whether or not it was ever loaded.
 
-The next fault may need it: one that was saved after a recovery with another content would spoil the next one.
+The next fault may need it: a checkpoint saved after a recovery with other content would spoil the next recovery.
 """
 
 from __future__ import annotations
@@ -37,12 +37,11 @@ EXPECTED = "every periodic checkpoint holds what its rank held after the step at
 def judge_periodic_values(
     plan: Plan, history: History, artifacts: Artifacts, baseline: Baseline, found: Collector
 ) -> None:
-    """Compare the periodic files that are left with the digests of their ranks.
+    """Compare the remaining periodic files with the digests of their ranks.
 
-    A step may have been trained more than once: any of its states will do that may have been the rank's when it saved.
-    Of files whose step has no digest, the
-    values are not compared; that all parameters are there is asked of them too. The step is the one at which the rank
-    has recorded to have saved the file; where its record does not tell, the stored one.
+    A step may have been trained more than once: every state counts that may have been the rank's when it saved. The
+    values of files whose step has no digest are not compared; their parameters must be complete all the same. The step
+    comes from the rank's record of the save or, where the record does not tell, from the file.
     """
     files, strays = periodic(history, artifacts), unowned(history, artifacts, "periodic")
     unfinished = broken_off(plan, history, artifacts) if files or strays else set()
@@ -68,7 +67,7 @@ def judge_periodic_values(
         states[file] = state
         steps = steps_of(file, state, every)
         if host_gone and (stored := _stored(state, every)) and not stored & steps:
-            steps = stored  # what lies there is of an earlier save, and sound
+            steps = stored  # the file there is of an earlier save, and sound
         recorded = [
             event for step in sorted(steps) for event in _not_superseded(file, _of_step(history, file.rank, step))
         ]
@@ -89,7 +88,7 @@ def judge_periodic_values(
 def _judge_stray(
     stray: OwnerUnknown, unfinished: set[str], history: History, artifacts: Artifacts, found: Collector
 ) -> None:
-    """A file of which nobody can say whose it is has to be sound; what it holds can be compared with nothing."""
+    """Judge that a file without a known owner is sound; its content can be compared with nothing."""
     where = artifacts.relative(stray.path)
     try:
         artifacts.read_checkpoint(stray.path)
@@ -110,7 +109,7 @@ def _of_step(history: History, rank: int, step: int) -> list[Event]:
 
 
 def _not_superseded(file: OwnedCheckpoint, recorded: list[Event]) -> list[Event]:
-    """Without the states of earlier trainings of a step, where its rank had trained it again before it saved."""
+    """Return the states that the rank may have saved: without earlier trainings of a step that it had trained again."""
     made = file.made
     if made is None:
         return recorded
@@ -133,7 +132,10 @@ def _judge_unreadable(
     artifacts: Artifacts,
     found: Collector,
 ) -> None:
-    """A file with its own name was finished, so it can be read, unless its end or a fault came in between."""
+    """Judge an unreadable file.
+
+    A file with its own name was finished, so it must be readable, unless its end or a fault came in between.
+    """
     where = artifacts.relative(file.path)
     saved_as = file.path.with_name(file.path.name.removesuffix(DIGESTED))
     broken = artifacts.relative(saved_as.with_suffix(".tmp")) in unfinished or _is_open(saved_as, history, artifacts)
@@ -147,7 +149,7 @@ def _judge_unreadable(
 
 
 def _is_open(path: Path, history: History, artifacts: Artifacts) -> bool:
-    """Whether it is part of a save of MindFormers' new layout that was broken off: the tracker is written last."""
+    """Return whether it belongs to a broken-off save of MindFormers' new layout: the tracker is written last."""
     save = ITERATION.fullmatch(path.parent.name)
     if save is None or all(event.data.get("code") == 0 for event in history.select("rank.exit")):
         return False
@@ -163,7 +165,7 @@ def _is_open(path: Path, history: History, artifacts: Artifacts) -> bool:
 def _judge_names(
     file: OwnedCheckpoint, state: SavedState, history: History, artifacts: Artifacts, found: Collector
 ) -> None:
-    """Judge a file to whose step there is no digest by the names of its parameters: a rank always has the same."""
+    """Judge a file whose step has no digest by the names of its parameters: a rank always has the same names."""
     recorded = history.select("initial", rank=file.rank) + history.select("digest", rank=file.rank)
     for event in _with_parameters(recorded)[-1:]:
         if missing := lacking(file, state, _asked(file, state, event, history)):
@@ -172,7 +174,7 @@ def _judge_names(
 
 
 def _asked(file: OwnedCheckpoint, state: SavedState, recorded: Event, history: History) -> list[str]:
-    """Return the names that a file has to hold of those that its rank held."""
+    """Return the names of the rank's parameters that a file has to hold."""
     exported = is_exported(file, state, history)
     return [name for name in recorded.data["parameters"] if not (exported and is_optimizer_state(name))]
 
@@ -205,7 +207,7 @@ def _judge(
         count = f"{len(different)} of {len(shared)} parameters in rank {file.rank}'s file of step {step}"
         seen = f"{count} differ: {text_list(different)}"
         seen += origin(baseline, file.rank, different[0], state.digests, step_of(recorded[-1]))
-        # Both are of one run, so they are equal bit for bit, whatever the tolerance is between two.
+        # Both are of one run, so they are equal bit for bit, whatever the tolerance between two runs.
         if is_converted(file):
             seen += "; MindFormers saves bfloat16 as float32 in such a file, so that says nothing about the values"
             found.unknown(EXPECTED, seen, where, recorded[-1].source)

@@ -1,4 +1,4 @@
-"""Part of check ``checkpoint``: what MindFormers writes down about its saves is true of the files beside it.
+"""Part of check ``checkpoint``: MindFormers' records of its saves are true of the files beside them.
 
 A resume goes by these records: ``meta.json`` in the legacy layout, ``latest_checkpointed_iteration.txt``,
 ``common.json`` and ``metadata.json`` in the new one. Says nothing where there are none of them.
@@ -44,7 +44,7 @@ def judge_records(history: History, artifacts: Artifacts, found: Collector) -> N
         if step is not None and newer is not None and newer.iteration not in (None, step):
             newer.judge(f"{artifacts.relative(root / TRACKER)} names iteration {step}", found)
     for iteration in iterations:
-        # The tracker is written last: what it does not name yet may be a save that was broken off.
+        # The tracker is written last: a save that it does not name yet may have been broken off.
         last = tracked.get(iteration.path.parent)
         if not broken_off or (last is not None and iteration.step <= last):
             _judge_iteration(iteration, artifacts, found)
@@ -54,7 +54,7 @@ def judge_records(history: History, artifacts: Artifacts, found: Collector) -> N
 
 
 def _metas(artifacts: Artifacts) -> set[Path]:
-    """``meta.json`` in the directories of ranks that hold files of MindFormers' names."""
+    """Return the files ``meta.json`` in the directories of ranks that hold files of MindFormers' names."""
     directories = {
         file.path.parent for file in artifacts.checkpoints if file.kind == "either" and file.in_rank_directory
     }
@@ -62,7 +62,7 @@ def _metas(artifacts: Artifacts) -> set[Path]:
 
 
 def _broken_off(history: History) -> bool:
-    """Return whether a rank did not come to its own end, which may have been in the middle of a save."""
+    """Return whether a rank did not come to its own end: a save may have been broken off."""
     return any(event.data.get("code") != 0 for event in history.select("rank.exit"))
 
 

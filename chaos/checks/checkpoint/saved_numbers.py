@@ -1,8 +1,8 @@
 """Part of check ``checkpoint``: every number in a periodic checkpoint is that of the step at which it was saved.
 
-A file holds one step. One of which a number says another, or that has lost it, sends the next resume elsewhere than it
-believes. The rank's record of the save says which step it is. Where there is none, MindFormers' name of the directory
-does, and another name tells no more than the least that a file may hold, since names may count anew.
+A file holds one step. A file in which one number says another step, or has been lost, sends the next resume to a wrong
+place. The rank's record of the save says which step it is. Where there is none, MindFormers' name of the directory
+does, and another name gives only the least step that a file may hold, since names may count anew.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ States = Mapping[OwnedCheckpoint, SavedState]
 _Doubt = tuple[Literal["fail", "unknown"], str]
 
 _COUNTED = re.compile(r"(?:_\d+)*-\d+_\d+$")
-"""The end of a name that is another one in every save."""
+"""The end of a name, which differs in every save."""
 
 
 def steps_of(file: OwnedCheckpoint, state: SavedState, every: int) -> frozenset[int]:
-    """The step whose state a file has to hold; several where it was saved within a step, and its numbers say neither.
+    """Return the step whose state a file has to hold; several steps for a save within a step without clear numbers.
 
-    Several, too, where they leave open which step it is of those that come to one update of the optimizer. None where
-    neither a record nor a number tells.
+    Several, too, where the numbers leave open which step of an update it is. None where neither a record nor a number
+    tells.
     """
     told = steps_by_name(state.numbers, every)
     if known := _known(file):
@@ -55,12 +55,12 @@ def steps_of(file: OwnedCheckpoint, state: SavedState, every: int) -> frozenset[
 
 
 def steps_text(steps: Iterable[int]) -> str:
-    """``8``, ``8 or 12``."""
+    """Return steps in words: ``8``, ``8 or 12``."""
     return " or ".join(map(str, sorted(steps)))
 
 
 def judge_numbers(plan: Plan, history: History, artifacts: Artifacts, states: States, found: Collector) -> None:
-    """Judge the numbers of all periodic files that can be read. Says nothing where there are none."""
+    """Judge the numbers of all readable periodic files. Says nothing where there are none."""
     gone = any(history.first(event) is not None for event in GONE)
     every = artifacts.steps_per_update
     for file, state in states.items():
@@ -86,12 +86,12 @@ def _readable(files: Iterable[OwnedCheckpoint], artifacts: Artifacts) -> dict[Ow
 
 
 def _known(file: OwnedCheckpoint) -> frozenset[int]:
-    """Return the steps that it may be of by its record or, without one, by the directory of its save."""
+    """Return the possible steps of a file by its record or, without a record, by the directory of its save."""
     return file.held or frozenset(() if file.step is None else {file.step})
 
 
 def _steps(plan: Plan, file: OwnedCheckpoint, state: SavedState, history: History, every: int) -> Iterator[_Doubt]:
-    """Yield the numbers of steps that are not those of the step at which the file was saved."""
+    """Yield the step numbers that differ from the step at which the file was saved."""
     told = steps_by_name(state.numbers, every)
     if not told:
         return
@@ -127,10 +127,10 @@ def _numbers_text(state: SavedState, every: int) -> str:
 def _behind(
     file: OwnedCheckpoint, state: SavedState, counted: Iterable[int], steps: Iterable[int], history: History, seen: str
 ) -> Iterator[_Doubt]:
-    """Yield reasons to doubt a file in which only the optimizer's count is behind: it counts no update that it skips.
+    """Yield reasons to doubt a file in which only the optimizer's count is behind: it counts no skipped update.
 
-    The rank's digest after the step tells how far it had counted. Without one it is unknown, unless an earlier digest
-    tells that the rank had counted every step up to there.
+    The rank's digest after the step shows how far it had counted. Without a digest the finding is unknown, unless an
+    earlier digest shows that the rank had counted every step up to there.
     """
     own = state.digests.get(COUNTER)
     after = _counters(history, file.rank, steps)
@@ -151,19 +151,19 @@ def _counters(history: History, rank: int, steps: Iterable[int]) -> set[str]:
 
 
 def _named(plan: Plan, file: OwnedCheckpoint) -> int | None:
-    """The step of the job that a name tells, if names have counted from its beginning: else the step is a later one."""
+    """Return the job's step by a name that counts from the job's beginning; otherwise the step is a later one."""
     if file.epoch is None or file.step_in_epoch is None or (file.epoch > 1 and not _knows_epochs(plan)):
         return None
     return (file.epoch - 1) * plan.training.steps_per_epoch + file.step_in_epoch
 
 
 def _knows_epochs(plan: Plan) -> bool:
-    """Return whether the plan knows how many steps an epoch has: where nobody says so, it takes all steps for one."""
+    """Return whether the plan knows the steps of an epoch; otherwise it takes all steps for one epoch."""
     return plan.training.steps_per_epoch < plan.training.last_step
 
 
 def _epochs(plan: Plan, file: OwnedCheckpoint, state: SavedState, history: History, every: int) -> Iterator[_Doubt]:
-    """What is wrong with the epoch, and with the number of batches in it.
+    """Yield the doubts about the epoch, and about the number of batches in it.
 
     Where a step is counted as an epoch of its own (data that is sunk, MindSpore 2.7 to 2.10), it is the step's number.
     """
@@ -177,7 +177,7 @@ def _epochs(plan: Plan, file: OwnedCheckpoint, state: SavedState, history: Histo
     if epoch is not None and allowed and epoch not in allowed:
         seen = f"rank {file.rank}'s file of step {steps_text(steps)} holds epoch {epoch}, and"
         seen += f" {'its name says' if allowed == named else 'that step is in'} epoch {steps_text(allowed)}"
-        # Epochs that were trained before may have been added to those that a name counts.
+        # Epochs trained before may have been added to the epochs in a name.
         yield ("unknown" if anew and not planned and epoch > max(allowed) else "fail"), seen
     if batches is not None and sizes and batches not in sizes:
         seen = (
@@ -187,7 +187,7 @@ def _epochs(plan: Plan, file: OwnedCheckpoint, state: SavedState, history: Histo
 
 
 def _counts_anew(file: OwnedCheckpoint, history: History) -> bool:
-    """Return whether the training in which it was saved did not begin with the job's first step, or nobody knows."""
+    """Return whether the save's training did not begin with the job's first step, or its beginning is not known."""
     begin = None if file.made is None else before(file.made, "train.begin", history)
     return begin is None or begin.data.get("initial_step") != 0
 
@@ -196,12 +196,15 @@ def _counts_anew(file: OwnedCheckpoint, history: History) -> bool:
 
 
 def _family(file: OwnedCheckpoint) -> str:
-    """What the names of one kind of file have in common."""
+    """Return the common part of the names of one kind of file."""
     return re.sub(r"\d+", "#", _COUNTED.sub("", file.saved_as.stem)) + file.saved_as.suffix
 
 
 def _judge_lost(artifacts: Artifacts, states: States, found: Collector) -> None:
-    """A number that other files of the kind hold is missed. Files of which none holds it have none by design."""
+    """Judge numbers that a file lacks and other files of its kind hold.
+
+    Files of a kind without the number have none by design.
+    """
     families: dict[str, dict[OwnedCheckpoint, SavedState]] = defaultdict(dict)
     for file, state in states.items():
         if not is_of_weights(file):
@@ -210,7 +213,7 @@ def _judge_lost(artifacts: Artifacts, states: States, found: Collector) -> None:
         for name in (STEP, COUNTER, EPOCH):
             holders = [file for file, state in family.items() if name in state.numbers]
             for file, state in family.items():
-                # What other ranks have saved may be the parameter of this name, if it is one.
+                # The parameter of this name, if it is one, may be among the other ranks' files.
                 if holders and name not in state.numbers and not (state.partial and name == COUNTER):
                     seen = f"rank {file.rank}'s file holds no {name}, as others of its kind do: {file.path.name}"
                     found.fail(ONE_STEP, seen, artifacts.relative(file.path), artifacts.relative(holders[0].path))

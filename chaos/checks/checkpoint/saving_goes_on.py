@@ -1,7 +1,7 @@
 """Part of check ``checkpoint``: every rank goes on to save its periodic checkpoints, above all after a recovery.
 
-A job that does not is none that survives the next fault. At which steps is the job's own affair: MindSpore counts from
-the beginning of each training, another from the beginning of the job. None trains further than the interval.
+A job that stops saving does not survive the next fault. The steps of its saves are the job's own affair: MindSpore
+counts from the beginning of each training, another job from its own beginning. None trains further than the interval.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _EVENTS = ("train.begin", "step.begin", "step.end", "checkpoint.end", "train.end
 
 
 def judge_saving_goes_on(plan: Plan, history: History, found: Collector) -> None:
-    """Judge every process that trains on for as many steps as the interval. Of others nothing was to be saved."""
+    """Judge every process that trains on for as many steps as the interval. Other processes had nothing to save."""
     interval = plan.training.checkpoint_interval
     if interval is None:
         return
@@ -49,7 +49,7 @@ def judge_saving_goes_on(plan: Plan, history: History, found: Collector) -> None
 
 
 def _processes(history: History) -> list[list[Event]]:
-    """What each process of a rank recorded of its training and its periodic saves, in its own order."""
+    """Return the records of each process of a rank about its training and its periodic saves, in its own order."""
     own: dict[tuple[str | None, int | None, int | None], list[Event]] = defaultdict(list)
     for name in _EVENTS:
         for event in history.select(name):
@@ -59,7 +59,10 @@ def _processes(history: History) -> list[list[Event]]:
 
 
 def _gaps(history: History, process: list[Event], interval: int) -> list[tuple[int, int, Event]]:
-    """Where a process went on although a save was due: the last saved step, the last trained one, and what followed."""
+    """Return the places where a process went on although a save was due.
+
+    Each has the last saved step, the last trained one, and the event that followed.
+    """
     found = []
     last = ended = None
     for event in process:
@@ -92,7 +95,7 @@ def _ended_well(history: History, process: list[Event]) -> bool:
 
 
 def _judge_background(history: History, saves: list[Event], *, ended: bool, expected: str, found: Collector) -> None:
-    """One in the background is saved when its writing has ended. The last may be under way when its process ends."""
+    """Judge that saves in the background have ended. The last one may be under way when its process ends."""
     for event in saves if ended else saves[:-1]:
         if not is_background(event):
             continue

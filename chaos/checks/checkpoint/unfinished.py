@@ -1,4 +1,4 @@
-"""Part of check ``checkpoint``: what a save that was broken off has left, and that nobody took it for a checkpoint."""
+"""Part of check ``checkpoint``: the leftovers of a broken-off save, and that no rank took them for a checkpoint."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ EXPECTED = "what a broken-off save leaves is not taken for a checkpoint"
 LEFT = "a save that is broken off leaves its directory under its temporary name"
 
 _BROKEN_AT = ("checkpoint.write", "checkpoint.end")
-"""Phases of a save in which its directory has been made."""
+"""Phases of a save in which its directory exists."""
 
 
 def judge_unfinished(history: History, artifacts: Artifacts, found: Collector) -> None:
-    """Say which directories and files were never finished, and judge that no rank has loaded any of them.
+    """Name the directories and files that were never finished, and judge that no rank has loaded any of them.
 
     Says nothing where all saves were finished.
     """
@@ -37,10 +37,10 @@ def judge_unfinished(history: History, artifacts: Artifacts, found: Collector) -
 
 
 def judge_left(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
-    """Judge that the directory is there of every end-of-life save that began and that the plan has broken off.
+    """Judge that every end-of-life save that began and that the plan broke off has left its directory.
 
-    Says nothing where the plan has none, or where the storage was gone before anything could be made in it. MindFormers
-    has no such directories.
+    Says nothing where the plan has no such save, or where the storage was gone before anything could be made in it.
+    MindFormers has no such directories.
     """
     broken = [fault for fault in plan.faults if _breaks_save(fault)]
     if not broken or not any(
@@ -63,7 +63,7 @@ def judge_left(plan: Plan, history: History, artifacts: Artifacts, found: Collec
 
 
 def _breaks_save(fault: PlannedFault) -> bool:
-    """Return whether a fault breaks a save off when its directory has been made."""
+    """Return whether a fault breaks a save off once its directory exists."""
     parts = [fault.trigger, *fault.trigger.get("all", ())]
     inside = {part["handler"] for part in parts if "handler" in part}
     phases = {part["phase"] for part in parts if "phase" in part}

@@ -1,4 +1,4 @@
-"""What an end-of-life checkpoint is worth: every part is there, finite, and equal to the fault-free run's.
+"""The values of an end-of-life checkpoint: every part is there, finite, and equal to the fault-free run's.
 
 Runs keep digests of the values, not the values, so equality is decided bit for bit. Where a tolerance would allow a
 difference, unequal digests decide nothing.
@@ -51,7 +51,7 @@ def judge_values(
 
 
 def _step(baseline: Baseline, file: OwnedCheckpoint, state: SavedState) -> int:
-    """Return the saved step; -1, of which nobody has recorded anything, where nothing tells it."""
+    """Return the saved step; -1, a step without any record, where nothing tells it."""
     step = step_in(baseline.history, baseline.artifacts, file, state)
     return -1 if step is None else step
 
@@ -136,7 +136,7 @@ def _judge_whole(
 
 
 def _handed_over(history: History, file: OwnedCheckpoint) -> set[str]:
-    """What the rank's own record names as added to the parameters by whoever saved them, the job for example."""
+    """Return the names that the rank recorded as added to the parameters by the saver, the job for example."""
     saves = history.select("checkpoint.end", attempt=TRAIN, rank=file.rank, kind="end-of-life")
     added = (event.data.get("appended") for event in saves)
     return {name for names in added if isinstance(names, list) for name in names if isinstance(name, str)}
@@ -160,8 +160,8 @@ def _judge_equal(
         return
     unequal = sorted(name for name in shared if theirs[name] != state.digests[name])
     if saved not in (None, _step(baseline, file, state)):
-        # The job has gone back to the last update. A rank that waits for others in the next step has that step's
-        # gradients in its own, and nobody takes them.
+        # The job has gone back to the last update. A rank that waits for others in the next step holds that step's
+        # gradients in its accumulators, and nothing reads them.
         unequal = [name for name in unequal if not is_accumulated(name)]
     if not unequal:
         return

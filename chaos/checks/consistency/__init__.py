@@ -1,1 +1,1 @@
-"""What the check ``consistency`` looks at: the ranks of a replica group, step by step."""
+"""The subjects of the check ``consistency``: the ranks of a replica group, step by step."""

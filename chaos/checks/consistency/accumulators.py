@@ -1,7 +1,7 @@
-"""Accumulated gradients that are each rank's own: a job that reduces them for an update only has others on every rank.
+"""Accumulated gradients of single ranks: a job that reduces them only for an update has others on every rank.
 
-Whether it does is seen in the fault-free run, or before the first fault: there the ranks of a replica group differ in
-nothing else.
+The fault-free run shows this, or the run before the first fault: there the ranks of a replica group differ in nothing
+else.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
 
 
 def _agreeing(plan: Plan, group: tuple[int, ...], step: int) -> tuple[int, ...]:
-    """The ranks of a group that must still agree: a weight that a fault has changed in one of them stays another."""
+    """Return the ranks of a group that must still agree: a weight that a fault has changed stays different."""
     odd = {
         rank
         for fault in plan.faults
@@ -73,9 +73,10 @@ def _beginning_anew(plan: Plan, history: History) -> list[Window]:
 
 
 def _states(plan: Plan, history: History, attempt: str) -> Iterator[tuple[int, dict[int, Event]]]:
-    """Step and events by rank. Step 0 is the state before the first, -n that after the n-th recovery of the launch.
+    """Yield step and events by rank.
 
-    A rank that begins several times in the time of one recovery counts with the last: before, it waited for its state.
+    Step 0 is the state before the first, -n the state after the n-th recovery of the launch. A rank that begins several
+    times within one recovery counts with its last beginning: before, it waited for its state.
     """
     states: dict[int, dict[int, Event]] = defaultdict(dict)
     try:
@@ -95,9 +96,10 @@ def _states(plan: Plan, history: History, attempt: str) -> Iterator[tuple[int, d
 def _judge_coverage(
     plan: Plan, attempt: str, group: tuple[int, ...], states: dict[int, dict[int, Event]], found: Collector
 ) -> None:
-    """Every rank of the group was compared with another one after a step: the last one, where the launch reaches it.
+    """Judge that every rank of the group was compared with another one after a step.
 
-    That step has a digest however thin they are, and it comes after every recovery.
+    It is the last step, where the launch reaches it. This step has a digest however thin the digests are, and it comes
+    after every recovery.
     """
     last = attempt == RESUME or (not plan.resume.resumes and reaches_the_end(plan))
     together: set[int] = set()
@@ -114,7 +116,10 @@ def _judge_coverage(
 def _judge_state(
     attempt: str, step: int, group: tuple[int, ...], events: dict[int, Event], others: frozenset[str], found: Collector
 ) -> int:
-    """How many ranks were compared with the first of the group. ``others`` are names that each rank has of its own."""
+    """Compare the ranks with the first of the group, and return their number.
+
+    ``others`` are names that each rank has of its own.
+    """
     present = [rank for rank in group if rank in events]
     if len(present) < 2:
         return 0

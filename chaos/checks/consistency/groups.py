@@ -1,4 +1,4 @@
-"""Part of check ``consistency``: the ranks that the job itself calls replicas are those that the plan reckons with.
+"""Part of check ``consistency``: the replica groups that the job itself reports are the plan's.
 
 The job writes ``group_info.pb`` from its communication groups, and it knows nothing of the plan.
 """
@@ -14,7 +14,7 @@ EXPECTED = f"{GROUP_INFO} of every rank names the ranks of its replica group"
 
 
 def judge_groups(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
-    """Compare every file that the job left with the plan's replica groups. Nothing to say where none is written."""
+    """Compare every file that the job left with the plan's replica groups. Says nothing where none is written."""
     files = artifacts.search(find_group_infos)
     if not files and not plan.layout.group_info:
         return
@@ -40,7 +40,7 @@ def judge_groups(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
 
 
 def _taken(plan: Plan, rank: int, named_ranks: set[int]) -> bool:
-    """Whether a fault took the rank's files away; then a replica's file must tell of it, if there is one left."""
+    """Return whether a fault took the rank's files; then a replica's file must name the rank, if one is left."""
     lost = {victim for fault in plan.faults if fault.effect.damages == "files" for victim in fault.ranks}
     group = next(group for group in plan.layout.replica_groups if rank in group)
     return rank in lost and (rank in named_ranks or lost.issuperset(group))

@@ -1,8 +1,8 @@
-"""Part of check ``consistency``: MindSpore gave the SDK the replicas that the plan reckons with.
+"""Part of check ``consistency``: MindSpore gave the SDK the replicas of the plan.
 
 MindSpore takes them from the compiled graph (``Set TFT replica with dp: (0, 2).``, its callback
-``_train_fault_tolerance.py``, 2.10), and knows nothing of the plan. The plan may be of another layout then: nobody can
-be blamed by it.
+``_train_fault_tolerance.py``, 2.10), and knows nothing of the plan. The plan may have another layout then, which blames
+no component.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ EXPECTED = "MindSpore gives the SDK the replica groups of the plan"
 
 
 def judge_replicas(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
-    """Compare every rank's line with the rank's replica group. Nothing to say where there is none."""
+    """Compare every rank's line with the rank's replica group. Says nothing where there is none."""
     given = [
         (rank, group, event)
         for attempt in (TRAIN, RESUME)
@@ -37,5 +37,5 @@ def judge_replicas(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
 
 
 def _some(ranks: Sequence[int]) -> str:
-    """At most eight ranks, which a line may have damaged, as they are written."""
+    """Return at most eight ranks as they are written, since a line may be damaged."""
     return str([*ranks[:8], "…"] if len(ranks) > 8 else list(ranks))

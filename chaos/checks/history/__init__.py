@@ -1,1 +1,1 @@
-"""What the check ``history`` looks at: the record that everything else is judged by."""
+"""The subject of the check ``history``: the record by which everything else is judged."""

@@ -1,4 +1,4 @@
-"""Check ``history``: the record that everything else is judged by is whole and can be believed."""
+"""Check ``history``: the record by which everything else is judged is whole and credible."""
 
 from __future__ import annotations
 
@@ -64,9 +64,10 @@ def _judge_writers(plan: Plan, history: History, found: Collector) -> None:
 
 
 def _judge_processes(plan: Plan, history: History, attempt: str, found: Collector, expected: str) -> None:
-    """Each process of a rank is known from both sides: the harness identified it, and its agent has recorded.
+    """Judge that each process of a rank is known from both sides.
 
-    Of a rank that has more processes than planned the check ``mechanism`` tells; no doubt must cover that.
+    The harness identified it, and its agent has recorded. The check ``mechanism`` reports a rank with more processes
+    than planned; no doubt here may cover that.
     """
     known = processes(history, attempt)
     planned = [rank for recovery in plan.response.recoveries for rank in recovery.restarted] if attempt == TRAIN else []
@@ -77,7 +78,7 @@ def _judge_processes(plan: Plan, history: History, attempt: str, found: Collecto
         if event.rank in ranks and (event.rank, event.pid) not in agents:
             seen = f"no history of rank {event.rank} in attempt {attempt}, though its process {event.pid} was found"
             found.unknown(expected, seen, event.source)
-    # One that ends before it trains may be gone before the harness has looked.
+    # A process that ends before it trains may be gone before the harness has looked.
     trained = {(event.rank, event.pid): event for event in reversed(history.select("step.begin", attempt=attempt))}
     for (rank, pid), event in sorted(trained.items(), key=str):
         if rank in ranks and (rank, pid) not in identified:
@@ -86,7 +87,7 @@ def _judge_processes(plan: Plan, history: History, attempt: str, found: Collecto
 
 
 def _judge_run(plan: Plan, history: History, found: Collector) -> None:
-    """Nothing in the record comes from elsewhere: another run's file, or a rank that the plan does not have."""
+    """Judge that nothing in the record comes from elsewhere: another run's file, or a rank that the plan lacks."""
     expected = f"all writers are of this run and of its {plan.layout.ranks} ranks"
     starts: dict[object, Event] = {}
     for event in history.select("writer.start"):
@@ -106,7 +107,7 @@ def _judge_run(plan: Plan, history: History, found: Collector) -> None:
 def _judge_plan(history: History, artifacts: Artifacts, found: Collector) -> None:
     start = history.last("plan.completed") or history.first("run.start")
     if start is None:
-        return  # what is said of the writers
+        return  # the statements about the writers
     expected = "the plan is the one that the run was made by"
     recorded = start.data.get("plan")
     if not isinstance(recorded, str):
@@ -136,7 +137,7 @@ def _judge_boots(history: History, found: Collector) -> None:
 
 
 def _judge_errors(history: History, found: Collector) -> None:
-    """A clock that is hardly known covers any order: nothing can be told by its times."""
+    """Judge the error of the clocks: a badly known clock covers any order, and its times show nothing."""
     worst: dict[str, Event] = {}
     for event in history.events:
         if event.error > max(MOST_WRONG_NS, worst[event.clock].error if event.clock in worst else 0):
@@ -150,7 +151,7 @@ def _judge_errors(history: History, found: Collector) -> None:
 
 
 def _judge_fetched(history: History, found: Collector) -> None:
-    """What is missing of a host because nobody could bring it here says nothing about its ranks."""
+    """Judge the missing files of hosts: a file that nobody could fetch says nothing about the host's ranks."""
     expected = "what every host has left was brought here"
     for event in history.select("host.unfetched"):
         files = event.data.get("files")
@@ -167,7 +168,7 @@ def _judge_fetched(history: History, found: Collector) -> None:
 
 
 def _clock_texts(history: History) -> list[str]:
-    """What is known of the clocks that are not the harness's own."""
+    """Return the known facts about the clocks that are not the harness's own."""
     return [
         f"{host} is {clock.measured[0].offset / 1e9:.6f} s ahead of the harness, ± {clock.error / 1e6:.3f} ms"
         for (host, _), clock in sorted(history.clocks.items())

@@ -1,4 +1,4 @@
-"""Who called at a listener of the run without being of it: told in the report, and doubted where it was a rank."""
+"""Callers at a listener of the run that do not belong to it: named in the report, and doubted where one was a rank."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _EXPECTED = "who is not of this run is refused wherever the run listens"
 def judge_refused_callers(history: History, artifacts: Artifacts, found: Collector) -> None:
     """Name every caller that was refused.
 
-    A process that was refused on the channel to the harness and trained all the same is unknown: no fault could have
-    been held against it. One that was known already, and only its second call was refused, is not doubted.
+    A process that was refused on the channel to the harness and trained all the same makes the finding unknown: no
+    fault could have been held against it. A known process with a refused second call is not doubted.
     """
     refused = history.select("caller.refused")
     logged = [
@@ -44,7 +44,7 @@ def judge_refused_callers(history: History, artifacts: Artifacts, found: Collect
 
 
 def _who(refused: Event) -> str:
-    """Return the process that called, where the kernel has told it; else whoever has recorded the refusal."""
+    """Return the process that called, where the kernel has told it; else the recorder of the refusal."""
     return f"process {refused.pid}: " if refused.writer == "harness" else f"rank {refused.rank} was called: "
 
 
@@ -56,7 +56,7 @@ def _trained_after(history: History, refused: Event) -> Event | None:
 
 
 def _was_known(history: History, refused: Event) -> bool:
-    """Return whether the harness knew the process as a rank then. After its exit the PID may be another's."""
+    """Return whether the harness knew the process as a rank at the time. After its exit the PID may be another's."""
     found = [event.mono for event in history.select("rank.found", pid=refused.pid) if event.mono <= refused.mono]
     ended = [event.mono for event in history.select("rank.exit", pid=refused.pid) if event.mono <= refused.mono]
     return bool(found) and not any(mono > max(found) for mono in ended)

@@ -1,4 +1,4 @@
-"""Part of check ``history``: half a line at the end of a file by which nothing is lost, since its writer was ended."""
+"""Part of check ``history``: half a line at the end of a file whose writer was ended, by which nothing is lost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from chaos.history.reader import History, Problem
 
 _NAME = re.compile(r"history/(?P<attempt>[^/-]+)-(?:rank_(?P<rank>\d+)|launcher(?:_\d+)?)-(?P<pid>\d+)\.jsonl")
 GONE = ("host.vanished", "host.rebooted", "host.reboot")
-"""Events of a host that has gone with all that ran on it. One whose connection was cut only (``host.lost``) lives."""
+"""Events of a host that has gone with everything on it. A host with a cut connection only (``host.lost``) lives on."""
 
 
 def torn_by_its_end(problem: Problem, history: History) -> bool:
@@ -30,7 +30,7 @@ def _of_a_killed_rank(file: str, history: History) -> bool:
 
 
 def _of_a_gone_host(file: str, history: History) -> bool:
-    """The process that the file is named by was on a node whose host went in that attempt, with the file's boot."""
+    """Return whether the file's process was on a node whose host went in the attempt, with the file's boot."""
     name = _NAME.fullmatch(file)
     if name is None:
         return False
@@ -57,7 +57,7 @@ def _in_attempt(gone: Event, attempt: str, history: History) -> bool:
 
 
 def _boots(gone: Event, otherwise: set[object]) -> set[object]:
-    """Return the boot that has gone; where the event does not say, any may be."""
+    """Return the boot that has gone; where the event does not name it, any boot may have."""
     match gone.data.get("boot"):
         case {"before": str(boot)} | str(boot):
             return {boot}

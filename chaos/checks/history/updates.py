@@ -1,7 +1,7 @@
-"""Part of check ``history``: the optimizer makes an update once in as many steps as the plan says.
+"""Part of check ``history``: the optimizer makes one update in as many steps as the plan says.
 
-Steps are what the training loop counts, updates what the optimizer counts (``global_step``). Where several steps come
-to one update and the plan takes each for one, steps of a later training are counted wrong, and nobody can be blamed.
+Steps are counted by the training loop, updates by the optimizer (``global_step``). Where one update takes several steps
+and the plan takes each step for an update, steps of a later training are counted wrong, and no component is to blame.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from chaos.observe.numbers import number_digests
 from chaos.plan.model import Plan
 
 _MOST_POINTS = 32
-"""States of one rank that are looked at; by then the number of steps is known."""
+"""Most states of one rank that are examined; by then the number of steps is known."""
 
 _MOST_RANKS = 4
-"""Ranks that are looked at: all make their updates together."""
+"""Most ranks that are examined: all make their updates together."""
 
 _MOST_STEPS = 1_000_000
-"""States of later steps are not looked at: which number a digest is of is found by trying."""
+"""States of later steps are not examined: the number behind a digest is found by trying."""
 
 
 @dataclass(frozen=True)
 class Observed:
-    """From ``lowest`` to ``highest`` steps come to one update, by what ranks have recorded.
+    """From ``lowest`` to ``highest`` steps make one update, by the ranks' records.
 
-    ``highest`` is None where no update was made. ``last`` is the last state that tells so, after ``updates`` updates.
+    ``highest`` is None where no update was made. ``last`` is the last state that shows it, after ``updates`` updates.
     """
 
     lowest: int
@@ -42,18 +42,19 @@ class Observed:
 
     @property
     def steps_per_update(self) -> int | None:
-        """The number of steps; None where several would do."""
+        """The number of steps; None where several numbers fit."""
         return self.lowest if self.lowest == self.highest else None
 
     def fits(self, every: int) -> bool:
-        """Return whether an update is made once in so many steps."""
+        """Return whether one update in this number of steps fits."""
         return self.lowest <= every and (self.highest is None or every <= self.highest)
 
 
 def observe(history: History) -> Observed | None:
-    """What the states of the first training say, up to the first fault.
+    """Return the steps in one update by the states of the first training, up to the first fault.
 
-    None where none tells how many updates were made, or they fit no number of steps: an optimizer may skip updates.
+    None where no state shows the number of updates, or the states fit no number of steps: an optimizer may skip
+    updates.
     """
     lowest, highest, last = 1, None, None
     for event, updates in _counts(history):
@@ -69,7 +70,7 @@ def observe(history: History) -> Observed | None:
 
 
 def judge_updates(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
-    """Hold the plan against the fault-free run or, without one, against the run up to its first fault.
+    """Compare the plan with the fault-free run or, without one, with the run up to its first fault.
 
     Says nothing of plans of earlier versions, nor where each step makes an update or may have skipped it.
     """
@@ -103,7 +104,7 @@ def _line(plan: Plan) -> str:
 
 
 def _counts(history: History) -> Iterator[tuple[Event, int]]:
-    """States whose number of updates can be told from its digest, each with it."""
+    """Yield the states whose number of updates can be read from the digest, each with the number."""
     first = min((event.mono for event in history.select("fault.injecting")), default=None)
     for rank in sorted({event.rank for event in history.select("digest", attempt=TRAIN) if event.rank is not None})[
         :_MOST_RANKS
@@ -130,12 +131,12 @@ def _digest(parameters: object) -> str | None:
 
 
 def _updates(digest: str, step: int) -> int | None:
-    """Return the number that has this digest, among those of an update once in any number of steps."""
+    """Return the number that has this digest, among the possible numbers of updates after a step."""
     return next((updates for updates in _candidates(step) if digest in number_digests(updates)), None)
 
 
 def _candidates(step: int) -> Iterable[int]:
-    """``step``, ``step // 2``, ``step // 3`` and so on, each once, then 0."""
+    """Yield ``step``, ``step // 2``, ``step // 3`` and so on, each once, then 0."""
     number = step
     while number:
         yield number

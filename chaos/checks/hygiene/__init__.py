@@ -1,1 +1,1 @@
-"""What the check ``hygiene`` looks at: how processes ended, and what is left behind."""
+"""The subjects of the check ``hygiene``: the ends of processes, and leftovers."""

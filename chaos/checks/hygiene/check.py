@@ -28,10 +28,10 @@ NAME = "hygiene"
 
 
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
-    """Judge exit statuses, healed faults, and what was found after the teardown."""
+    """Judge exit statuses, healed faults, and the leftovers after the teardown."""
     found = Collector(NAME)
     felt = [fault for fault in plan.faults if not (fault.effect.pauses or fault.effect.damages == "files")]
-    # What comes last decides, if it does harm.
+    # The last judgement decides, if it does harm.
     felt.sort(key=lambda fault: (not fault.effect.harmless, _made(history, fault)))
     hit = {rank: fault for fault in felt for rank in fault.ranks}
     for rank in range(plan.layout.ranks):
@@ -80,7 +80,7 @@ def _judge_exit(
 
 
 def _replaced(plan: Plan, attempt: str, rank: int, exits: list[Event]) -> set[int | None]:
-    """Return the processes of a rank that a recovery has replaced: all but the last, as many as the plan says."""
+    """Return the processes of a rank that recoveries have replaced: as many as the plan says, never the last one."""
     if attempt != TRAIN:
         return set()
     restarts = sum(rank in recovery.restarted for recovery in plan.response.recoveries)
@@ -88,7 +88,7 @@ def _replaced(plan: Plan, attempt: str, rank: int, exits: list[Event]) -> set[in
 
 
 def _judge_replaced_exit(plan: Plan, history: History, event: Event, expected: str, found: Collector) -> None:
-    """A process that was replaced has ended by the fault, or by whoever starts the ranks again; never by itself."""
+    """Judge the end of a replaced process: by the fault, or by the restarter of the ranks, never by itself."""
     acts = [act for act in history.select("fault.injecting", rank=event.rank) if act.pid == event.pid]
     made = {act.data.get("fault") for act in acts}
     ends = [end for fault in plan.faults if fault.id in made and (end := wanted_end(fault)) is not None]
@@ -106,18 +106,18 @@ def _judge_replaced_exit(plan: Plan, history: History, event: Event, expected: s
 
 
 def _is_untold(event: Event) -> bool:
-    """Whether an end is known and nothing of how it came: the kernel that could say is gone, or nobody asked it."""
+    """Return whether an end is known without its cause: the kernel that knew it is gone, or was not asked."""
     return event.data.get("signal") is None and event.data.get("code") is None
 
 
 def _not_hit(history: History, event: Event) -> bool:
-    """Return whether no fault was made to this process of the rank, though to another one."""
+    """Return whether a fault hit another process of the rank, but not this one."""
     acts = history.select("fault.injecting", rank=event.rank)
     return bool(acts) and all(act.pid != event.pid for act in acts)
 
 
 def _judge_new(plan: Plan, event: Event, found: Collector) -> None:
-    """The process that took the place of another ends like one of a rank that no fault has hit."""
+    """Judge the end of a replacing process like that of a rank that no fault has hit."""
     expected, wanted = _wanted_exit(plan, TRAIN, None)
     if not wanted(signal_number(event.data.get("signal")), event.data.get("code")):
         text = f"the new process of rank {event.rank} ends with {expected}"
@@ -134,7 +134,7 @@ def _wanted_exit(
     if attempt == RESUME or reaches_the_end(plan):
         return "exit code 0", lambda signal, code: signal is None and code == 0
     if fault is not None and is_cut_off(fault):
-        # It finds no controller any more, or the teardown ends it; what it must not do is to go as if all were well.
+        # It finds no controller any more, or the teardown ends it; it must not exit as if all were well.
         return (
             "an exit status that tells of the failure",
             lambda signal, code: signal is not None or code not in (0, None),
@@ -147,7 +147,7 @@ def _wanted_exit(
             end
         ), lambda signal, code: (signal, code) == ((end.signal, None) if end.code is None else (None, end.code))
     if fault is not None and effect_of(fault.kind).reboots:
-        # The kernel that could say how it ended has ended with it; what proves the reboot is the other boot.
+        # The kernel that could say how it ended has ended with it; the new boot proves the reboot.
         return "any status, or none", lambda signal, code: signal is not None or code != 0
     if fault is not None and effect_of(fault.kind).fails:
         return (
@@ -180,7 +180,10 @@ def _judge_identity(
 
 
 def _judge_launcher(plan: Plan, history: History, attempt: str, found: Collector) -> None:
-    """The launcher's code counts where the job must end well: under an agent it is 0 even if every rank has died."""
+    """Judge the launcher's code where the job must end well.
+
+    Under an agent the code is 0 even if every rank has died.
+    """
     killed = [fault for fault in plan.faults if fault.role == "launcher"] if attempt == TRAIN else []
     end = wanted_end(killed[0]) if killed else None
     expected = f"the launcher of attempt {attempt} {'exits with 0' if end is None else f'ends with {end}'}"
@@ -195,7 +198,7 @@ def _judge_launcher(plan: Plan, history: History, attempt: str, found: Collector
             found.unknown(expected, seen, event.source)
         elif not (event.data.get("code") == 0 if end is None else end.was(event)):
             found.fail(expected, exit_status(event), event.source)
-    # Of several nodes each has a launcher of its own; the end of one says nothing of the others'.
+    # With several nodes each has a launcher of its own; the end of one says nothing about the others'.
     ended = {event.data.get("node") for event in exits}
     nodes = {event.data.get("node"): event for event in history.select("rank.found", attempt=attempt)}
     for node, event in nodes.items():
@@ -273,10 +276,10 @@ def _judge_left(plan: Plan, history: History, artifacts: Artifacts, found: Colle
 
 
 def _judge_ports(event: Event, expected: str, found: Collector) -> None:
-    """A number alone is a port on which a process of the run listens; with a table it is not known whose it is."""
+    """Judge the ports: a number is a port on which a process of the run listens, a table a port of unknown owner."""
     ports = event.data.get("ports")
     if not isinstance(ports, list):
-        return  # told of as not looked for
+        return  # reported as not looked for
     own = [port for port in ports if not isinstance(port, dict)]
     if own:
         found.fail(expected, f"ports still open: {text_list(own)}", event.source)
@@ -297,6 +300,6 @@ def _processes(listed: list[dict[str, object]]) -> str:
 
 
 def _allowed(plan: Plan, path: str) -> bool:
-    """Return where the plan says that nothing is saved, a save that was broken off leaves its temporary directory."""
+    """Return whether the leftover is allowed: a planned broken-off save leaves its temporary directory."""
     temporary = any(part.endswith("_tmp") for part in path.split("/"))
     return plan.checkpoint is None and not reaches_the_end(plan) and temporary

@@ -1,7 +1,7 @@
 """Part of check ``hygiene``: processes of the run leave no dump of their memory and no lock in the job's directories.
 
-What a fault explains is no dirt: the dump of a process that a fault ends by a signal which leaves one, and the lock of
-a process that did not end in order.
+A leftover that a fault explains is no dirt: the dump of a process that a fault ends by a dumping signal, and the lock
+of a process that did not end in order.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _is_explained(core: Leftover, dumped: set[int | None]) -> bool:
 
 
 def _dumped_by_fault(plan: Plan, history: History) -> set[int | None]:
-    """Return the processes that a fault of the plan has ended by a signal which leaves a dump."""
+    """Return the processes that a fault of the plan has ended by a dumping signal."""
     ends = {fault.id: wanted_end(fault) for fault in plan.faults}
     dumping = {name for name, end in ends.items() if end is not None and end.signal in _DUMPING}
     return {event.pid for event in history.select("fault.injecting") if event.data.get("fault") in dumping}

@@ -1,4 +1,4 @@
-"""Part of check ``hygiene``: nothing of the run is left on its nodes, by the word of the remote helper on each."""
+"""Part of check ``hygiene``: nothing of the run is left on its nodes, by the report of each remote helper."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EXPECTED = "nothing of the run is left on its nodes"
 
 
 def judge_nodes(history: History, found: Collector) -> None:
-    """Judge what the remote helpers and the platform said after the run; nothing where the job lived on no nodes."""
+    """Judge the reports of the remote helpers and the platform after the run; nothing for a job without nodes."""
     launched = [event for event in history.select(CLOCK) if isinstance(event.data.get("node"), int)]
     looks = history.select(ON_NODE)
     if not launched and not looks:
@@ -33,7 +33,7 @@ def _judge_node(look: Event, found: Collector) -> None:
         found.unknown(EXPECTED, f"node {node} could not be asked: {look.data['unasked']}", look.source)
         return
     if look.data.get("gone") is True:
-        return  # what ran there ended with it, and its platform says below what it has left
+        return  # its processes ended with it, and its platform reports its leftovers below
     for key, words in (("orphans", "processes"), ("mounts", "mounts"), ("rules", "rules of the network")):
         left = look.data.get(key, [] if key == "rules" else None)  # not every node has a network that faults act on
         if not isinstance(left, list):

@@ -12,7 +12,7 @@ EXPECTED = "no card is left quarantined by the cluster (ManuallySeparateNPU)"
 
 
 def judge_quarantine(plan: Plan, history: History, found: Collector) -> None:
-    """Judge what was seen before and after. Nothing for a run without faults of a device."""
+    """Judge the quarantined cards before and after the run. Says nothing about a run without faults of a device."""
     if not any(effect_of(fault.kind).on_card for fault in plan.faults):
         return
     events = history.select("quarantine")

@@ -1,1 +1,1 @@
-"""What the check ``injection`` looks at: the planned faults, how each is proven, and no others."""
+"""The subjects of the check ``injection``: the planned faults, the proof of each, and no others."""

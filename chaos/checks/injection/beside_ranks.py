@@ -15,7 +15,7 @@ from chaos.plan.parts.fault import PlannedFault
 
 
 def beside_doubts(history: History, fault: PlannedFault, landing: Event, injections: list[Event]) -> Iterator[Doubt]:
-    """Yield everything that speaks against it: the process must have been identified, and have ended by just that."""
+    """Yield every reason to doubt it: the process must have been identified, and have ended by this act alone."""
     evidence = [entry for entry in landing.data.get("evidence") or [] if isinstance(entry, dict)]
     if len(evidence) != 1 or len(injections) != 1:
         yield f"{len(injections)} acts and {len(evidence)} pieces of evidence, not one of each", (landing.source,)

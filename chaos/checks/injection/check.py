@@ -1,4 +1,4 @@
-"""Check ``injection``: the planned faults, and no others, were made: once, where and when they were planned.
+"""Check ``injection``: the planned faults, and no others, were made: once, at the planned place and time.
 
 A fault that cannot be proven makes everything after it meaningless, so its verdict is unknown and never a pass; the
 only failure is a fault that was made twice.
@@ -51,7 +51,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
 
 
 def _proof_for(history: History, fault: PlannedFault) -> tuple[Proof | None, str]:
-    """Return the proof of the fault's kind; None, and why, where there is none here."""
+    """Return the proof of the fault's kind; None, and the reason, where there is none here."""
     try:
         return proof_of(fault.kind), ""
     except NoProof:
@@ -139,7 +139,7 @@ def _judge(case: _Case) -> None:
 
 
 def _proven_by(case: _Case, landing: Event) -> str:
-    """What was looked at of a fault that is proven, in words."""
+    """Return the evidence behind a proven fault, in words."""
     proof = "the kernel's exit status" if case.fault.role is not None or case.proof is None else case.proof.words
     told = _evidence_of(landing)
     held = (
@@ -204,14 +204,14 @@ def _judge_rank(case: _Case, landing: Event, evidence: dict[str, Any], injection
 
 
 def _sends_none(case: _Case) -> bool:
-    """Whether a fault of this kind, one of this package, ends its rank without a signal, or is proven by none."""
+    """Return whether a fault of this package's kind ends its rank without a signal, or is proven by none."""
     if wanted_end(case.fault) is not None:
         return True
     return is_built_in(case.fault.kind) and case.proof is not None and "signal" not in case.proof.fields
 
 
 def _judge_proof(case: _Case, at_rank: ProofCase) -> None:
-    """What the kind's own proof has to say: nothing is proven by a proof that is missing, fails or has no evidence."""
+    """Judge a fault by its kind's own proof: a missing, failing or evidence-free proof proves nothing."""
     kind, source = case.fault.kind, at_rank.landing.source
     if case.proof is None:
         return  # said once for the fault
@@ -221,7 +221,7 @@ def _judge_proof(case: _Case, at_rank: ProofCase) -> None:
         return
     try:
         doubts = list(case.proof.doubts(at_rank))
-    except Exception as error:  # a proof of another package, or evidence that nobody would have thought of
+    except Exception as error:  # a proof of another package, or unforeseen evidence
         case.unproven(f"the proof of {kind} crashed: {type(error).__name__}: {error}"[:_TEXT_LIMIT], source)
         return
     if not is_built_in(kind):
@@ -246,7 +246,7 @@ def _expected_signal(fault: PlannedFault, injection: Event) -> int | None:
 
 
 def _judge_identity(case: _Case, injection: Event) -> None:
-    """The process that was hit was the rank, by the harness's identification and by the agent inside it."""
+    """Judge that the hit process was the rank, by the harness's identification and by the agent inside it."""
     rank, attempt, pid = injection.rank, injection.attempt, injection.pid
     found = [event for event in case.history.select("rank.found", attempt=attempt, rank=rank) if event.pid == pid]
     started = [event for event in case.history.select("agent.start", attempt=attempt, rank=rank) if event.pid == pid]
@@ -317,7 +317,7 @@ def _own_events(history: History, like: Event) -> list[Event]:
 
 
 def _judge_silence(case: _Case, reached: Event) -> None:
-    """A process that was ended at the barrier has nothing to say after it, but that it is about to end itself.
+    """Judge that a process ended at the barrier recorded nothing after it, except its own coming end.
 
     A checkpoint may be written in the background while the training is held.
     """
@@ -341,12 +341,12 @@ def _handler(reached: Event) -> str:
 
 
 def _judge_progress(case: _Case, reached: Event, held: Barrier) -> None:
-    """The rank's own steps agree with the barrier: it was really there."""
+    """Judge that the rank's own steps agree with the barrier: it was really there."""
     before = [event for event in _own_events(case.history, reached) if event.seq < reached.seq]
     begun = [step_of(event) for event in before if event.event == "step.begin"]
     ended = [step_of(event) for event in before if event.event == "step.end"]
     step, phase = held
-    if step is None:  # a handler is called in whatever step
+    if step is None:  # a handler is called in any step
         return
     last_begun, last_ended = (max(begun, default=None), max(ended, default=None))
     if last_begun is None or (last_begun != step and not (phase == "step.begin" and last_begun == step - 1)):

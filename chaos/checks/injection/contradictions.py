@@ -1,7 +1,7 @@
-"""Part of check ``injection``: all that is recorded of a fault is of one act, of the planned kind.
+"""Part of check ``injection``: all records of a fault are of one act, of the planned kind.
 
-The harness records the order and the landing, and a rank what it does to itself. Where they contradict each other, or a
-process that was not told to has done it too, nobody knows which act the recovery answers.
+The harness records the order and the landing, and a rank its own act. Where they contradict each other, or a process
+without an order has acted too, nobody knows which act the recovery answers.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from chaos.history.reader import History
 from chaos.plan.parts.fault import PlannedFault
 
 _BY_THE_RANK = (ACTING, "fault.raised", "fault.altered", "fault.scaled", "fault.slowed", "fault.ended")
-"""What a process records of a fault that it makes in itself."""
+"""The records of a process about a fault that it makes in itself."""
 
 
 def injected_again(injections: list[Event]) -> bool:
-    """Return whether a fault was made again: to the same rank, be it in a new process, or in another launch."""
+    """Return whether a fault was made again: to the same rank, even in a new process, or in another launch."""
     # Beside the ranks there are several processes of no rank.
     targets = [(event.rank, event.pid if event.rank is None else None) for event in injections]
     return len(targets) != len(set(targets)) or len({event.attempt for event in injections}) > 1
 
 
 def acted_again(history: History, fault: PlannedFault) -> list[Event]:
-    """Records by ranks that did to themselves more than once what they were told to do once."""
+    """Return the records of ranks that did to themselves more than once an act that was ordered once."""
     records = history.select(ACTING, fault=fault.id)
     ranks = [event.rank for event in records]
     return [event for event in records if ranks.count(event.rank) > 1]
@@ -36,9 +36,9 @@ def acted_again(history: History, fault: PlannedFault) -> list[Event]:
 def other_act_doubts(
     history: History, fault: PlannedFault, landing: Event, injections: list[Event], signal: int | None
 ) -> Iterator[Doubt]:
-    """What contradicts that order, landing and the ranks' own records are of one act of the planned kind.
+    """Yield every contradiction of one act: order, landing and the ranks' own records must agree on the planned kind.
 
-    ``signal`` is the one by which a fault of this kind strikes, if there is one.
+    ``signal`` is the signal by which a fault of this kind strikes, if there is one.
     """
     for event in (*injections, landing):
         if (kind := event.data.get("kind")) not in (None, fault.kind):

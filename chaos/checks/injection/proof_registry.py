@@ -20,7 +20,7 @@ class NoProof(Exception):
 
 
 def effect_doubts(case: Case) -> Iterator[Doubt]:
-    """Yield what speaks against a fault by its effect, whatever its kind.
+    """Yield the reasons to doubt a fault by its effect, whatever its kind.
 
     It is asked of the kinds of other packages beside their own proof.
     """
@@ -30,10 +30,10 @@ def effect_doubts(case: Case) -> Iterator[Doubt]:
 
 
 def proof_of(kind: str, package: str = "", registered: Registry | None = None) -> Proof:
-    """Return the proof of a fault kind. No other package can take the name of one of this project's kinds.
+    """Return the proof of a fault kind. No other package can take the name of a kind of this project.
 
-    ``package`` is the one that the run had the kind from, where the run says so. ``registered`` stands in for the
-    installed proofs. Raises NoProof where there is none, or none that can be used.
+    ``package`` is the package that the run had the kind from, where the run says so. ``registered`` stands in for the
+    installed proofs. Raises NoProof without a usable proof.
     """
     proofs = registry(GROUP) if registered is None else registered
     try:
@@ -42,7 +42,7 @@ def proof_of(kind: str, package: str = "", registered: Registry | None = None) -
         raise NoProof(_nothing_registered(kind, package)) from None
     except RegistryError as error:
         raise NoProof(str(error)) from error
-    except Exception as error:  # whatever another package's module does when it is imported
+    except Exception as error:  # any error of another package's module at its import
         raise NoProof(f"the proof of {kind} cannot be loaded: {type(error).__name__}: {error}") from error
     if not isinstance(found, Proof):
         raise NoProof(f"what is registered as the proof of {kind} is no chaos.evidence.proof.Proof")
@@ -55,7 +55,10 @@ def is_built_in(kind: str) -> bool:
 
 
 def why_unproven(kind: str, evidence: Mapping[str, object]) -> str | None:
-    """Why evidence proves nothing by itself, where no history is judged: no proof, or not what it needs. Else None."""
+    """Return why evidence proves nothing by itself, where no history is judged; None where it does.
+
+    There is no proof, or the evidence lacks a field that the proof needs.
+    """
     try:
         proof = proof_of(kind)
     except NoProof as error:

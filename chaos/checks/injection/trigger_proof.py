@@ -1,6 +1,6 @@
-"""Part of check ``injection``: whether the trigger held when the fault was made, by what was recorded until then.
+"""Part of check ``injection``: whether the trigger held when the fault was made, by the records until then.
 
-Of alternatives (``any``) at least one must hold by evidence: the harness's own belief that one did is none.
+Of alternatives (``any``) at least one must hold by evidence: the harness's own belief is no evidence.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from chaos.plan.parts.fault import PlannedFault
 
 @dataclass(frozen=True)
 class _Fired:
-    """A fault that was made: ``act`` is its first injection. ``barriers``: whether those of the trigger count here."""
+    """A fault that was made: ``act`` is its first injection. ``barriers``: whether its trigger's barriers count."""
 
     plan: Plan
     history: History
@@ -64,7 +64,7 @@ class _Fired:
                 yield f"no log of the job contains {line.get('contains')!r}", (self.act.source,)
 
     def _held_at(self, wanted: tuple[int | None, str]) -> Iterator[Doubt]:
-        """Yield every rank was held there; whether each was, by its own record, is judged with the rank."""
+        """Yield a doubt unless every rank was held there; each rank's own record is judged with the rank."""
         told = [entry for entry in self.landing.data.get("evidence") or [] if isinstance(entry, dict)]
         places = [entry["barrier"] for entry in told if isinstance(entry.get("barrier"), dict)]
         if len(places) < max(1, len(told)) or any(
@@ -73,7 +73,7 @@ class _Fired:
             yield f"not held at {place_text(wanted)}", (self.landing.source,)
 
     def _elapsed(self, seconds: float) -> Iterator[Doubt]:
-        # The harness counts from when it knew of them all: what a message takes is in its favour.
+        # The harness counts from when it knew of them all: the time of a message is in its favour.
         begun = [events[0] for events in by_rank(self.history, "step.begin", self.act.attempt or "").values()]
         firsts = [event.mono - min(event.error, TELLS_NS) for event in begun]
         if len(firsts) < self.plan.layout.ranks:

@@ -1,1 +1,1 @@
-"""What the check ``loss`` looks at: losses, gradients and weights, by events and by the ranks' logs."""
+"""The subjects of the check ``loss``: losses, gradients and weights, by events and by the ranks' logs."""

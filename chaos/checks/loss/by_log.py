@@ -1,7 +1,7 @@
-"""Statements about losses and steps of ranks that only their logs tell of.
+"""Statements about losses and steps of ranks that only their logs report.
 
-A line that is not there proves nothing, since a log loses what a killed process had not written yet: that is unknown. A
-line that is there is evidence, as exact as it is printed.
+A missing line proves nothing, since a log loses the unwritten output of a killed process: the verdict is unknown. An
+existing line is evidence, as exact as it is printed.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ AGREE = "ranks of one replica group that print the same losses without a fault d
 
 
 def judge_finite(logs: Logged, expected: str, found: Collector) -> None:
-    """Every loss that is printed is a number."""
+    """Judge that every printed loss is a number."""
     for log in logs.ranks.values():
         for line in log.infinite:
             found.fail(expected, f"rank {log.rank} prints loss {line} at step {line.step}", line.where)
 
 
 def judge_losses(plan: Plan, logs: Logged, line: str, found: Collector) -> None:
-    """Every loss that counts is printed like the fault-free run's. The comparison itself is well-posed."""
+    """Judge that every loss that counts is printed like the fault-free run's.
+
+    The comparison itself is well-posed.
+    """
     tolerance = plan.equivalence.loss_tolerance
     rule = "as printed" if tolerance == 0 else f"within {tolerance:g} relative, as printed"
     expected = f"every loss in the ranks' logs equals the fault-free run's, {rule}"
@@ -40,7 +43,7 @@ def judge_losses(plan: Plan, logs: Logged, line: str, found: Collector) -> None:
 
 
 def judge_agreement(logs: Logged, found: Collector) -> None:
-    """Ranks that hold the same print the same, where they did before."""
+    """Judge that ranks with the same state print the same, where they did before."""
     for rank, other, difference in logs.apart:
         seen = (
             f"ranks {other} and {rank} print {difference.theirs} and {difference.ours} at step {difference.ours.step}"
@@ -51,7 +54,7 @@ def judge_agreement(logs: Logged, found: Collector) -> None:
 
 
 def judge_first(log: RankLog, saved: int, expected: str, line: str, found: Collector) -> None:
-    """The first step that the resumed launch prints is the one after the saved one."""
+    """Judge that the resumed launch first prints the step after the saved one."""
     first = _launch(log, RESUME).first
     if first is None:
         found.unknown(expected, f"the log of rank {log.rank} has no step after the resume", line)
@@ -63,7 +66,10 @@ def judge_first(log: RankLog, saved: int, expected: str, line: str, found: Colle
 
 
 def judge_sequence(log: RankLog, attempt: str, goals: tuple[int, ...], found: Collector) -> None:
-    """No step is printed twice in a launch, but after a recovery that goes back to one of ``goals``, in their order."""
+    """Judge that no step is printed twice in a launch, except after a recovery that goes back to one of ``goals``.
+
+    The goals are taken in their order.
+    """
     expected = sequence_text(attempt)
     launch = _launch(log, attempt)
     left = list(goals)
@@ -83,7 +89,7 @@ def judge_sequence(log: RankLog, attempt: str, goals: tuple[int, ...], found: Co
 
 
 def judge_reach(plan: Plan, log: RankLog, attempt: str, found: Collector) -> None:
-    """The launch prints the last step of the training."""
+    """Judge that the launch prints the last step of the training."""
     last = _launch(log, attempt).last
     goal = f"every rank trains to step {plan.training.last_step}"
     if last is None:
@@ -96,7 +102,7 @@ def judge_reach(plan: Plan, log: RankLog, attempt: str, found: Collector) -> Non
 
 
 def sequence_text(attempt: str) -> str:
-    """What :func:`judge_sequence` expects."""
+    """Return the expectation of :func:`judge_sequence`."""
     return f"by its log each rank trains every step of attempt {attempt} once, or again only after a recovery"
 
 

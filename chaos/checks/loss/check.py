@@ -62,7 +62,7 @@ def _judge_finite(
         seen_any = True
         if math.isfinite(loss) or (limit is not None and step_of(event) > limit):
             continue
-        # Behind a value that was corrupted on purpose nothing is promised, until its step is trained again.
+        # After a value that was corrupted on purpose nothing is promised, until its step is trained again.
         if events.get((event.rank or 0, step_of(event))) is event or not may_be_infinite(plan, step_of(event)):
             seen = f"rank {event.rank} has loss {loss} at step {step_of(event)} of attempt {event.attempt}"
             found.fail(FINITE, seen, event.source)
@@ -144,7 +144,7 @@ def _judge_losses(
     }
     for rank, ours in silent.items():
         if told.isdisjoint(next((group for group in plan.layout.replica_groups if rank in group), (rank,))):
-            continue  # This rank has no loss, as one that is not on the last pipeline stage.
+            continue  # This rank has no loss, like any rank outside the last pipeline stage.
         seen = f"no loss of rank {rank} at step {ours.data.get('step')}, here or in the baseline"
         found.unknown(expected, seen, _line(plan), ours.source)
     ranks = sum(map(plan.layout.has_loss, range(plan.layout.ranks)))
@@ -152,9 +152,9 @@ def _judge_losses(
 
 
 def _recorded_before(history: History) -> dict[int, set[int]]:
-    """Steps of the faulted launch that each rank must have recorded.
+    """Return the steps of the faulted launch that each rank must have recorded.
 
-    Those that it ended, but for the last one before it was killed: the digest comes after the end.
+    These are the steps that it ended, without the last one before it was killed: the digest comes after the end.
     """
     killed = {
         event.rank for event in history.select("rank.exit", attempt=TRAIN) if event.data.get("signal") is not None
@@ -211,7 +211,7 @@ def _judge_parameters(plan: Plan, baseline: Baseline, events: dict[tuple[int, in
 def _judge_gradients(plan: Plan, history: History, attempt: str, found: Collector) -> None:
     expected = "gradients are finite and not zero"
     recorded = digests(history, attempt)
-    # The last step has a digest however thin they are; a norm of before the fault says nothing of what follows it.
+    # The last step always has a digest; a norm from before the fault says nothing about later ones.
     last = plan.training.last_step if plan.resume.resumes or reaches_the_end(plan) else None
     limit = None if plan.equivalence.comparable is None else plan.equivalence.comparable.finite_gradients_until
     for rank in range(plan.layout.ranks):

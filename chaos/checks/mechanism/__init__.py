@@ -1,1 +1,1 @@
-"""What the check ``mechanism`` looks at: which mechanisms acted, and what the SDK says of itself."""
+"""The subjects of the check ``mechanism``: the mechanisms that acted, and the SDK's own statements."""

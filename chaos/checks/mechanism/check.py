@@ -75,7 +75,7 @@ def _alone(plan: Plan) -> str:
 
 
 def _judge_others(plan: Plan, history: History, acted: Acted, found: Collector) -> None:
-    """No sign of a mechanism that the plan does not name, in the whole launch."""
+    """Judge that no mechanism outside the plan left a sign, in the whole launch."""
     expected = _alone(plan)
     signs = [registered()[recovery.mechanism].signs for recovery in plan.response.recoveries]
     allowed = {name for own in signs if own is not None for name in (own.name, *own.also)}
@@ -107,7 +107,7 @@ def _judge_recoveries(plan: Plan, history: History, artifacts: Artifacts, found:
 
 
 def _judge_times(plan: Plan, history: History, planned: list[Window], found: Collector) -> None:
-    """A handler is called in the time of a recovery whose mechanism calls it, and never before the first fault."""
+    """Judge that handlers are called only in recoveries whose mechanism calls them, never before the first fault."""
     expected = "the SDK calls handlers only in a recovery, and only those of its mechanism"
     for event in history.select("handler.enter", attempt=TRAIN):
         name = str(event.data.get("name"))
@@ -115,7 +115,7 @@ def _judge_times(plan: Plan, history: History, planned: list[Window], found: Col
         if window is None:
             found.fail(expected, f"{name} was called on rank {event.rank} before the fault", event.source)
         elif not window.holds(event):
-            continue  # what comes after the last recovery is that of the fault which nothing answers
+            continue  # an event after the last recovery belongs to the unanswered fault
         elif name != "exit" and not any(name in RULES[recovery.mechanism].handlers for recovery in window.all):
             listed = ", ".join(recovery.mechanism for recovery in window.all)
             seen = f"{name} was called on rank {event.rank} in recovery {window.number}, which is for {listed}"

@@ -1,8 +1,8 @@
 """Part of check ``mechanism``: no rank ends by an error that no fault of the plan makes, and the first error counts.
 
-What a survivor raises because of a fault comes from the framework or from the system: a collective that was ended, a
-connection that is gone. An error of another class (``AttributeError``, ``ValueError``) is that of the program itself:
-of the job, or of a handler of the mechanism that had something else to tell first.
+An error of a survivor because of a fault comes from the framework or from the system: a collective that was ended, a
+connection that is gone. An error of another class (``AttributeError``, ``ValueError``) is the program's own: it
+belongs to the job, or to a handler of the mechanism that had something else to report first.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EXPECTED = "no rank ends by an error that no fault of the plan makes"
 UNCAUGHT = "error.uncaught"
 REPORTED = "error.reported"
 GIVEN_UP = "RS_UNKNOWN"
-"""What a rank reports to the SDK of an error that no repair is for: the SDK ends it then."""
+"""The report of a rank to the SDK about an error without a repair: the SDK then ends it."""
 
 _OF_FAULTS = frozenset(
     {
@@ -33,16 +33,16 @@ _OF_FAULTS = frozenset(
         "TimeoutError",
     }
 )
-"""Classes of errors that a fault elsewhere may come to: those of the framework, of the system, and of an end."""
+"""Classes of errors that may follow from a fault elsewhere: errors of the framework, of the system, and of an end."""
 
 _OF_ANYBODY = frozenset({"Exception", "BaseException"})
-"""What libraries derive their own errors from: they may tell of either."""
+"""The base classes from which libraries derive their own errors: they may mean either."""
 
 
 def judge_first_errors(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
-    """Judge what each rank of the faulted launch has said of the error that ended it. Says nothing where none did.
+    """Judge the record of each rank of the faulted launch about the error that ended it. Says nothing without one.
 
-    Where its agent has recorded none, the traceback at the end of its log tells, and its exit status bears it out.
+    Without a record of its agent, the traceback at the end of its log counts, and its exit status confirms it.
     """
     recorded = list(_ending(history))
     logged = list(logged_errors(plan, history, artifacts, {(event.rank, event.pid) for event in recorded}))
@@ -54,7 +54,7 @@ def judge_first_errors(plan: Plan, history: History, artifacts: Artifacts, found
 
 
 def _ending(history: History) -> Iterator[Event]:
-    """The error that ended each process, as its agent has recorded it; the first report of it, where there are two."""
+    """Yield the error that ended each process, as its agent has recorded it; the first report where there are two."""
     seen = set()
     reported = [event for event in history.select(REPORTED, attempt=TRAIN) if event.data.get("name") == GIVEN_UP]
     for event in (*reported, *history.select(UNCAUGHT, attempt=TRAIN)):
@@ -73,7 +73,7 @@ def _judge(plan: Plan, history: History, event: Event, found: Collector) -> None
     if not acts:
         found.fail(EXPECTED, f"{seen}, before any fault was made", event.source)
     elif own and not second:
-        return  # the fault itself, or what it comes to in the rank that it hits
+        return  # the fault itself, or its consequence in the rank that it hits
     elif own and base == "RuntimeError" and plan.response.mechanism not in (None, "none"):
         found.unknown(
             EXPECTED, f"{seen}: a mechanism that was to answer the first one may have raised it", event.source

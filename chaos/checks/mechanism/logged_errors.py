@@ -14,10 +14,10 @@ from chaos.observe.logs.traceback_end import LoggedError, error_at_end
 from chaos.plan.model import Plan
 
 LOGGED = "error.logged"
-"""The event that such a traceback is given as: an agent would have recorded ``error.uncaught``."""
+"""The event name for such a traceback: an agent would have recorded ``error.uncaught``."""
 
 _UNCAUGHT = 1
-"""The exit code of Python for an exception that nobody has caught."""
+"""The exit code of Python for an uncaught exception."""
 
 
 def logged_errors(
@@ -25,15 +25,15 @@ def logged_errors(
 ) -> Iterator[Event]:
     """Yield the error of each process of the faulted launch that ended with exit code 1 and is not ``known``.
 
-    One whose handler ``exit`` was called ended by that. An exception of a class that is not Python's own tells nothing
-    by its name alone, and is passed over.
+    A process whose handler ``exit`` was called ended by the handler. An exception of a class that is not Python's own
+    shows nothing by its name alone, and is passed over.
     """
     told = {(event.rank, event.pid) for event in history.select("handler.enter", attempt=TRAIN, name="exit")}
     for rank in range(plan.layout.ranks):
         exits = history.select("rank.exit", attempt=TRAIN, rank=rank)
         logs = artifacts.worker_logs(TRAIN, rank)
         if len(exits) != len(logs):
-            continue  # which log is whose process cannot be told
+            continue  # the process of each log cannot be determined
         for end, path in zip(exits, logs, strict=True):
             if end.data.get("code") != _UNCAUGHT or (rank, end.pid) in told or (rank, end.pid) in known:
                 continue

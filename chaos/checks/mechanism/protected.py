@@ -1,7 +1,7 @@
 """Part of check ``mechanism``: after a recovery every rank is protected as before, so that the next fault is survived.
 
 The agent of each rank records which handlers it registers, that it connects to the SDK and leaves it, and each report
-of an update. What a rank did before the first fault it must do again after the last recovery, in whatever process.
+of an update. Every such act of a rank before the first fault must happen again after the last recovery, in any process.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def judge_protected(plan: Plan, history: History, found: Collector) -> None:
 
 
 def protection_left_out(plan: Plan, history: History) -> list[NotChecked]:
-    """What is not judged where the agents of a run have recorded no protection: those of earlier versions."""
+    """Return the comparisons left out where the agents have recorded no protection: agents of earlier versions."""
     protected = any(mechanism in NEEDS["MindIO"] for mechanism in plan.fault_tolerance.protection)
     if not protected or not _judged_attempts(plan, history):
         return []
@@ -71,7 +71,7 @@ def _is_recorded(known: Mapping[int, list[Process]]) -> bool:
 
 
 def _times(plan: Plan, history: History) -> tuple[int, int] | None:
-    """Return the act of the first fault that a recovery answers, and that of the last one; of any where none does."""
+    """Return the acts of the first and the last fault that a recovery answers; of any fault where none is answered."""
     try:
         begins = [window.begin for window in recovery_windows(plan, history)]
     except Ambiguous:
@@ -81,12 +81,15 @@ def _times(plan: Plan, history: History) -> tuple[int, int] | None:
 
 
 def _goes_on(plan: Plan, process: Process) -> bool:
-    """Whether it is a process that trained after the recovery, or must have: of some jobs no agent sees the steps."""
+    """Return whether the process trained after the recovery, or must have.
+
+    In some jobs no agent sees the steps.
+    """
     return process.trained or reaches_the_end(plan) or process.start.attempt == RESUME
 
 
 def _judge_handlers(old: Process, new: Process, first: int, found: Collector) -> None:
-    """The last process has the handlers that the first one had when the first fault was made, by the same functions."""
+    """Judge that the last process has the handlers of the first one at the first fault, by the same functions."""
     wanted = old.handlers_before(first)
     if not wanted and steps_before(old, first):
         found.unknown(EXPECTED, f"rank {old.rank} has recorded no handler before the fault", old.start.source)
@@ -115,7 +118,10 @@ def _judge_connection(old: Process, new: Process, first: int, found: Collector) 
 
 
 def _judge_leaving(processes: list[Process], last_step: int | None, found: Collector) -> None:
-    """Where ranks leave the SDK at the end of their training, one without that record may have left it before."""
+    """Judge that no rank left the SDK before the end of its training.
+
+    Where ranks record their leaving at the end of their training, a rank without the record may have left before.
+    """
     ended = [
         process for process in processes if process.last_step is not None and step_of(process.last_step) == last_step
     ]
@@ -129,7 +135,7 @@ def _judge_leaving(processes: list[Process], last_step: int | None, found: Colle
 def _judge_reports(
     pairs: list[tuple[Process, Process]], acts: tuple[int, int], last_step: int | None, found: Collector
 ) -> None:
-    """What a rank told the SDK behind each step before the fault it tells it after the recovery."""
+    """Judge that a rank reports to the SDK after the recovery the same as behind each step before the fault."""
     first, last = acts
     for kind, words in _REPORTS.items():
         habits = {old.rank: _has_done(old, kind, first) for old, _ in pairs}
@@ -145,7 +151,7 @@ def _judge_report(
     since: Mapping[Process, list[tuple[int, set[str]]]],
     found: Collector,
 ) -> None:
-    """A step that no rank reports has overflowed, unless it is every step."""
+    """Judge the reports of one kind. A step that no rank reports has overflowed, unless this is true of every step."""
     known = {step for steps in since.values() for step, told in steps if kind in told}
     for process, steps in since.items():
         missed = [step for step, told in steps if kind not in told and (step in known or not known)]
@@ -159,9 +165,9 @@ def _judge_report(
 
 
 def _has_done(process: Process, kind: str, first: int) -> bool | None:
-    """Return whether this followed on a step before the fault; None where it ended none.
+    """Return whether the report followed a step before the fault; None where the process ended no step.
 
-    The last one does not count: the fault may have come between the two.
+    The last step does not count: the fault may have come between step and report.
     """
     told = [kind in told for _, told in steps_before(process, first)[:-1]]
     return any(told) if told else None

@@ -1,4 +1,4 @@
-"""Part of check ``mechanism``: the SDK's own log does not say that a recovery failed which is taken for a success."""
+"""Part of check ``mechanism``: the SDK's own log reports no failure of a recovery that counts as a success."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from chaos.plan.recovery.registry import Facts
 EXPECTED = "the SDK's log tells of no failure in a recovery that succeeds"
 
 OPERATIONS: Mapping[str, frozenset[str]] = Facts(lambda mechanism: mechanism.operations or None)
-"""What the controller asks of the ranks in each mechanism's recovery, as its log names it."""
+"""The orders of the controller to the ranks in each mechanism's recovery, as its log names them."""
 
 
 def judge_reported_failures(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
-    """Judge what the controller calls failed. Says nothing of a mechanism that is planned to fail at any time."""
+    """Judge the failures that the controller reports.
+
+    Says nothing about a mechanism that is planned to fail at any time.
+    """
     planned = {recovery.mechanism for recovery in plan.response.recoveries}
     failing = {recovery.mechanism for recovery in plan.response.recoveries if not recovery.succeeds}
     mechanisms = planned.intersection(OPERATIONS) - failing
@@ -34,7 +37,7 @@ def judge_reported_failures(plan: Plan, artifacts: Artifacts, found: Collector) 
 
 
 def failures(logged: list[LogEvent], mechanisms: set[str]) -> Iterator[tuple[LogEvent, str]]:
-    """Lines that contradict the success of these mechanisms, each with what it says."""
+    """Yield the lines that contradict the success of these mechanisms, each with its statement."""
     operations = {name for mechanism in mechanisms for name in OPERATIONS[mechanism]}
     said = {kind for mechanism in mechanisms for kind in RULES[mechanism].failures}
     repairing = not REPAIRING.isdisjoint(mechanisms)
@@ -54,5 +57,5 @@ def failures(logged: list[LogEvent], mechanisms: set[str]) -> Iterator[tuple[Log
 
 
 def _is_order_to_save(event: LogEvent) -> bool:
-    """Return whether the cluster has ordered it of its own accord, and not where a repair has failed."""
+    """Return whether the cluster has ordered the save of its own accord, and not after a failed repair."""
     return event.kind == "ttp.cluster_order" and event.fields.get("order") == "dump" and "why_text" not in event.fields

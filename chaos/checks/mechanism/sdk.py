@@ -1,6 +1,6 @@
 """Whether every rank has imported the SDK that the report names: the vendor's MindIO TFT, or the stand-in for it.
 
-Part of the check ``mechanism``: what acted is what the report says has acted.
+Part of the check ``mechanism``: the SDK in the report is the SDK that acted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ IMPORTED = "sdk.imported"
 SDK_NAMES = {"standin": "the stand-in", "vendor": "the vendor's"}
 
 _STANDIN = ("chaos", "rehearsal", "sdk", "mindio_ttp")
-"""The end of the directory that the stand-in is in, on every machine."""
+"""The end of the stand-in's directory, on every machine."""
 
 Process = tuple[str | None, int | None, int | None]
 """Attempt, rank and process id."""
@@ -59,10 +59,10 @@ def judge_sdk(plan: Plan, history: History, artifacts: Artifacts, found: Collect
 
 
 def _trained(plan: Plan, history: History) -> dict[Process, Event]:
-    """Return the processes that have trained, which comes after the import, with the place where that is seen.
+    """Return the processes that have trained, which comes after the import, with the place of the evidence.
 
-    Where agents have recorded no steps, all processes that began in a launch that is to train; but for a rank that a
-    fault hits, which may have ended before.
+    Where agents have recorded no steps, these are all processes that began in a launch that is to train, without ranks
+    that a fault hits, which may have ended before.
     """
     steps = history.select("step.begin")
     if steps:

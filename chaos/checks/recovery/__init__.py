@@ -1,1 +1,1 @@
-"""What the check ``recovery`` looks at: the phases of a recovery, their times, and its options."""
+"""The subjects of the check ``recovery``: the phases of a recovery, their times, and its options."""

@@ -19,8 +19,8 @@ NAME = "recovery"
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge each phase, and the total. A phase that cannot be measured is unknown, with or without a budget.
 
-    So is a budget that is missed or kept by less than the clocks of two hosts may be wrong, and one that is missed by
-    no more than the time for which the machine kept the job or the harness waiting for a processor.
+    A budget is unknown, too, when it is missed or kept by less than the error of two hosts' clocks, or missed by no
+    more than the time for which the machine kept the job or the harness waiting for a processor.
     """
     found = Collector(NAME)
     recovery = measure(plan, history, artifacts)
@@ -70,6 +70,9 @@ def _line(plan: Plan, name: str) -> str:
 
 
 def seconds(nanoseconds: int) -> str:
-    """``2.04 s``: three digits after the point, as many more as are needed to tell it from a rounder number above."""
+    """Return a time in words: ``2.040 s``.
+
+    It has three digits after the point, and more where the value exceeds the rounded number.
+    """
     text = f"{nanoseconds / 1e9:.3f}"
     return f"{text} s" if round(float(text) * 1e9) >= nanoseconds else f"{nanoseconds / 1e9:.9f}".rstrip("0") + " s"

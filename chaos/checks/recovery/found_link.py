@@ -1,7 +1,7 @@
-"""Part of check ``recovery``: by whom a broken link was found, the watchdog or the timeout of the collective.
+"""Part of check ``recovery``: the finder of a broken link, the watchdog or the timeout of the collective.
 
-Which of them it was a line of the rank's log tells, in the form of its program. The other witness is the time from the
-rank's own record of the broken link to the end of its process: nothing waits for a timeout and ends before it is over.
+A line of the rank's log names the finder, in the form of its program. The other witness is the time from the rank's own
+record of the broken link to the end of its process: no timeout lets a process end before it is over.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WATCHDOG = "watchdog.error"
 TIMEOUT = "device.notify_timeout"
 
 _NAMES = {WATCHDOG: "HcclWatchdogThread catch an error", TIMEOUT: "EI0002"}
-"""What the lines of these kinds say."""
+"""The wording of the lines of these kinds."""
 
 _MOST_APART = 0.95
 """Share of the timeout that must have passed before it can have run out: each side measures with its own clock."""
@@ -53,7 +53,7 @@ def judge_found_link(plan: Plan, history: History, artifacts: Artifacts, found: 
 def _judge_time(
     timeout: float, taken: tuple[float, Event, Event], wanted: str, line: str, expected: str, found: Collector
 ) -> None:
-    """The time from the break to the end of the process agrees with what the line says."""
+    """Judge that the time from the break to the end of the process agrees with the log's line."""
     seconds, broken, end = taken
     where = (line, broken.source, end.source)
     seen = f"rank {broken.rank} ended {seconds:.3f} s after its link broke"
@@ -65,7 +65,7 @@ def _judge_time(
 
 
 def _until_end(history: History, rank: int) -> tuple[float, Event, Event] | None:
-    """Seconds from the break of the rank's link to the end of that process, with both records; None without them."""
+    """Return the seconds from the break of the rank's link to its process's end, with both records; None without."""
     broken = [
         event for event in history.select("fault.device", attempt=TRAIN, rank=rank) if event.data["action"] == ACTION
     ]

@@ -1,4 +1,4 @@
-"""What was measured of a recovery. Facts only."""
+"""The measurements of a recovery. Facts only."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ class Phase:
     """One phase. ``nanoseconds`` is None when one of its ends is not known; ``reason`` then says why.
 
     ``error``: it may be longer or shorter by so many nanoseconds, since its ends were seen on clocks of two hosts.
-    ``begin`` is where it begins on the monotonic clock, in nanoseconds; it means nothing without a length.
-    ``by_log``: of its beginning or its end nothing but a line of a log tells.
+    ``begin`` is its beginning on the monotonic clock, in nanoseconds; it means nothing without a length. ``by_log``:
+    only a line of a log shows its beginning or its end.
     """
 
     name: str
@@ -30,10 +30,10 @@ class Phase:
 
 @dataclass(frozen=True)
 class Recovery:
-    """What the recovery took. ``total`` is from the fault to the end of the last phase, in nanoseconds.
+    """The duration of the recovery. ``total`` is from the fault to the end of the last phase, in nanoseconds.
 
-    ``mechanism`` is the one that acted, by the evidence; None when there is no sign of any. ``error`` and ``begin`` are
-    those of the total, as of a phase, and so is ``by_log``.
+    ``mechanism`` is the mechanism that acted, by the evidence; None when there is no sign of any. ``error``, ``begin``
+    and ``by_log`` describe the total, as those of a phase do.
     """
 
     mechanism: str | None

@@ -1,4 +1,4 @@
-"""What a recovery cost beside its phases: steps trained again, and time that saving took from training."""
+"""The cost of a recovery beside its phases: steps trained again, and time that saving took from training."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Measure:
 
 
 def rollback(history: History) -> Measure:
-    """Steps that the worst rank had ended and trained again after the first fault."""
+    """Return the steps that the worst rank had ended and trained again after the first fault."""
     acts = history.select("fault.injecting")
     if not acts:
         return Measure(None, "no fault was injected")
@@ -30,9 +30,9 @@ def rollback(history: History) -> Measure:
 
 
 def stalled(history: History) -> Measure:
-    """Seconds for which the worst rank's training stood still to save periodic checkpoints, up to the first fault.
+    """Return the seconds for which saving stopped the worst rank's training, up to the first fault.
 
-    Saving in the background stops training only while the state is copied.
+    Only periodic saves count. A save in the background stops training only while the state is copied.
     """
     acts = history.select("fault.injecting")
     until = acts[0].mono if acts else None
@@ -71,12 +71,12 @@ def _of_rank(history: History, name: str, rank: int) -> list[Event]:
 
 
 def _went_on(history: History, rank: int, fault: int) -> bool:
-    """Return whether the rank began to train anew after the fault, in whichever process."""
+    """Return whether the rank began to train anew after the fault, in any process."""
     return any(event.mono > fault for event in _of_rank(history, "train.begin", rank))
 
 
 def _repeated(history: History, rank: int) -> int:
-    """Return the largest number of steps that this rank went back by."""
+    """Return the largest number of steps by which this rank went back."""
     marks = sorted(
         [*_of_rank(history, "step.begin", rank), *_of_rank(history, "step.end", rank)], key=lambda event: event.mono
     )

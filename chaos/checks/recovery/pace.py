@@ -1,9 +1,9 @@
 """Part of check ``recovery``: after the last recovery a step takes as long as before the fault, and as in the baseline.
 
-A job may come back and stay slower for good: a rank on a worse device, a protection that copies in every step, a cache
-that is gone. Each step then takes longer, not only the first. So the fastest step after the recovery is held against
-the slower ones before it, and against the fault-free run's: only where it is slower than both by far more than noise
-does the check fail. What a busy machine may have made is not judged, and said to be so with the times.
+A job may come back and stay slower for good: a rank on a worse device, a protection that copies in every step, a lost
+cache. Each step then takes longer, not only the first. So the fastest step after the recovery is compared with the
+slower ones before it, and with the fault-free run's: the check fails only where it is slower than both by far more than
+noise. A possible effect of a busy machine is not judged, and named as such with the times.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ CHECK = "recovery"
 EXPECTED = "a step takes as long after the recovery as before it"
 
 FACTOR = 2.0
-"""The fastest step afterwards must be slower than this many of the slower ones before. Who waits for a processor for
-less than a third of the time, or shares a core with others, loses less."""
+"""The fastest step afterwards must take longer than this many of the slower ones before. A process that waits for a
+processor for less than a third of the time, or shares a core with others, loses less."""
 
 LEAST_NS = 100_000_000
-"""And slower by as much as this: steps of milliseconds vary by their own length."""
+"""The least difference besides: steps of milliseconds vary by their own length."""
 
 SAMPLES = 4
-"""Steps that there must be after the recovery, and before the fault or in the fault-free run. The first of each
-training is none of them: it warms up."""
+"""The number of steps required after the recovery, and before the fault or in the fault-free run. The first step of
+each training does not count: it warms up."""
 
 MOST_WAITED = 1 / 3
-"""Who waits for a processor for less of the time loses no more than half of the time that the work takes."""
+"""A process that waits for a processor for less of the time loses no more than half of its working time."""
 
 _SLOWER = 0.8
-"""The share of the steps before that are at most as long as what the others are held against."""
+"""The share of the earlier steps that are at most as long as the step of reference."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """Nanoseconds of a step, of the rank that took longest. ``begin`` and ``end`` are those of the steps afterwards."""
+    """Nanoseconds of a step, of the rank that took longest. ``begin`` and ``end`` bound the steps afterwards."""
 
     before: int | None
     baseline: int | None
@@ -78,7 +78,7 @@ def judge_pace(plan: Plan, history: History, artifacts: Artifacts, found: Collec
 
 
 def pace_left_out(plan: Plan, history: History, artifacts: Artifacts) -> Iterator[NotChecked]:
-    """That the times of steps were not judged, and why, with the figures as far as there are any."""
+    """Yield that the times of steps were not judged, and why, with the figures as far as there are any."""
     measured = _measure(plan, history, artifacts)
     if isinstance(measured, str):
         yield NotChecked(CHECK, "that steps take as long after the recovery as before it", measured)
@@ -133,12 +133,12 @@ class _Step:
 
 
 def _steps(history: History, attempt: str, since: int = 0) -> Iterator[_Step]:
-    """Yield the steps that each process has ended since a moment, but for the first of each of its trainings."""
+    """Yield the steps that each process has ended since a moment, without the first step of each training."""
     yield from _paired(_in_order(history, attempt, "train.begin", "step.begin", "step.end"), since)
 
 
 def _paired(events: Iterable[Event], since: int) -> Iterator[_Step]:
-    """Yield each step's beginning with its end, but for the first after each beginning of a training."""
+    """Yield each step's beginning with its end, without the first step after each beginning of a training."""
     last: dict[tuple[int | None, int | None], Event] = {}
     begun: dict[tuple[int | None, int | None], Event] = {}
     for event in events:
@@ -156,19 +156,22 @@ def _paired(events: Iterable[Event], since: int) -> Iterator[_Step]:
 
 
 def _steps_of_baseline(baseline: History) -> Iterator[_Step]:
-    """The steps of the fault-free run but for its first: where a job trains each epoch anew it is the slower for it."""
+    """Yield the steps of the fault-free run, without the first.
+
+    A job that trains each epoch anew is slower there.
+    """
     yield from _paired(_in_order(baseline, TRAIN, "step.begin", "step.end"), 0)
 
 
 def _in_order(history: History, attempt: str, *names: str) -> list[Event]:
-    """What is recorded under these names, in the order of each process."""
+    """Return the events under these names, in the order of each process."""
     return sorted(
         (event for name in names for event in history.select(name, attempt=attempt)), key=lambda event: event.seq
     )
 
 
 def _afterwards(plan: Plan, history: History, act: int) -> Iterator[_Step]:
-    """The steps that count: those of the job started again, else those since the last training of the launch began."""
+    """Yield the steps that count: the restarted job's, else the steps since the launch's last training began."""
     if plan.resume.resumes:
         yield from _steps(history, RESUME)
         return

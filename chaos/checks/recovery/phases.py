@@ -25,7 +25,7 @@ from chaos.plan.recovery.registry import mechanisms as registered
 def measure(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
     """Measure the recovery that decides, the last one, from its first fault on.
 
-    Nothing raises: what cannot be told is None with its reason.
+    Nothing raises: an unknown value is None with its reason.
     """
     if plan.response.mechanism is None or plan.response.mechanism not in PHASES:
         return Recovery(None, reason="no mechanism with measured phases is planned")
@@ -50,14 +50,17 @@ def measure(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
 
 
 def _begin(history: History, window: Window) -> int:
-    """The act of the first fault that the recovery answers; one that was tried before it may have answered another."""
+    """Return the act of the first fault that the recovery answers.
+
+    A mechanism that was tried before it may have answered an earlier one.
+    """
     own = () if window.recovery is None else window.recovery.faults
     acts = [event.mono for name in own for event in history.select("fault.injecting", fault=name)]
     return min(acts, default=window.begin)
 
 
 def _hit(history: History, act: Event) -> Timestamp:
-    """When the act hit its ranks: at once, but for one that gives them a grace time."""
+    """Return the moment when the act hit its ranks: at once, unless the act gives them a grace time."""
     if effect_of(str(act.data.get("kind"))).grace is None:
         return Timestamp.of(act)
     landings = history.select("fault.landed", fault=act.data.get("fault"))
@@ -68,7 +71,7 @@ def _hit(history: History, act: Event) -> Timestamp:
 
 
 def _named(mechanism: str, sign: str, history: History) -> str:
-    """What to call whatever has left a sign: the mechanism's rule may tell it from others that leave the same."""
+    """Return the name of the sign's origin: the mechanism's rule may tell it from others that leave the same sign."""
     own, rule = registered()[mechanism].signs, RULES[mechanism]
     if own is None or own.name != sign or rule.named is None:
         return sign

@@ -1,4 +1,4 @@
-"""Whether what shortens a recovery was really used where the plan has it, and was not used where it has not.
+"""Whether each option that shortens a recovery was really used where the plan has it, and nowhere else.
 
 Part of the check ``recovery``: a phase that is short for another reason would make a comparison worthless.
 """
@@ -19,11 +19,11 @@ CACHE_MISS = "compile.cache_miss"
 """Lines of MindSpore (2.10); a miss without a cache is silent."""
 
 WARNINGS = "[WARNING] "
-"""What a log has that shows warnings at all: without one, that it has no line about a cache says nothing."""
+"""The mark of a log that shows warnings: without it, a missing line about a cache proves nothing."""
 
 
 def judge_recovery_options(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
-    """Judge every option that the job has, and the lack of those that it has not."""
+    """Judge every option that the job has, and the lack of every other option."""
     if plan.resume.resumes:
         _judge_memory(plan, history, found)
         if plan.fault_tolerance.aids.graph:
@@ -38,7 +38,7 @@ def _judge_memory(plan: Plan, history: History, found: Collector) -> None:
     source = "memory" if plan.fault_tolerance.aids.memory else "storage"
     expected = f"the checkpoint to go on from is read from {source}"
     if not reads and not plan.fault_tolerance.aids.memory:
-        return  # A job whose storage nobody watches; nothing is claimed about it.
+        return  # A job whose storage is not watched; nothing is claimed about it.
     for rank in range(plan.layout.ranks):
         own = reads.get(rank, [])
         if not own:
@@ -79,7 +79,7 @@ def _judge_cache(plan: Plan, history: History, artifacts: Artifacts, found: Coll
 
 
 def _judge_cache_files(graph: Event, log: str, expected: str, found: Collector) -> None:
-    """A graph that comes from the cache was in a file of it before, and none is written for it."""
+    """Judge the cache's files: a graph from the cache was in one of its files before, and no file is written for it."""
     if graph.data.get("cached") is False:
         seen = f"the log of rank {graph.rank} says that it has used a cache, and there was no graph in any"
         found.fail(expected, seen, log, graph.source)
@@ -95,7 +95,7 @@ def _judge_saving(plan: Plan, history: History, found: Collector) -> None:
         event for event in history.select("checkpoint.begin", attempt=TRAIN) if event.data.get("kind") == "periodic"
     ]
     if not saves and not wanted:
-        return  # The fault came before the first; the plan knows, and whoever compares is told that none was saved.
+        return  # The fault came before the first save; the plan knows, and a comparison reports that none was made.
     if not saves:
         found.unknown(expected, "no periodic checkpoint is recorded")
     for event in saves:
@@ -107,9 +107,9 @@ def _judge_saving(plan: Plan, history: History, found: Collector) -> None:
 
 
 def _judge_thread(history: History, save: Event, expected: str, found: Collector) -> None:
-    """Who asks for the background has it only where another thread writes: agents of earlier versions do not tell.
+    """Judge that a save in the background is written by another thread; agents of earlier versions do not record it.
 
-    That none is recorded of a save whose process was ended meanwhile says nothing.
+    A missing record of a save whose process was ended meanwhile proves nothing.
     """
     end = written(history, save)
     if end is not None and end.data.get("background") is False:

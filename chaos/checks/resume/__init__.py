@@ -1,1 +1,1 @@
-"""What the check ``resume`` looks at: where training goes on, with which state and which batches."""
+"""The subjects of the check ``resume``: the step where training goes on, its state and its batches."""

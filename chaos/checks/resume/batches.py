@@ -16,9 +16,9 @@ EXPECTED = "every step trains the batch of the fault-free run: none skipped, non
 
 
 def kept(history: History, saved: int | None) -> Iterator[tuple[int, int, Event]]:
-    """Rank, step and digest of the training that counts: up to the saved step, and from the resume on.
+    """Yield rank, step and digest of the training that counts: up to the saved step, and from the resume on.
 
-    What the faulted launch trained after the saved step was lost and trained again.
+    Steps that the faulted launch trained after the saved one were lost and trained again.
     """
     for attempt in (TRAIN, RESUME):
         for rank, by_step in digests(history, attempt).items():
@@ -63,20 +63,20 @@ def judge_batches(plan: Plan, history: History, baseline: Baseline, saved: int |
 
 
 def _asked(plan: Plan, baseline: Baseline, rank: int, saved: int | None) -> set[int]:
-    """Steps of the launch that reaches the last one, of which the fault-free run has a batch."""
+    """Return the steps of the launch that reaches the last one, limited to steps with a batch in the fault-free run."""
     first = 0 if not plan.resume.resumes else plan.training.last_step if saved is None else saved
     return {step for step, event in baseline.digests.get(rank, {}).items() if step > first and event.data.get("batch")}
 
 
 def doubt_baseline(baseline: Baseline, rank: int, other: Event | None, expected: str, found: Collector) -> None:
-    """Say that the baseline lacks the batch of a step, in a job of which it has recorded others of the rank."""
+    """Say that the baseline lacks the batch of a step, although it has recorded other batches of the rank."""
     if other is not None and any(event.data.get("batch") for event in baseline.digests.get(rank, {}).values()):
         seen = f"the baseline has recorded no batch of rank {rank} at step {other.data.get('step')}"
         found.unknown(expected, seen, at_baseline(other))
 
 
 def shift(baseline: Baseline, rank: int, step: int, ours: Event) -> str:
-    """Return the first wrong batch of a rank, and which one it was in the fault-free run."""
+    """Return the first wrong batch of a rank, and its place in the fault-free run."""
     seen = f"rank {rank} trained another batch at step {step}"
     others = sorted(baseline.digests.get(rank, {}).items(), key=lambda item: abs(item[0] - step))
     for other_step, other in others:

@@ -110,7 +110,10 @@ def _by_log(logs: Logged) -> str:
 
 
 def _judge_unbroken(plan: Plan, history: History, baseline: Baseline, logs: Logged, found: Collector) -> None:
-    """A launch that nothing answers: one that nothing ends trains all steps, of one that ends only logs are judged."""
+    """Judge a launch that nothing answers.
+
+    A launch that nothing ends trains all steps; of a launch that is ended only the logs are judged.
+    """
     if reaches_the_end(plan):
         judge_sequences(plan, history, logs, (TRAIN,), found)
         judge_batches(plan, history, baseline, None, found)

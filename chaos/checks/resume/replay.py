@@ -1,7 +1,6 @@
 """Part of check ``resume``: after a recovery within the launch every rank goes on from the common step.
 
-The steps that were begun after the common one are trained again. Of a step that was trained twice the last training
-counts.
+The steps begun after the common step are trained again. The last training of a step counts.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def _line(plan: Plan) -> str:
 
 
 def _parts(plan: Plan, history: History) -> dict[int, list[list[Event]]]:
-    """What each rank recorded, from each beginning of training up to the next one that is no continuation.
+    """Return each rank's records, from each beginning of training up to the next one that is no continuation.
 
     A training that has come to its end is continued by the next one of the process: a job may train each epoch by
     itself.
@@ -81,7 +80,7 @@ def _parts(plan: Plan, history: History) -> dict[int, list[list[Event]]]:
 
 
 def _is_continued(part: list[Event], begin: Event) -> bool:
-    """Return whether a training of the same process had come to its end at the step that the next one begins after."""
+    """Return whether a training of the same process had ended at the step after which the next one begins."""
     ends = _named(part, "train.end")
     if (
         not ends
@@ -94,7 +93,10 @@ def _is_continued(part: list[Event], begin: Event) -> bool:
 
 
 def _that_count(own: list[list[Event]], planned: list[Window], rank: int) -> list[list[Event]]:
-    """Without the parts in which a new process only found out that it has to wait for its state."""
+    """Return the parts that count.
+
+    Parts in which a new process only found out that it has to wait for its state do not.
+    """
     kept: list[list[Event]] = []
     for number, part in enumerate(own):
         window = next((span for span in planned if span.holds(part[0])), None)
@@ -109,7 +111,7 @@ def _named(part: list[Event], event: str) -> list[Event]:
 
 
 def _is_complete(plan: Plan, planned: list[Window], rank: int, own: list[list[Event]], found: Collector) -> bool:
-    """Whether the rank began to train at its start and once after each recovery: then its parts can be judged."""
+    """Return whether the rank began to train at its start and once after each recovery, so that it can be judged."""
     begins = [part[0] for part in own]
     again = begins[1:]
     if len(again) > len(planned):
@@ -165,7 +167,7 @@ def _judge_again(
 
 
 def _judge_order(rank: int, part: list[Event], found: Collector, *, last: bool) -> None:
-    """Between two beginnings: each step follows the one before, is ended, and trains one batch."""
+    """Judge the order between two beginnings: each step follows the one before, is ended, and trains one batch."""
     begins = _named(part, "step.begin")
     for before, after in pairwise(begins):
         one, two = step_of(before), step_of(after)
@@ -189,7 +191,7 @@ def _judge_order(rank: int, part: list[Event], found: Collector, *, last: bool) 
 
 
 def _judge_fresh(rank: int, before: list[Event], after: list[Event], found: Collector) -> None:
-    """A step that is trained again has a digest of its own, or that of its first training would stand for it."""
+    """Judge that a step trained again has a digest of its own; its first training's digest would stand for it."""
     again = {step_of(event) for event in _named(before, "digest")} - {
         step_of(event) for event in _named(after, "digest")
     }
@@ -207,7 +209,7 @@ def _judge_last(plan: Plan, rank: int, ends: list[Event], found: Collector) -> N
 
 
 def _judge_loads(history: History, planned: list[Window], found: Collector) -> None:
-    """From the first fault on a checkpoint is read only in a recovery that says so, a pause being none."""
+    """Judge that, from the first fault on, a checkpoint is read only in a recovery that says so, a pause being none."""
     expected = "from the first fault on no checkpoint is read but where the plan says so: ranks give the state"
     allowed = 0
     for load in history.select("load.begin", attempt=TRAIN):
@@ -220,7 +222,7 @@ def _judge_loads(history: History, planned: list[Window], found: Collector) -> N
 
 
 def _judge_batches(plan: Plan, history: History, baseline: Baseline, planned: list[Window], found: Collector) -> None:
-    """Every kept training of a step had the batch of the fault-free run."""
+    """Judge that every kept training of a step had the batch of the fault-free run."""
     if not baseline.wanted:
         return
     if baseline.objection is not None:
@@ -255,7 +257,7 @@ def _judge_batches(plan: Plan, history: History, baseline: Baseline, planned: li
 
 
 def _reached(plan: Plan, history: History, baseline: Baseline, rank: int) -> set[int]:
-    """Steps whose batch the rank must have recorded: all, unless a later fault has ended the job."""
+    """Return the steps whose batch the rank must have recorded: all, unless a later fault has ended the job."""
     all_steps = set(baseline.digests.get(rank, {}))
     if trains_to_the_end(plan):
         return all_steps
@@ -265,5 +267,5 @@ def _reached(plan: Plan, history: History, baseline: Baseline, rank: int) -> set
 
 
 def _unended(planned: list[Window], rank: int) -> set[int]:
-    """Common steps that a rank was hit in after its update: its own record of the step may be missing."""
+    """Return the common steps in which a rank was hit after its update: its own record of the step may be missing."""
     return {window.step for window in planned if rank in window.hit}

@@ -1,4 +1,4 @@
-"""Part of check ``resume``: what a rank holds after a recovery within the launch is the state after the common step."""
+"""Part of check ``resume``: each rank's state after a recovery within the launch is the state after the common step."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def judge_states(
 ) -> None:
     """Judge the state of every rank before its first step after each span.
 
-    It is compared with the fault-free run's; where the plan wants none, with what the rank, or a replica of it, had
-    recorded itself. ``parts`` holds each rank's events from one beginning of training up to the next.
+    It is compared with the fault-free run's state; where the plan wants no baseline, with the record of the rank or of
+    a replica. ``parts`` holds each rank's events from one beginning of training up to the next.
     """
     if baseline.wanted and baseline.objection is not None:
         reason, where = baseline.objection
@@ -43,7 +43,7 @@ def judge_states(
                 found.unknown(RESTORED, f"no digests of rank {rank} after recovery {window.number}")
                 continue
             compared += _judge_state(plan, history, baseline, window, rank, initial, found)
-    if planned:  # after a pause nobody goes on with another state than the own one
+    if planned:  # after a pause every rank goes on with its own state
         found.settle(RESTORED, f"{compared} states do, by digest")
 
 
@@ -78,7 +78,7 @@ def _judge_state(
 
 
 def _of_baseline(baseline: Baseline, rank: int, step: int) -> Iterator[tuple[dict[str, str], str]]:
-    """Yield the fault-free run's state after ``step``; its initial one for step 0."""
+    """Yield the fault-free run's state after ``step``; its initial state for step 0."""
     history = baseline.artifacts.baseline
     other = baseline.digests.get(rank, {}).get(step)
     if not step and history is not None:
@@ -90,7 +90,7 @@ def _of_baseline(baseline: Baseline, rank: int, step: int) -> Iterator[tuple[dic
 def _of_group(
     plan: Plan, history: History, window: Window, rank: int, initial: Event
 ) -> Iterator[tuple[dict[str, str], str]]:
-    """What the rank, or else another one of its replica group, had recorded of the state after the common step."""
+    """Yield the record of the state after the common step: the rank's, or else another rank's of its replica group."""
     group = next((group for group in plan.layout.replica_groups if rank in group), (rank,))
     for peer in sorted(group, key=lambda other: other != rank):
         recorded = history.select("initial", attempt=TRAIN, rank=peer)

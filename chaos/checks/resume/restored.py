@@ -1,4 +1,4 @@
-"""Part of check ``resume``: each rank loads a file of its replica group, and goes on with what is in it."""
+"""Part of check ``resume``: each rank loads a file of its replica group, and goes on with its content."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RESTORED = "each rank goes on with the weights and optimizer state of the file t
 
 
 def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, found: Collector) -> None:
-    """Judge what every rank loaded in attempt resume, and its state before the first step."""
+    """Judge the loads of every rank in attempt resume, and its state before the first step."""
     wanted = end_of_life(history, artifacts) if plan.resume.restore is None else periodic(history, artifacts)
     files = by_path(wanted)
     chosen: dict[int, OwnedCheckpoint] = {}
@@ -110,8 +110,11 @@ def _judge_file(
 
 
 def _is_shared(file: OwnedCheckpoint) -> bool:
-    """Whether ranks read parts of each other's: in MindFormers' new layout ``metadata.json``, which several ranks have,
-    says which file holds which part of a parameter (MindFormers 2.1, checkpoint/reshard.py)."""
+    """Return whether ranks read parts of each other's files.
+
+    In MindFormers' new layout ``metadata.json``, which several ranks share, names the file of each part of a parameter
+    (MindFormers 2.1, checkpoint/reshard.py).
+    """
     return ITERATION.fullmatch(file.path.parent.name) is not None and file.path.with_name(METADATA).exists()
 
 
@@ -153,8 +156,10 @@ def _judge_initial(
 
 
 def _at_update(history: History, artifacts: Artifacts, rank: int, file: OwnedCheckpoint, saved: int) -> dict[str, str]:
-    """What a rank held after the last update, where the job goes back to it from a file of a later step: what had been
-    accumulated since is not to be there."""
+    """Return a rank's state after the last update, where the job goes back to it from a file of a later step.
+
+    Gradients accumulated since then must be absent.
+    """
     if step_at_resume(history, artifacts, file) == saved:
         return {}
     then = digests(history, TRAIN).get(rank, {}).get(saved)
@@ -162,6 +167,6 @@ def _at_update(history: History, artifacts: Artifacts, rank: int, file: OwnedChe
 
 
 def _names_later(history: History, rank: int) -> set[str]:
-    """Return the parameters that the resumed rank has by its first record after a step."""
+    """Return the parameters of the resumed rank by its first record after a step."""
     recorded = (event.data.get("parameters") for event in history.select("digest", attempt=RESUME, rank=rank))
     return set(next((names for names in recorded if names), ()))

@@ -17,7 +17,7 @@ EXPECTED = "each launch trains every step once and in order"
 
 
 def judge_sequences(plan: Plan, history: History, logs: Logged, attempts: Sequence[str], found: Collector) -> None:
-    """In each of the launches every step is begun and ended once, in order; the last launch reaches the last step."""
+    """Judge that each launch begins and ends every step once, in order, and that the last launch reaches the end."""
     for attempt in attempts:
         for event in ("step.begin", "step.end"):
             sequences = by_rank(history, event, attempt)
@@ -47,15 +47,17 @@ def _judge_order(plan: Plan, rank: int, events: list[Event], attempt: str, found
 
 
 def _stride(plan: Plan, events: Sequence[Event]) -> int:
-    """Return how far apart a rank's recorded steps are: a sink of several counts as one, where the data is sunk at all.
+    """Return the distance between a rank's recorded steps.
 
-    A rank with a step that ends no sink had its steps recorded one by one, so it has skipped those that are missing.
+    A sink of several steps counts as one, where the data is sunk at all.
+
+    A rank with a step that ends no sink had its steps recorded one by one, so it has skipped the missing ones.
     """
     return 1 if any(step_of(event) % plan.training.sink_size for event in events) else plan.training.sink_size
 
 
 def _judge_pairs(history: History, attempt: str, found: Collector) -> None:
-    """A step that is begun is ended before the next one, and its batch is trained once."""
+    """Judge that a step is ended before the next one begins, and that its batch is trained once."""
     ends = by_rank(history, "step.end", attempt)
     for rank, begins in by_rank(history, "step.begin", attempt).items():
         ended = {step_of(event) for event in ends.get(rank, [])}

@@ -1,1 +1,1 @@
-"""What the check ``run`` looks at: whether the harness came to its end, and what kept the job waiting."""
+"""The subjects of the check ``run``: the end of the harness, and the delays of the job."""

@@ -1,4 +1,4 @@
-"""For how long other work kept the job waiting for a processor. What that delays, the job cannot be blamed for."""
+"""How long other work kept the job waiting for a processor. The job cannot be blamed for this delay."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from chaos.plan.effect import effect_of
 from chaos.plan.model import Plan
 
 WAITED = "job.starved"
-"""Recorded while others keep threads of the run waiting: how long that one has waited that waited longest."""
+"""Recorded while others keep threads of the run waiting: the time of the longest-waiting thread."""
 
 STARVED = "harness.starved"
-"""Recorded when the harness came seconds late to look at its clock, since it had no processor for ``seconds``."""
+"""Recorded when the harness came seconds late to its clock, since it had no processor for ``seconds``."""
 
 _HARNESS = "the harness"
 
 MOST = 1 / 2
-"""A job that hangs waits for nothing that the machine could give, so less than this proves that it was not starved."""
+"""A hanging job waits for nothing that the machine could give, so less than this proves that it was not starved."""
 
 
 @dataclass(frozen=True)
 class CpuStarvation:
-    """Nanoseconds of ``of`` that were spent waiting, who waited longest, and where the first of it is recorded."""
+    """Nanoseconds of ``of`` that were spent waiting, the longest-waiting process, and the first record of the wait."""
 
     nanoseconds: int
     of: int
@@ -46,9 +46,9 @@ class CpuStarvation:
 def cpu_starvation(plan: Plan, history: History, begin: int, end: int) -> CpuStarvation | None:
     """Return the waiting between two moments of the monotonic clock, in nanoseconds.
 
-    At each moment whoever waited longest counts, since nobody knows on whom the others depended; ranks wait for the
-    harness too. None where nobody was seen to wait, or a fault of the plan lets ranks wait on purpose:
-    keeping to a budget all the same is what such a scenario asks for.
+    At each moment the longest-waiting process counts, since the dependencies of the others are not known; ranks wait
+    for the harness too. None where no process was seen to wait, or a fault of the plan lets ranks wait on purpose: such
+    a scenario asks for the budget all the same.
     """
     if end <= begin or any(effect_of(fault.kind).starves for fault in plan.faults):
         return None
@@ -77,7 +77,7 @@ def _common(event: Event, begin: int, end: int) -> tuple[int, int]:
 
 
 def _within(event: Event, begin: int, end: int) -> int:
-    """What may have been waited of a look's time between the two moments, in nanoseconds."""
+    """Return the possible waiting of a look between the two moments, in nanoseconds."""
     since, until, seconds = event.data.get("since"), event.data.get("until"), number(event.data, "seconds")
     if not isinstance(since, int) or not isinstance(until, int) or seconds is None:
         return 0

@@ -16,16 +16,16 @@ from chaos.plan.model import Plan
 NAME = "run"
 
 STOPPED = "harness.stopped"
-"""Recorded when the harness came seconds late to look at its clock, and neither ran nor waited for a processor."""
+"""Recorded when the harness came seconds late to its clock, and neither ran nor waited for a processor."""
 
 _PATIENCE = 10.0
-"""Seconds without the harness after which something else may give up: a collective behind a rank that is held."""
+"""Seconds without the harness after which a component may give up: a collective behind a held rank."""
 
 LOW = "disk.low"
-"""Recorded when hardly any room was left on the disk of the run."""
+"""Recorded when the disk of the run was almost full."""
 
 TEARDOWN = "stop"
-"""The wait between SIGTERM and SIGKILL. Ranks under the SDK ignore SIGTERM, so that it runs out says nothing."""
+"""The wait between SIGTERM and SIGKILL. Ranks under the SDK ignore SIGTERM, so a timeout here means nothing."""
 
 
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
@@ -55,7 +55,7 @@ def _judge_end(history: History, found: Collector) -> None:
 
 
 def _judge_watch(history: History, found: Collector) -> None:
-    """A harness that was stopped has let ranks wait, seen evidence late and let deadlines pass: nobody else's doing."""
+    """Judge the harness's own watch: a stopped harness lets ranks wait, sees evidence late and lets deadlines pass."""
     expected = "the harness is never stopped while the job runs"
     for event in history.select(STOPPED):
         seen = f"it was stopped for {event.data.get('seconds')} s (SIGSTOP, or the machine was frozen)"
@@ -81,10 +81,11 @@ def _judge_watch(history: History, found: Collector) -> None:
 
 
 def _judge_error(history: History, end: Event, found: Collector, expected: str) -> None:
-    """A resumed job whose ranks end by themselves, so that the run cannot go on, is the failure of the job.
+    """Judge an error of the run. A resumed job whose ranks end by themselves is the failure of the job.
 
     Such an end was seen before the job was given up, for the teardown ends ranks too. Every other error is the
-    harness's, and so may this one be where the harness was stopped or had no room: ranks wait for it, and write there.
+    harness's. This error, too, may be the harness's where it was stopped or had no room: ranks wait for it, and write
+    there.
     """
     failed = [event for event in history.select("job.failed") if event.data.get("reason") == end.data["error"]]
     given_up = [event for event in failed if event.attempt == RESUME]
@@ -109,17 +110,17 @@ def _judge_error(history: History, end: Event, found: Collector, expected: str) 
 
 
 def _is_excused(history: History) -> bool:
-    """Return whether something befell the harness that a job may suffer from."""
+    """Return whether an incident of the harness may have harmed the job."""
     return bool(history.select(STOPPED) or history.select(LOW))
 
 
 def _judge_deadline(plan: Plan, history: History, event: Event, found: Collector) -> None:
-    """Judge what made the time run out.
+    """Judge the cause of an expired deadline.
 
-    Once a fault has landed, ending (``end``) and coming back (``start`` of the resume) are up to the system under
-    test, so a deadline there is its failure. Before that, and for waits that depend on the harness or on the speed of
-    the machine as a whole (``run``), nothing can be said; nor where the harness was stopped itself or had no room, or
-    where the machine kept the job waiting for most of the time.
+    Once a fault has landed, ending (``end``) and coming back (``start`` of the resume) are up to the system under test,
+    so an expired deadline there is its failure. Before that, and for waits that depend on the harness or on the speed
+    of the machine as a whole (``run``), nothing can be said; nor where the harness was stopped itself or had no room,
+    or where the machine kept the job waiting for most of the time.
     """
     name = event.data.get("name")
     if name == TEARDOWN:
@@ -139,6 +140,6 @@ def _judge_deadline(plan: Plan, history: History, event: Event, found: Collector
 
 
 def _waited(plan: Plan, history: History, expired: Event) -> CpuStarvation | None:
-    """Return the waiting in the time that the deadline gave."""
+    """Return the waiting within the time of the deadline."""
     seconds = number(expired.data, "seconds")
     return None if seconds is None else cpu_starvation(plan, history, expired.mono - round(seconds * 1e9), expired.mono)

@@ -1,9 +1,9 @@
-"""Names of events that the harness records and the check ``run`` judges; who records them imports no check."""
+"""Names of events that the harness records and the check ``run`` judges; the recorder imports no check."""
 
 from __future__ import annotations
 
 CHANGED = "input.changed"
-"""Recorded when what the job is made of is not what it was when the run began."""
+"""Recorded when the job's inputs are no longer those of the run's beginning."""
 
 PORT_TAKEN = "port.taken"
-"""Recorded when a job could not start and somebody else had a port that the harness had chosen for it."""
+"""Recorded when a job could not start and another process had a port that the harness had chosen for it."""

@@ -1,1 +1,1 @@
-"""Making the faults of a plan when their triggers fire, and undoing those that last."""
+"""Makes the faults of a plan when their triggers fire, and undoes lasting faults."""

@@ -1,4 +1,4 @@
-"""What the history says of one fault while it is made: armed, being made, landed or missed."""
+"""The history's record of one fault: armed, being made, landed or missed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chaos.run.progress import Recorder
 
 @dataclass(frozen=True)
 class FaultRecord:
-    """Records the events of one fault. ``fault`` is its id, ``kind`` the name under which its kind was asked for."""
+    """Records the events of one fault. ``fault`` is its id, ``kind`` the requested name of its kind."""
 
     history: Recorder
     attempt: str
@@ -26,7 +26,7 @@ class FaultRecord:
     def injecting(
         self, kind: FaultKind, victim: Victim, target: Mapping[str, Any], *, rank: int | None, **more: Any
     ) -> None:
-        """Record that the fault is made in one target next. ``target`` says which it is."""
+        """Record that the fault is about to be made in one target. ``target`` names it."""
         self.event(
             "fault.injecting",
             rank=rank,

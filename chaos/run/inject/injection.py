@@ -1,4 +1,4 @@
-"""Injecting faults, with evidence: each fires once, and counts only when the kernel or the rank itself says so."""
+"""Injects faults, with evidence: each fires once, and counts only when the kernel or the rank itself confirms it."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from chaos.run.launch.control_endpoints import ControlEndpoints
 from chaos.run.progress import Recorder
 
 NO_RANK = -1
-"""In place of a rank, of a process beside the ranks."""
+"""Stands for the rank of a process beside the ranks."""
 
 
 class Injection:
     """The fault schedule of one attempt.
 
-    A fault goes from *armed* to *landed* or *missed*, once. Ranks held for it are let go afterwards; those that the
-    fault has ended cannot go anywhere.
+    A fault goes from *armed* to *landed* or *missed*, once. Ranks held for it are released afterwards, except ranks
+    that the fault has ended.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Injection:
         self.lasting = LastingFaults(history, ledger, attempt, patience.clock, undo)
         self.texts = [text for fault in faults for text in log_texts(fault)]
         for fault in faults:
-            package = package_of("faults", fault.kind)  # whoever judges the run elsewhere may lack it
+            package = package_of("faults", fault.kind)  # a machine that judges the run elsewhere may lack it
             origin: dict[str, Any] = {} if package is None else {"package": package}
             self._record_of(fault).armed(fault.ranks, **origin)
 
@@ -81,7 +81,7 @@ class Injection:
         return "; ".join(f"fault {fault.id} waits for {waiting_for(fault)}" for fault in self._open.values())
 
     def armed_for(self, rank: int) -> list[dict[str, Any]]:
-        """What the agent of a rank must hold it at; faults that have fired are not among it."""
+        """Return the points at which the agent must hold a rank, without points of faults that have fired."""
         return [
             {"fault": fault.id, "step": step, "phase": phase}
             for fault in self._open.values()
@@ -90,7 +90,7 @@ class Injection:
         ]
 
     def hold(self, message: AtBarrier) -> None:
-        """A rank has reached an armed point. It is let go if the fault has fired already, or is not meant yet."""
+        """Hold a rank that has reached an armed point; release it if the fault has fired already, or is not due yet."""
         if message.fault not in self._open:
             message.connection.answer({"message": "go"})
             return
@@ -102,7 +102,7 @@ class Injection:
         self._held.setdefault(message.fault, {})[message.rank] = message.connection
 
     def inject_due(self, job: Job, ranks: Mapping[int, ProcessIdentity]) -> None:
-        """Make every fault whose trigger holds now, and end those that have lasted long enough."""
+        """Make every fault whose trigger holds now, and end faults that have lasted long enough."""
         for fault in list(self._open.values()):
             if fires(fault, self.known):
                 self.lasting.look(job, at_once=True)
@@ -111,12 +111,12 @@ class Injection:
         self.known.healed |= self.lasting.healed
 
     def miss_rest(self, reason: str) -> None:
-        """The job has ended: what has not landed by now never will."""
+        """Record the faults that have not landed when the job ends: they never will."""
         for fault in list(self._open.values()):
             self._miss(fault, f"{reason}; the fault still waited for {waiting_for(fault)}")
 
     def record_unhealable(self) -> None:
-        """Faults that leave nothing to put back are healed when the job has been ended."""
+        """Record faults that leave nothing to put back as healed: the job has been ended."""
         undoable = {step.fault for step in self._ledger.read().steps}
         for fault in self._made:
             if fault.id not in undoable:
@@ -141,7 +141,7 @@ class Injection:
             if kind.shows_when_let_go:
                 self._answer_held(fault)
             for victim in victims:
-                # Faults that last are looked at meanwhile.
+                # Lasting faults are observed meanwhile.
                 seen[victim.rank] = sequence.await_evidence(victim, functools.partial(self.lasting.look, job))
             evidence = [self._as_evidence(fault, victim, seen[victim.rank][1]) for victim in victims]
         except (FaultMissed, CannotUndo, PlatformError, LookupError, ValueError, OSError, DeadlineExpired) as error:

@@ -1,6 +1,7 @@
 """Faults that last until the harness ends them: while the job goes on, or with its launch.
 
-Just before that each is looked at again, since anything may have taken it back: what was seen is in ``fault.ending``.
+Just before the end each fault is observed again, since anything may have reverted it; the observation is in
+``fault.ending``.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ from chaos.plan.parts.fault import PlannedFault
 from chaos.run.progress import Recorder
 
 _END_SECONDS = 5.0
-"""How long a fault may still be seen whose steps are undone."""
+"""How long a fault whose steps are undone may still be visible."""
 
 
 @dataclass
 class _Under:
-    """A fault under way. ``until`` is on the monotonic clock, in nanoseconds; ``asked``: its end has been asked for.
+    """A fault under way. ``until`` is on the monotonic clock, in nanoseconds; ``asked``: its end has been requested.
 
-    ``reported``: what could not be seen of it, each text once. ``looks`` has the last one at each rank while what it
-    lies on was there: when (ns), and what was seen. ``look_at`` is when the next one is due.
+    ``reported``: the errors of its observation, each text once. ``looks`` has the last observation of each rank while
+    the fault's carrier existed: its time (ns) and its result. ``look_at`` is the time of the next one.
     """
 
     fault: PlannedFault
@@ -48,7 +49,7 @@ class _Under:
 
 @dataclass
 class _Held:
-    """A fault that stays until the teardown undoes its steps, and has no other end."""
+    """A fault that only the teardown ends, by undoing its steps."""
 
     fault: PlannedFault
     kind: StillShown
@@ -85,9 +86,9 @@ class LastingFaults:
         steps: list[UndoStep],
         landed: dict[int, tuple[int, dict[str, Any]]] | None = None,
     ) -> None:
-        """A fault has landed; ``steps`` are its steps in the ledger.
+        """Add a fault that has landed; ``steps`` are its steps in the ledger.
 
-        ``landed`` is its evidence by rank, and when that was seen (ns): the first look.
+        ``landed`` is its evidence by rank, with the time of the observation (ns): the first look.
         """
         began = self._clock.mono()
         until = began + int(max(kind.lasts(victim) for victim in victims) * 1e9)
@@ -98,16 +99,16 @@ class LastingFaults:
                 kind.landed(victim)
 
     def hold(self, fault: PlannedFault, kind: FaultKind, victims: list[Victim]) -> None:
-        """A fault has landed that only the teardown ends. It is looked at before, where its kind can be."""
+        """Add a landed fault that only the teardown ends. It is observed before the end, where its kind allows it."""
         if isinstance(kind, StillShown):
             self._held.append(_Held(fault, kind, victims))
 
     def abandon(self, fault: PlannedFault, kind: Lasting, victims: list[Victim], steps: list[UndoStep]) -> None:
-        """A fault has not landed. It may have been made all the same, and nobody else would end it."""
+        """End a fault that has not landed: it may have been made all the same, and nobody else would end it."""
         self._end(_Under(fault, kind, victims, steps, 0, 0))
 
     def end_due(self, job: Job) -> None:
-        """End those whose time is over, and record those that have ended."""
+        """End the faults whose time is over, and record the ones that have ended."""
         self.look(job)
         for active_fault in list(self._under):
             over = self._clock.mono() >= active_fault.until
@@ -123,7 +124,7 @@ class LastingFaults:
                 self.healed.add(active_fault.fault.id)
 
     def look(self, job: Job, *, at_once: bool = False) -> None:
-        """Look at those that end with a process or a node: of what has ended nothing shows any more.
+        """Look at the faults that end with a process or a node: nothing is left to see once the carrier has ended.
 
         ``at_once``: another fault is about to be made, which may end it.
         """
@@ -146,10 +147,10 @@ class LastingFaults:
                         active_fault.looks[victim.rank] = (now, kind.still(job, victim) or {})
 
     def end_all(self, job: Job) -> None:
-        """Ask for the end of all that are left; whether it comes is for the undo steps to see.
+        """Ask for the end of all remaining faults; their undo steps show whether it comes.
 
-        One whose steps are undone by that is healed, unless it is seen to hold still. The steps of others are open
-        still, for the teardown. All are looked at before any is ended.
+        A fault whose steps are undone by the request is healed, unless it is still seen to hold. The steps of other
+        faults stay open for the teardown. All faults are observed before any is ended.
         """
         ending = [
             (active_fault, self._at_last(active_fault, job)) for active_fault in self._under if not active_fault.asked
@@ -179,7 +180,7 @@ class LastingFaults:
         self._history.record("fault.ending", attempt=self._attempt, fault=active_fault.fault.id, **shown)
 
     def _at_last(self, active_fault: _Under | _Held, job: Job) -> list[dict[str, Any]] | None:
-        """Return the same as ``_still``, of what the teardown ends. It ends it also where a remote helper is lost."""
+        """Return the result of ``_still`` for a fault that the teardown ends, also where a remote helper is lost."""
         try:
             return self._still(active_fault, job)
         except HelperLost as error:
@@ -187,9 +188,9 @@ class LastingFaults:
             return []
 
     def _still(self, active_fault: _Under | _Held, job: Job) -> list[dict[str, Any]] | None:
-        """What shows of each rank, just before the end, that the fault holds. None of kinds that are not looked at.
+        """Return the observation of each rank just before the fault's end; None for kinds without an observation.
 
-        Of a rank on which it lay and which has ended before: that (``ended``), and the last look (``looked``, ns).
+        For a rank with the fault that has ended before: its end (``ended``), and the last look (``looked``, ns).
         """
         if not isinstance(active_fault.kind, StillShown):
             return None
@@ -215,7 +216,7 @@ class LastingFaults:
                 active_fault.kind.end(victim)
 
     def _may_end(self, active_fault: _Under, job: Job) -> bool:
-        """Return a rank that nothing can be said of keeps it from nothing."""
+        """Return whether the fault may be ended; a rank without any observation does not prevent it."""
         may = True
         for victim in active_fault.victims:
             with self._noting(active_fault):
@@ -223,13 +224,16 @@ class LastingFaults:
         return may
 
     def _has_ended(self, active_fault: _Under, job: Job) -> bool:
-        """What cannot be seen has not been seen to end: it is looked for again, and the undo steps end it at last."""
+        """Return whether the fault is seen to have ended.
+
+        An invisible fault has not ended: it is looked for again, and the undo steps end it at last.
+        """
         with self._noting(active_fault):
             return all(active_fault.kind.ended(job, victim) for victim in active_fault.victims)
         return False
 
     def _ends_now(self, active_fault: _Under, job: Job) -> bool:
-        """Return whether it ends in a moment, as its undone steps say. What nobody can see is left to their word."""
+        """Return whether it ends in a moment, as its undone steps say; their word counts where nothing can be seen."""
 
         def over() -> bool:
             try:
@@ -247,9 +251,9 @@ class LastingFaults:
 
     @contextmanager
     def _noting(self, active_fault: _Under | _Held) -> Iterator[None]:
-        """What goes wrong with a rank that dies under a fault is a fact of the history, and told once.
+        """Record what goes wrong with a rank that dies under a fault, once, as a fact of the history.
 
-        A remote helper that is lost is none: nothing would be known of its node any more.
+        The loss of a remote helper is no such fact: nothing would be known about its node any more.
         """
         try:
             yield
@@ -265,7 +269,7 @@ class LastingFaults:
             self._history.record("fault.unseen", attempt=self._attempt, fault=active_fault.fault.id, why=why)
 
     def _end_by_undo(self, active_fault: _Under, step: UndoStep) -> None:
-        """One that fails stays open, and the teardown tries it again."""
+        """Undo a step. A failing step stays open, and the teardown tries it again."""
         if self._undo is None:
             return
         undone = self._undo(step)

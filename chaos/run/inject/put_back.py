@@ -1,4 +1,4 @@
-"""Undoing what faults have changed, at the end of a launch, a run or an injection into an attached job."""
+"""Undoes the changes of faults, at the end of a launch, a run or an injection into an attached job."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from chaos.history.writer import HistoryWriteError
 
 
 def put_back(ledger: Ledger, steps: Iterable[UndoStep], context: UndoContext, record: Callable[[Undone], None]) -> None:
-    """Undo the steps in this order, and record what became of each.
+    """Undo the steps in this order, and record the result of each.
 
-    A step that cannot be recorded (a full disk) keeps none of the others from being undone. The error is raised
+    A step that cannot be recorded (a full disk) does not keep the other steps from being undone. The error is raised
     afterwards: LedgerError, HistoryWriteError.
     """
     unrecorded: list[LedgerError | HistoryWriteError] = []

@@ -1,8 +1,8 @@
 """How a fault is made, in a run and in an attached job: undo steps on disk, the act, then its evidence.
 
 :mod:`chaos.run.inject.injection` and :mod:`chaos.attach.inject` compose these pieces, each in its own order over the
-targets. What differs is handed in: who holds the targets, in which form undo steps name them, how long the evidence may
-take, and what the record says beside the fault.
+targets. The differences are parameters: the holder of the targets, the form in which undo steps name them, the longest
+wait for the evidence, and the additional fields of the record.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class FaultSequence:
     """One fault on its way from *armed* to *landed* or *missed*.
 
     Args:
-        kind: what makes it.
-        job: holds the targets: it signals them, and says what has become of them.
+        kind: the kind that makes it.
+        job: holds the targets: it signals them, and reports their state.
         ledger: takes the undo steps.
         record: takes the events.
         patience: how long the evidence of one target may take.
-        called: what the deadline of the evidence calls the fault.
-        steps: its undo steps that are on disk.
+        called: the fault's name in the deadline of the evidence.
+        steps: its undo steps on disk.
     """
 
     kind: FaultKind
@@ -48,13 +48,13 @@ class FaultSequence:
     steps: list[UndoStep] = field(default_factory=list)
 
     def write_undo(self, fault: str, victims: list[Victim], form: Callable[[UndoStep], UndoStep] = as_made) -> None:
-        """Put on disk how the fault is undone, before it is made.
+        """Put the fault's undo steps on disk, before it is made.
 
-        The kind makes the steps for ``fault``; ``form`` turns each into what the ledger gets. A step that an earlier
+        The kind makes the steps for ``fault``; ``form`` turns each into its form in the ledger. A step that an earlier
         call has written counts for these targets too. Raises CannotUndo where nothing here could undo a step.
         """
         known = {step.id for step in self.steps}
-        # The form may name another action: that is the action that somebody must be able to do.
+        # The form may name another action: that action must be possible here.
         for step in healable(form(step) for step in self.kind.undo_steps(fault, victims)):
             if step.id not in known:
                 self.steps.append(self.ledger.record(step))
@@ -67,9 +67,9 @@ class FaultSequence:
     def await_evidence(
         self, victim: Victim, meanwhile: Callable[[], None] = lambda: None
     ) -> tuple[int, dict[str, Any]]:
-        """Wait for the evidence of one target. Returns when it was looked at (ns), and the evidence.
+        """Wait for the evidence of one target; return the time of the look (ns), and the evidence.
 
-        ``meanwhile`` is called before each look. Raises DeadlineExpired, and what the kind raises.
+        ``meanwhile`` is called before each look. Raises DeadlineExpired, and the errors of the kind.
         """
 
         def look() -> tuple[int, dict[str, Any]] | None:

@@ -1,4 +1,4 @@
-"""The directory that a job saves in: where it is, and getting it ready for faults before the job is started."""
+"""The directory that a job saves in: its path, and its preparation for faults before the job is started."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from chaos.plan.traits import JobTraits
 
 
 def storage_of(job: Path, traits: JobTraits) -> Path | None:
-    """The directory, absolute and without links, as the kernel lists what is mounted on it. None if it is not known."""
+    """Return the absolute directory without links, as the kernel lists its mounts. None if it is not known."""
     return None if traits.storage is None else job.resolve() / traits.storage
 
 
 def prepare_faults(
     faults: Iterable[PlannedFault], kinds: Mapping[str, FaultKind], storage: Path | None, ledger: Ledger
 ) -> None:
-    """Prepare what faults need before the job is started; how to put it back is on disk before. Raises Refused."""
+    """Prepare faults before the job is started; their undo steps are on disk first. Raises Refused."""
     for fault in faults:
         kind = kinds[fault.kind]
         if not isinstance(kind, Preparing):

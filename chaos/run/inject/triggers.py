@@ -1,4 +1,4 @@
-"""When a fault is injected: the scenario's trigger, evaluated against what is known of the run so far."""
+"""The moment of a fault: the scenario's trigger, evaluated against the known facts of the run so far."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chaos.plan.parts.fault import PlannedFault
 Point = tuple[int | None, str]
 """A step and a phase.
 
-At the entry of an SDK handler the phase is ``handler.NAME``, at a point in it ``handler.NAME/PHASE``; any step will do
+At the entry of an SDK handler the phase is ``handler.NAME``, at a point in it ``handler.NAME/PHASE``; the step is open
 there (None).
 """
 
@@ -21,10 +21,12 @@ HANDLER = "handler."
 
 @dataclass
 class Known:
-    """What triggers may ask about. ``elapsed`` is in seconds since every rank began its first step, None before.
+    """The facts that triggers may ask for.
+
+    ``elapsed`` is in seconds since every rank began its first step, None before.
 
     ``held`` maps a fault to the ranks that wait at each of its points. ``logged`` holds the (text, rank or None) of log
-    triggers that were seen; ``landed`` the ids of faults that have landed, ``healed`` of those that have ended again.
+    triggers that were seen; ``landed`` the ids of landed faults, ``healed`` the ids of faults that have ended again.
     """
 
     elapsed: float | None = None
@@ -50,10 +52,10 @@ def fires(fault: PlannedFault, known: Known) -> bool:
 
 
 def too_early(fault: PlannedFault, point: Point, known: Known) -> bool:
-    """Return whether a rank that is at a handler is there in another recovery than the one that the fault is meant for.
+    """Return whether a rank at a handler is there in an earlier recovery than the fault's own.
 
-    A handler is called in every recovery. As long as a fault that this one comes after has not landed, the call belongs
-    to an earlier one.
+    A handler is called in every recovery. As long as a fault that must precede this one has not landed, the call
+    belongs to an earlier recovery.
     """
     afters = [after for node in _nodes(fault.trigger) if (after := node.get("after")) is not None]
     return point[1].startswith(HANDLER) and any(after not in known.landed for after in afters)

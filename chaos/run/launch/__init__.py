@@ -1,1 +1,1 @@
-"""Starting a job and following it: its processes, agents, exits and clocks."""
+"""Starts a job and follows it: its processes, agents, exits and clocks."""

@@ -36,7 +36,7 @@ class JobFailed(RuntimeError):
 
 @dataclass(frozen=True)
 class Watch:
-    """What an attempt is watched with. ``besides`` is called at every look: what has to be done while the job runs."""
+    """The watch over an attempt. ``besides`` is called at every look, for work that is due while the job runs."""
 
     history: HistoryWriter
     progress: Progress
@@ -49,7 +49,8 @@ class Watch:
 class Attempt:
     """Follows one launched job: finds its ranks, keeps their exit statuses, feeds the fault schedule.
 
-    A rank may have several processes, one after the other, when something starts it again. ``ranks`` holds the latest.
+    A rank may have several processes, one after the other, when something starts it again. ``ranks`` holds the latest
+    process.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class Attempt:
     def follow(self) -> None:
         """Follow the job to its end.
 
-        Raises JobFailed when the job cannot start, DeadlineExpired naming what was not reached in time.
+        Raises JobFailed when the job cannot start, DeadlineExpired naming the goal that was not reached in time.
         """
         limits = self._watch.deadlines
         self._wait(STARTING, self._all_started, limits.start, self._not_started)
@@ -92,7 +93,7 @@ class Attempt:
         self._injection.miss_rest("the job has ended")
 
     def note_leftovers(self, seconds: float) -> None:
-        """After the end of all ranks, launcher and helpers must end too; who does not in time is recorded."""
+        """Record the launcher and helpers that do not end in time after the end of all ranks."""
         ours = {self.ranks[rank] for rank in self._injection.suspended if rank in self.ranks}
 
         def left() -> list[FoundProcess]:
@@ -107,7 +108,7 @@ class Attempt:
             ]
             self._record("job.leftovers", orphans=orphans)
 
-    # Conditions. Each looks at everything first, so that nothing is missed while another is waited for.
+    # Conditions. Each takes in everything first, so that nothing is missed while the driver waits for another.
 
     def _all_started(self) -> bool:
         self.look()
@@ -118,10 +119,13 @@ class Attempt:
         return len(self._started) == self._size or self._ended()
 
     def _check_joining(self) -> None:
-        """Without any process left nobody can join any more; seen twice, since a process hides while it executes."""
+        """Raise JobFailed where no process is left to join.
+
+        It must be seen twice, since a process hides while it executes.
+        """
         absent = sorted(set(range(self._size)) - self.ranks.keys())
         launched = [self._job.exit_status(launcher) for launcher in launchers_of(self._job)]
-        living = self.ranks.keys() - self._exited.keys()  # as long as there are some, no other process is looked for
+        living = self.ranks.keys() - self._exited.keys()  # as long as there are ranks, no other process is looked for
         if not absent or None in launched or living or self._job.processes():
             self._deserted = 0
             return
@@ -143,7 +147,9 @@ class Attempt:
         return self._ended()
 
     def _ended(self) -> bool:
-        """Every rank has exited, or is suspended by a fault that only the teardown undoes, and none will start again.
+        """Return whether every rank has ended, and none will start again.
+
+        A rank has ended when it has exited, or when a fault that only the teardown undoes suspends it.
 
         As long as a launcher runs, it may start ranks again.
         """
@@ -206,9 +212,10 @@ class Attempt:
         self._watch.besides()
 
     def _take_messages(self) -> None:
-        """Take what has come until now, and no more: exits are looked for between two crowds of callers.
+        """Take in the messages that have come until now, and no more.
 
-        One look at the job's processes serves all that introduce themselves.
+        Exits are looked for between two crowds of callers. One look at the job's processes serves all callers that
+        introduce themselves.
         """
         messages = list(self._waiting_messages())
         callers = [message for message in messages if isinstance(message, (Hello, EndpointHello))]
@@ -227,7 +234,7 @@ class Attempt:
                     )
 
     def _waiting_messages(self) -> Iterator[Message]:
-        """Yield the messages that are there now; who goes on sending does not keep anybody here."""
+        """Yield the messages that are waiting now; a caller that goes on sending does not keep the loop here."""
         for _ in range(self._channel.messages.qsize()):
             try:
                 yield self._channel.messages.get_nowait()
@@ -235,7 +242,10 @@ class Attempt:
                 return
 
     def _welcome(self, hello: Hello, caller: FoundProcess | None) -> None:
-        """An agent has proved itself; its process must be a rank of this job by every other sign too."""
+        """Welcome an agent that has proved itself.
+
+        Its process must be a rank of this job by every other sign too.
+        """
         if caller is None or (caller.role, caller.rank) != ("rank", hello.rank) or hello.attempt != self.name:
             what = f"is not rank {hello.rank} of this job"
             self._record("caller.refused", pid=hello.pid, channel="agents", what=what, **_on(hello.node))
@@ -253,7 +263,10 @@ class Attempt:
         hello.connection.answer({"message": "welcome", "armed": self._injection.armed_for(hello.rank)})
 
     def _welcome_endpoint(self, hello: EndpointHello, caller: FoundProcess | None) -> None:
-        """A control endpoint has proved itself; its process must be one of this job by every other sign too."""
+        """Welcome a control endpoint that has proved itself.
+
+        Its process must belong to this job by every other sign too.
+        """
         if caller is None or hello.attempt != self.name or hello.rank != caller.rank:
             what = f"is no {hello.endpoint} control endpoint of this job"
             self._record("caller.refused", pid=hello.pid, channel="agents", what=what, **_on(hello.node))
@@ -264,8 +277,10 @@ class Attempt:
         hello.connection.answer({"message": "welcome"})
 
     def _look_at_processes(self) -> dict[tuple[int | None, int], FoundProcess]:
-        """The job's processes, by node and PID. Launcher and scheduler are recorded, so that nobody takes one for a
-        rank."""
+        """Return the job's processes, by node and PID.
+
+        Launcher and scheduler are recorded, so that neither is taken for a rank.
+        """
         processes = self._job.processes()
         for process in processes:
             if process.role in ("launcher", "scheduler") and process.identity not in self._others:
@@ -293,7 +308,7 @@ class Attempt:
             if self._first_step_mono is None and len(self._started) == self._size:
                 self._first_step_mono = self._watch.clock.mono()
             shown = _as_event(event)
-            # A node's clock is its own; who only looks on sees when it came.
+            # A node has a clock of its own; an onlooker sees when the event came.
             self._watch.progress.event(replace(shown, mono=self._watch.clock.mono()) if self._on_nodes else shown)
 
     def _take_logs(self) -> None:
@@ -318,7 +333,7 @@ class Attempt:
                 self._record("rank.exit", rank=rank, pid=identity.pid, start_time=began, **how, **_on(identity.node))
 
     def record_late_exits(self) -> None:
-        """Record how ranks ended that the teardown had to end."""
+        """Record the exits of ranks that the teardown had to end."""
         self._take_exits()
         for launcher in launchers_of(self._job):
             status = self._job.exit_status(launcher)
@@ -337,7 +352,7 @@ class Attempt:
 
 
 def _on(node: int | None) -> dict[str, int]:
-    """Return the field of an event that says on which node, where there are several."""
+    """Return the event field that names the node, where there are several nodes."""
     return {} if node is None else {"node": node}
 
 

@@ -1,4 +1,4 @@
-"""Why a process ended, by the last thing that it said: quoted in an error, so that nobody has to look for it."""
+"""The reason why a process ended, by its last words: quoted in an error, so that nobody has to search for it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _ERROR = re.compile(r"(?:[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Timeou
 """The last line of a Python traceback, or of an argument parser."""
 
 _OWN_ERROR = re.compile(r"mindio_ttp: ")
-"""What the SDK says when it ends the process."""
+"""The words with which the SDK ends the process."""
 
 
 def last_error(log: Path) -> str | None:
-    """The last line of a log that names an error, else its last line. None when it says nothing or cannot be read."""
+    """Return the last line of a log that names an error, else its last line. None for an empty or unreadable log."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, file.seek(0, 2) - _TAIL_BYTES))
@@ -30,6 +30,6 @@ def last_error(log: Path) -> str | None:
 
 
 def newest_log(logs: Path, rank: int) -> Path:
-    """Return the log that a rank wrote last. One that is started again within a launch may have several."""
+    """Return the log that a rank wrote last. A rank that is started again within a launch may have several."""
     paths = [logs / f"worker_{rank}.log", *logs.glob(f"worker_{rank}.before-*.log")]
     return max((path for path in paths if path.exists()), key=lambda path: path.stat().st_mtime_ns, default=paths[0])

@@ -29,14 +29,14 @@ _CREDENTIALS = struct.Struct("3i")
 _MAX_LINE = 1 << 16
 _BACKLOG = 256
 _HELLO_SECONDS = 10.0
-"""An agent introduces itself at once; who says nothing for so long is refused."""
+"""Seconds in which an agent must introduce itself; a caller that stays silent longer is refused."""
 _EACH_HELLO = 0.25
-"""Each rank that starts on the same cores may keep another one from its first word for so long."""
+"""Seconds by which each rank that starts on the same cores may delay another one's first word."""
 
 
 @dataclass(frozen=True)
 class Hello:
-    """An agent that has proved itself. ``pid`` is the kernel's word, not the agent's, on that node."""
+    """An agent that has proved itself. ``pid`` is the kernel's word, not the agent's, on its node."""
 
     connection: Connection
     attempt: str
@@ -47,7 +47,7 @@ class Hello:
 
 @dataclass(frozen=True)
 class EndpointHello:
-    """A control endpoint that has proved itself: a part of the job that does what the harness tells it.
+    """A control endpoint that has proved itself: a part of the job that obeys the harness.
 
     ``endpoint`` is ``controller`` (beside the SDK's controller) or ``worker`` (in a rank). ``pid`` is the kernel's.
     """
@@ -74,7 +74,7 @@ class AtBarrier:
 
 @dataclass(frozen=True)
 class RefusedCaller:
-    """Somebody who is not an agent of this run knocked, and was ignored."""
+    """A caller that is not an agent of this run, and was ignored."""
 
     pid: int
     what: str
@@ -91,39 +91,40 @@ class Connection:
         self._socket = peer
 
     def answer(self, message: dict[str, Any]) -> None:
-        """Answer the agent; does nothing when its process has ended."""
+        """Answer the agent; do nothing when its process has ended."""
         try:
             self._socket.sendall((json.dumps(message) + "\n").encode())
         except OSError:
             return
 
     def close(self) -> None:
-        """End the connection; a rank that is held goes on."""
+        """End the connection; a held rank goes on."""
         with contextlib.suppress(OSError):  # the rank may have closed it already
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
 
 class RelayedConnection(Connection):
-    """The connection of an agent on another node, whose remote helper hands on what is said."""
+    """The connection of an agent on another node, whose remote helper relays the messages."""
 
     def __init__(self, helper: HelperClient, caller: int) -> None:
         self._helper = helper
         self._caller = caller
 
     def answer(self, message: dict[str, Any]) -> None:
-        """Answer the agent; does nothing when its process has ended, or the remote helper."""
+        """Answer the agent; do nothing when its process, or the remote helper, has ended."""
         self._helper.answer(self._caller, json.dumps(message))
 
     def close(self) -> None:
-        """End the connection; a rank that is held goes on."""
+        """End the connection; a held rank goes on."""
         self._helper.hang_up(self._caller)
 
 
 class Channel:
-    """Listens for agents of ``run`` on ``path`` and collects what they say in ``messages``.
+    """Listens for agents of ``run`` on ``path`` and collects their words in ``messages``.
 
-    Who has not introduced itself after ``hello_seconds`` is refused. All of the job's ``ranks`` may call at once.
+    A caller that has not introduced itself after ``hello_seconds`` is refused. All of the job's ``ranks`` may call at
+    once.
     """
 
     def __init__(
@@ -157,7 +158,7 @@ class Channel:
                 connection.close()
 
     def refused_callers(self) -> Iterator[RefusedCaller]:
-        """Yield those of ``messages`` that nobody has taken: who called while no job was followed."""
+        """Yield the refused callers among ``messages`` that nobody has taken: they called while no job was followed."""
         while True:
             try:
                 message = self.messages.get_nowait()
@@ -167,7 +168,7 @@ class Channel:
                 yield message
 
     def visit(self, helper: HelperClient, caller: int, pid: int, uid: int) -> Visit:
-        """Hear an agent that has called the remote helper of another node: the same is asked of it."""
+        """Hear an agent that has called the remote helper of another node; it must prove the same."""
         return Visit(self, RelayedConnection(helper, caller), pid, uid, helper.introduction.uid, helper.node)
 
     def _accept(self) -> None:
@@ -190,13 +191,16 @@ class Channel:
                     break
         self._unproven.leave(peer)
         visit.end()
-        # A held rank whose connection has ended is not waiting any more, whatever ended it.
+        # A held rank whose connection has ended no longer waits, whatever ended it.
         with self._lock:
             self._connections.discard(connection)
         connection.close()
 
     def refusal(self, message: dict[str, Any], uid: int, own: int) -> str | None:
-        """Why a first message proves nothing; None when it does. Nothing of what it said is repeated in the reason."""
+        """Return why a first message proves nothing; None when it proves the caller.
+
+        The reason repeats nothing of the message.
+        """
         if uid != own:
             return f"is of user {uid}"
         if not _introduces(message):
@@ -210,9 +214,9 @@ class Channel:
 
 
 class Visit:
-    """One caller, from its first word on: it proves itself by that, or is ignored.
+    """One caller, from its first word on: the word proves it, or the caller is ignored.
 
-    ``pid`` and ``uid`` are the word of the kernel that it called through; ``own`` is the user that agents there have.
+    ``pid`` and ``uid`` are the word of the kernel that carried the call; ``own`` is the user of the agents there.
     """
 
     def __init__(
@@ -240,7 +244,7 @@ class Visit:
         return not self._over
 
     def end(self) -> None:
-        """It has gone. Who has said nothing at all is told of too."""
+        """End the visit. A caller that has said nothing at all is reported too."""
         if self._hello is None and not self._over:
             self._refuse("said nothing that can be read")
 
@@ -296,7 +300,7 @@ def _at_barrier(hello: Hello | EndpointHello, message: dict[str, Any] | None) ->
 
 
 def _lines(read_line: Callable[[int], bytes]) -> Iterator[bytes]:
-    """Yield the lines of a connection until it ends; a torn last one is left out."""
+    """Yield the lines of a connection until it ends, without a torn last line."""
     while True:
         try:
             line = read_line(_MAX_LINE)

@@ -22,14 +22,14 @@ class ControlEndpoints:
             self._workers[rank] = connection
 
     def tell_controller(self, message: dict[str, Any]) -> bool:
-        """Tell the one beside the controller. False when there is none."""
+        """Send a message to the endpoint beside the controller. False when there is none."""
         if self._controller is None:
             return False
         self._controller.answer(message)
         return True
 
     def tell_worker(self, rank: int, message: dict[str, Any]) -> bool:
-        """Tell the one in a rank. False when there is none."""
+        """Send a message to the endpoint in a rank. False when there is none."""
         connection = self._workers.get(rank)
         if connection is None:
             return False

@@ -1,4 +1,4 @@
-"""What the launcher's agent has recorded about ranks whose exit status the launcher itself collected."""
+"""The exit statuses of ranks that the launcher itself collected, as its agent recorded them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ReapedByLauncher:
         self._ended: dict[tuple[int, int], ExitStatus] = {}
 
     def __call__(self, identity: ProcessIdentity) -> ExitStatus | None:
-        """Return the status that was told, None as long as there is none."""
+        """Return the recorded status, None as long as there is none."""
         for path in self._history.glob(self._pattern):
             for line in self._files.setdefault(path, TailedFile(path, mapped=True)).new_lines():
                 self._take(line)

@@ -1,4 +1,4 @@
-"""Following what a run writes while it runs: the ranks' history files, and the job's logs.
+"""Follows the output of a run while it runs: the ranks' history files, and the job's logs.
 
 Only for triggers, deadlines and the live view. Verdicts are made from the files afterwards.
 """
@@ -14,14 +14,14 @@ from chaos.history.jsonl import decode
 
 _CHUNK = 1 << 20
 _WRITTEN = 1 << 13
-"""Bytes that are read of a file in memory at first: most of it is not written yet."""
+"""Bytes of a file in memory that are read at first: most of it is not written yet."""
 
 
 class TailedFile:
     """New whole lines of one growing file.
 
-    With ``mapped``, NUL bytes end what is written so far (see the agent's record); else they are bytes like others.
-    Another file that has taken its name (a log of a rank that was started again) is read from its beginning.
+    With ``mapped``, NUL bytes end the written part (see the agent's record); else they are ordinary bytes. Another file
+    under its name (a log of a rank that was started again) is read from its beginning.
     """
 
     def __init__(self, path: Path, *, mapped: bool = False) -> None:
@@ -31,7 +31,7 @@ class TailedFile:
         self._inode: int | None = None
 
     def new_lines(self) -> Iterator[bytes]:
-        """Lines that have been completed since the last call."""
+        """Yield the lines completed since the last call."""
         try:
             with self._path.open("rb") as file:
                 inode = os.fstat(file.fileno()).st_ino
@@ -49,7 +49,7 @@ class TailedFile:
 
 
 def _written(file: BinaryIO) -> bytes:
-    """What is written of a mapped file from where it stands, up to a chunk."""
+    """Return the written part of a mapped file from its position, up to a chunk."""
     found, wanted = bytearray(), _WRITTEN
     while len(found) < _CHUNK and (data := file.read(min(wanted, _CHUNK - len(found)))):
         before, end, _ = data.partition(b"\0")
@@ -69,7 +69,7 @@ class RankFollower:
         self._files: dict[Path, TailedFile] = {}
 
     def new_events(self) -> Iterator[dict[str, Any]]:
-        """Events as they stand in the files; a line that is not JSON is left to the history's reader."""
+        """Yield the events as they stand in the files; a line that is not JSON is left to the history's reader."""
         for path in sorted(self._history.glob(self._pattern)):
             tail = self._files.setdefault(path, TailedFile(path, mapped=True))
             for line in tail.new_lines():
@@ -91,7 +91,7 @@ class LogFollower:
         self._tails += [(None, TailedFile(logs / name)) for name in ("scheduler.log", "msrun.log")]
 
     def new_lines(self) -> Iterator[tuple[int | None, str]]:
-        """(rank or None, line)."""
+        """Yield (rank or None, line)."""
         for rank, tail in self._tails:
             for line in tail.new_lines():
                 yield rank, line.decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""One launch of the job under one session: start it, follow it, and put back what it and its faults have left."""
+"""One launch of the job under one session: start it, follow it, and undo everything that it and its faults left."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Launches:
             return False
         except JobFailed as failed:
             _refuse_taken_ports(session, name, str(failed))
-            # Before the teardown, which ends ranks as well: who had ended until here did so by itself.
+            # Before the teardown, which ends ranks as well: a rank that had ended until here did so by itself.
             session.history.record("job.failed", attempt=name, reason=str(failed))
             raise
         finally:
@@ -133,7 +133,7 @@ class Launches:
         collected_exit = {
             "token": session.owned.token,
             "history": run_dir / "history",
-            # What they replace is imported before a callback is built.
+            # The modules that they replace are imported before a callback is built.
             "extensions": self.kind.extensions if session.scenario.job.loading == "path" else (),
             "scenario": session.scenario,
             "digest_steps": self.digest_steps,
@@ -154,7 +154,7 @@ class Launches:
     def _launch_on(
         self, nodes: Nodes, session: Session, name: str, launch: Launch, collected_exit: dict[str, Any]
     ) -> Job:
-        """Start the launchers, one on each node. The clock of each node is measured first, and recorded."""
+        """Start the launchers, one on each node, after the clock of each node is measured and recorded."""
         ready = nodes.ready()
         secret = (session.private / SECRET).read_text("ascii")
         specs, clocks = [], NodeClocks(session.history, name, ready, self.clock)
@@ -201,7 +201,7 @@ class Launches:
 
 
 def _refuse_taken_ports(session: Session, name: str, why: str) -> None:
-    """Raise PortTaken where a job that did not start had ports that somebody else listens on.
+    """Raise PortTaken where a job that did not start had ports on which another process listens.
 
     Jobs of several nodes have ports of those nodes.
     """
@@ -214,7 +214,7 @@ def _refuse_taken_ports(session: Session, name: str, why: str) -> None:
 
 
 def _record_unended(history: HistoryWriter, attempt: str, ended: Ended) -> None:
-    """Record what the teardown could not end, each with the reason."""
+    """Record the processes that the teardown could not end, each with the reason."""
     if ended.remaining:
         left = [
             {"pid": process.pid, "node": process.identity.node, "cmdline": list(process.cmdline), "why": why}

@@ -1,6 +1,6 @@
 """The clocks of a launch's nodes: measured before it, at its end, and every few seconds between.
 
-A clock is steered while it runs, and a node may go without a word: what was measured last must not be long ago.
+A clock is steered while it runs, and a node may go without a word: the last measurement must be recent.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class NodeClocks:
         self._due = clock.mono() + int(EVERY_SECONDS * 1e9)
 
     def look(self) -> None:
-        """Measure again where it is time. A node of the harness's own boot has its clock, and is not asked so often."""
+        """Measure again where it is time. A node of the harness's own boot shares its clock and is asked less often."""
         if self._clock.mono() >= self._due:
             own = boot_id()
             self._measure([node for node in self._nodes if node.helper.introduction.boot != own])
             self._due = self._clock.mono() + int(EVERY_SECONDS * 1e9)
 
     def again(self) -> None:
-        """Measure all; of a node that is lost nothing is known."""
+        """Measure the clocks of all nodes; a lost node yields nothing."""
         self._measure(self._nodes)
 
     def _measure(self, nodes: Sequence[Node]) -> None:

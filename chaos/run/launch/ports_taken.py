@@ -1,7 +1,7 @@
-"""Ports that were leased for a job and that somebody else has taken all the same before the job could listen.
+"""Ports that were leased for a job, but that another process has taken before the job could listen.
 
-A lease keeps other harnesses of the host away, and nobody else. The harness chose the port, so that is never held
-against the job.
+A lease keeps other harnesses of the host away, and no other program. The harness chose the port, so a taken port is
+never held against the job.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from chaos.machine.linux.procfs import command_line, environment
 
 @dataclass(frozen=True)
 class TakenPort:
-    """A port on which processes listen of which none is the run's. A PID is missing where this user may not see it."""
+    """A port on which processes listen, none of them the run's. A PID is missing where this user may not see it."""
 
     port: int
     pids: tuple[int, ...]
@@ -26,12 +26,12 @@ class TakenPort:
         return f"{self.port} by {', '.join(seen) or 'a process that this user may not see'}"
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for the history."""
+        """Return plain data for the history."""
         return {"port": self.port, "pids": list(self.pids)}
 
 
 class PortTaken(RuntimeError):
-    """The job could not start, and somebody else listens on ports that the harness had chosen for it."""
+    """The job could not start, and another process listens on ports that the harness had chosen for it."""
 
     def __init__(self, why: str, ports: Iterable[TakenPort]) -> None:
         self.ports = tuple(ports)
@@ -40,7 +40,7 @@ class PortTaken(RuntimeError):
 
 
 def taken_by_others(ports: Iterable[int], token: str) -> list[TakenPort]:
-    """Return those of ``ports`` on which processes listen of which none carries the run's ``token``."""
+    """Return the ports of ``ports`` on which processes listen, none of them with the run's ``token``."""
     import psutil  # of no use to a job that starts
 
     wanted = set(ports)

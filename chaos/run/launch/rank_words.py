@@ -1,4 +1,4 @@
-"""What is told of the ranks of a launch that does not come to its end: those of which the same is true, together."""
+"""Statements about the ranks of a launch that does not come to its end; ranks with the same state share a statement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chaos.machine.job.protocol import Job
 from chaos.run.launch.cause import last_error, newest_log
 
 _MOST_WORDS = 3
-"""Different texts that are quoted; of more it is said how many they are."""
+"""Most different texts that are quoted; further texts are counted."""
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,11 @@ class RankWords:
     logs: Path
 
     def set(self, ranks: Iterable[int]) -> str:
-        """These ranks, and how many of all they are."""
+        """Return these ranks in words, with the number of all."""
         return rank_set(ranks, self.size)
 
     def ended_early(self, exited: Mapping[int, str], first: int, seconds: float) -> str:
-        """How ranks have ended before the first step, which was the first and when, and the last words of all."""
+        """Say how ranks have ended before the first step: the first one, its time, and the last words of all."""
         statuses = by_word(exited).items()
         how = "; ".join(f"{self._count(ranks)} ended with {status}" for status, ranks in statuses)
         when = f"after {seconds:.1f} s, before every rank had begun its first step"
@@ -36,7 +36,7 @@ class RankWords:
         return f"{how} {when}{which}{said and f': {said}'}; see {self.place(exited)}"
 
     def whereabouts(self, absent: Iterable[int], refused: Mapping[int, str], job: Job) -> str:
-        """What there is of ranks that have not joined: why one was refused, a process, or none."""
+        """Say what is known of ranks that have not joined: the reason of a refusal, a process, or nothing."""
         found = {process.rank: process.identity for process in job.processes() if process.role == "rank"}
         words = {rank: str(job.state(found[rank])) if rank in found else "" for rank in absent if rank not in refused}
         told = [f"rank {rank} was refused: {refused[rank]}" for rank in absent if rank in refused]
@@ -50,7 +50,7 @@ class RankWords:
         return _few(told)
 
     def positions(self, ranks: Set[int], exited: Mapping[int, str], steps: Mapping[int, int]) -> str:
-        """Return how far each of these is, or how it ended."""
+        """Return how far each of these ranks is, or how it ended."""
         words = {rank: exited.get(rank, f"step {steps.get(rank)}") for rank in ranks}
         return "; ".join(f"{named(alike)}: {word}" for word, alike in by_word(words).items())
 
@@ -60,7 +60,7 @@ class RankWords:
         return self.logs if others else self.logs / f"worker_{first}.log"
 
     def _last_words(self, ranks: Set[int], first: int) -> str:
-        """What these said last, each text once, that of the first one before the others."""
+        """Return the last words of these ranks, each text once, the first rank's before the others."""
         words: dict[str, tuple[str, list[int]]] = {}
         for rank in (first, *sorted(ranks - {first})):
             if (text := last_error(newest_log(self.logs, rank))) is not None:

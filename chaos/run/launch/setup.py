@@ -1,4 +1,4 @@
-"""What an attempt needs before the job can start: the agent's configuration, the channel's secret, the environment."""
+"""The requirements of an attempt before the job can start: the agent's configuration, the secret, the environment."""
 
 from __future__ import annotations
 
@@ -18,16 +18,19 @@ from chaos.machine.linux.process import ProcessIdentity
 from chaos.scenario.models.scenario import Scenario
 
 AGENTS = "agents"
-"""Name of the agents' socket in a private directory."""
+"""The name of the agents' socket in a private directory."""
 
 SECRET = "secret"
-"""Name of the file with the run's secret there."""
+"""The name of the file with the run's secret in a private directory."""
 
 AGENT_SITE = Path(__file__).parents[2] / "agent" / "site"
 
 
 def write_secret(private: Path) -> str:
-    """Make the run's secret, in a file that only this user can read. It is in no argument, environment or report."""
+    """Make the run's secret, in a file that only this user can read.
+
+    It appears in no argument, environment or report.
+    """
     secret = secrets.token_hex(32)
     path = private / SECRET
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -48,7 +51,7 @@ def agent_configuration(
     memory: Path | None = None,
     place: Place | None = None,
 ) -> str:
-    """What the agents of one attempt are told, as the text of their file; on a node, what those of that node are.
+    """Return the configuration file's text for the agents of one attempt; on a node, for the agents of that node.
 
     ``private`` is the run's private directory there, with socket and secret. ``memory`` is the run's directory in
     memory, where it has one.
@@ -87,7 +90,7 @@ def write_agent_configuration(private: Path, *, attempt: str, **collected_exit: 
 
 
 def configuration_name(attempt: str) -> str:
-    """Name of the file that the agents of an attempt read."""
+    """Return the name of the file that the agents of an attempt read."""
     return f"agent-{attempt}.json"
 
 
@@ -104,9 +107,9 @@ def launch_spec(
     cores: tuple[int, ...] | None,
     collected_exit: Callable[[ProcessIdentity], ExitStatus | None] | None = None,
 ) -> LaunchSpec:
-    """Return the launch: what the job kind, the scenario and the agent set, later ones first, over what its node has.
+    """Return the launch: the settings of job kind, scenario and agent, later ones first, over the node's environment.
 
-    What the harness needs on PATH and PYTHONPATH goes before what is there: ``msrun`` runs the ``python`` of the PATH.
+    The harness's entries on PATH and PYTHONPATH precede the existing ones: ``msrun`` runs the ``python`` of the PATH.
     """
     variables = {**command.environment, **scenario.job.environment, "CHAOS_AGENT": str(configuration)}
     site = [AGENT_SITE] if command.agent_by_path else []

@@ -1,4 +1,4 @@
-"""What of an environment decides about losses."""
+"""The variables of an environment that decide losses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ _LIBRARIES = ("LD_LIBRARY_PATH", "LD_PRELOAD")
 
 
 def deciding(environment: Mapping[str, str]) -> dict[str, str]:
-    """What of the environment may change a loss: settings of MindSpore, CANN and the numerical libraries, and paths
-    that modules and libraries are loaded from."""
+    """Return the variables that may change a loss.
+
+    These are settings of MindSpore, CANN and the numerical libraries, and paths that modules and libraries are loaded
+    from.
+    """
     found = handed_on(environment)
     return {name: found[name] for name in sorted(found) if name.startswith(_DECIDING) or name in _LIBRARIES}

@@ -1,4 +1,4 @@
-"""What decides about the losses of a run's job besides the scenario, and whether it is still what it was."""
+"""The inputs that decide the losses of a run's job besides the scenario, and whether they are unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chaos.scenario.models.scenario import Scenario
 
 
 class InputChanged(RuntimeError):
-    """What the job is made of is not what it was when the run began. The text says what has changed."""
+    """An input of the job has changed since the run began. The text names it."""
 
 
 def inputs_of(
@@ -24,7 +24,7 @@ def inputs_of(
 ) -> dict[str, str]:
     """Return the fingerprint of everything that the job of a scenario in ``directory`` is known to read.
 
-    ``platform`` is the one that the scenario names. Raises JobError.
+    ``platform`` is the platform that the scenario names. Raises JobError.
     """
     modules = scenario.job.environment.get("PYTHONPATH", environment.get("PYTHONPATH", ""))
     return {
@@ -45,7 +45,7 @@ def _of_platform(platform: PlatformKind, scenario: Scenario, directory: Path) ->
 
 
 class Inputs:
-    """The job's inputs as they were when they were first looked at: when the run was planned, then when it began.
+    """The job's inputs as first seen: when the run was planned, then when it began.
 
     Raises JobError where one cannot be read.
     """
@@ -62,9 +62,9 @@ class Inputs:
         self.begun = inputs_of(*self._of)
 
     def begin(self) -> Inputs:
-        """Return them as they are at the begin of the run, which other runs of the same call may have kept waiting.
+        """Return the inputs at the start of the run, which other runs of the same call may have delayed.
 
-        Raises InputChanged where a source or a configuration is another one than when the run was planned.
+        Raises InputChanged where a source or a configuration differs from the planned one.
         """
         now = self._now("when the run was planned")
         if sources := _sources(changes(self.begun, now.begun)):
@@ -75,7 +75,7 @@ class Inputs:
         return now
 
     def changed(self) -> tuple[str, ...]:
-        """Files and directories that look otherwise by size and time. The job may write to them itself.
+        """Return the files and directories with another size or time. The job may write to them itself.
 
         Raises InputChanged where a source or a configuration has changed: no job writes its own.
         """
@@ -100,12 +100,12 @@ def _sources(changed: Iterable[str]) -> list[str]:
 
 
 def planned_inputs(found: Registered, scenario: Scenario, directory: Path, environment: Mapping[str, str]) -> Inputs:
-    """The inputs of a scenario in ``directory`` as they are when it is planned, in the environment of this process.
+    """Return the inputs of a scenario in ``directory`` as planned, in the environment of this process.
 
-    Raises Refused where one cannot be read.
+    Raises Refused where an input cannot be read.
     """
     try:
-        # Of nodes that have an environment of their own nothing of this one comes to the job.
+        # On nodes with an environment of their own, nothing of this one reaches the job.
         own = {} if found.platform.own_environment else dict(environment)
         return Inputs(found.job, found.named, scenario, directory, own)
     except JobError as error:

@@ -1,4 +1,4 @@
-"""Whether a fail is that of the known finding: in the checks that its scenario names (``failing``), and in no other.
+"""Whether a fail is the known finding's: in the checks that its scenario names (``failing``), and in no other.
 
 A finding may hold with one SDK only; a run with the other one has to pass like any other.
 """
@@ -20,7 +20,7 @@ COMPARISON = "comparison"
 
 
 def sdk_of(result: Mapping[str, Any]) -> str:
-    """``standin`` or ``vendor``: with which one a run was made, by what its result says was simulated."""
+    """Return ``standin`` or ``vendor``: the SDK of a run, by the simulated parts in its result."""
     return sdk_named(Simulated(stand_in["part"], stand_in["layer"]) for stand_in in result.get("simulated", ()))
 
 
@@ -48,7 +48,7 @@ def failing_checks(
 
 
 def unexpected(failing: Collection[str], expected: Collection[str]) -> tuple[str, ...]:
-    """What of a fail is not the finding's: the other checks that fail. A fail in no check at all is none of it."""
+    """Return the failing checks that the finding does not explain; ``no check`` for a fail in no check at all."""
     if not failing:
         return ("no check",)
     return tuple(name for name in failing if name not in expected)

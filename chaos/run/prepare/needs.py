@@ -1,4 +1,4 @@
-"""What must be there before a scenario can run: names of probes (:data:`chaos.doctor.PROBES`)."""
+"""The needs of a scenario before it can run: names of probes (:data:`chaos.doctor.PROBES`)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from chaos.scenario.models.scenario import Scenario
 
 
 def chosen_sdk(wanted: str, scenario: Scenario, found: Registered | None = None) -> str:
-    """``standin`` or ``vendor``: whose SDK the run is to have. Raises Refused where the vendor's is not there.
+    """Return ``standin`` or ``vendor``: the SDK of the run. Raises Refused where the vendor's is missing.
 
-    Of machines that bring their own packages it is asked when they are there.
+    Machines that bring their own packages are asked when they are there.
     """
     found = found or registered(scenario)
     return choose_sdk(wanted, met_there="mindio_ttp" in found.platform.met(scenario))
@@ -30,13 +30,13 @@ def needs_of_job(scenario: Scenario, sdk: str = "standin", found: Registered | N
     """Return the needs of the ranks, where they run; ``sdk`` is the chosen one."""
     kind = (found or registered(scenario)).job
     needs = kind.needs_for(scenario)
-    # Only a rehearsal brings a stand-in along: a genuine job without the package has no mechanism, and says so late.
+    # Only a rehearsal brings a stand-in: a genuine job without the package has no mechanism, and says so late.
     vendors = sdk == "vendor" or (kind.traits.genuine and "mindspore" in needs)
     return (*needs, *(("mindio_ttp",) if vendors and needs_mindio(scenario) else ()))
 
 
 def needs_of_scenario(scenario: Scenario, found: Registered | None = None) -> tuple[str, ...]:
-    """The needs of this machine: of the job, the platform and the faults, without what the platform's machines have."""
+    """Return the needs of this machine: for the job, the platform and the faults, without its other machines' needs."""
     found = found or registered(scenario)
     device = ("npu",) if scenario.job.device == "Ascend" else ()
     of_platform = (*BASE, *found.platform.needed(scenario))
@@ -53,7 +53,7 @@ def needs_of_scenario(scenario: Scenario, found: Registered | None = None) -> tu
 def unknown_releases(
     scenario: Scenario, versions: Mapping[str, str], sdk: str = "standin", found: Registered | None = None
 ) -> list[str]:
-    """Packages that the ranks use on other machines, and of which ``versions``, of this one, do not tell a release."""
+    """Return the packages that ranks use on other machines and whose release ``versions``, of this machine, lack."""
     found = found or registered(scenario)
     met = found.platform.met(scenario)
     needed = needs_of_job(scenario, sdk, found)

@@ -1,4 +1,4 @@
-"""Where a scenario's job is to live: another platform than the file names, and what a platform cannot carry."""
+"""The platform of a scenario's job: another one than the file names, and the faults that a platform cannot carry."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def on_platform(loaded: LoadedScenario, platform: str | None, inventory: Path | None = None) -> LoadedScenario:
     """Return the scenario with its job on ``platform``, whatever the file says; None leaves it as it is.
 
-    On the hosts of an ``inventory`` a job that says no number of nodes is spread over all of them. Raises ScenarioError
-    where the inventory does not do.
+    On the hosts of an ``inventory`` a job without a number of nodes is spread over all of them. Raises ScenarioError
+    where the inventory does not fit.
     """
     if platform is None:
         return loaded
@@ -45,7 +45,7 @@ def _moved(cell: Cell, changes: Mapping[str, object], hosts: int) -> Cell:
 
 
 def platform_problems(loaded: LoadedScenario, cell: Cell, found: Registered | None = None) -> Iterator[Problem]:
-    """What the platform cannot do of what the scenario asks for, each with its place. Starts nothing."""
+    """Yield the scenario's demands that the platform cannot meet, each with its place. Starts nothing."""
     scenario = cell.scenario
     found = found or registered(scenario)
     platform = found.platform
@@ -84,7 +84,7 @@ def platform_problems(loaded: LoadedScenario, cell: Cell, found: Registered | No
 
 
 def _fault_problems(found: Registered, scenario: Scenario, number: int) -> Iterator[tuple[str, str, str]]:
-    """What keeps a fault from being made there: a key of it, a message and a hint."""
+    """Yield the obstacles to a fault there: a key of it, a message and a hint."""
     fault, platform = scenario.faults[number], found.platform
     kind = found.kinds[fault.kind]
     means = kind.means
@@ -101,7 +101,7 @@ def _fault_problems(found: Registered, scenario: Scenario, number: int) -> Itera
 
 
 def _not_carried(platform: PlatformKind, fault: str, means: str) -> tuple[str, str]:
-    """Return why it cannot carry the kind of fault, and what to do."""
+    """Return why the platform cannot carry the kind of fault, and the remedy."""
     told = platform.unsupported.get(means)
     message = f"the platform {platform.name} cannot carry the fault kind {fault!r}: it cannot act on "
     message += MEANS.get(means, means)

@@ -1,4 +1,4 @@
-"""From a scenario's cell to its plan, with what the registries know about its job and its faults."""
+"""From a scenario's cell to its plan, with the registries' knowledge of its job and its faults."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 
 def known_names() -> KnownNames:
-    """Return the names that a scenario may use: whatever is registered. Imports none of it.
+    """Return the names that a scenario may use: everything registered. Imports none of it.
 
-    Raises RegistryError where nothing is: the installation is at fault then, and no scenario.
+    Raises RegistryError where nothing is registered: then the installation is at fault, and no scenario.
     """
     return KnownNames(
         fault_kinds=registry("faults").some_names(),
@@ -53,7 +53,7 @@ def known_names() -> KnownNames:
 
 
 def completion(cell: Unfinished) -> Completion | None:
-    """What the job's environment, and the files that it is described by, say of the cell. Imports the job's kind.
+    """Return the completion of the cell by the job's environment and description files. Imports the job's kind.
 
     None where the kind is not known.
     """
@@ -76,26 +76,27 @@ def completion(cell: Unfinished) -> Completion | None:
 
 
 def examine(loaded: LoadedScenario, cell: Cell, kind: JobKind) -> Examined:
-    """What the plan has to know of the cell's job. Raises ScenarioError where the job's own files cannot be read."""
+    """Return the plan's knowledge of the cell's job. Raises ScenarioError where the job's files cannot be read."""
     examined = kind.examined(cell, loaded.path) if isinstance(kind, Configured) else Examined(kind.traits)
     return replace(examined, problems=(*switch_problems(cell, loaded.path), *examined.problems))
 
 
 def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None, machine: Machine | None = None) -> Plan:
-    """Work out what should happen in one matrix cell.
+    """Work out everything that should happen in one matrix cell.
 
-    ``draw_seed`` seeds the first random target that has no seed of its own, the next one gets the number after it, and
-    so on; by default it is fresh. The plan holds the seeds, so that they can be given back. Raises ScenarioError where
-    the plan shows the scenario to be impossible, and RegistryError when a job or fault kind cannot be loaded.
+    ``draw_seed`` seeds the first random target that has no seed of its own, the next target gets the number after it,
+    and so on; by default it is fresh. The plan holds the seeds, so that a later call can reuse them. Raises
+    ScenarioError where the plan shows the scenario to be impossible, and RegistryError when a job or fault kind cannot
+    be loaded.
     """
     found = registered(cell.scenario)
     return _planned(loaded, cell, found, examine(loaded, cell, found.job), draw_seed, machine)
 
 
 def prepare(loaded: LoadedScenario, cell: Cell, sdk: str, draw_seed: int | None = None) -> Prepared:
-    """Plan a cell and look up everything that a run of it works with. ``sdk`` is the one that is asked for.
+    """Plan a cell and look up everything that a run of it works with. ``sdk`` is the requested one.
 
-    Raises as :func:`plan_cell` does, and Refused where the SDK is not there or what the job reads cannot be read.
+    Raises as :func:`plan_cell` does, and Refused where the SDK is missing or an input of the job cannot be read.
     """
     found = registered(cell.scenario)
     chosen = chosen_sdk(sdk, cell.scenario, found)
@@ -144,15 +145,17 @@ def _planned(
 
 
 def _missing_files(loaded: LoadedScenario, cell: Cell, kind: JobKind) -> Iterator[Problem]:
-    """What the scenario's job names and this machine does not have, each with its place."""
+    """Yield the files that the scenario's job names and this machine lacks, each with its place."""
     for path, message, hint in kind.missing_files(cell.scenario, loaded.path.parent):
         line, column = cell.lines.nearest(path)
         yield Problem(printable(str(loaded.path)), line, column, printable(message), hint=hint)
 
 
 def _chosen(plan: Plan, scenario: Scenario, found: Registered, machine: Machine) -> Iterator[str]:
-    """By what of several ways this machine, or the platform's, makes each fault that has such, and what nobody has
-    looked at, in sentences."""
+    """Yield how this machine, or the platform's, makes each fault with several ways, in sentences.
+
+    One more sentence names a comparison that nobody has made.
+    """
     met = found.platform.met(scenario)
     if "mindspore" in met and "mindspore" in needs_of_job(scenario, found=found) and needs_mindio(scenario):
         yield (
@@ -171,7 +174,7 @@ def _chosen(plan: Plan, scenario: Scenario, found: Registered, machine: Machine)
 
 
 def planned_kind(kind: FaultKind, scenario: Scenario) -> PlannedKind:
-    """What the plan of this scenario has to know of a kind."""
+    """Return the plan's knowledge of a kind in this scenario."""
     return PlannedKind(
         as_effect(kind.effect_in(scenario)),
         hazard=kind.hazard,
@@ -183,5 +186,5 @@ def planned_kind(kind: FaultKind, scenario: Scenario) -> PlannedKind:
 
 
 def fresh_seed() -> int:
-    """Return a seed that nobody has chosen: small enough to be typed again."""
+    """Return a fresh seed, small enough to be typed again."""
     return secrets.randbelow(10**9)

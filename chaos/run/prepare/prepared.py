@@ -1,4 +1,4 @@
-"""A cell that is ready to be run: everything that is looked up for it, once."""
+"""A cell ready to be run: everything that is looked up for it, once."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from chaos.scenario.models.scenario import Scenario
 
 @dataclass(frozen=True)
 class Prepared:
-    """One matrix cell with its plan and with what is registered under the names in it.
+    """One matrix cell with its plan and with the registered objects of the names in it.
 
     Args:
         loaded: the scenario's file.
         cell: the cell, with the timings of the SDK.
-        sdk: ``standin`` or ``vendor``: whose SDK the run has.
-        plan: what should happen.
-        found: what is registered under the names in it.
-        traits: what this very job can observe and how it saves.
+        sdk: ``standin`` or ``vendor``: the SDK of the run.
+        plan: the plan.
+        found: the registered objects of the names in it.
+        traits: the observations that this job allows and its ways of saving.
         needs: names of the probes that must succeed before it can run.
-        rank_needs: those that must succeed where its ranks run.
-        inputs: what the job reads, as it was when the plan was made.
+        rank_needs: names of the probes that must succeed where its ranks run.
+        inputs: the job's inputs at the time of the plan.
     """
 
     loaded: LoadedScenario

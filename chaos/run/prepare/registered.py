@@ -1,4 +1,4 @@
-"""What is registered under the names of a scenario: its job's kind, its platforms, the kinds of its faults."""
+"""The registered objects of a scenario's names: its job's kind, its platforms, the kinds of its faults."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Registered:
     Args:
         job: the kind of its job.
         named: the platform that it names.
-        platform: the platform that its job is started on. Where the scenario or a fault of it asks for a network
-            between nodes it is one whose nodes have such a network.
+        platform: the platform that its job is started on. Where the scenario or a fault asks for a network between
+            nodes, its nodes have such a network.
         kinds: the kinds of its faults by their names.
     """
 
@@ -32,7 +32,7 @@ class Registered:
 
 
 def registered(scenario: Scenario) -> Registered:
-    """Look up what a scenario names. Raises RegistryError when a kind cannot be loaded."""
+    """Look up the names of a scenario. Raises RegistryError when a kind cannot be loaded."""
     kinds = {name: fault_kind(name) for name in sorted({fault.kind for fault in scenario.faults})}
     named = platform_kind(scenario.cluster.platform)
     wanted = scenario.cluster.network or any(kind.means == NETWORK for kind in kinds.values())

@@ -1,4 +1,4 @@
-"""What a run is made with: the versions of everything that decides about losses and verdicts, and whose SDK it is."""
+"""The versions of everything that decides losses and verdicts of a run, and its SDK: the vendor's or the stand-in."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from chaos.scenario.load import Cell
 
 
 def versions() -> Mapping[str, str]:
-    """Versions of everything that decides about losses and verdicts."""
+    """Return the versions of everything that decides losses and verdicts."""
     installed = {name: version_of(name) for name in ("mindspore", "numpy", "mindformers", "mindio_ttp")}
     return {
         "chaos": __version__,
@@ -25,9 +25,10 @@ def versions() -> Mapping[str, str]:
 
 
 def choose_sdk(wanted: str, *, met_there: bool = False) -> str:
-    """``standin`` or ``vendor``. ``auto`` takes the vendor's package where it can be imported here.
+    """Return ``standin`` or ``vendor``. ``auto`` takes the vendor's package where it can be imported here.
 
-    ``met_there``: the ranks run where other packages are than here. Raises Refused where it is wanted and not there.
+    ``met_there``: the ranks run where other packages are installed. Raises Refused where the vendor's package is
+    requested and missing.
     """
     there = has_module("mindio_ttp")
     if wanted == "vendor" and not there and not met_there:
@@ -36,10 +37,10 @@ def choose_sdk(wanted: str, *, met_there: bool = False) -> str:
 
 
 def sdk_named(simulated: Iterable[Simulated]) -> str:
-    """``standin`` or ``vendor``: which of the two the report of such a job names.
+    """Return ``standin`` or ``vendor``: the SDK that the report of such a job names.
 
-    It is the vendor's unless the job kind has put in the stand-in: a job that is none of a rehearsal has the SDK of the
-    machine that it runs on, whatever this one has.
+    It is the vendor's unless the job kind has put in the stand-in: a job outside a rehearsal has the SDK of the machine
+    that it runs on, whatever this machine has.
     """
     return (
         "standin"
@@ -49,7 +50,7 @@ def sdk_named(simulated: Iterable[Simulated]) -> str:
 
 
 def with_timings_of(sdk: str, cell: Cell) -> Cell:
-    """The cell with the timings that this SDK has: the vendor's package has its own, whatever the scenario says."""
+    """Return the cell with the timings of this SDK: the vendor's package has its own, whatever the scenario says."""
     scenario = cell.scenario
     if sdk != "vendor" or scenario.job.timings == "hardware":
         return cell

@@ -1,1 +1,1 @@
-"""What happens to the harness, the nodes and the cards while a job runs."""
+"""Watches the harness, the nodes and the cards while a job runs."""

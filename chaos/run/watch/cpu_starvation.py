@@ -1,7 +1,7 @@
 """How long other work of the machine has kept the run's processes waiting for a processor, by the kernel's own count.
 
-What a job does takes longer there, and nothing of the job can be blamed for that. That its own ranks wait for each
-other, since there are more of them than processors, is as it always is and is no such delay.
+The work of a job takes longer there, and nothing of the job is to blame. Its own ranks always wait for each other where
+there are more of them than processors; such a wait is no delay of this kind.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from chaos.machine.linux.procfs import (
 )
 
 _SETTLED_NS = 5_000_000_000
-"""A process is looked at for so long before it counts as another's: between fork and exec it has another's
-environment. All others of the machine are then passed over, or each look would read as many files as there are."""
+"""A process is watched this long before it counts as foreign: between fork and exec it has another process's
+environment. Foreign processes are then passed over, or each look would read the files of the whole machine."""
 
 _LEAST = 0.05
-"""Waiting for less than this share of the time between two looks is the everyday of every machine."""
+"""Waiting for less than this share of the time between two looks is normal on every machine."""
 
 _SPIN_NS = 20_000
-"""A thread that always wants a processor and has it for less than this at a time only asks whether there is work, and
-gives it away at once: so do MindSpore's ActorThread and KernelThread (4 us; observed on MindSpore 2.10), also in a rank
-that hangs. Nothing comes later for its waiting."""
+"""A thread that always wants a processor and has it for less than this at a time only polls for work, and yields at
+once: MindSpore's ActorThread and KernelThread do (4 us; observed on MindSpore 2.10), also in a rank that hangs. Its
+waiting delays nothing."""
 
 
 @dataclass(frozen=True)
 class Waited:
-    """Between ``since`` and ``until`` (nanoseconds of the monotonic clock) one thread has waited for others' work.
+    """Between ``since`` and ``until`` (nanoseconds of the monotonic clock) one thread has waited for foreign work.
 
-    It has for ``seconds``: of all threads it is the one that waited longest. ``process`` says in words whose it is.
+    It has waited for ``seconds``, the longest of all threads. ``process`` names its process in words.
     """
 
     since: int
@@ -60,16 +60,16 @@ class _Process:
 
 @dataclass(frozen=True)
 class _Gained:
-    """What all threads of a process have run, and that one has waited that waited longest, in nanoseconds."""
+    """The running time of all threads of a process, and the wait of its longest-waiting thread, in nanoseconds."""
 
     ran: int
     waited: int
 
 
 class WaitingTimes:
-    """Looks again and again at the processes of one run on this machine, those that may be read, and at this one.
+    """Looks repeatedly at this process and at the readable processes of one run on this machine.
 
-    Everything that carries CHAOS_RUN with the run's token counts, and what such a process has started.
+    A process counts that carries CHAOS_RUN with the run's token, and every process that it has started.
     """
 
     def __init__(self, token: str, mono: Callable[[], int], proc_root: Path = PROC) -> None:
@@ -83,7 +83,7 @@ class WaitingTimes:
         self._newcomers: dict[int, int] = {}
 
     def look(self) -> Waited | None:
-        """What was gained since the last look; None where nobody has waited for a share that counts."""
+        """Return the waiting since the last look; None where no thread has waited for a share that counts."""
         since, self._last = self._last, self._mono()
         before, self._busy = self._busy, busy_times(self._proc)
         self._forget()
@@ -95,7 +95,7 @@ class WaitingTimes:
             self._busy[core] - before.get(core, 0) for core in allowed_cores(pid, self._proc) if core in self._busy
         )
         strange = max(0, busy - sum(gain.ran for gain in gained.values()))
-        longest = min(gained[pid].waited, self._last - since)  # more has one that was found late
+        longest = min(gained[pid].waited, self._last - since)  # a process that was found late has more
         seconds = round(longest * strange / busy / 1e9, 3) if busy else 0.0
         if seconds * 1e9 <= _LEAST * (self._last - since):
             return None
@@ -122,7 +122,7 @@ class WaitingTimes:
                 del self._newcomers[pid]
 
     def _gained(self, pid: int, process: _Process, between: int) -> _Gained:
-        """What the process has run since the last look, ``between`` nanoseconds ago, and its longest waiting."""
+        """Return the process's running time since the look ``between`` nanoseconds ago, and its longest waiting."""
         before, process.threads = process.threads, run_times(pid, self._proc)
         nothing = RunTimes(0, 0, 0)
         gained = [_since(now, before.get(thread, nothing)) for thread, now in process.threads.items()]
@@ -130,7 +130,7 @@ class WaitingTimes:
         return _Gained(sum(times.ran for times in gained), max(waits, default=0))
 
     def _words(self, pid: int) -> str:
-        """Name the process; asked for late, since a process has its parent's environment until it executes."""
+        """Name the process; call it late, since a process has its parent's environment until it executes."""
         if pid == os.getpid():
             return f"the harness (process {pid})"
         role, rank = claim_of(environment(pid, self._proc) or {})

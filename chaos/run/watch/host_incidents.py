@@ -1,6 +1,6 @@
-"""Notices what befalls a run from outside: its harness was stopped or starved, its disk is full, its job was starved.
+"""Notices incidents outside the job: the harness was stopped or starved, the disk is full, the job was starved.
 
-Nothing of that is the job's fault.
+Nothing of this is the job's fault.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from chaos.run.watch.own_times import OwnTimes, Spent
 
 LOOK_SECONDS = 0.25
 STOPPED_SECONDS = 3.0
-"""A look that comes so late needs an explanation: what the kernel counts as run and waited, or a stop."""
+"""A look that comes this late needs an explanation: running and waiting counted by the kernel, or a stop."""
 
 WAITED_LOOKS = 2
-"""Every so many looks the waiting times are taken: a file is read for every thread of the job."""
+"""The waiting times are taken every so many looks: a file is read for every thread of the job."""
 
 LOW_BYTES = 1 << 20
 """With less room than this on the disk of a run, a save or a log of the job may have failed by that alone."""
 
 
 class HostIncidents:
-    """Looks at the clock, at the disk and at the waiting times again and again.
+    """Looks at the clock, at the disk and at the waiting times repeatedly.
 
-    It records ``harness.stopped`` when it was not able to for long and the kernel counted neither that it ran nor that
-    it waited for a processor (SIGSTOP, a frozen machine), with ``since`` and ``until`` on the monotonic clock in
-    nanoseconds; ``harness.starved`` where it did wait, with ``seconds`` of waiting; ``disk.low`` once when hardly any
-    room is left; and ``job.starved``, with the same fields, while the machine keeps processes of the run waiting.
+    It records ``harness.stopped`` when it could not look for long and the kernel counted neither running nor waiting
+    for a processor (SIGSTOP, a frozen machine), with ``since`` and ``until`` on the monotonic clock in nanoseconds;
+    ``harness.starved`` where it did wait, with ``seconds`` of waiting; ``disk.low`` once when hardly any room is left;
+    and ``job.starved``, with the same fields, while the machine keeps processes of the run waiting.
     """
 
     def __init__(
@@ -48,10 +48,10 @@ class HostIncidents:
         waited: Callable[[], Waited | None],
         spent: Callable[[], Spent] = Spent,
     ) -> None:
-        """``room`` gives the bytes that are free where the run is recorded, None where nobody can say.
+        """``room`` gives the free bytes where the run is recorded, None where they are not known.
 
-        ``waited`` tells who was kept waiting since it was last called, None where nobody was, and ``spent`` what became
-        of the harness itself. ``attempt`` is the launch that is under way, and may be set to the next one.
+        ``waited`` returns the longest wait since its last call, None where nothing waited, and ``spent`` the harness's
+        own times. ``attempt`` is the launch under way, and may be set to the next one.
         """
         self.attempt = attempt
         self._history = history
@@ -64,7 +64,7 @@ class HostIncidents:
         self._low = False
 
     def look(self) -> None:
-        """Look."""
+        """Look once, and record the incidents since the last look."""
         since, self._last = self._last, self._clock.mono()
         self._explain(since, self._spent())
         free = None if self._low else self._room()
@@ -76,14 +76,17 @@ class HostIncidents:
             self._record("job.starved", **asdict(waited))
 
     def _explain(self, since: int, spent: Spent) -> None:
-        """Say why this look comes late, if it does. What the kernel has not counted as run or waited was a stop."""
+        """Say why this look comes late, if it does.
+
+        Time that the kernel counts neither as run nor as waited was a stop.
+        """
         between = self._last - since
         waited = min(between, spent.waited + spent.stolen)
         explained = min(between, waited + spent.ran)
         rest = between - explained
         late = between >= STOPPED_SECONDS * 1e9
         span = {"since": since, "until": self._last}
-        # Of a stop that is hardly long enough the rest is the larger part, but for the sleep between two looks.
+        # In a stop of barely sufficient length, the uncounted rest is the larger part, without the sleep between looks.
         mostly = late and rest - LOOK_SECONDS * 1e9 > explained
         if mostly or max(rest, spent.suspended) >= STOPPED_SECONDS * 1e9:
             seconds = max(between, spent.suspended)
@@ -92,7 +95,7 @@ class HostIncidents:
             self._record("harness.starved", seconds=_rounded(waited), **span, ran=_rounded(spent.ran))
 
     def _record(self, event: str, **data: Any) -> None:
-        with contextlib.suppress(HistoryWriteError):  # whoever drives the run meets it too
+        with contextlib.suppress(HistoryWriteError):  # the driver of the run meets it too
             self._history.record(event, attempt=self.attempt, **data)
 
 
@@ -106,7 +109,7 @@ def noticing_incidents(
 ) -> Iterator[HostIncidents]:
     """Look in a thread of its own while the block runs: from the first launch to the end of the last, without a gap.
 
-    ``token`` is what the run's processes carry in CHAOS_RUN.
+    ``token`` is the value of CHAOS_RUN in the run's processes.
     """
 
     def room() -> int | None:

@@ -1,4 +1,4 @@
-"""What a run has left on its nodes: asked of the helper of each, and of the platform when the nodes were taken away."""
+"""Leftovers of a run on its nodes: reported by each node's helper, and by the platform once the nodes are gone."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.nodes import END_NODES, Node, TellsLeft, TellsRules
 
 ON_NODE, AFTERWARDS = "hygiene.node", "hygiene.nodes"
-"""Events: what the remote helper of a node says of it, and what the platform says when it has taken the nodes away."""
+"""Events: the report of a node's remote helper, and the platform's report when it has taken the nodes away."""
 
 
 def record_on_nodes(
     history: HistoryWriter, token: str, steps: Iterable[UndoStep], nodes: Sequence[Node], directories: Sequence[str]
 ) -> None:
-    """Record what is left on each node, when the jobs have been ended and the faults put back.
+    """Record the leftovers on each node, when the jobs have been ended and the faults put back.
 
-    ``directories`` are those of the run. A node that cannot be asked is recorded with the reason.
+    ``directories`` are the run's directories. A node that cannot be asked is recorded with the reason.
     """
     reached = NodesByUndoSteps(token, steps, nodes)
     for node in nodes:
@@ -29,7 +29,7 @@ def record_on_nodes(
 
 
 def record_afterwards(history: HistoryWriter, token: str, steps: Iterable[UndoStep]) -> None:
-    """Record what a platform still has of the run's nodes, when they have been taken away."""
+    """Record the leftovers of the run's nodes on the platform, when the nodes have been taken away."""
     for step in steps:
         if step.action == END_NODES:
             history.record(AFTERWARDS, platform=step.arguments.get("platform"), **_afterwards(step, token))
@@ -40,7 +40,7 @@ def _on_node(reached: NodesByUndoSteps, node: Node, directories: Sequence[str]) 
         with reached.helper(node.number) as helper:
             if helper is None:
                 return {"gone": True}
-            # A remote helper that has just come knows no mount from before.
+            # A new remote helper knows no earlier mount.
             own = helper is node.helper
             left = helper.leftovers([*directories, str(node.private)])
         rules = {"rules": list(node.rules_left())} if isinstance(node, TellsRules) else {}

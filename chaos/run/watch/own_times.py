@@ -1,7 +1,7 @@
-"""What became of this process between two moments, by the kernel: it ran, it waited for a processor, or neither.
+"""The times of this process between two moments, by the kernel: running, waiting for a processor, or neither.
 
-A process that is stopped by SIGSTOP, or whose machine is frozen, neither runs nor is ready to run, so nothing of that
-time is counted for any of its threads. One that has no processor is ready to run all the while.
+A process that is stopped by SIGSTOP, or whose machine is frozen, neither runs nor is ready to run, so none of this time
+is counted for any of its threads. A process without a processor is ready to run all the while.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ class Spent:
     """Nanoseconds since the last look.
 
     ``ran`` and ``waited`` (ready to run, without a processor) are sums over the threads: one at a time has the
-    interpreter's lock, and whoever waits for the lock is not ready to run. ``stolen``: the host of a virtual machine
-    had taken the processor meanwhile. ``suspended``: the machine slept, which the monotonic clock does not show.
+    interpreter's lock, and a thread that waits for the lock is not ready to run. ``stolen``: the host of a virtual
+    machine had taken the processor meanwhile. ``suspended``: the machine slept, which the monotonic clock does not
+    show.
     """
 
     ran: int = 0
@@ -31,13 +32,13 @@ class Spent:
 
 
 def suspended_time() -> int:
-    """For how long the machine has slept since boot, in nanoseconds."""
+    """Return how long the machine has slept since boot, in nanoseconds."""
     monotonic = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     return max(0, time.clock_gettime_ns(time.CLOCK_BOOTTIME) - monotonic)
 
 
 class OwnTimes:
-    """Looks again and again at the times of this process."""
+    """Looks repeatedly at the times of this process."""
 
     def __init__(self, proc_root: Path = PROC, suspended: Callable[[], int] = suspended_time) -> None:
         self._proc = proc_root
@@ -47,7 +48,7 @@ class OwnTimes:
         self._slept = suspended()
 
     def look(self) -> Spent:
-        """What has been gained since the last look; nothing of what the kernel does not count."""
+        """Return the times gained since the last look; nothing that the kernel does not count."""
         threads, self._threads = self._threads, run_times(os.getpid(), self._proc)
         stolen, self._stolen = self._stolen, stolen_times(self._proc)
         slept, self._slept = self._slept, self._suspended()

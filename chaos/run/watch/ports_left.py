@@ -1,4 +1,4 @@
-"""Ports of a run on which somebody still listens after its teardown, and whose listeners those are."""
+"""Ports of a run on which a process still listens after its teardown, and the listeners."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _SECONDS = 1.0
 
 
 def left_of_port(port: int, token: str) -> int | dict[str, Any] | None:
-    """What is left on a port that was leased for the run with that token.
+    """Return the leftover of a port that was leased for the run with this token.
 
-    None: nobody listens, or processes of other runs only. The number itself: a process of this run does. Where nobody
-    can say whose the listener is, the port with the processes that were seen (``port``, ``listeners``): since the job
-    gave it up the system may have lent the number to anybody.
+    None: nothing listens, or only processes of other runs. The number itself: a process of this run listens. Where the
+    listener's run is not known, the port with the processes that were seen (``port``, ``listeners``): since the job
+    gave the port up, the system may have lent the number to any process.
     """
     if not listens(port):
         return None
-    import psutil  # of no use where nobody listens
+    import psutil  # of no use where nothing listens
 
     owners = [
         connection.pid
@@ -37,7 +37,7 @@ def left_of_port(port: int, token: str) -> int | dict[str, Any] | None:
 
 
 def listens(port: int) -> bool:
-    """Return whether somebody on this host's loopback accepts connections on that port."""
+    """Return whether a process on this host's loopback accepts connections on the port."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.settimeout(_SECONDS)
         return probe.connect_ex(("127.0.0.1", port)) == 0

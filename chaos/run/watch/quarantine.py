@@ -1,4 +1,4 @@
-"""Looking, before and after a run with faults of a device, for cards that the cluster has quarantined."""
+"""Looks, before and after a run with faults of a device, for cards that the cluster has quarantined."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from chaos.run.progress import Progress
 def watching_quarantine(
     kinds: Iterable[FaultKind], history: HistoryWriter, progress: Progress, commands: Commands, nodes: Sequence[str]
 ) -> Iterator[None]:
-    """Record the event ``quarantine`` of each node when what is inside has ended; none where no fault disturbs a card.
+    """Record the event ``quarantine`` of each node when the block has ended; none where no fault disturbs a card.
 
-    ``kinds`` are those of the faults that are made. ``nodes`` are the nodes' names in the cluster, which this machine
-    asks of all of them.
+    ``kinds`` are the kinds of the faults. ``nodes`` are the nodes' names in the cluster; this machine asks about all of
+    them.
     """
     if not any(kind.hazard is not None and kind.hazard.device for kind in kinds):
         yield
@@ -36,7 +36,7 @@ def watching_quarantine(
 
 
 def _ask(nodes: Sequence[str], commands: Commands) -> list[Quarantine]:
-    """Return all at once: an API server that does not answer is waited for as long as for one of them."""
+    """Return the quarantine of every node, asked at once: a silent API server is waited for as long as for one node."""
     with ThreadPoolExecutor(max(1, len(nodes))) as pool:
         return list(pool.map(lambda node: quarantined(node, commands), nodes))
 

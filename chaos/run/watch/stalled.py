@@ -1,4 +1,4 @@
-"""Says what is waited for once nothing moves any more: a run that is silent for minutes looks like one that hangs."""
+"""Names the awaited goal once nothing moves any more: a run that is silent for minutes looks like a hung one."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable, Hashable
 from chaos.base.clock import Clock
 
 FIRST_SECONDS = 10.0
-"""Stillness after which it is said the first time; the next time after twice as long, and so on."""
+"""Stillness after which the goal is named the first time; the next time after twice as long, and so on."""
 
 
 class Stalled:
-    """A wait of a launch, with what it tells whoever watches."""
+    """A wait of a launch, with its messages to the watcher."""
 
     def __init__(self, name: str, seconds: float, clock: Clock, detail: Callable[[], str]) -> None:
-        """``name`` and ``seconds`` are the deadline's, ``detail`` says what is missing."""
+        """Take the deadline's ``name`` and ``seconds``; ``detail`` names the missing part."""
         self._name = name
         self._seconds = seconds
         self._clock = clock
@@ -24,7 +24,7 @@ class Stalled:
         self._state: Hashable = None
 
     def look(self, state: Hashable) -> str | None:
-        """Return a sentence where it is time for one. ``state`` is another one whenever something has moved."""
+        """Return a sentence where it is time for one. ``state`` changes whenever something has moved."""
         now = self._clock.mono()
         if state != self._state:
             self._state, self._since, self._next = state, now, FIRST_SECONDS
