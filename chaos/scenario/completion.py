@@ -1,6 +1,6 @@
-"""Keys of a scenario that the job's own files decide: what they say is filled in where the scenario leaves it out.
+"""Keys of a scenario that the job's own files decide: their values are filled in if the scenario leaves them out.
 
-A key that both write must say the same. What comes from where is kept, so that a plan and a problem can name it.
+A key in both must have the same value. The source of each value is kept, so that a plan and a problem can name it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from chaos.scenario.rules_base import mapped
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a value stands that a job's own file says.
+    """The place of a value in a job's own file.
 
     ``key`` is its name there and ``value`` its text. ``line`` and ``column`` count from 1; line 0 means that the file
-    leaves the key out and that this is what the job then takes. ``excerpt`` and ``caret`` are those of a problem.
+    leaves the key out and that the job then takes this value. ``excerpt`` and ``caret`` are those of a problem.
     """
 
     file: str
@@ -44,7 +44,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Filled:
-    """One value: the path of its key in the scenario, its plain data, and where it was read."""
+    """One value: the path of its key in the scenario, its plain data, and its source."""
 
     path: Path
     value: Any
@@ -53,9 +53,9 @@ class Filled:
 
 @dataclass(frozen=True)
 class Unfinished:
-    """One cell of a scenario as it is written, variables filled in: plain data of which nothing is checked yet.
+    """One cell of a scenario as written, variables filled in: plain data that is not checked yet.
 
-    ``lines`` says where its keys are in ``file``.
+    ``lines`` holds the places of its keys in ``file``.
     """
 
     data: Mapping[str, Any]
@@ -65,9 +65,9 @@ class Unfinished:
 
 @dataclass(frozen=True)
 class Completion:
-    """What a job's own files say. ``facts`` are values without a key in a scenario, by the names that plans give them.
+    """The values of a job's own files. ``facts`` are values without a key in a scenario, by the names that plans use.
 
-    ``problems`` are those that leave nothing to be read; then the cell is not looked at any further.
+    ``problems`` make the files unusable; then the cell is not checked any further.
     """
 
     values: tuple[Filled, ...] = ()
@@ -76,16 +76,17 @@ class Completion:
 
 
 Complete: TypeAlias = Callable[[Unfinished], "Completion | None"]
-"""Reads what a job's own files say about a cell; None where its kind of job has no such files."""
+"""Reads the values of a job's own files for a cell; None if its kind of job has no such files."""
 
 _KEYS = frozenset({"config", "overrides", "checkout", "environment"})
 
 
 def may_be_completed(job: object, cluster: object) -> bool:
-    """Whether something else has a say in these sections: the scenario names files of the job, or variables by which it
-    is told what a key says, or leaves out what it must say.
+    """Return whether another source may decide keys of these sections.
 
-    Takes the keys of both sections, or anything else where a section is no mapping.
+    The scenario names files of the job, or variables that set a key, or leaves out a required key.
+
+    Takes the keys of both sections, or any other value if a section is no mapping.
     """
     if not isinstance(job, Iterable) or not isinstance(cluster, Iterable):
         return True
@@ -94,7 +95,7 @@ def may_be_completed(job: object, cluster: object) -> bool:
 
 
 def merged(data: dict[str, Any], values: Iterable[Filled]) -> tuple[dict[str, Any], dict[str, Origin]]:
-    """A copy of the data with the values that it leaves out, and where each of these was read, by dotted path."""
+    """Return a copy of the data with missing values filled in, and the source of each of these, by dotted path."""
     data, origins = _copied(data, ("job", "cluster")), {}
     for filled in values:
         place: Any = data
@@ -107,7 +108,7 @@ def merged(data: dict[str, Any], values: Iterable[Filled]) -> tuple[dict[str, An
 
 
 def conflicts(data: Mapping[str, Any], values: Iterable[Filled]) -> Iterator[tuple[Path, str, str]]:
-    """Values that the scenario writes and that its job's file says otherwise: path, message and hint."""
+    """Yield values of the scenario that differ from the job's file: path, message and hint."""
     for filled in values:
         place: Any = data
         for part in filled.path[:-1]:

@@ -1,4 +1,4 @@
-"""Problems of a scenario file: where, what, and what was probably meant."""
+"""Problems of a scenario file: the place, the mistake, and the probable meaning."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 MAX_PROBLEMS = 200
-"""Problems after which the look at a file ends; it is not made clearer by more."""
+"""Most problems of a file before the check ends; more would not make it clearer."""
 
 _MAX_QUOTED = 60
 _MAX_CANDIDATES = 300
@@ -21,7 +21,7 @@ class Problem:
 
     ``line`` and ``column`` count from 1; line 0 means that the problem is not at a place in the text (an unreadable
     file, a setting of the command line). ``text`` is the offending text, ``excerpt`` the source line that holds it
-    (a window of it where it is long) and ``caret`` the offset of the text in the excerpt, -1 without one.
+    (a window of it if it is long) and ``caret`` the offset of the text in the excerpt, -1 without one.
     """
 
     file: str
@@ -35,7 +35,7 @@ class Problem:
 
     @property
     def place(self) -> str:
-        """``file:line:column``, or only the file where there is no place in its text."""
+        """``file:line:column``, or only the file if the problem has no place in its text."""
         return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ class Problem:
         return "\n".join(lines)
 
     def _width(self) -> int:
-        """Columns that the text takes in the excerpt, with its quotes; 1 where it looks different there."""
+        """Return the columns of the text in the excerpt, with its quotes; 1 if it looks different there."""
         shown = self.excerpt[self.caret :]
         quoted = f"{shown[:1]}{self.text}{shown[:1]}" if shown[:1] in ("'", '"') else self.text
         return next((_cells(text) for text in (quoted, self.text) if text and shown.startswith(text)), 1)
@@ -72,27 +72,27 @@ class Problems(list[Problem]):
     """The problems found so far."""
 
     def append(self, problem: Problem) -> None:
-        """Add a problem. Raises ScenarioError when there are MAX_PROBLEMS of them."""
+        """Add a problem. Raises ScenarioError at the MAX_PROBLEMS-th."""
         super().append(problem)
         if len(self) >= MAX_PROBLEMS:
             raise ScenarioError(self)
 
 
 def quote(value: object) -> str:
-    """Show text taken from a file: in quotes, on one line, shortened, without control characters."""
+    """Show text from a file: in quotes, on one line, shortened, without control characters."""
     text = str(value)
     return f"'{printable(text if len(text) <= _MAX_QUOTED else text[: _MAX_QUOTED - 3] + '...')}'"
 
 
 def printable(text: str) -> str:
-    """Escape whatever would move the cursor or hide itself on a terminal."""
+    """Escape characters that would move the cursor or hide themselves on a terminal."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 def near_miss(word: str, candidates: Iterable[str]) -> str | None:
-    """Return the candidate that was probably meant, None if no one is near."""
+    """Return the candidate that was probably meant, None if none is near."""
     return _near_miss(word[:_MAX_QUOTED], tuple(sorted(candidates))[:_MAX_CANDIDATES])
 
 
@@ -119,6 +119,6 @@ def _plain(word: str) -> str:
 
 
 def _cells(text: str) -> int:
-    """Columns that ``text`` takes on a terminal."""
+    """Return the columns of ``text`` on a terminal."""
     wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
     return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))

@@ -27,9 +27,9 @@ _START = re.compile(rb"---(?=[ \t\r]|$)")
 
 
 def is_scenario_file(path: str | Path) -> bool:
-    """Whether the first key of a file is ``chaos``. Comments, directives and a leading ``---`` may stand before it.
+    """Return whether the first key of a file is ``chaos``, behind comments, directives and a leading ``---``.
 
-    Reads up to that key only. Never raises: what cannot be read is not a scenario.
+    Reads up to that key only. Never raises: an unreadable file is not a scenario.
     """
     try:
         path = Path(path)
@@ -66,7 +66,7 @@ def find_scenario(name: str | Path, *, directories: Iterable[str | Path]) -> Pat
     """Return the scenario of that name: a path that exists, else ``name`` or ``name.yaml`` in or below a directory.
 
     A file in the directory itself goes before one below it, and a directory before those that follow. ``-`` and pipes
-    are read at once, and the path is that by which what they gave is known. Raises ScenarioError, with the name that
+    are read at once; the path is then the known name of their content. Raises ScenarioError, with the name that
     was probably meant, if there is none, and with the paths if a directory has several below it.
     """
     if is_pipe(Path(name)):
@@ -100,8 +100,8 @@ def _only(paths: list[Path], name: str | Path) -> Path:
 def iter_scenarios(paths: Iterable[str | Path]) -> list[Path]:
     """Return the scenario files among ``paths``, each once.
 
-    A file is taken as it is, so that loading it says what is wrong with it. A directory is walked, in sorted order and
-    without hidden directories, links to directories, and the directories of runs, which hold copies of what was run.
+    A file is taken as it is, so that loading it reports its mistakes. A directory is walked, in sorted order and
+    without hidden directories, links to directories, and the directories of runs, which hold copies of their scenarios.
     Its YAML files whose first key is ``chaos`` are taken.
     Raises ScenarioError for a path that does not exist, and for a directory too deep to be searched.
     """

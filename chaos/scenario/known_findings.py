@@ -1,6 +1,6 @@
 """Known defects of the systems under test, kept beside the scenarios that show them: ``known-findings.yaml``.
 
-A scenario then says what has to hold, and nothing about who does not hold it yet. Strict YAML, read as a scenario is.
+A scenario then states the expectations, and not which systems do not meet them yet. Strict YAML, read like a scenario.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from chaos.scenario.yaml_nodes import Mapping, parse, plain_data
 
 FILE = "known-findings.yaml"
 TOP = "scenarios"
-"""Name of the directory above which the file of nobody counts: what lies there may be somebody else's."""
+"""Name of the topmost directory that is searched for the file: files above it may belong to somebody else."""
 
 
 class KnownFinding(Finding):
-    """What a scenario may fail by, and in which checks."""
+    """A reason for which a scenario may fail, and the checks in which it may."""
 
     failing: tuple[str, ...] = Field(
         strict=False, min_length=1, description="The checks in which the run may fail by the finding."
@@ -39,9 +39,9 @@ class KnownFindings(Model):
 
 
 def finding_of(path: Path, name: str) -> KnownFinding | None:
-    """Return what the files that hold for the scenario file ``path`` say of the scenario ``name``; None for nothing.
+    """Return the known finding of scenario ``name`` from the files that hold for the scenario file ``path``, or None.
 
-    The file nearest to the scenario goes before one above it. Raises ScenarioError for a file that is wrong, with the
+    The file nearest to the scenario goes before one above it. Raises ScenarioError for a wrong file, with the
     line and the column in it.
     """
     for file in _files_of(path):
@@ -62,7 +62,7 @@ def read_known_findings(file: Path) -> KnownFindings:
 
 
 def _files_of(path: Path) -> Iterator[Path]:
-    """Yield the file beside a scenario, then those above it up to the directory ``scenarios``, where it lies in one."""
+    """Yield the file beside a scenario, then those above it up to the directory ``scenarios``, if it lies in one."""
     above = [path.absolute().parent, *path.absolute().parent.parents]
     last = next((number for number, directory in enumerate(above) if directory.name == TOP), 0)
     for directory in above[: last + 1]:

@@ -1,4 +1,4 @@
-"""Where a value of a scenario stands in its file."""
+"""Places of a scenario's values in its file."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Place:
     column: int
     node: Node
     exact: bool
-    """False where the path leads further than the file: this is the nearest part around it."""
+    """False if the path leads further than the file: this is the nearest part around it."""
     broken: bool
-    """A problem with this value, or one around it, was reported while the file was read."""
+    """Whether a problem with this value, or one around it, was reported while the file was read."""
 
 
 def locate(root: Mapping, path: Path) -> Place:
@@ -54,7 +54,7 @@ class Lines:
         self._root = root
 
     def get(self, path: str) -> tuple[int, int] | None:
-        """Return the position of exactly this path, None where the file does not hold it."""
+        """Return the position of exactly this path, None if the file does not hold it."""
         place = locate(self._root, self._parts(path))
         return (place.line, place.column) if place.exact else None
 
@@ -96,6 +96,6 @@ class Lines:
 
 
 def scalar_at(root: Mapping, path: Path) -> Scalar | None:
-    """Return the scalar at a path, None where there is something else or nothing."""
+    """Return the scalar at a path, None if there is none."""
     place = locate(root, path)
     return place.node if place.exact and isinstance(place.node, Scalar) else None

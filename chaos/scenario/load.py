@@ -37,9 +37,9 @@ MAX_RANKS_IN_ALL = 20_000_000
 class Cell:
     """One combination of the matrix.
 
-    ``name`` is empty without a matrix. ``values`` holds the value of every variable and axis. ``lines`` says where in
-    the file a value stands. ``origins`` says where in the job's own files a value stands that the scenario leaves out,
-    by its dotted path, and ``facts`` what else they say, by the names that plans give them.
+    ``name`` is empty without a matrix. ``values`` holds the value of every variable and axis. ``lines`` holds the
+    places of values in the file. ``origins`` holds the places in the job's own files of values that the scenario leaves
+    out, by dotted path, and ``facts`` further values of these files, by the names that plans use.
     """
 
     name: str
@@ -95,7 +95,7 @@ def load_scenario(
 
 
 def _with_known_finding(path: Path, cells: tuple[Cell, ...]) -> tuple[Cell, ...]:
-    """Return the cells with the finding that is kept for them outside of the scenario. Raises ScenarioError."""
+    """Return the cells with the finding that is kept for them outside the scenario. Raises ScenarioError."""
     name = cells[0].scenario.name
     if (known := finding_of(path, name)) is None:
         return cells
@@ -144,9 +144,9 @@ def _check_size(
 
 @dataclass
 class _Found:
-    """A problem, the cell it was first seen in, and the number of cells that have it.
+    """A problem, the first cell that has it, and the number of cells that have it.
 
-    ``shows_values`` says that the message names the variables it comes from, so that the cell adds nothing.
+    ``shows_values`` says that the message names its variables, so that the cell adds nothing.
     """
 
     problem: Problem
@@ -156,7 +156,7 @@ class _Found:
 
 
 class _Cells:
-    """Makes the cells. What no axis touches is filled in and validated once."""
+    """Makes the cells. Parts that no axis touches are filled in and validated once."""
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class _Cells:
         self._allowance = Allowance(MAX_UNITS)
 
     def load(self) -> tuple[Cell, ...]:
-        """Return all cells that are right; ``problems`` then says what is wrong with the others."""
+        """Return all valid cells; ``problems`` then holds the problems of the others."""
         lines = Lines(self.root)
         self._plain = self._literal()
         cells = []
@@ -203,7 +203,7 @@ class _Cells:
 
     @property
     def problems(self) -> list[Problem]:
-        """Problems of the cells. One that not every cell has names the first cell that has it."""
+        """Problems of the cells. A problem that not every cell has names the first cell that has it."""
         return [
             found.problem
             if found.count == self._seen or found.shows_values
@@ -242,7 +242,7 @@ class _Cells:
         return scenario
 
     def _complete(self, plain: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the cell's data with what the job's own files say; None where they cannot be used."""
+        """Return the cell's data with the values of the job's own files; None if these cannot be used."""
         assert self.names.complete is not None
         self._origins, self._facts = {}, {}
         completion = self.names.complete(Unfinished(plain, self.path, Lines(self.root)))
@@ -289,7 +289,7 @@ class _Cells:
 
 
 def _keys(root: Mapping, section: str) -> object:
-    """Return the keys of a section as the file writes them; None where a variable stands in its place."""
+    """Return the keys of a section as the file writes them; None if a variable replaces the section."""
     entry = root.entries.get(section)
     return () if entry is None else entry.value.entries if isinstance(entry.value, Mapping) else None
 

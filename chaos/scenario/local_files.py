@@ -1,4 +1,4 @@
-"""Files and directories of this machine that a scenario names: whether they are there, before anything is started."""
+"""Files and directories of this machine that a scenario names: they must exist before anything is started."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 
 def file_problem(path: Path) -> str | None:
-    """What keeps a file from being read, in words; None when nothing does. A link counts as what it leads to."""
+    """Return why a file cannot be read, in words; None if it can. A link counts as its target."""
     return _problem(path, "there is no such file", stat.S_ISREG, "is a directory, and no file", os.R_OK)
 
 
 def directory_problem(path: Path) -> str | None:
-    """What keeps a directory from being read, in words; None when nothing does."""
+    """Return why a directory cannot be read, in words; None if it can."""
     return _problem(path, "there is no such directory", stat.S_ISDIR, "is a file, and no directory", os.R_OK | os.X_OK)
 
 

@@ -15,12 +15,12 @@ _LONGEST_LABEL = 40
 
 
 def count_cells(declared: Declared) -> int:
-    """Return how many cells the matrix gives; 1 without a matrix."""
+    """Return the number of cells of the matrix; 1 without a matrix."""
     return math.prod(len(values) for values in declared.axes.values())
 
 
 def expand(declared: Declared) -> Iterator[tuple[str, dict[str, Value]]]:
-    """Name and values of every cell, the last axis changing fastest.
+    """Yield name and values of every cell, the last axis changing fastest.
 
     A name such as ``victim=1,phase=step.end`` lists the axes in the order of the file; it is empty without a matrix.
     A value too long for a name is named by its place in the axis, as in ``target=#2``. The values hold the variables

@@ -1,4 +1,4 @@
-"""What pydantic finds, in plain words.
+"""pydantic's errors in plain words.
 
 pydantic names a place by keys and, inside a union, by the alternative that it tried; it reports every alternative.
 Here each place gets one message in the words of the file.
@@ -14,7 +14,7 @@ from chaos.scenario.lines import Path
 from chaos.scenario.shape import annotation_at, homes_of_keys, keys_at, literals_in, models_in
 
 _SAYS_ENOUGH = ("missing", "string_pattern_mismatch")
-"""Errors of one alternative of a union that tell what is wrong better than a list of the alternatives."""
+"""Errors of one alternative of a union that explain the mistake better than a list of the alternatives."""
 
 
 class Complaint(NamedTuple):
@@ -34,9 +34,9 @@ _PATTERNS = {
 
 
 def complaints(errors: Iterable[Any], data: Any) -> Iterator[Complaint]:
-    """Yield one complaint for each place that ``errors`` (of a pydantic ValidationError) speak of.
+    """Yield one complaint for each place in ``errors`` (of a pydantic ValidationError).
 
-    ``data`` is what was validated.
+    ``data`` is the validated data.
     """
     found = [(*_strip_alternatives(error["loc"], data), error) for error in errors]
     extra = {path for path, _, error in found if error["type"] == "extra_forbidden"}
@@ -122,7 +122,7 @@ def _not_a_choice(path: Path, value: Any) -> tuple[str, str]:
 
 
 def _name(path: Path) -> str:
-    """What a message calls a value: its key, with the place in a list."""
+    """Return the name of a value in a message: its key, with the place in a list."""
     if not path:
         return "the scenario"
     keys = [index for index, part in enumerate(path) if isinstance(part, str)]

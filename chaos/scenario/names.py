@@ -1,4 +1,4 @@
-"""What the registries tell a scenario: the names that it may use, and who reads the files of its job."""
+"""The registries' contribution to a scenario: the allowed names, and the reader of its job's files."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KnownNames:
-    """Names from the registries, handed in by the caller. None: that kind of name is not checked.
+    """Names from the registries, passed in by the caller. None: that kind of name is not checked.
 
-    ``complete`` reads the files that a job's own framework is configured by; None: nothing is filled in.
+    ``complete`` reads the configuration files of a job's own framework; None: nothing is filled in.
     """
 
     fault_kinds: Collection[str] | None = None

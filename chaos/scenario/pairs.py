@@ -1,4 +1,4 @@
-"""Which cells of a scenario are compared with each other."""
+"""Pairs of a scenario's cells that are compared with each other."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from chaos.scenario.load import Cell
 
 
 def pairs(cells: Sequence[Cell]) -> list[tuple[Cell, Cell]]:
-    """Cells that differ in the compared axis alone: the one with its first value before the one with its second.
+    """Return pairs of cells that differ in the compared axis alone, each with the axis's first value first.
 
-    Empty where the scenario compares nothing. A cell whose partner is not among ``cells`` is in no pair.
+    Empty if the scenario compares nothing. A cell with a partner that is not among ``cells`` is in no pair.
     """
     found: list[tuple[Cell, Cell]] = []
     for cell in cells:

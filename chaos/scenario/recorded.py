@@ -1,4 +1,4 @@
-"""Directories of runs, as whoever looks for scenarios has to know them: what lies in one is a copy of what was run.
+"""Directories of runs, for searches of scenarios: a scenario in such a directory is a copy of the one that was run.
 
 Light: reads no more than run.json, and imports neither pydantic nor YAML.
 """
@@ -15,7 +15,7 @@ _LONGEST = 1 << 20
 
 
 def is_run(directory: str | Path) -> bool:
-    """Return whether a directory is that of a run, whatever its name and whoever made it. Never raises."""
+    """Return whether a directory is that of a run, whatever its name and its author. Never raises."""
     path = Path(directory, _RECORD)
     try:
         if not path.is_file():

@@ -19,20 +19,20 @@ LITERAL_SECTIONS = frozenset({"chaos", "variables", "matrix"})
 
 
 class Broken:
-    """Stands in the data for a value that a problem was already reported for."""
+    """Stands in the data for a value with an already reported problem."""
 
 
 BROKEN = Broken()
 
 
 class Allowance:
-    """How much the cells of one file may hold in all. Without it a small file could fill the memory."""
+    """The most that the cells of one file may hold in all. Without a limit a small file could fill the memory."""
 
     def __init__(self, units: int) -> None:
         self.left = units
 
     def spend(self, units: int) -> None:
-        """Raises OverflowError when nothing is left."""
+        """Subtract from the rest. Raises OverflowError when nothing is left."""
         self.left -= units
         if self.left < 0:
             raise OverflowError
@@ -43,7 +43,7 @@ def check_references(
 ) -> dict[str, frozenset[str]]:
     """Check every reference, and that every declared name is used.
 
-    Returns the names used, by top key. Scalars with a problem are marked as broken.
+    Return the names used, by top key. Scalars with a problem are marked as broken.
     """
     used: dict[str, frozenset[str]] = {}
     for key, entry in root.entries.items():
@@ -84,7 +84,7 @@ def _check_scalar(scalar: Scalar, declared: Declared, source: Source, problems: 
 
 
 def _where(scalar: Scalar, text: str, source: Source) -> tuple[int, int]:
-    """Return where ``text`` stands inside a scalar that may run over several lines."""
+    """Return the place of ``text`` inside a scalar that may span several lines."""
     for number in range(scalar.line, scalar.line + scalar.text.count("\n") + 2):
         start = scalar.column - 1 if number == scalar.line else 0
         if (found := source.line(number).find(text.split("\n")[0], start)) >= 0:
@@ -93,7 +93,7 @@ def _where(scalar: Scalar, text: str, source: Source) -> tuple[int, int]:
 
 
 def references_of(scalar: Scalar) -> list[str]:
-    """Return names that a scalar refers to, each once, in order."""
+    """Return the names that a scalar refers to, each once, in order."""
     found = [match[2] for match in REFERENCE.finditer(scalar.text) if match[1] is None] if scalar.refers else []
     return list(dict.fromkeys(found))
 
@@ -139,5 +139,5 @@ def _scalars(node: Node) -> Iterator[Scalar]:
 
 
 def count_nodes(root: Mapping, sections: Collection[str]) -> int:
-    """Scalars in some sections: what one cell costs to build."""
+    """Return the number of scalars in some sections: the cost of building one cell."""
     return sum(1 for key in sections if key in root.entries for _ in _scalars(root.entries[key].value))

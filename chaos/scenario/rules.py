@@ -1,7 +1,7 @@
 """Rules over several keys that need no topology: values that no cluster or job of the written size can have.
 
-Rules read the plain data and not the model, so that they also speak where other parts of the file are wrong. A rule
-whose own inputs have the wrong type says nothing: the model has said it.
+Rules read the plain data and not the model, so that they also work if other parts of the file are wrong. A rule
+whose own inputs have the wrong type says nothing: the model has reported that.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _check_compare(data: dict[str, Any], report: Report) -> None:
 
 
 def check_finding(data: dict[str, Any], report: Report) -> None:
-    """Report a finding without the checks that fail by it: it would excuse whatever goes wrong."""
+    """Report a finding without the checks that fail by it: it would excuse any failure."""
     if data.get("finding") is not None and data.get("failing", []) == []:
         hint = "add the key failing, for example failing: [loss]"
         report(("finding",), "a finding needs the checks that fail by it", hint, on_key=True)

@@ -1,4 +1,4 @@
-"""What the rules share: how they report, and how they read data whose types are not known to be right."""
+"""Common code of the rules: how they report, and how they read data of unchecked types."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from chaos.scenario.lines import Path
 
 
 class Report(Protocol):
-    """Where rules put what they find."""
+    """The receiver of the rules' findings."""
 
     def __call__(self, path: Path, message: str, hint: str = "", *, on_key: bool = False) -> None:
-        """Report the value at ``path``, or its key where that is what is wrong."""
+        """Report the value at ``path``, or its key if the key is wrong."""
 
 
 def whole(value: Any) -> int | None:
@@ -42,7 +42,7 @@ def one_rank(value: Any, path: Path, ranks: int | None, report: Report) -> None:
 
 
 def rank_range(values: list[Any], path: Path, ranks: int | None, report: Report) -> None:
-    """Report ranks of a list that the cluster does not have, or that are there twice."""
+    """Report ranks of a list that the cluster does not have, or that occur twice."""
     seen: set[int] = set()
     for index, value in enumerate(values):
         rank = whole(value)
@@ -55,5 +55,5 @@ def rank_range(values: list[Any], path: Path, ranks: int | None, report: Report)
 
 
 def numbered(what: str, count: int) -> str:
-    """Return which numbers there are: ``ranks are 0 to 3``."""
+    """Return the range of the numbers: ``ranks are 0 to 3``."""
     return f"{what} are 0 to {count - 1}" if count > 1 else f"{what} are only 0"

@@ -1,4 +1,4 @@
-"""Rules about faults: their names, what they hit and when."""
+"""Rules about faults: their names, their targets and their triggers."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _refuse_nothing(mapping: dict[str, Any], written: list[str], path: Path, rep
 
 
 def _check_order(faults: list[Any], report: Report) -> None:
-    """Ids are unique, ``after`` names another fault, and every fault can come to its turn."""
+    """Check that ids are unique, that ``after`` names another fault, and that every fault can have its turn."""
     ids: dict[str, int] = {}
     own: list[str | None] = []
     for index, fault in enumerate(faults):
@@ -127,8 +127,8 @@ def _check_order(faults: list[Any], report: Report) -> None:
 def _check_reachable(faults: list[Any], own: list[str], report: Report) -> None:
     """Report faults that wait for each other in a ring.
 
-    A ring through ``any`` is harmless where another alternative can fire, so what can fire is worked out fault by
-    fault: each one that lands may free those that wait for it.
+    A ring through ``any`` is harmless if another alternative can fire, so the faults that can fire are worked out one
+    by one: each fault that lands may free those that wait for it.
     """
     triggers = [mapped(fault).get("trigger") for fault in faults]
     waits: list[list[tuple[Path, str]]] = []

@@ -1,7 +1,7 @@
 """The scenario language as JSON Schema, so that editors complete and check a file while it is written.
 
-Draft-07, since that is what editors' YAML support reads. The schema describes the file before variables are filled in:
-where the model wants a number, the file may hold ``${name}``.
+Draft-07, since editors' YAML support reads it. The schema describes the file before variables are filled in:
+where the model requires a number, the file may hold ``${name}``.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _limit_names(definitions: dict[str, Schema], names: KnownNames) -> None:
 
 
 def _add_rules(raw: Schema, definitions: dict[str, Schema]) -> None:
-    """Rules of the loader that a schema can say."""
+    """Add the loader's rules that a schema can express."""
     target, trigger = definitions["Target"], definitions["Trigger"]
     target["minProperties"] = target["maxProperties"] = trigger["minProperties"] = 1
     trigger["dependencies"] = {"phase": ["step"]}
@@ -120,7 +120,7 @@ def _add_rules(raw: Schema, definitions: dict[str, Schema]) -> None:
 
 
 def _let_configuration_decide(raw: Schema, definitions: dict[str, Schema]) -> None:
-    """Keys that a configuration of the job's framework may say are required where the scenario names none."""
+    """Let a configuration of the job's framework give required keys that the scenario leaves out."""
     raw["if"] = {"properties": {"job": {"required": ["config"]}}}
     needed: Schema = {"required": ["cluster"], "properties": {}}
     raw["required"].remove("cluster")

@@ -1,4 +1,4 @@
-"""The shape of the scenario model: which keys and values belong at a path. Used to explain what is wrong there."""
+"""The shape of the scenario model: the keys and values that belong at a path. Used to explain a mistake there."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def literals_in(annotation: Any) -> tuple[Any, ...]:
 
 
 def annotation_at(path: Path) -> Any:
-    """Return the type of the value at a path, None where the model has no such key. List positions do not count."""
+    """Return the type of the value at a path, None if the model has no such key. List positions do not count."""
     annotation: Any = Scenario
     for part in path:
         if isinstance(part, int):
@@ -49,13 +49,13 @@ def annotation_at(path: Path) -> Any:
 
 
 def keys_at(path: Path) -> tuple[str, ...]:
-    """Keys that the mapping at a path may have; empty where any key may stand, or none."""
+    """Return the keys that the mapping at a path may have; empty if any key may stand, or none."""
     return tuple(key for model in models_in(annotation_at(path)) for key in model.model_fields)
 
 
 @functools.cache
 def homes_of_keys() -> dict[str, tuple[str, ...]]:
-    """For every key of the language, the parts of a scenario it belongs to, as dotted paths ('' for the top)."""
+    """Return, for every key of the language, its parts of a scenario, as dotted paths ('' for the top)."""
     homes: dict[str, list[str]] = {}
     waiting: list[tuple[str, type[BaseModel], tuple[type[BaseModel], ...]]] = [("", Scenario, ())]
     while waiting:

@@ -21,7 +21,7 @@ _FORBIDDEN_ASCII = re.compile("[^\t\n\r\x20-\x7e]")
 
 @cache
 def _forbidden() -> re.Pattern[str]:
-    """What YAML does not call printable, and the line separators that no editor counts as lines.
+    """Return the characters that YAML does not call printable, and the line separators that no editor counts as lines.
 
     Such a range takes longer to compile than most scenarios to read, and few have a character beyond ASCII.
     """
@@ -61,10 +61,10 @@ def read_source(
     *,
     pipes: bool = True,
 ) -> Source:
-    """Read a scenario file, or another YAML file of ``most`` bytes; ``what`` is what messages call it.
+    """Read a scenario file, or another YAML file of ``most`` bytes; ``what`` is its name in messages.
 
-    A pipe and ``-``, standard input, are read once and kept: whoever reads them again gets the same. ``pipes`` is False
-    for what a file names and not the user: that may be a plain file only. ``shown`` is its name in messages, the path
+    A pipe and ``-``, standard input, are read once and kept: further readers get the same. ``pipes`` is False for a
+    path from a file and not from the user: it may be a plain file only. ``shown`` is its name in messages, the path
     unless given.
 
     Raises ScenarioError if it cannot be read, is larger than ``most``, is not UTF-8 or holds a character that YAML

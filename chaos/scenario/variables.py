@@ -1,4 +1,4 @@
-"""Variables and matrix axes: what a file declares, and what the command line sets."""
+"""Variables and matrix axes: the declarations of a file, and the settings of the command line."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Value:
 
     @property
     def shown(self) -> str:
-        """The value as cell names and inserted text show it."""
+        """The value as shown in cell names and inserted text."""
         return show(self.data)
 
 
 @dataclass
 class Declared:
-    """What a scenario declares. ``broken`` names have a problem of their own; their uses are not looked at."""
+    """The declarations of a scenario. ``broken`` names have a problem of their own; their uses are not checked."""
 
     variables: dict[str, Value] = field(default_factory=dict)
     axes: dict[str, list[Value]] = field(default_factory=dict)
@@ -89,7 +89,7 @@ def declare(root: Mapping, source: Source, problems: Problems) -> Declared:
 
 
 def apply_settings(declared: Declared, settings: Mapped[str, str]) -> list[Problem]:
-    """Let the command line set variables and pin axes. Returns the problems: unknown names and odd values."""
+    """Let the command line set variables and pin axes. Return the problems: unknown names and odd values."""
     problems = []
     for name, text in settings.items():
         place = printable(f"--set {name}={text}")
@@ -111,7 +111,7 @@ def apply_settings(declared: Declared, settings: Mapped[str, str]) -> list[Probl
 
 
 def show(data: Any) -> str:
-    """Return a value as text. Text that could be taken for another value or for two is shown in quotes."""
+    """Return a value as text. Text that could be read as another value or as two is shown in quotes."""
     if isinstance(data, str):
         try:
             plain = re.fullmatch(r"[^\s,='\"#\[\]{}]+", data) is not None and resolve(data) == data

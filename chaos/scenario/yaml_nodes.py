@@ -30,7 +30,7 @@ class Scalar:
     """A scalar at a line and column, both counted from 1.
 
     ``text`` is the content without quotes, ``value`` the typed value. ``refers`` says that the text holds ``${``.
-    ``broken`` marks a scalar that a problem was already reported for; nothing more is said about it.
+    ``broken`` marks a scalar with an already reported problem; no further problem is reported for it.
     """
 
     line: int
@@ -73,7 +73,7 @@ Node: TypeAlias = "Scalar | Sequence | Mapping"
 
 
 def plain_data(node: Node, without: Collection[str] = ()) -> Any:
-    """Return what a node says, as plain data. Keys ``without``, in small letters, are left out wherever they stand."""
+    """Return a node as plain data. Keys ``without``, in small letters, are left out at every level."""
     if isinstance(node, Mapping):
         return {
             key: plain_data(entry.value, without) for key, entry in node.entries.items() if key.lower() not in without
@@ -95,7 +95,7 @@ def parse(source: Source, problems: Problems) -> Mapping:
     """Turn the text into its root mapping.
 
     Problems that leave the rest readable (duplicate keys, anchors, tags, keys that are not text) are appended to
-    ``problems``. Raises ScenarioError with all problems so far where the text is not YAML, is nested too deep, holds
+    ``problems``. Raises ScenarioError with all problems so far if the text is not YAML, is nested too deep, holds
     no or several documents, or is not a mapping.
     """
     builder = _Builder(source, problems)
@@ -111,9 +111,10 @@ def parse(source: Source, problems: Problems) -> Mapping:
 def read_events(
     source: Source, make: Callable[[str], Any], read: Callable[[Any], None], fatal: Callable[..., ScenarioError]
 ) -> None:
-    """Let ``read`` take the events of the loader that ``make`` makes of the text.
+    """Let ``read`` take the events of the loader that ``make`` makes from the text.
 
-    Raises what ``fatal`` makes of a line, a column and a message where the text is not YAML, and what ``read`` raises.
+    Raises the error that ``fatal`` makes of a line, a column and a message if the text is not YAML, and errors of
+    ``read``.
     """
     loader = None
     try:
@@ -130,7 +131,10 @@ def read_events(
 
 
 def parse_scalar(text: str) -> str | int | float | bool | None:
-    """The value of text that is one YAML scalar, quotes allowed. Raises ValueError or yaml.YAMLError on other text."""
+    """Return the value of text that is one YAML scalar, quotes allowed.
+
+    Raises ValueError or yaml.YAMLError on other text.
+    """
     loader = _Loader(text)
     try:
         events = list(iter(loader.get_event, None))
@@ -275,7 +279,7 @@ _PLAIN_WORDS = {
 
 
 def explain(error: yaml.MarkedYAMLError, source: Source) -> tuple[int, int, str, str]:
-    """Line, column, message and hint for what the parser says."""
+    """Return line, column, message and hint of the parser's error."""
     mark = error.problem_mark or error.context_mark
     line, column = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
     said = error.problem or "cannot be read"

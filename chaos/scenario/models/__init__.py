@@ -1,1 +1,1 @@
-"""The models of a scenario: what its keys are, and what each may hold."""
+"""The models of a scenario: its keys, and the values that each may hold."""

@@ -1,4 +1,4 @@
-"""What a scenario says about the containers that its job lives in (``cluster.docker``)."""
+"""The keys of a scenario about the containers of its job (``cluster.docker``)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ SKELETON = "chaos-node:host"
 
 
 class Docker(Model):
-    """What the containers are made of, and by which engine."""
+    """The image of the containers, and the engine that makes them."""
 
     engine: str | None = Field(
-        None, min_length=1, description="Address of the Docker engine. Default: what DOCKER_HOST says."
+        None, min_length=1, description="Address of the Docker engine. Default: the value of DOCKER_HOST."
     )
     image: str = Field(SKELETON, min_length=1, description="Image of the nodes. Default: one that borrows this Python.")
     python: str | None = Field(

@@ -6,7 +6,7 @@ import re
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 PATTERN = r"^\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|min|m|h)\s*$"
-"""What a duration looks like, as a regular expression that Python and JSON Schema read alike."""
+"""The form of a duration, as a regular expression that Python and JSON Schema read alike."""
 
 LONGEST = 366 * 24 * 3600.0
 """Seconds of the longest duration: no clock of the machine is asked to wait for more."""
@@ -17,7 +17,7 @@ _DURATION = re.compile(PATTERN)
 def parse_duration(value: object) -> float:
     """Turn ``5s``, ``200ms``, ``2m`` or ``1h`` into seconds.
 
-    A float passes through: it is a default that is already in seconds. Raises ValueError on anything else, a bare
+    A float passes through: it is a default in seconds already. Raises ValueError on anything else, a bare
     integer included, since its unit would be a guess.
     """
     if isinstance(value, float):

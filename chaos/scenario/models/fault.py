@@ -1,4 +1,4 @@
-"""The part of a scenario that says what is done to the job: fault, target and trigger."""
+"""The part of a scenario about its faults: fault, target and trigger."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RandomTarget(Model):
 
 
 class Target(Model):
-    """What a fault hits: exactly one of these."""
+    """The target of a fault: exactly one of these."""
 
     rank: int | None = Field(None, ge=0, description="One rank.")
     ranks: Ranks | None = Field(None, min_length=1, description="Several ranks.")
@@ -68,7 +68,7 @@ class Trigger(Model):
 
 
 class Fault(Model):
-    """One fault: what is done, to whom, when."""
+    """One fault: its kind, its target, its trigger."""
 
     id: str | None = Field(
         None,
@@ -77,6 +77,6 @@ class Fault(Model):
         description="Name in reports. Default: the kind and the fault's place in the schedule, such as kill-1.",
     )
     kind: str = Field(description="A registered fault kind.")
-    target: Target = Field(description="What the fault hits.")
+    target: Target = Field(description="Target of the fault.")
     trigger: Trigger = Field(description="When it is injected.")
     parameters: dict[str, Any] = Field({}, description="Parameters of the fault kind.")

@@ -1,4 +1,4 @@
-"""The part of a scenario that says what is trained, and the protection that it runs under."""
+"""The part of a scenario about its training job, and the job's protection."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ DEFAULT_KIND = "rehearsal"
 """The job kind of a scenario that names none."""
 
 MOST_STEPS_PER_UPDATE = 10_000
-"""More steps are not taken for one update of the optimizer."""
+"""Most steps for one update of the optimizer."""
 
 
 def injected(strategies: Iterable[object]) -> tuple[Mechanism, ...]:
-    """The mechanisms that MindCluster switches on for a job with these strategies, each once, by setting MS_ENABLE_TFT.
+    """Return the mechanisms that MindCluster switches on for a job with these strategies, by setting MS_ENABLE_TFT.
 
-    Source: Ascend Operator, the table of the environment variables that it injects. Pod rescheduling adds its own.
+    Each occurs once. Source: Ascend Operator, the table of the environment variables that it injects. Pod rescheduling
+    adds its own.
     """
     wanted = set(strategies)
     found = [switch.name for word in _WORDS if word in wanted for switch in registered() if word in switch.switched_by]
@@ -30,7 +31,7 @@ def injected(strategies: Iterable[object]) -> tuple[Mechanism, ...]:
 
 
 def allowed(protection: Iterable[object]) -> tuple[Strategy, ...]:
-    """Return the strategies that a job with these mechanisms has use for: those that its SDK may offer."""
+    """Return the strategies that a job with these mechanisms can use: those that its SDK may offer."""
     on = set(protection)
     switched = [switch for switch in registered() if switch.name in on]
     if any(switch.safeguarded for switch in switched):
@@ -40,7 +41,7 @@ def allowed(protection: Iterable[object]) -> tuple[Strategy, ...]:
 
 
 class Hccl(Model):
-    """What a rank's collective communication does about a network fault. Times are the vendor's, scaled."""
+    """Response of a rank's collective communication to a network fault. Times are the vendor's, scaled."""
 
     watchdog: bool = Field(
         True, description="Watch for communication errors in a thread, as MindSpore does by default."
@@ -54,7 +55,7 @@ class Hccl(Model):
 
 
 class Storage(Model):
-    """What checkpoints are written to and read from."""
+    """The storage of checkpoints."""
 
     mb_per_second: float | None = Field(
         None,
@@ -71,7 +72,7 @@ class Storage(Model):
 
 
 class AbnormalResult(Model):
-    """The watch over the global norm, and what MindFormers lets it be combined with."""
+    """The check of the global norm, with the options that MindFormers allows beside it."""
 
     threshold: float = Field(
         gt=0,
@@ -99,7 +100,7 @@ class Job(Model):
         description="The device that the script trains on, by its own arguments. On Ascend mechanisms and budgets are "
         "the vendor's.",
     )
-    launcher: Literal["msrun"] = Field("msrun", description="What spawns the ranks of MindSpore.")
+    launcher: Literal["msrun"] = Field("msrun", description="Program that starts the ranks of MindSpore.")
     script: str | None = Field(
         None, description="Training script, relative to the scenario file. Default: the job kind's own."
     )
@@ -110,7 +111,7 @@ class Job(Model):
     config: str | None = Field(
         None,
         description="Configuration of the job's framework, relative to the scenario file (kind mindformers: its YAML). "
-        "What it decides may be left out of the scenario.",
+        "The scenario may leave out keys that it decides.",
     )
     overrides: dict[str, Any] = Field(
         {}, description="Values that replace those of the configuration: dotted keys or nested ones."
@@ -132,7 +133,7 @@ class Job(Model):
         ge=1,
         le=MOST_STEPS_PER_UPDATE,
         description="Steps for each update of the optimizer: more than 1 where the job accumulates gradients over "
-        "several steps. Default: what the fault-free run shows.",
+        "several steps. Default: as in the fault-free run.",
     )
     checkpoint_interval: int | None = Field(
         None, ge=1, description="Steps between periodic checkpoints. Default: none are saved."
@@ -150,7 +151,7 @@ class Job(Model):
     protection: tuple[Mechanism, ...] = Field(
         (), strict=False, description="Mechanisms that are switched on; becomes MS_ENABLE_TFT."
     )
-    tre: AbnormalResult | None = Field(None, description="Watch the global norm, as TRE needs. Default: nobody does.")
+    tre: AbnormalResult | None = Field(None, description="Check the global norm, as TRE needs. Default: no check.")
     controller: Literal["rank 0", "outside"] = Field(
         "rank 0", description="Where the MindIO TFT controller lives: in rank 0's process, or in an agent outside."
     )
@@ -162,8 +163,8 @@ class Job(Model):
     strategies: tuple[Strategy, ...] = Field(
         (),
         strict=False,
-        description="What the cluster agent may do (MindCluster's recover-strategy). Default: what the mechanisms that "
-        "are on allow.",
+        description="Strategies of the cluster agent (MindCluster's recover-strategy). Default: those that the "
+        "mechanisms allow.",
     )
     restart_limit: int = Field(
         3, ge=0, description="How often the cluster agent may start all ranks again (MindCluster's fault-retry-times)."
@@ -186,7 +187,7 @@ class Job(Model):
     @model_validator(mode="before")
     @classmethod
     def _fill_in_for_agent(cls, data: Any) -> Any:
-        """With an agent, the controller is in it, and of strategies and mechanisms one follows from the other."""
+        """Fill in for an agent: the controller is in it, and strategies and mechanisms follow from each other."""
         if isinstance(data, dict) and data.get("device") == "Ascend":
             data = {"timings": "hardware", **data}
         if not isinstance(data, dict) or data.get("agent") is not True:

@@ -1,4 +1,4 @@
-"""What a scenario says about the cluster that its job lives in (``cluster.kubernetes``)."""
+"""The keys of a scenario about the cluster of its job (``cluster.kubernetes``)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Volume(Model):
 
 
 class Kubernetes(Model):
-    """Where in which cluster the job's pods are made, and of what."""
+    """The cluster and namespace of the job's pods, and their image."""
 
     namespace: str = Field(
         pattern=NAMESPACE, description="Namespace; nothing outside it is touched but the nodes named below."
@@ -36,11 +36,11 @@ class Kubernetes(Model):
     context: str | None = Field(None, description="Context of the kubeconfig. Default: its current one.")
     workload: Literal["job", "vcjob", "ascendjob"] = Field(
         "job",
-        description="What the job is submitted as: job (a plain Job for each node, for trial), vcjob (Volcano), "
+        description="Kind of the submitted job: job (a plain Job for each node, for trial), vcjob (Volcano), "
         "ascendjob (MindCluster's Ascend Operator).",
     )
     image: str | None = Field(
-        None, min_length=1, description="Image of the pods. It needs Python and what the job itself needs."
+        None, min_length=1, description="Image of the pods. It must contain Python and all requirements of the job."
     )
     manifest: str | None = Field(
         None,

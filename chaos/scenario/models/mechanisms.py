@@ -26,11 +26,11 @@ class Switch(Protocol):
 
     @property
     def safeguarded(self) -> bool:
-        """Whether it switches on the one that saves an end-of-life checkpoint."""
+        """Whether it switches on the mechanism that saves an end-of-life checkpoint."""
 
     @property
     def saves(self) -> bool:
-        """Whether it is that one."""
+        """Whether it saves an end-of-life checkpoint."""
 
     @property
     def strategy(self) -> str | None:
@@ -43,9 +43,9 @@ class Switch(Protocol):
 
 @cache
 def registered() -> tuple[Switch, ...]:
-    """Return every registered mechanism, as lists for a reader have them.
+    """Return every registered mechanism, in the order of lists for a reader.
 
-    Raises RegistryError where none is registered, or one cannot be imported.
+    Raises RegistryError if none is registered, or one cannot be imported.
     """
     known = registry("mechanisms")
     found: list[Switch] = [known.load(name) for name in known.some_names()]

@@ -1,4 +1,4 @@
-"""The scenario: which cluster, which job, which faults and when, what is expected.
+"""The scenario: the cluster, the job, the faults and their times, the expectations.
 
 Pure data, filled by :mod:`chaos.scenario.load`. Field names are the field's own terms (MindFormers' YAML keys for
 parallel sizes, MS_ENABLE_TFT's names for the mechanisms). Cross-field rules that need no topology are here; the rest
@@ -53,9 +53,9 @@ class Cluster(Model):
     nodes: int = Field(1, ge=1, description="Number of nodes; ranks are spread over them evenly, in order.")
     ranks: int = Field(ge=1, le=MAX_RANKS, description="Number of ranks (worker processes).")
     parallel: Parallel | None = Field(None, description="Parallel sizes. Default: pure data parallelism.")
-    docker: Docker | None = Field(None, description="What the platform docker needs to know.")
-    ssh: Ssh | None = Field(None, description="What the platform ssh needs to know.")
-    kubernetes: Kubernetes | None = Field(None, description="What the platform kubernetes needs to know.")
+    docker: Docker | None = Field(None, description="Settings of the platform docker.")
+    ssh: Ssh | None = Field(None, description="Settings of the platform ssh.")
+    kubernetes: Kubernetes | None = Field(None, description="Settings of the platform kubernetes.")
 
 
 class ExpectCheckpoint(Model):
@@ -87,7 +87,7 @@ class ExpectRecovery(Model):
 
 
 class Expect(Model):
-    """What must be seen. Everything left out is filled in from the plan."""
+    """Expectations of the run. The plan fills in all that are left out."""
 
     mechanism: Mechanism | Literal["none"] | None = Field(None, description="Mechanism that must act, and no other.")
     checkpoint: ExpectCheckpoint | Literal["none"] | None = Field(None, description="End-of-life checkpoint, or none.")
@@ -97,7 +97,7 @@ class Expect(Model):
 
 
 class Compare(Model):
-    """What is compared between two cells that differ in one axis: a recovery without an option and with it."""
+    """Comparison of two cells that differ in one axis: a recovery without an option and with it."""
 
     axis: str = Field(description="Axis of the matrix with two values; the second is compared with the first.")
     at_most: dict[str, Annotated[float, Field(gt=0, le=1)]] = Field(
@@ -129,7 +129,8 @@ class Finding(Model):
         None, description="The SDK with which it holds; with the other one the finding has no effect. Default: both."
     )
     always: bool = Field(
-        True, description="Whether every run shows it. Then one that passes is told: the finding holds no more."
+        True,
+        description="Whether every run shows it. If so, a passing run reports that the finding no longer holds.",
     )
     with_vendor: tuple[str, ...] = Field(
         (), strict=False, description="Checks in which the run may fail too with the vendor's SDK, besides failing."
@@ -141,12 +142,12 @@ class Scenario(Model):
 
     chaos: Literal[1] = Field(description="Version of the scenario language; the first key of the file.")
     name: str = Field(pattern=NAME, max_length=100, description="Name of the scenario.")
-    description: str = Field("", description="What the scenario proves.")
+    description: str = Field("", description="Claim that the scenario proves.")
     tags: tuple[Tag, ...] = Field((), strict=False, description="Become pytest markers.")
     variables: dict[str, Any] = Field({}, description="Values for ${name}; the command line can set them.")
     matrix: dict[str, list[Any]] = Field({}, description="One cell for every combination; overrides variables.")
     cluster: Cluster = Field(description="Platform, nodes, ranks and parallel sizes.")
-    job: Job = Field(description="What is trained, and the mechanisms that protect it.")
+    job: Job = Field(description="The training job, and the mechanisms that protect it.")
     faults: tuple[Fault, ...] = Field((), strict=False, max_length=MAX_FAULTS, description="The fault schedule.")
     allow: tuple[str, ...] = Field(
         (),
@@ -154,8 +155,8 @@ class Scenario(Model):
         description="Fault kinds that may disturb more than the job, allowed by name: device-reset, node-cordon, "
         "node-drain, node-not-ready, node-reboot, npu-link-down, public-fault.",
     )
-    expect: Expect = Field(Expect.model_construct(), description="What is expected beyond the plan.")
-    compare: Compare | None = Field(None, description="What is compared between the cells of the matrix.")
+    expect: Expect = Field(Expect.model_construct(), description="Expectations beyond the plan.")
+    compare: Compare | None = Field(None, description="Comparison of cells of the matrix.")
     baseline: str = Field("auto", description="auto, none, or the directory of an earlier run.")
     keep_checkpoints_mb: int = Field(
         1024, ge=0, description="Checkpoint files larger than this (MB) are kept as digests only."
@@ -178,5 +179,5 @@ class Scenario(Model):
 
     @property
     def known(self) -> Finding | None:
-        """The finding with all that is said of it, also where only its id is written."""
+        """The finding with all its fields, even if only its id is written."""
         return Finding(id=self.finding) if isinstance(self.finding, str) else self.finding

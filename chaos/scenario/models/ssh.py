@@ -1,4 +1,4 @@
-"""What the platform ``ssh`` needs to know (``cluster.ssh``)."""
+"""The keys of the platform ``ssh`` (``cluster.ssh``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words that the values of a scenario are made of: durations, ranks, mechanisms, strategies, phases, handlers."""
+"""The terms in the values of a scenario: durations, ranks, mechanisms, strategies, phases, handlers."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def _as_tuple(value: object) -> object:
 
 
 Ranks = Annotated[tuple[Rank, ...], BeforeValidator(_as_tuple)]
-"""Ranks as a list. Converted here, since inside a union older pydantic does not heed a field's ``strict=False``."""
+"""Ranks as a list. Converted here, since inside a union older pydantic ignores a field's ``strict=False``."""
 
 
 @dataclass(frozen=True)
 class RegisteredWord:
-    """One of the names of a registry, which is asked when a value is validated: as a literal, and never at import."""
+    """One of the names of a registry. The registry is asked when a value is validated, and never at import."""
 
     words: Callable[[], tuple[str, ...]]
 
@@ -95,7 +95,7 @@ MEASURES = frozenset(
     {"detection", "stop", "save", "repair", "exit", "relaunch", "load", "compile", "first step", "caught up"}
     | {"total", "rollback", "stalled"}
 )
-"""What can be compared between two runs: the phases of a recovery, and what they and the saving cost."""
+"""Quantities that can be compared between two runs: the phases of a recovery, and its and the saving's costs."""
 
 
 class Model(BaseModel):
