@@ -8,9 +8,9 @@ Makes ``.venv`` in the repository, installs chaos with MindSpore for the CPU int
 call finds everything in place. Any other command of chaos (plan, doctor, …) works like ``run``. pip takes its settings
 from the environment and its own configuration, as always.
 
-For ``test`` MindFormers is installed as well, as docs/mindformers.md says. Where it cannot be had, the tests go on
+For ``test`` MindFormers is installed as well, as docs/mindformers.md says. If it cannot be installed, the tests go on
 without it, and those that need it are skipped. ``quick`` is for the time between two edits: the linters, and the tests
-that it is given, as pytest takes them, or a choice of fast ones.
+in its arguments, as pytest takes them, or a choice of fast ones.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ USAGE = 64
 _NEWS_SECONDS = 30.0
 
 MINDFORMERS = "mindformers==2.1.0"
-"""Installed without what its wheel asks for, which would replace MindSpore; the extra of its name brings the rest."""
+"""Installed without its wheel's requirements, which would replace MindSpore; the extra of its name adds the rest."""
 
 TESTS = ("test", "quick")
 """The commands that run tests, and so need the extra ``test``. Any other is a command of chaos."""
 
 SLOWEST = "--durations=20"
-"""Each phase of tests ends with its slowest, for whoever has to make the whole shorter."""
+"""Each phase of tests ends with its slowest tests, as a guide to shortening the whole."""
 
 LINTERS = [
     ("ruff check", ["ruff", "check", "."]),
@@ -57,7 +57,7 @@ PHASES = [
     ("rehearsals", ["pytest", "tests/rehearsal", "-n", "2", "-m", "not nightly", SLOWEST]),
     ("scenarios", ["pytest", "scenarios", "-n", "2", "-m", "not nightly", SLOWEST]),
 ]
-"""What ``test`` runs, in order: the name of the phase and its command."""
+"""The phases of ``test``, in order: the name of the phase and its command."""
 
 QUICK = [
     "tests/unit/test_rooms.py",
@@ -68,14 +68,14 @@ QUICK = [
     "tests/documents/test_changelog.py",
     "tests/documents/test_fragments.py",
 ]
-"""What ``quick`` tests unless it is told otherwise: who imports whom, the plan, judgement of good and of spoilt runs.
+"""The tests of ``quick`` by default: the imports of rooms, the plan, judgement of good and of spoilt runs.
 
 They take about a minute of processor time, so half a minute on two free cores.
 """
 
 
 class SetupFailed(Exception):
-    """The environment could not be made. The text says why and what to do."""
+    """The environment could not be made. The text gives the reason and the remedy."""
 
 
 def say(text: str) -> None:
@@ -84,7 +84,7 @@ def say(text: str) -> None:
 
 
 def wanted_stamp(pyproject: bytes, extras: set[str], python: str, place: Path) -> dict[str, object]:
-    """What an environment is made from. Another value means that pip has to run again."""
+    """Return the ingredients of an environment. Another value means that pip has to run again."""
     digest = hashlib.sha256(pyproject).hexdigest()
     return {"pyproject": digest, "extras": sorted(extras), "python": python, "place": str(place)}
 
@@ -99,12 +99,12 @@ def read_stamp(path: Path) -> dict[str, object]:
 
 
 def missing_extras(stamp: dict[str, object], wanted: dict[str, object]) -> bool:
-    """Return whether the installation that ``stamp`` describes lacks something that is wanted."""
+    """Return whether the installation that ``stamp`` describes lacks a requested extra."""
     return stamp.get("pyproject") != wanted["pyproject"] or not set(_extras(wanted)) <= set(_extras(stamp))
 
 
 def must_be_made_anew(stamp: dict[str, object], wanted: dict[str, object]) -> bool:
-    """Whether the environment belongs to another Python, or to another place: its programs name their own path."""
+    """Return whether the environment belongs to another Python or place: its programs contain their own path."""
     return any(key in stamp and stamp[key] != wanted[key] for key in ("python", "place"))
 
 
@@ -116,7 +116,7 @@ def _extras(stamp: dict[str, object]) -> list[str]:
 def prepare(root: Path, extras: set[str]) -> Path:
     """Make ``.venv`` in ``root`` ready, with these extras at least, and return its directory of programs.
 
-    Safe when two run at once: the second waits for the first. An installation that was cut off is made again. Raises
+    Safe when two run at once: the second waits for the first. An interrupted installation is made again. Raises
     SetupFailed.
     """
     venv = root / ".venv"
@@ -132,9 +132,9 @@ def prepare(root: Path, extras: set[str]) -> Path:
 
 
 def add_mindformers(root: Path) -> bool:
-    """Install MindFormers into the environment that :func:`prepare` has made, and say so where that fails.
+    """Install MindFormers into the environment that :func:`prepare` has made, and report a failure.
 
-    Returns whether it is there. Never raises because of pip: whoever needs MindFormers is skipped without it.
+    Return whether it is installed. Never raises because of pip: tests that need MindFormers are skipped without it.
     """
     venv = root / ".venv"
     stamp_path, cut_off = venv / "bootstrap.mindformers", venv / "bootstrap.installing"
@@ -218,7 +218,7 @@ def _make_venv(venv: Path) -> None:
 
 
 def _pip_install(root: Path, venv: Path, extras: list[str], package: list[str] | None = None) -> int:
-    """Install chaos with these extras, or a package with pip's own arguments for it. Returns pip's exit status."""
+    """Install chaos with these extras, or a package with pip's own arguments for it. Return pip's exit status."""
     target = f"{root}[{','.join(extras)}]" if extras else str(root)
     say(
         f"installing {package[-1]}"
@@ -249,13 +249,13 @@ def _wait(process: subprocess.Popen[bytes]) -> int | None:
 
 
 def environment(programs: Path) -> dict[str, str]:
-    """The environment of this process with the virtual environment's programs first: msrun starts PATH's python."""
+    """Return this process's environment with the virtual environment's programs first: msrun starts PATH's python."""
     path = os.environ.get("PATH", os.defpath)
     return {**os.environ, "PATH": f"{programs}{os.pathsep}{path}", "VIRTUAL_ENV": str(programs.parent)}
 
 
 def environment_of_tests(programs: Path) -> dict[str, str]:
-    """Return the same for tests, which start thousands of Python processes: they keep the bytecode of what they import.
+    """Return the same for tests, which start thousands of Python processes: they keep the bytecode of their imports.
 
     Without it each ``chaos`` compiles some 400 modules again, which is half of the time that most commands take.
     """
@@ -284,12 +284,12 @@ def run_phase(command: list[str], root: Path, variables: dict[str, str]) -> tupl
 
 
 def quick_phases(arguments: list[str]) -> list[tuple[str, list[str]]]:
-    """What ``quick`` runs, in order, with these arguments for pytest."""
+    """Return the phases of ``quick``, in order, with these arguments for pytest."""
     return [*LINTERS, ("tests", ["pytest", "-q", *(arguments or ["-n", "2", *QUICK])])]
 
 
 def duration(seconds: float) -> str:
-    """``7.3 s``, from a minute on ``12 min 07 s``."""
+    """Return ``7.3 s``, from a minute on ``12 min 07 s``."""
     if round(seconds, 1) < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -297,7 +297,7 @@ def duration(seconds: float) -> str:
 
 
 def say_times(times: list[tuple[str, float]], failed: str | None) -> None:
-    """Print how long each phase took, and all of them."""
+    """Print the time of each phase, and of all of them."""
     say("times")
     for name, seconds in [*times, ("in all", sum(seconds for _, seconds in times))]:
         say(f"  {name:<12}{duration(seconds):>13}" + (" FAILED" if name == failed else ""))
@@ -325,7 +325,7 @@ def run_tests(root: Path, programs: Path, phases: list[tuple[str, list[str]]], s
 
 
 def main(arguments: list[str]) -> int:
-    """Do what the command line asks for and return the exit code; a command of chaos replaces this process."""
+    """Execute the command line and return the exit code; a command of chaos replaces this process."""
     if sys.version_info < OLDEST:
         say(f"Python {'.'.join(map(str, OLDEST))} or later is needed; this is {sys.version.split()[0]}")
         return FAILED

@@ -1,7 +1,7 @@
 """``pytest scenarios/``: every matrix cell of a scenario file is a test.
 
 Collects YAML files whose first key is ``chaos``. Each cell runs ``chaos run`` in a process of its own and is judged by
-what that prints. The run happens in the test's set-up and the judgement in its call, so that pytest itself keeps a
+its output. The run happens in the test's set-up and the judgement in its call, so that pytest itself keeps a
 verdict *unknown* and a failure of the harness (errors) apart from a verdict *fail* (a failure).
 """
 
@@ -97,7 +97,7 @@ def _settings(config: pytest.Config) -> dict[str, str]:
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Leave out the directories of runs: what lies in them are copies of scenarios, and files of jobs."""
+    """Leave out the directories of runs: they hold copies of scenarios, and files of jobs."""
     from chaos.scenario.recorded import is_run
 
     return True if is_run(collection_path) else None
@@ -151,7 +151,7 @@ class ScenarioFile(pytest.File):
         return tuple(loaded.cells), settings
 
     def _platform(self, names: KnownNames) -> str | None:
-        """Return the platform that the command line names. Raises UsageError for one that there is not."""
+        """Return the platform in the command line. Raises UsageError for an unknown one."""
         name: str | None = self.config.getoption("--chaos-platform")
         if name is not None and names.platforms is not None and name not in names.platforms:
             known = ", ".join(sorted(names.platforms))
@@ -160,19 +160,19 @@ class ScenarioFile(pytest.File):
 
 
 def _inventory(config: pytest.Config) -> Path | None:
-    """Return the inventory that the command line names, from where pytest was called."""
+    """Return the inventory in the command line, relative to pytest's working directory."""
     given = config.getoption("--chaos-inventory")
     return config.invocation_params.dir / given if given else None
 
 
 def _item_name(cells: tuple[Cell, ...]) -> str:
-    """``name[cell]``; of two cells that are compared, ``name[one | other]``."""
+    """Return ``name[cell]``; for two compared cells, ``name[one | other]``."""
     names = " | ".join(cell.name for cell in cells)
     return f"{cells[0].scenario.name}[{names}]" if names else cells[0].scenario.name
 
 
 def lacking(scenario: Scenario, reports: Path) -> list[str]:
-    """What this machine lacks for a scenario: a sentence for each thing."""
+    """Return the needs of a scenario that this machine does not meet: a sentence for each."""
     from chaos.doctor import Machine, probe
     from chaos.run.prepare.needs import needs_of_scenario
     from chaos.run.prepare.registered import registered
@@ -203,7 +203,7 @@ class ScenarioItem(pytest.Item):
             self.add_marker(tag)
 
     def setup(self) -> None:
-        """Run the scenario. Skips where the machine lacks something; raises when there is no verdict."""
+        """Run the scenario. Skips if the machine does not meet a need; raises if there is no verdict."""
         if self.config.getoption("setuponly", False):
             return
         if missing := lacking(self.cell.scenario, self._reports):
@@ -224,7 +224,7 @@ class ScenarioItem(pytest.Item):
             self.add_marker(pytest.mark.xfail(reason=reason, raises=ScenarioFailed, strict=known.always))
 
     def runtest(self) -> None:
-        """Judge the run. Raises ScenarioFailed when the verdict is fail, FailedElsewhere when a finding is not why."""
+        """Judge the run. Raises ScenarioFailed for verdict fail, FailedElsewhere beyond its known finding."""
         if self._verdict() == "pass":
             return
         from chaos.run.prepare.known_failure import failing_checks, unexpected
@@ -243,7 +243,7 @@ class ScenarioItem(pytest.Item):
         return failing_by(self.cell.scenario, map(sdk_of, self.results))
 
     def _known(self) -> Finding | None:
-        """Return the scenario's finding where it holds with the SDK that the run was made with."""
+        """Return the scenario's finding if it holds with the SDK of the run."""
         from chaos.run.prepare.known_failure import holding, sdk_of
 
         return holding(self.cell.scenario, map(sdk_of, self.results))
@@ -279,7 +279,7 @@ class ScenarioItem(pytest.Item):
         return self._tied(command)
 
     def _tied(self, arguments: list[str]) -> list[str]:
-        """Return the command of these arguments, which ends in order when this process does, be it by SIGKILL."""
+        """Return a command with these arguments that ends in order when this process does, even by SIGKILL."""
         from chaos.cli.with_parent import command_of, tied
 
         own: list[str] = self.config.getini("chaos_command")
@@ -288,7 +288,7 @@ class ScenarioItem(pytest.Item):
     def _read(
         self, status: int, output: str, errors: str
     ) -> tuple[list[Mapping[str, Any]], Sequence[Mapping[str, Any]]]:
-        """The results of the cells that were run, and their comparison. Raises NoVerdict where the run gave none."""
+        """Return the results of the cells that ran, and their comparison. Raises NoVerdict if the run gave none."""
         try:
             answer = json.loads(output)
             cells: list[Mapping[str, Any]] = [
@@ -350,7 +350,7 @@ def run_to_end(command: Sequence[str], directory: Path) -> tuple[int, str, str]:
 
 
 def properties(result: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    """JUnit properties of a result: the run, the verdict, and the phases of the recovery in seconds."""
+    """Yield JUnit properties of a result: the run, the verdict, and the phases of the recovery in seconds."""
     yield "run", result["run"]
     yield "verdict", result["verdict"]
     recovery = result.get("recovery") or {}
@@ -364,7 +364,7 @@ def properties(result: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
 
 
 def describe(name: str, verdict: str, result: Mapping[str, Any], *, scenario: str) -> str:
-    """Return the checks that explain a verdict: what was expected, what was seen, and where to look.
+    """Return the checks that explain a verdict: the expectation, the observation, and the place to look.
 
     ``scenario`` is the file to quote for lines of the scenario, of which the run holds only a copy.
     """
@@ -383,7 +383,7 @@ def describe(name: str, verdict: str, result: Mapping[str, Any], *, scenario: st
 
 
 def describe_comparison(name: str, comparison: Mapping[str, Any]) -> str:
-    """What was expected of the second run beside the first, and what was seen."""
+    """Return the expectation of the second run beside the first, and the observation."""
     lines = [f"{name}: compared, {comparison['verdict']}"]
     for statement in comparison["statements"]:
         if statement["verdict"] != "pass":

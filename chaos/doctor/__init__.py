@@ -1,6 +1,6 @@
-"""What this machine can run: one small probe for each thing that a job or a platform may need, one file a family.
+"""The abilities of this machine: one small probe for each need of a job or a platform, one file a family.
 
-Probes look without changing anything and without importing MindSpore. A job kind or platform names what it needs in
+Probes look without changing anything and without importing MindSpore. A job kind or platform names its needs in
 its attribute ``needs``, a tuple of keys of :func:`all_probes`.
 """
 

@@ -1,4 +1,4 @@
-"""Control groups by which processes are limited."""
+"""Control groups that limit processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def cgroup(_: Machine) -> Probe:
 
 
 def memory_group(_: Machine) -> Probe:
-    """Return whether memory can be limited, so that the kernel kills who takes more."""
+    """Return whether memory can be limited, so that the kernel kills a process that takes more."""
     try:
         found = memory_groups()
     except (NoMemoryGroup, OSError) as error:

@@ -1,4 +1,4 @@
-"""What a machine has whatever it runs: its Python, cores, memory, and directories that can be written."""
+"""Basic facts of a machine: its Python, cores, memory, and writable directories."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def python(machine: Machine) -> Probe:
 
 
 def cores(machine: Machine) -> Probe:
-    """Return whether there are cores enough for ranks beside the harness."""
+    """Return whether there are enough cores for ranks beside the harness."""
     cores = machine.cores()
     return Probe("cores", cores >= 2, str(cores), "" if cores >= 2 else "with one core, runs may pass their deadlines")
 
 
 def memory(machine: Machine) -> Probe:
-    """Return whether four small ranks fit into the memory that is free."""
+    """Return whether four small ranks fit into the free memory."""
     free = machine.memory()
     enough = free >= 2 * GIB
     return Probe("memory", enough, f"{free / GIB:.1f} GiB available", "" if enough else "four ranks need about 2 GiB")
@@ -38,7 +38,7 @@ def shared_memory(machine: Machine) -> Probe:
 
 
 def reports(machine: Machine) -> Probe:
-    """Return whether runs can be written where they are to go; it makes nothing."""
+    """Return whether runs can be written to their directory; make nothing."""
     path = machine.reports.absolute()
     nearest = next(parent for parent in (path, *path.parents) if parent.exists())
     if nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK):

@@ -1,4 +1,4 @@
-"""What networks of the run's own, and limits on them, need."""
+"""The needs of a run's own networks, and of limits on them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def namespaces(machine: Machine) -> Probe:
 
 
 def impairment(machine: Machine) -> Probe:
-    """By what packets can be held up or lost: netem, or a relay at a device of the run's own."""
+    """Return the means to delay or drop packets: netem, or a relay at a device of the run's own."""
     try:
         delay = ("tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms")
         machine.commands("unshare", "--net", "--", *delay).checked()
@@ -39,7 +39,7 @@ def impairment(machine: Machine) -> Probe:
 
 
 def connection_reset(machine: Machine) -> Probe:
-    """Return whether the kernel resets connections when it is asked to."""
+    """Return whether the kernel can reset connections on request."""
     del machine
     if (why := refusal()) is not None:
         advice = "the kernel must be built with CONFIG_INET_DIAG_DESTROY, and root is needed"

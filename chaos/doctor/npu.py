@@ -10,13 +10,13 @@ from chaos.machine.probe import Machine, Probe
 
 
 def npu(machine: Machine) -> Probe:
-    """Return whether there is a driver of NPUs."""
+    """Return whether a driver of NPUs is installed."""
     found = machine.tool("npu-smi")
     return Probe("npu", bool(found), found or "no npu-smi", "" if found else "no NPU driver; rehearsals use the CPU")
 
 
 def hccn_tool(machine: Machine) -> Probe:
-    """Return whether there is the tool that changes an NPU's network port."""
+    """Return whether the tool that changes an NPU's network port is installed."""
     found = machine.tool("hccn_tool")
     advice = "" if found else "it comes with the NPU driver; faults of a device need it"
     return Probe("hccn_tool", bool(found), found or f"neither on the PATH nor at {PLACES['hccn_tool'][0]}", advice)

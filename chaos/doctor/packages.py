@@ -1,4 +1,4 @@
-"""What is installed in the environment that would run a job."""
+"""Packages in the environment that would run a job."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 from chaos.machine.probe import Machine, Probe
 
 MINDSPORE = ((2, 7), (2, 11))
-"""MindSpore versions that are supported: from the first, up to and without the second."""
+"""Supported MindSpore versions: from the first, up to and without the second."""
 
 _DEEP_SECONDS = 120.0
 
@@ -30,7 +30,7 @@ def mindspore(machine: Machine) -> Probe:
 
 
 def numpy(machine: Machine) -> Probe:
-    """Return whether numpy is one that MindSpore works with."""
+    """Return whether numpy has a version that MindSpore works with."""
     version = machine.version("numpy")
     if version is None:
         return Probe("numpy", False, "not installed", "pip install 'numpy<2'")

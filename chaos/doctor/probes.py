@@ -1,4 +1,4 @@
-"""Every probe by its name, and which of them a part of a run asks for. Platforms and job kinds bring their own."""
+"""Every probe by its name, and the probes that a part of a run needs. Platforms and job kinds add their own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Look: TypeAlias = Callable[[Machine], Probe]
 Probes: TypeAlias = dict[str, Look]
 
 INTERFACE, OWN_AGENT = "interface", "own agent"
-"""Probes that compare MindSpore with the vendor's package; what they find does not concern the stand-in."""
+"""Probes that compare MindSpore with the vendor's package; their findings do not concern the stand-in."""
 
 _PLACES: Mapping[str, str] = {
     "python": "host:python",
@@ -46,7 +46,7 @@ _PLACES: Mapping[str, str] = {
     "permissions": "storage:permissions",
     "memory-group": "control_groups:memory_group",
 }
-"""Where the probe of each need is in this room. Its module is imported when it looks: a run asks for a few of them."""
+"""The place of each need's probe in this room. Its module is imported on use: a run needs few of them."""
 
 
 def _placed(place: str) -> Look:
@@ -61,22 +61,22 @@ PROBES: Probes = {need: _placed(place) for need, place in _PLACES.items()}
 """The probes of this host by their names, in the order in which they are shown."""
 
 BASE = ("python", "pidfd", "subreaper", "reports")
-"""What every run needs."""
+"""The needs of every run."""
 
 
 def all_probes() -> Probes:
-    """Every probe by its name, in the order in which they are shown: of this host, of platforms, of job kinds."""
+    """Return every probe by its name, in the order in which they are shown: of this host, platforms, job kinds."""
     return _brought_by(job_kinds(), _brought_by(platform_kinds(), PROBES))
 
 
 def _brought_by(kinds: Iterable[BringsProbes], known: Probes) -> Probes:
-    """Return the probes that are known, and then those that kinds bring under other names."""
+    """Return the known probes, and then those that kinds add under other names."""
     brought = (item for kind in kinds for item in kind.probes.items())
     return {**known, **{name: look for name, look in brought if name not in known}}
 
 
 def probe(needs: Iterable[str], machine: Machine) -> list[Probe]:
-    """Run the probes called ``needs``, each once, in the order of :func:`all_probes`. Raises KeyError otherwise."""
+    """Run the probes called ``needs``, each once, in the order of :func:`all_probes`. Raises KeyError for others."""
     wanted = set(needs)
     known = PROBES
     for kinds in (platform_kinds, job_kinds):
@@ -95,5 +95,5 @@ class Needing(Protocol):
 
 
 def needs_of(*parts: Needing) -> tuple[str, ...]:
-    """What parts of a run need, after what every run needs."""
+    """Return the needs of parts of a run, after the needs of every run."""
     return (*BASE, *(need for part in parts for need in part.needs))

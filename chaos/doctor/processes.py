@@ -1,4 +1,4 @@
-"""What the kernel offers to hold, signal and collect processes."""
+"""Features of the kernel to hold, signal and collect processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PR_GET_CHILD_SUBREAPER = 37
 
 
 def pidfd(_: Machine) -> Probe:
-    """Return whether a process can be signalled without a race, and told from a later one of the same PID."""
+    """Return whether a process can be signalled without a race, and distinguished from a later one of the same PID."""
     try:
         os.close(os.pidfd_open(os.getpid()))
     except (AttributeError, OSError) as error:

@@ -1,4 +1,4 @@
-"""What faults of storage need of the kernel and of the user."""
+"""The needs of storage faults: abilities of the kernel and of the user."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def loop(machine: Machine) -> Probe:
 
 
 def fanotify(_: Machine) -> Probe:
-    """Return whether opens of files can be held: tried with a directory that nobody else opens."""
+    """Return whether opens of files can be held: tried with a directory that no other process opens."""
     try:
         with tempfile.TemporaryDirectory() as own:
             os.close(watch_opens(own, alone=True))
@@ -45,7 +45,7 @@ def fanotify(_: Machine) -> Probe:
 
 
 def permissions(machine: Machine) -> Probe:
-    """Return whether anything keeps this user out of a directory."""
+    """Return whether this user can be kept out of a directory, by its mode or by making it immutable."""
     if machine.user() != 0:
         return Probe("permissions", True, f"user {machine.user()}, whom a mode keeps out")
     if has_capability("self", CAP_LINUX_IMMUTABLE):

@@ -1,4 +1,4 @@
-"""Whether MindSpore and the vendor's MindIO TFT call each other as both expect it."""
+"""Whether MindSpore and the vendor's MindIO TFT call each other as both expect."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from chaos.machine.probe import Machine, Probe
 
 
 def interface(machine: Machine) -> Probe:
-    """Return whether the two agree in what every recovery calls."""
+    """Return whether the two agree in the calls of every recovery."""
     return _fit(INTERFACE, machine, own_agent=False)
 
 
 def own_agent(machine: Machine) -> Probe:
-    """Return whether they agree in what MindSpore registers where no cluster's agent does."""
+    """Return whether they agree in the functions that MindSpore registers without a cluster's agent."""
     return _fit(OWN_AGENT, machine, own_agent=True)
 
 
 def _fit(need: str, machine: Machine, *, own_agent: bool) -> Probe:
-    """Return whether MindSpore's code and the vendor's package, as installed, call each other as both expect it."""
+    """Return whether MindSpore's code and the vendor's package, as installed, call each other as both expect."""
     mindspore, mindio = machine.package("mindspore"), machine.package("mindio_ttp")
     if mindspore is None or mindio is None:
         return Probe(need, True, "only the stand-in is there to be called")

@@ -10,7 +10,7 @@ from chaos.manual.pages import pages
 
 
 def main() -> int:
-    """Write every page; returns 64 outside the repository's root, and refuses arguments."""
+    """Write every page; return 64 outside the repository's root, and refuse arguments."""
     parser = argparse.ArgumentParser("python -m chaos.manual", description="Write the generated pages of docs/ anew.")
     parser.parse_args()
     docs, scenarios = Path("docs"), Path("scenarios")

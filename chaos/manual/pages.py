@@ -12,11 +12,11 @@ from chaos.manual.simulated import simulated_page
 from chaos.scenario.schema import scenario_schema
 
 COMMAND = "python -m chaos.manual"
-"""Writes all of them anew, from the repository's root."""
+"""The command that writes all of them anew, from the repository's root."""
 
 
 def pages(scenarios: Path) -> dict[str, Callable[[], str]]:
-    """What makes each page. ``scenarios`` is the directory of the shipped scenarios, which some pages quote."""
+    """Return the maker of each page. Some pages quote the shipped scenarios, from the directory ``scenarios``."""
     return {
         "scenario.md": lambda: reference(scenario_schema()),
         "faults.md": lambda: faults_page(scenarios),

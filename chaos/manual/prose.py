@@ -18,7 +18,7 @@ _OWN = "chaos."
 
 
 def own_points(group: str) -> list[EntryPoint | Member]:
-    """The entry points of this package in a group, by name; those of other packages belong in their own pages."""
+    """Return this package's entry points in a group, by name; those of other packages belong in their own pages."""
     points = registry(group).points.values()
     return sorted((point for point in points if point.module.startswith(_OWN)), key=lambda point: point.name)
 
@@ -44,9 +44,9 @@ def module_doc(point: EntryPoint | Member) -> str:
 
 
 def doc_of(thing: Any, method: str) -> str:
-    """Return the docstring of a method, as a cell; empty when there is no such method.
+    """Return the docstring of a method, as a cell; empty if there is no such method.
 
-    A page names the thing that is returned, without the verb of the docstring.
+    A page names the returned thing, without the verb of the docstring.
     """
     text = cell(getattr(getattr(type(thing), method, None), "__doc__", None))
     returned = text.removeprefix("Return ")

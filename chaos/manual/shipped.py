@@ -14,7 +14,7 @@ _SHOWN = 4
 
 
 def some(names: Iterable[str]) -> str:
-    """Return a few of the names, the first ones: a page that listed all would change with every new scenario."""
+    """Return the first few of the names: a page that listed all would change with every new scenario."""
     ordered = sorted(names)
     return ", ".join(f"`{name}`" for name in ordered[:_SHOWN]) + (", …" if len(ordered) > _SHOWN else "")
 

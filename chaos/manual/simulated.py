@@ -1,4 +1,4 @@
-"""docs/simulated.md: what is not genuine in the shipped scenarios, as their job kinds declare it."""
+"""docs/simulated.md: the parts of the shipped scenarios that are not genuine, as their job kinds declare them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _section(point: EntryPoint | Member, loaded: dict[str, list[Scenario]]) -> s
 
 
 def _parts(kind: JobKind, own: dict[str, list[Scenario]], sdk: str) -> dict[tuple[str, str], set[str]]:
-    """Layer and part, and the scenarios that have it in one of their cells."""
+    """Return the scenarios with each simulated part in one of their cells, by layer and part."""
     found: dict[tuple[str, str], set[str]] = defaultdict(set)
     for name, cells in own.items():
         for scenario in cells:

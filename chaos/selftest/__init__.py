@@ -1,1 +1,1 @@
-"""Seeded defects of recoveries, which the checks must catch: what shows that a pass can be believed."""
+"""Seeded defects of recoveries, which the checks must catch: the evidence that a pass can be believed."""

@@ -1,4 +1,4 @@
-"""Where and when a defect in the processes of a job has acted, by what those have written down."""
+"""The record that a job's processes keep of the changes by a defect: where and when each was made."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chaos.selftest.live.acted import FILE
 
 @dataclass(frozen=True)
 class Act:
-    """The first change that a defect has made in one process. ``rank`` is None outside the ranks, as is ``step``."""
+    """The first change that a defect has made in one process. ``rank`` and ``step`` are None outside the ranks."""
 
     attempt: str
     rank: int | None
@@ -21,14 +21,14 @@ class Act:
     changed: str
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {"attempt": self.attempt, "rank": self.rank, "step": self.step, "changed": self.changed}
 
 
 def acts_of(run: Path) -> tuple[Act, ...]:
-    """What the defect of this run has changed, first things first; nothing if it has never acted.
+    """Return the changes that this run's defect has made, in order of time; nothing if it has never acted.
 
-    Raises UnreadableFile or ValueError where the record is not what the job's processes write.
+    Raises UnreadableFile or ValueError if the record is not in the form that the job's processes write.
     """
     path = run / FILE
     if not path.exists():

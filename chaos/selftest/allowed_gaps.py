@@ -1,8 +1,8 @@
-"""Evidence that may be missing from a good run without a doubt, by the base that it is missing from, and why.
+"""Evidence that may be missing from a good run without a doubt, by base, with the reason.
 
-What stands in for it is there in one kind of recovery and not in another: the end of a launcher says nothing where the
-launch must fail, and is the proof where it must go on. So an excuse names its bases, and one that a base needs no more
-is told: a check reads by now what nobody had to read before, or the run does not hold it any more.
+The evidence that replaces it exists in one kind of recovery and not in another: the end of a launcher proves nothing
+where the launch must fail, and everything where it must go on. So an excuse names its bases. An excuse that a base no
+longer needs is reported: a check now reads what no check had to read before, or the run no longer holds it.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 OF_BASELINE = "the baseline's "
-"""Stands before the events of the fault-free run."""
+"""Prefix of the events of the fault-free run."""
 
 Excuses = Mapping[str, Mapping[str, str]]
-"""Reason to events, as :func:`kind_of` names them, to the bases that pass without those events, by spaces.
+"""Maps a reason to events, as named by :func:`kind_of`, and these to the bases that pass without them.
 
-Events ``of rank R`` are those of that rank alone, where the others' are needed and it is always this rank's that are
-not. All others are of any rank."""
+Bases are separated by spaces. Events ``of rank R`` are those of that rank alone: the events of the other ranks are
+
+needed, and the events of this rank never are. All others are of any rank.
+"""
 
 _ALL = "arf exit harmless hcce held host-reboot in-vain live-plain-damage pods rsc slices tre tsp ttp uce"
 """All bases with a fault-free run beside them."""
@@ -85,17 +87,17 @@ EXCUSED: Excuses = MappingProxyType(
         },
     }
 )
-"""Kinds of events without which good runs of these bases are green, and why."""
+"""Kinds of events that good runs of these bases do not need for green, and why."""
 
 
 def kind_of(event: str, attempt: str | None, rank: int | None = None, *, baseline: bool = False) -> str:
-    """Return the name of the events of one kind in one launch, of one rank or whatever their rank."""
+    """Return the name of the events of one kind in one launch, of one rank or of any rank."""
     of_rank, where = "" if rank is None else f" of rank {rank}", "" if attempt is None else f" in attempt {attempt}"
     return f"{OF_BASELINE if baseline else ''}{event}{of_rank}{where}"
 
 
 def excuse_for(base: str, kinds: Collection[str], excuses: Excuses = EXCUSED) -> str:
-    """Return why the run of this base may be green without events that have these names; empty where it may not."""
+    """Return why the run of this base may be green without events of these names; empty if it may not."""
     for reason, named in excuses.items():
         if any(base in named.get(kind, "").split() for kind in kinds):
             return reason
@@ -105,11 +107,11 @@ def excuse_for(base: str, kinds: Collection[str], excuses: Excuses = EXCUSED) ->
 def stale_excuses(
     taken: Collection[tuple[str, str]], needed: Collection[tuple[str, str]], excuses: Excuses = EXCUSED
 ) -> tuple[str, ...]:
-    """Excuses that were given for nothing, in words.
+    """Return the excuses that were not needed, in words.
 
-    ``taken`` are all pairs of base and kind of event that were taken away, ``needed`` those without which a run was
-    green. An excuse is stale where its events were taken away and were missed; or where all of its bases were swept and
-    none of them holds such events, for what is recorded by chance may be in one and not in another.
+    ``taken`` are all pairs of base and kind of event that were taken away, ``needed`` the pairs without which a run was
+    green. An excuse is stale if its events were taken away and were missed; or if all of its bases were swept and
+    none of them holds such events, for an event that is recorded by chance may be in one base and not in another.
     """
     swept = {base for base, _ in taken}
     found = []

@@ -1,6 +1,6 @@
-"""Good runs to be spoilt: each is really made once, and kept for as long as the code that made it is the same.
+"""Good runs to be spoilt: each is really made once, and kept as long as the code that made it is the same.
 
-Those that need hosts or a cluster were recorded where these are (``recorded.py``).
+Good runs that need hosts or a cluster were recorded there (``recorded.py``).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SCENARIOS = Path(__file__).parent / "scenarios"
 
 _PACKAGE = Path(__file__).parents[1]
 _JUDGING = ("checks", "cli", "report", "selftest")
-"""Rooms that have no part in how a run is made: the base is judged anew each time."""
+"""Rooms that do not affect how a run is made: the base is judged anew each time."""
 
 _RUN, _MANIFEST = "run", "manifest.json"
 _KEPT = 3
@@ -48,14 +48,14 @@ def scenario_of(name: str) -> Path:
 
 
 class BaseUnusable(Exception):
-    """There is no good run of this scenario to spoil. The text says why."""
+    """There is no good run of this scenario to spoil. The text gives the reason."""
 
 
 class BaseRuns:
     """The cache of good runs. It is the user's own directory, and an entry is locked while it is made or copied.
 
-    ``making`` is where runs are made, beside one another, so that those of the same job share their baseline. It is in
-    the cache, and what is left in it goes with it.
+    Runs are made in ``making``, beside one another, so that runs of the same job share their baseline. It is in
+    the cache, and its contents are removed with it.
     """
 
     def __init__(self, cache: Path, making: Path, launcher: Launcher, versions: Mapping[str, str]) -> None:
@@ -65,10 +65,10 @@ class BaseRuns:
         self._versions = dict(versions)
 
     def take(self, name: str, target: Path, *, cores: int, note: Callable[[str], None]) -> Path:
-        """Copy the run of scenario ``name`` to ``target`` and return that, making the run first if need be.
+        """Copy the run of scenario ``name`` to ``target`` and return ``target``, making the run first if need be.
 
-        A run that was recorded is taken as it is. An entry that is not, byte for byte, what was once kept is not
-        served: it is thrown away and made again. Raises BaseUnusable when the run cannot be made, or is not green.
+        A recorded run is taken as it is. A cache entry that differs, in any byte, from the run that was kept is
+        thrown away and made again. Raises BaseUnusable when the run cannot be made, or is not green.
         """
         archive = archive_of(name)
         if archive.exists():
@@ -120,7 +120,7 @@ class BaseRuns:
 
 
 def _refuse_bad(name: str, run: Path, advice: str = "") -> None:
-    """Raises BaseUnusable, with ``advice`` behind the reason, unless the run is green."""
+    """Raise BaseUnusable, with ``advice`` behind the reason, unless the run is green."""
     judgement = judge(run)
     if judgement.verdict != "pass":
         worst = next(finding for finding in judgement.findings if finding.verdict == judgement.verdict)
@@ -147,7 +147,7 @@ def cache_directory(environment: Mapping[str, str]) -> Path:
 
 
 def manifest(run_dir: Path) -> dict[str, list[object]]:
-    """Size and digest of every file of a run, by its path in it; why a directory was not looked into, by its own."""
+    """Return size and digest of every file of a run by its path, and the error of every unreadable directory."""
     found: dict[str, list[object]] = {}
     unseen: list[OSError] = []
     for directory, subdirectories, files in walk(run_dir, unseen.append):
@@ -172,7 +172,7 @@ def _digest(path: Path) -> str:
 
 
 def damage(entry: Path) -> str | None:
-    """Return why an entry of the cache is not what was once kept; None when it is."""
+    """Return how a cache entry differs from the run that was kept; None if it does not."""
     try:
         kept = json.loads((entry / _MANIFEST).read_bytes())
     except (OSError, ValueError):

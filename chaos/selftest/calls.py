@@ -1,4 +1,4 @@
-"""What defects do to the calls of the SDK's handlers, and to the processes of ranks, in a history."""
+"""Changes by defects to the calls of the SDK's handlers, and to the processes of ranks, in a history."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from chaos.selftest.records import Record, Records, recorded
 
 
 def call(records: Records, after: Record, name: str, **values: Any) -> None:
-    """A handler is called and returns, right after another event of the same rank."""
+    """Record that a handler is called and returns, right after another event of the same rank."""
     place = {"attempt": after["attempt"], "rank": after["rank"], "pid": after["pid"]}
     for event, own in (("handler.enter", values), ("handler.exit", {"ok": True})):
         new = records.insert(after, event=event)
@@ -20,7 +20,7 @@ def call(records: Records, after: Record, name: str, **values: Any) -> None:
 
 
 def called_again(name: str, rank: int) -> Spoil:
-    """Return the handler of a rank was called once more after it had returned."""
+    """Return a spoil: the handler of a rank was called once more after it had returned."""
 
     def change(records: Records) -> None:
         enter = records.last("handler.enter", name=name, rank=rank)
@@ -31,12 +31,12 @@ def called_again(name: str, rank: int) -> Spoil:
 
 
 def called(name: str, rank: int, after: str, **values: Any) -> Spoil:
-    """Return a handler of a rank was called after another one had returned."""
+    """Return a spoil: a handler of a rank was called after another one had returned."""
     return recorded(lambda records: call(records, records.last("handler.exit", name=after, rank=rank), name, **values))
 
 
 def never_called(name: str, *ranks: int) -> Spoil:
-    """Return a handler of these ranks was not called."""
+    """Return a spoil: a handler of these ranks was not called."""
 
     def change(records: Records) -> None:
         for rank in ranks:
@@ -47,7 +47,7 @@ def never_called(name: str, *ranks: int) -> Spoil:
 
 
 def started_anew(rank: int) -> Spoil:
-    """Return a rank that nobody had to replace got a new process in the first launch, beside the one that it had."""
+    """Return a spoil: a rank got a needless second process in the first launch, beside its own."""
 
     def change(records: Records) -> None:
         found = records.first("rank.found", attempt="train", rank=rank)

@@ -1,4 +1,4 @@
-"""The catalogue of defects: whatever the modules of chaos/selftest/defects/ hold as ``DEFECTS``."""
+"""The catalogue of defects: the ``DEFECTS`` of every module in chaos/selftest/defects/."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from chaos.selftest.defect import Spoil, Unspoilt
 
 @dataclass(frozen=True)
 class Entry:
-    """One tensor of a file, as it stands there."""
+    """One tensor of a file, as it is stored there."""
 
     tag: str
     dims: tuple[int, ...]
@@ -87,9 +87,9 @@ class CkptFile:
 
 
 def stored(pattern: str, change: Callable[[CkptFile], object]) -> Spoil:
-    """Return a spoil that changes the checkpoint files that match ``pattern``, below the job's checkpoints.
+    """Return a spoil that changes the checkpoint files matching ``pattern``, below the job's checkpoints.
 
-    It raises Unspoilt where there is none, or nothing is changed.
+    It raises Unspoilt if there is none, or if nothing changes.
     """
 
     def spoil(run_dir: Path) -> None:
@@ -143,7 +143,7 @@ def _varint(number: int) -> bytes:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
-    """Fields of a message: their numbers, and bytes for those with a length, whole numbers for the others."""
+    """Yield the fields of a message: their numbers, and bytes for fields with a length, else whole numbers."""
     at = 0
     while at < len(data):
         key, at = _read_varint(data, at)

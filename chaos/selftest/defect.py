@@ -1,4 +1,4 @@
-"""A seeded defect: what is done to a good run, and which check must say what about it."""
+"""A seeded defect: the change to a good run, the check that must catch it, and the check's statement."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from chaos.evidence.finding import Finding, Verdict
 from chaos.selftest.acts import Act
 
 Layer = Literal["files", "SDK", "device layer", "job"]
-"""Where the defect sits: in what a finished run has left, or in a part of the rehearsal while it runs."""
+"""Where the defect sits: in the files of a finished run, or in a part of the rehearsal while it runs."""
 
 LAYERS: tuple[Layer, ...] = ("files", "SDK", "device layer", "job")
 
 Wanted = Literal["fail", "unknown"]
-"""What the check must say: that a promise was broken, or that the evidence for it is gone."""
+"""The verdict that the check must give: a promise was broken, or the evidence for it is gone."""
 
 Outcome = Literal["caught", "wrong reason", "missed", "did not act", "not run"]
-"""``did not act``: a defect in the processes of a job has changed nothing, and whatever the checks say is chance."""
+"""``did not act``: a defect in the processes of a job has changed nothing, so the checks' statements are chance."""
 
 Spoil = Callable[[Path], None]
 """Changes the copy of a good run's directory. It raises Unspoilt rather than change nothing."""
@@ -28,7 +28,7 @@ FILES: Layer = "files"
 
 
 class Unspoilt(Exception):
-    """The run does not hold what the defect would change. The text says what was looked for."""
+    """The run does not hold the subject of the defect's change. The text names what was looked for."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class Defect:
     """One defect.
 
     ``name`` is in kebab-case and unique; ``what`` is one sentence for the table. ``base`` names the good scenario in
-    chaos/selftest/scenarios/ that is spoilt. ``check`` must have a finding with verdict ``verdict`` in whose words, or
-    places, every text of ``reason`` occurs. A defect of the layer files has ``spoil``; another one has ``inside``, the
-    function ``package.module:function`` that puts it into the processes of the job.
+    chaos/selftest/scenarios/ that is spoilt. ``check`` must have a finding with verdict ``verdict``, and its words, or
+    places, must contain every text of ``reason``. A defect of the layer files has ``spoil``; any other has ``inside``,
+    the function ``package.module:function`` that puts it into the processes of the job.
     """
 
     name: str
@@ -60,9 +60,9 @@ class Defect:
 
 @dataclass(frozen=True)
 class Row:
-    """What became of a defect. ``seen`` is the finding that caught it, or what was said in its place.
+    """The outcome of a defect. ``seen`` is the finding that caught it, or the statement in its place.
 
-    ``acts`` are the changes that a defect in the processes of a job has made, the first of each process.
+    ``acts`` are the changes by a defect in the processes of a job, the first of each process.
     """
 
     defect: Defect
@@ -77,7 +77,7 @@ class Row:
         return self.outcome == "caught"
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, for ``chaos selftest --json``."""
+        """Return plain data, for ``chaos selftest --json``."""
         one = self.defect
         return {
             "name": one.name,
@@ -95,9 +95,9 @@ class Row:
 
 
 def outcome_of(defect: Defect, findings: Sequence[Finding], verdict: Verdict) -> tuple[Outcome, str]:
-    """What a judgement of the spoilt run comes to, and what was said: the finding that was wanted, else the worst.
+    """Return the outcome of a judgement of the spoilt run, and the expected finding, else the worst one.
 
-    ``verdict`` is that of the whole run. A defect whose finding is there is caught only if the run is not green.
+    ``verdict`` is that of the whole run. A defect with its finding is caught only if the run is not green.
     """
     if verdict == "pass":
         return "missed", "the run passes"
@@ -117,6 +117,6 @@ def outcome_of(defect: Defect, findings: Sequence[Finding], verdict: Verdict) ->
 
 
 def said(finding: Finding) -> str:
-    """Return a finding in one line: what was expected, what was seen, where."""
+    """Return a finding in one line: the expectation, the observation, the place."""
     where = f" ({', '.join(finding.where)})" if finding.where else ""
     return f"{finding.expected} | {finding.seen}{where}"

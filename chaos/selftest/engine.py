@@ -1,4 +1,4 @@
-"""Puts each defect of a catalogue into a run and gathers what the checks say."""
+"""Puts each defect of a catalogue into a run and gathers the statements of the checks."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from chaos.selftest.mutant import judge_spoilt
 
 
 class Watcher(Protocol):
-    """Is told what goes on, by any thread."""
+    """Receives reports of the progress, from any thread."""
 
     def note(self, text: str) -> None:
-        """Something that a watcher wants to know."""
+        """Report a message for a watcher."""
 
     def row(self, row: Row) -> None:
-        """A defect is done with."""
+        """Report a defect that is done."""
 
 
 TakeBase = Callable[[str, Path], Path]
-"""Copies the good run of a scenario to a place and returns that. Raises BaseUnusable."""
+"""Copies the good run of a scenario to a path and returns the path. Raises BaseUnusable."""
 
 RunLive = Callable[[Defect, Path], Row]
 """Runs a scenario with a defect in its processes, in a directory of its own."""
 
 _Rest = Callable[[], Iterator[Row]]
-"""What is left to do in the main thread once a run is there."""
+"""The rest of the work for the main thread once a run exists."""
 
 
 @dataclass(frozen=True)
 class Engine:
-    """What a selftest works with: ``jobs`` runs go on at the same time, while finished ones are spoilt and judged.
+    """The means of a selftest. ``jobs`` runs go on at the same time, while finished ones are spoilt and judged.
 
     ``place`` holds everything that is made; with ``keep`` the spoilt runs stay there. ``clock`` is in seconds and only
-    measures. ``stop`` ends every run that goes on. ``on_base`` is called with every good run before it is spoilt.
+    measures. ``stop`` ends every active run. ``on_base`` is called with every good run before it is spoilt.
     """
 
     take_base: TakeBase
@@ -55,7 +55,7 @@ class Engine:
     def run(self, defects: Sequence[Defect]) -> list[Row]:
         """Return a row for each defect, in their order.
 
-        Whatever ends it early, Ctrl-C too, ends the runs that go on first.
+        An early end by any exception, Ctrl-C included, first ends the active runs.
         """
         rows: dict[str, Row] = {}
         bases = dict.fromkeys(defect.base for defect in defects if defect.layer == FILES)

@@ -1,7 +1,7 @@
-"""No check passes when its evidence is missing: what the checks have looked at in a good run is taken away, bit by bit.
+"""No check passes when its evidence is missing: the evidence in a good run is taken away, bit by bit.
 
-Events are left out one group at a time, a kind of one rank in one launch, as if nobody had recorded them: then the run
-must not be green. Files are removed from a copy: then no check that rests on them may say pass.
+Events are left out one group at a time, a kind of one rank in one launch, as if they had never been recorded: then the
+run must not be green. Files are removed from a copy: then no check that rests on them may say pass.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from chaos.selftest.files import buried
 from chaos.selftest.records import Records, recorded
 
 _IN_RANK_LOGS = Names(lambda mechanism: mechanism.signs is not None and bool(mechanism.signs.ranks))
-"""Mechanisms of which lines in the ranks' logs tell."""
+"""Mechanisms with lines of their own in the ranks' logs."""
 
 Group = tuple[str, str | None, int | None]
-"""Events of one kind: their name, and the launch and the rank that they are of."""
+"""Events of one kind: their name, their launch and their rank."""
 
 
 @dataclass(frozen=True)
 class Removal:
     """Evidence that was taken away from a good run.
 
-    ``green`` names what passed all the same, ``excuse`` why it may: the evidence is not the only one of its matter.
-    ``kind`` is the evidence as an excuse names it, whatever its rank; empty for files, which nothing excuses.
+    ``green`` names the checks that passed all the same, ``excuse`` why they may: other evidence of the matter exists.
+    ``kind`` is the evidence as an excuse names it, for any rank; empty for files, which nothing excuses.
     """
 
     base: str
@@ -52,17 +52,17 @@ class Removal:
 
     @property
     def held(self) -> bool:
-        """Whether nothing passed that should not."""
+        """Whether no check passed that should not."""
         return not self.green or bool(self.excuse)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {"base": self.base, "evidence": self.evidence, "green": list(self.green), "excuse": self.excuse}
 
 
 @dataclass(frozen=True)
 class _Watched(History):
-    """A history that notes which kinds of events it was asked for by name."""
+    """A history that records which kinds of events the checks ask for by name."""
 
     asked: set[str] = field(default_factory=set)
 
@@ -75,14 +75,14 @@ class _Watched(History):
 def sweep(base: str, run_dir: Path, place: Path, excuses: Excuses = EXCUSED) -> Iterator[Removal]:
     """Take away everything that the checks look at in the good run ``run_dir``. Copies are made in ``place``.
 
-    ``base`` is the kind of the run: only what ``excuses`` has for it holds.
+    ``base`` is the kind of the run: only its own ``excuses`` hold.
     """
     yield from _without_events(base, run_dir, excuses)
     yield from _without_files(base, run_dir, place)
 
 
 def stale(removals: Collection[Removal], excuses: Excuses = EXCUSED) -> tuple[str, ...]:
-    """Return the excuses, in words, that none of these removals has needed, of the bases that they are from."""
+    """Return the excuses, in words, that none of these removals has needed, of the bases that were swept."""
     taken = {(removal.base, name) for removal in removals for name in (removal.kind, removal.evidence)}
     needed = {
         (removal.base, name) for removal in removals if removal.green for name in (removal.kind, removal.evidence)
@@ -114,14 +114,14 @@ def _removal(base: str, group: Group, verdict: Verdict, excuses: Excuses, *, bas
 
 
 def _goes_on(plan: Plan) -> bool:
-    """Return whether anybody trains on, or tries to, after the faults."""
+    """Return whether any rank trains on, or tries to, after the faults."""
     return plan.response.mechanism != "none" or plan.resume.restore is not None
 
 
 def _groups(history: History, asked: set[str]) -> Iterator[tuple[Group, History]]:
-    """Yield every kind of event of a rank and launch that was asked for, and the history without it.
+    """Yield every requested kind of event of a rank and launch, and the history without it.
 
-    All times have been placed by the measurements of clocks already; those are taken from the files.
+    All times have been placed by the measurements of clocks already; these are taken from the files.
     """
     groups = {(event.event, event.attempt, event.rank) for event in history.events if event.event in asked - {CLOCK}}
     for group in sorted(groups, key=str):
@@ -130,7 +130,7 @@ def _groups(history: History, asked: set[str]) -> Iterator[tuple[Group, History]
 
 
 def _verdict(plan: Plan, history: History, artifacts: Artifacts) -> Verdict:
-    """Return the verdict of all checks; ``unknown`` as soon as one is not green, since no more is asked."""
+    """Return the verdict of all checks; ``unknown`` as soon as one is not green, since the caller needs no more."""
     artifacts.logged = None  # which ranks are judged by their logs depends on the history
     for check in BUILT_IN.values():
         try:
@@ -144,7 +144,7 @@ def _verdict(plan: Plan, history: History, artifacts: Artifacts) -> Verdict:
 
 @dataclass(frozen=True)
 class _Source:
-    """Files of a run, by their patterns, and the checks that rest on them where the first of them are there."""
+    """Files of a run, by their patterns, and the checks that rest on them if the first of the files exist."""
 
     name: str
     patterns: tuple[str, ...]
@@ -201,7 +201,7 @@ _SOURCES: Sequence[_Source] = (
 
 
 _SEARCHING = ("checkpoint", "hygiene")
-"""Checks that look for files in whatever a job has left, in every run."""
+"""Checks that search everything that a job has left, in every run."""
 
 
 def _without_files(base: str, run_dir: Path, place: Path) -> Iterator[Removal]:
@@ -242,7 +242,7 @@ def _forget_clock(host: str, boot: str, records: Records) -> None:
 
 
 def _passing(findings: Sequence[Finding], checks: Sequence[str]) -> tuple[str, ...]:
-    """Return which of the checks say nothing but pass."""
+    """Return the checks that say nothing but pass."""
     return tuple(
         name for name in checks if all(finding.verdict == "pass" for finding in findings if finding.check == name)
     )

@@ -1,4 +1,4 @@
-"""What defects do to the files of a run other than its history: move, remove, copy, change lines."""
+"""Changes by defects to the files of a run other than its history: move, remove, copy, change lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chaos.selftest.defect import Spoil, Unspoilt
 
 
 def moved(source: str, target: str) -> Spoil:
-    """Rename a file or directory of the run."""
+    """Return a spoil that renames a file or directory of the run."""
 
     def spoil(run_dir: Path) -> None:
         destination = run_dir / target
@@ -23,7 +23,7 @@ def moved(source: str, target: str) -> Spoil:
 
 
 def copied(source: str, target: str) -> Spoil:
-    """Copy a file or directory of the run."""
+    """Return a spoil that copies a file or directory of the run."""
 
     def spoil(run_dir: Path) -> None:
         path, destination = _one(run_dir, source), run_dir / target
@@ -37,7 +37,7 @@ def copied(source: str, target: str) -> Spoil:
 
 
 def removed(pattern: str) -> Spoil:
-    """Remove the files and directories that match."""
+    """Return a spoil that removes the files and directories that match."""
 
     def spoil(run_dir: Path) -> None:
         paths = sorted(run_dir.glob(pattern))
@@ -50,7 +50,7 @@ def removed(pattern: str) -> Spoil:
 
 
 def rewritten(pattern: str, change: Callable[[bytes], bytes]) -> Spoil:
-    """Change the bytes of the files that match; at least one must change."""
+    """Return a spoil that changes the bytes of the files that match; at least one must change."""
 
     def spoil(run_dir: Path) -> None:
         changed = 0
@@ -66,13 +66,13 @@ def rewritten(pattern: str, change: Callable[[bytes], bytes]) -> Spoil:
 
 
 def line_changed(pattern: str, old: str, new: str) -> Spoil:
-    """Replace a text, a regular expression, in the lines of the logs that match."""
+    """Return a spoil that replaces a text, a regular expression, in the lines of the logs that match."""
     found = re.compile(old.encode())
     return rewritten(pattern, lambda text: found.sub(new.encode(), text))
 
 
 def line_doubled(pattern: str, text: str) -> Spoil:
-    """Write the lines that hold ``text`` a second time."""
+    """Return a spoil that writes the lines with ``text`` a second time."""
 
     def change(content: bytes) -> bytes:
         lines = content.splitlines(keepends=True)
@@ -82,8 +82,10 @@ def line_doubled(pattern: str, text: str) -> Spoil:
 
 
 def buried(place: str) -> Spoil:
-    """Directories in the run, each in the one before, so many that no search comes to the last: nobody knows what is
-    there. Rights would not do, since there are users that may read everything."""
+    """Return a spoil that makes nested directories in the run, so deep that no search reaches the last.
+
+    So its content is unknown. Rights would not do, since there are users that may read everything.
+    """
 
     def spoil(run_dir: Path) -> None:
         if not (run_dir / place).is_dir():

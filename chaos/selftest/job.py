@@ -1,7 +1,7 @@
 """The job kinds ``defective-…``: another kind with a seeded defect in the processes of every faulted launch.
 
-The stand-ins themselves know nothing of defects. The defect is named by ``--defect=package.module:function`` among the
-job's arguments, which the script never sees, and is put into each process by an extension of the agent.
+The stand-ins themselves do not know about defects. The defect is named by ``--defect=package.module:function`` among
+the job's arguments, which the script never sees, and is put into each process by an extension of the agent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ARGUMENT = "--defect="
 class DefectiveJob(JobKind):
     """Another job kind, with one defect in it.
 
-    A launch without faults has no defect: a baseline that is made of such a scenario is what it would be without one.
+    A launch without faults has no defect, so the baseline of such a scenario is the same as without one.
     """
 
     def __init__(self, kind: JobKind) -> None:
@@ -42,11 +42,11 @@ class DefectiveJob(JobKind):
         return (Simulated(f"a seeded defect: {_defect_of(scenario)}", "every layer"), *own)
 
     def prepare(self, launch: Launch) -> None:
-        """Make what the job reads."""
+        """Make the job's input."""
         self._kind.prepare(replace(launch, scenario=_without_defect(launch.scenario)))
 
     def command(self, launch: Launch) -> Command:
-        """How the kind starts it, with the defect's name in the environment. Raises JobError without a defect."""
+        """Return the kind's command, with the defect's name in the environment. Raises JobError without a defect."""
         command = self._kind.command(replace(launch, scenario=_without_defect(launch.scenario)))
         if not launch.scenario.faults:
             return command

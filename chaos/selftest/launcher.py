@@ -12,16 +12,16 @@ from pathlib import Path
 from chaos.soak.stoppable import StoppableRuns
 
 SEED = 1
-"""Seed of whatever a scenario draws: the same run each time."""
+"""Seed for everything that a scenario draws: the same run each time."""
 
 
 class RunFailed(Exception):
-    """``chaos run`` came to no result. The text says what it said."""
+    """``chaos run`` came to no result. The text is its message."""
 
 
 @dataclass(frozen=True)
 class Ran:
-    """A run that was made: its directory and its verdict."""
+    """A finished run: its directory and its verdict."""
 
     directory: Path
     verdict: str
@@ -47,7 +47,7 @@ class Launcher:
         return _read(ended.code, ended.output, ended.errors)
 
     def stop(self) -> None:
-        """Have every run end now, as Ctrl-C does: each puts back what it has done. Later ones end at once."""
+        """End every run now, as Ctrl-C does: each undoes its faults. Later runs end at once."""
         self._runs.stop()
 
 

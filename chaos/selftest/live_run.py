@@ -1,4 +1,4 @@
-"""Runs a scenario with a defect in the processes of its job, and holds it against the good run of the scenario."""
+"""Runs a scenario with a defect in the processes of its job, and compares it with the good run of the scenario."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from chaos.selftest.launcher import Launcher, RunFailed
 from chaos.selftest.workdirs import LIVE
 
 TakeBase = Callable[[str, Path], Path]
-"""Copies the good run of a scenario to a place and returns that. Raises BaseUnusable."""
+"""Copies the good run of a scenario to a path and returns the path. Raises BaseUnusable."""
 
 
 class LiveRuns:
     """Runs with defects. Safe to share between threads.
 
-    The fault-free run of a defective one is that of the good run: it has no defect, and shows that the scenario is good
+    The fault-free run of a defective run is that of the good run: it has no defect, and shows that the scenario is good
     without one. ``clock`` is in seconds and only measures. With ``keep`` the defective runs stay.
     """
 
@@ -78,7 +78,7 @@ class LiveRuns:
 
 
 def write_defective(defect: Defect, directory: Path) -> Path:
-    """Write the base scenario of ``defect`` as one of the kind that puts it in; a user can run that file, too."""
+    """Write the base scenario of ``defect`` with the kind that puts it in; a user can run that file, too."""
     scenario = yaml.safe_load(scenario_of(defect.base).read_text("utf-8"))
     scenario["name"] = defect.name
     job = scenario["job"]

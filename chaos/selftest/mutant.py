@@ -1,4 +1,4 @@
-"""Judges the copy of a good run into which a defect of its files was put."""
+"""Judges the copy of a good run with a defect in its files."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Good runs that need hosts or a cluster: made where these are, and kept in the package as they were recorded.
+"""Good runs that need hosts or a cluster: made there, and kept in the package as they were recorded.
 
     python -m chaos.selftest.recorded NAME RUN
 
-keeps the directory RUN of a green run of ``scenarios/NAME.yaml`` as the base NAME. Nothing in it is changed but where
-Python, this project and reports are on this machine. A recorded run does not follow the code that makes runs, so
-nightly tests make each anew and hold the defects of its base and what is recorded against it.
+keeps the directory RUN of a green run of ``scenarios/NAME.yaml`` as the base NAME. Only the paths of
+Python, this project and reports on this machine are changed in it. A recorded run does not follow the code that makes
+runs, so nightly tests make each anew and compare the defects of its base and its events with the record.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 """The time of every file in an archive, so that one run is always the same archive."""
 
 _MOST = 4 << 20
-"""Bytes of an archive. Checkpoints of the plain job have some kB each; what is larger is no small run."""
+"""Most bytes of an archive. Checkpoints of the plain job have some kB each; a larger run is no small run."""
 
 
 class NotRecorded(Exception):
-    """The run cannot be a base. The text says why."""
+    """The run cannot be a base. The text gives the reason."""
 
 
 def archive_of(name: str) -> Path:
-    """Return where the recorded run of a base is, if it is one."""
+    """Return the path of the recorded run of a base, whether it exists or not."""
     return RECORDED / f"{name}.zip"
 
 
 def record(name: str, run_dir: Path, archive: Path) -> None:
-    """Keep a green run of scenario ``name`` in ``archive``. Raises NotRecorded when it is another one, or not green."""
+    """Keep a green run of scenario ``name`` in ``archive``. Raises NotRecorded for any other run."""
     unfinished = archive.with_suffix(".new")
     try:
         pack(run_dir, unfinished, neutral_names(run_dir))
@@ -59,7 +59,7 @@ def record(name: str, run_dir: Path, archive: Path) -> None:
 
 
 def neutral_names(run_dir: Path) -> dict[str, str]:
-    """Return what is written in the place of the directories of this machine that a run names."""
+    """Return the replacements of the directories of this machine that a run names."""
     return {
         str(run_dir.resolve().parent): "/reports",
         str(Path(chaos.__file__).resolve().parent.parent): "/chaos",
@@ -68,9 +68,9 @@ def neutral_names(run_dir: Path) -> dict[str, str]:
 
 
 def pack(run_dir: Path, archive: Path, renamed: Mapping[str, str]) -> None:
-    """Write all directories and plain files of a run into ``archive``. ``renamed`` says what is replaced in the files.
+    """Write all directories and plain files of a run into ``archive``. ``renamed`` maps texts to their replacements.
 
-    Raises OSError where not all of the run can be looked at.
+    Raises OSError if a part of the run cannot be read.
     """
     archive.parent.mkdir(exist_ok=True)
     # The longest first: one may be in another.
@@ -98,7 +98,7 @@ def _entry(name: str, mode: int) -> zipfile.ZipInfo:
 
 
 def unpack(archive: Path, target: Path) -> None:
-    """Put the run that is in ``archive`` in the new directory ``target``."""
+    """Extract the run in ``archive`` into the new directory ``target``."""
     target.mkdir(parents=True)
     with zipfile.ZipFile(archive) as packed:
         packed.extractall(target)

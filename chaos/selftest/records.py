@@ -1,4 +1,4 @@
-"""Changes the history of a finished run by hand: what a defect does to the record, or to what it tells."""
+"""Changes the history of a finished run by hand: a defect of the record, or of the recorded facts."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from chaos.history.earlier_names import EARLIER_NAMES
 from chaos.selftest.defect import Spoil, Unspoilt
 
 Record = dict[str, Any]
-"""One event as it stands in its line."""
+"""One event as it is written in its line."""
 
 
 class Records:
     """The events of a run's history, or of its baseline's, open to change until :meth:`save`.
 
-    A file's events keep their order; ``seq`` is given anew, so that only what was meant to be seen is.
+    A file's events keep their order; ``seq`` is given anew, so that only the intended change shows.
     """
 
     def __init__(self, run_dir: Path, *, baseline: bool = False) -> None:
@@ -29,9 +29,9 @@ class Records:
         self._before = json.dumps(self.files)
 
     def all(self, event: str = "", /, **match: Any) -> list[Record]:
-        """Events of that name (of every name where it is empty) with these values, in order of time.
+        """Return events of that name (of every name if it is empty) with these values, in order of time.
 
-        The records themselves: what is changed in them is changed in the file. Raises Unspoilt when there is none.
+        These are the records themselves: a change to them changes the file. Raises Unspoilt if there is none.
         """
         found = [record for own in self.files.values() for record in own if _matches(record, event, match)]
         if not found:
@@ -57,7 +57,7 @@ class Records:
             self.files[name] = [record for record in own if id(record) not in gone]
 
     def drop_file(self, pattern: str) -> None:
-        """Remove the files whose names begin so. Raises Unspoilt when there is none."""
+        """Remove the files whose names begin so. Raises Unspoilt if there is none."""
         names = [name for name in self.files if name.startswith(pattern)]
         if not names:
             raise Unspoilt(f"no history file {pattern}*")
@@ -65,7 +65,7 @@ class Records:
             del self.files[name]
 
     def insert(self, after: Record, **values: Any) -> Record:
-        """Put a copy of an event with other values behind it, a microsecond later. Returns the new one."""
+        """Put a copy of an event with other values behind it, a microsecond later. Return the new event."""
         new = {**json.loads(json.dumps(after)), "mono": after["mono"] + 1000, "wall": after["wall"] + 1000, **values}
         for own in self.files.values():
             for index, record in enumerate(own):
@@ -75,10 +75,10 @@ class Records:
         raise Unspoilt(f"{after['event']} is not of this history")
 
     def delay(self, since: int, nanoseconds: int, *, files: str = "") -> None:
-        """Let what was recorded at or after ``since`` happen later by so much; earlier, where it is negative.
+        """Delay all events recorded at or after ``since`` by this time; a negative time makes them earlier.
 
-        Only in files whose names begin with ``files``. That the machine was busy while the good run was made goes: it
-        would be between what is moved and what is not, and would excuse what is late now.
+        Only events in files whose names begin with ``files`` move. Records that the machine was busy during the good
+        run are removed: they would stand between moved and unmoved events, and would excuse the delay.
         """
         records = [record for own in self.files.values() for record in own]
         self.drop(
@@ -91,7 +91,7 @@ class Records:
                     record["wall"] += nanoseconds
 
     def save(self, *, renumber: bool = True) -> None:
-        """Write the files. Raises Unspoilt when nothing is changed."""
+        """Write the files. Raises Unspoilt if nothing is changed."""
         if json.dumps(self.files) == self._before:
             raise Unspoilt("the history is as it was")
         for path in self._directory.glob("*.jsonl"):
@@ -111,7 +111,7 @@ def _matches(record: Record, event: str, match: dict[str, Any]) -> bool:
 
 
 def recorded(change: Callable[[Records], object], *, renumber: bool = True, baseline: bool = False) -> Spoil:
-    """A spoil that changes the history. Without ``renumber`` a line that is taken away leaves a gap in ``seq``."""
+    """Return a spoil that changes the history. Without ``renumber`` a removed line leaves a gap in ``seq``."""
 
     def spoil(run_dir: Path) -> None:
         records = Records(run_dir, baseline=baseline)
@@ -122,7 +122,7 @@ def recorded(change: Callable[[Records], object], *, renumber: bool = True, base
 
 
 def chain(*spoils: Spoil) -> Spoil:
-    """Several spoils that are one defect, one after the other."""
+    """Return a spoil of several spoils that are one defect, one after the other."""
 
     def spoil(run_dir: Path) -> None:
         for one in spoils:

@@ -1,4 +1,4 @@
-"""One call of the selftest: its places, its processes, and what it comes to."""
+"""One call of the selftest: its directories, its processes, and its result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from chaos.selftest.workdirs import place_to_make
 
 @dataclass(frozen=True)
 class Result:
-    """What a selftest comes to. ``seconds`` is the time that it took in all."""
+    """The result of a selftest. ``seconds`` is the time that it took in all."""
 
     rows: tuple[Row, ...]
     removals: tuple[Removal, ...]
@@ -34,12 +34,12 @@ class Result:
 
     @property
     def passed(self) -> tuple[Removal, ...]:
-        """Evidence without which something passed all the same."""
+        """Evidence without which a check passed all the same."""
         return tuple(removal for removal in self.removals if not removal.held)
 
     @property
     def stale(self) -> tuple[str, ...]:
-        """Excuses that a good run needed no more, in words."""
+        """Excuses that no good run needs any more, in words."""
         return stale(self.removals)
 
     @property
@@ -49,11 +49,11 @@ class Result:
 
     @property
     def good(self) -> bool:
-        """Whether every defect was caught, nothing passed without its evidence, and no excuse was given for nothing."""
+        """Whether every defect was caught, nothing passed without its evidence, and every excuse was needed."""
         return self.caught == len(self.rows) and not self.passed and not self.stale
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {
             "total": len(self.rows),
             "caught": self.caught,
@@ -78,9 +78,9 @@ def run_selftest(
     watcher: Watcher,
     environment: Mapping[str, str] = os.environ,
 ) -> Result:
-    """Put each defect into a run and judge it; with ``evidence`` also take it away from every good run that was used.
+    """Put each defect into a run and judge it; with ``evidence`` also remove evidence from every good run in use.
 
-    ``jobs`` runs go on at the same time. Spoilt runs are left in ``keep``. Raises BaseUnusable when there is no place
+    ``jobs`` runs go on at the same time. Spoilt runs are left in ``keep``. Raises BaseUnusable if there is no directory
     for good runs; KeyboardInterrupt passes through once every process is gone.
     """
     began = time.monotonic()

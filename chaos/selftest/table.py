@@ -21,7 +21,7 @@ STYLE: dict[Outcome, str] = {
 
 
 def print_selftest(result: Result, console: Console) -> None:
-    """Print a row for each defect, then at length what was not caught, then the figures."""
+    """Print a row for each defect, then the defects that were not caught at length, then the figures."""
     table = Table(box=box.SIMPLE, pad_edge=False, show_edge=False)
     for column in ("defect", "layer", "check", "outcome"):
         table.add_column(column, overflow="fold")

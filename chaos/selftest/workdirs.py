@@ -1,4 +1,4 @@
-"""The places in which a selftest makes its runs: healed before they are removed, also those of one that was killed."""
+"""Directories in which a selftest makes its runs. They are healed before removal, also those of a killed selftest."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from chaos.base.file_lock import FileLock
 from chaos.heal.heal import heal_all
 
 LIVE = "live"
-"""Directory of a place for runs with a defect in their processes; the good ones are in the place itself."""
+"""Subdirectory for runs with a defect in their processes; the good ones are in the directory itself."""
 
 _MAKING, _OWNER = ".making-", ".owner"
 
 
 @contextmanager
 def place_to_make(cache: Path, note: Callable[[str], None]) -> Iterator[Path]:
-    """A directory in the cache in which runs are made, removed at the end.
+    """Yield a directory in the cache in which runs are made, removed at the end.
 
-    Those that a killed selftest has left are healed and removed first. One with a run that goes on, or that cannot be
-    healed, stays with the record of how to undo it; ``note`` is told of it.
+    Directories that a killed selftest has left are healed and removed first. One with an active run, or that cannot be
+    healed, stays with the record of how to undo it, and ``note`` receives a message about it.
     """
     for left in sorted(cache.glob(f"{_MAKING}*")):
         owner = _owned(left)
@@ -50,7 +50,7 @@ def _put_back_and_remove(place: Path, note: Callable[[str], None]) -> None:
 
 
 def _owned(place: Path) -> FileLock | None:
-    """Return the lock of a place that nobody works in; None where somebody does, or it cannot be told."""
+    """Return the lock of a directory that nobody works in; None if it is in use, or unknown."""
     try:
         return FileLock.try_acquire(place / _OWNER)
     except OSError:

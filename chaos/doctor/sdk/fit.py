@@ -1,4 +1,4 @@
-"""What MindSpore wants of MindIO TFT against what it offers: every point in which they disagree."""
+"""MindSpore's needs of MindIO TFT against its interface: every point in which they disagree."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from chaos.doctor.sdk.read import takes
 from chaos.doctor.sdk.wanted import Handed, Use, Wanted
 
 OWN_AGENT = ("report_fault_ranks", "report_stop_complete", "report_strategies", "report_result")
-"""Actions of a cluster's agent. MindSpore registers functions of its own for them where ARF runs without one."""
+"""Actions of a cluster's agent. MindSpore registers functions of its own for them if ARF runs without an agent."""
 
 CONTROLLER = (
     "tft_init_controller",
@@ -17,7 +17,7 @@ CONTROLLER = (
     "tft_destroy_controller",
     "tft_query_high_availability_switch",
 )
-"""Names of ``controller_ttp`` that host the controller. Whoever takes one of them cannot do without it."""
+"""Names of ``controller_ttp`` that host the controller. A caller of one of them depends on it."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Disagreement:
 
 
 def disagreements(wanted: Wanted, offered: Offered) -> list[Disagreement]:
-    """Return every point in which they disagree, each once. What cannot be told from the files is none."""
+    """Return every point in which they disagree, each once. A point that the files do not show is none."""
     found = [_of_use(use, offered) for use in wanted.uses if not use.guarded]
     found += [_of_function(handed, offered) for handed in wanted.handed]
     first: dict[str, Disagreement] = {}

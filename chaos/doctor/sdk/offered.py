@@ -1,4 +1,4 @@
-"""What MindIO TFT offers: its names with their signatures, and how many arguments it passes to what was registered."""
+"""The interface of MindIO TFT: its names with their signatures, and its arguments to registered functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LIMIT = 8  # how often a name may be passed on from file to file
 
 @dataclass(frozen=True)
 class Offer:
-    """A name of the SDK. ``signature`` is None, ``members`` is empty, where they cannot be told from the files."""
+    """A name of the SDK. ``signature`` is None, ``members`` is empty, if the files do not show them."""
 
     where: str
     signature: inspect.Signature | None = None
@@ -24,7 +24,7 @@ class Offer:
 
 @dataclass(frozen=True)
 class Passed:
-    """What a registered function is called with. ``surely``: by its keeper, not by anything that has such a name."""
+    """The arguments of a registered function. ``surely``: its keeper calls it, not any object with such a name."""
 
     arguments: int
     where: str
@@ -54,7 +54,7 @@ def _module(package: Path, files: dict[str, Source], dotted: str) -> Source | No
 
 
 def _names(source: Source, package: Path, files: dict[str, Source]) -> dict[str, Offer]:
-    """Return the names of a module, each followed to where it is defined."""
+    """Return the names of a module, each followed to its definition."""
     found: dict[str, Offer] = {}
     for node in source.tree.body:
         if isinstance(node, ast.ImportFrom):
@@ -68,7 +68,7 @@ def _names(source: Source, package: Path, files: dict[str, Source]) -> dict[str,
 
 
 def _defined(source: Source, name: str, package: Path, files: dict[str, Source], depth: int = 0) -> Offer | None:
-    """What a name of a file is, through as many files as pass it on."""
+    """Return the definition of a name in a file, through any number of files that pass it on."""
     found: Offer | None = None
     for node in source.tree.body:
         if isinstance(node, ast.ImportFrom) and depth < _LIMIT:
@@ -95,7 +95,10 @@ def _definitions(source: Source, node: ast.stmt) -> dict[str, Offer]:
 
 
 def _origin(source: Source, node: ast.ImportFrom, package: Path, files: dict[str, Source]) -> Source | None:
-    """The file that is imported from. The vendor's puts its own directories on the path, so any depth is looked at."""
+    """Return the file of an import.
+
+    The vendor's package puts its own directories on the path, so any depth is searched.
+    """
     dotted = node.module or ""
     if found := _module(package, files, dotted):
         return found
@@ -129,7 +132,7 @@ def _passed_to_handlers(files: dict[str, Source]) -> dict[str, list[Passed]]:
 def _passed_by(
     keeper: Source, inside: str | None, attribute: str, calls: dict[tuple[str, str | None, str], list[Passed]]
 ) -> list[Passed]:
-    """The calls of an attribute: by the class that keeps it; where it has none, by whoever has one of that name."""
+    """Return the calls of an attribute: by the class that keeps it, or if it has none, by any object with that name."""
     if inside is not None and (own := calls.get((keeper.name, inside, attribute))):
         return own
     others = [call for (_, _, name), found in calls.items() if name == attribute for call in found]
@@ -141,7 +144,7 @@ def _hands(call: ast.Call, name: str) -> bool:
 
 
 def _kept_functions(source: Source) -> Iterator[tuple[str, tuple[str | None, str]]]:
-    """Methods that keep their first argument; their class, and the attribute that it is kept in."""
+    """Yield methods that keep their first argument; their class, and the attribute that keeps it."""
     for node, inside in in_classes(source.tree):
         if isinstance(node, ast.FunctionDef) and len(node.args.args) > 1:
             for descendant in ast.walk(node):
@@ -151,7 +154,7 @@ def _kept_functions(source: Source) -> Iterator[tuple[str, tuple[str | None, str
 
 
 def _passed_to_actions(files: dict[str, Source]) -> dict[str, list[Passed]]:
-    """Calls that name an action of the agent's and give its arguments as a tuple."""
+    """Return calls that name an action of the agent's and give its arguments as a tuple."""
     found: dict[str, list[Passed]] = {}
     for source in files.values():
         for call in _calls(source.tree):

@@ -13,18 +13,18 @@ from chaos.base.walking import entries_below
 
 @dataclass(frozen=True)
 class Source:
-    """One file of a package. ``name`` is its path below the directory that the package is installed in."""
+    """One file of a package. ``name`` is its path below the directory of the installation."""
 
     name: str
     tree: ast.Module
 
     def place(self, node: ast.AST) -> str:
-        """Return where this is: file and line."""
+        """Return the place of a node: file and line."""
         return f"{self.name}:{getattr(node, 'lineno', 1)}"
 
 
 def sources(package: Path, rooms: tuple[str, ...], word: bytes) -> Iterator[Source]:
-    """The package's files that hold the word, in these directories or files of it. What is no Python is left out."""
+    """Yield the package's files with the word, in these directories or files of it. Only Python files count."""
     for room in rooms:
         start = package / room
         for path in [start] if start.is_file() else _python_files(start):
@@ -41,7 +41,7 @@ def _python_files(start: Path) -> list[Path]:
 
 
 def signature(node: ast.FunctionDef) -> inspect.Signature:
-    """What a function can be called with; defaults are there or not, their values are not told."""
+    """Return the signature of a function; its defaults exist or not, without their values."""
     found = node.args
     kind = inspect.Parameter
     plain = [*found.posonlyargs, *found.args]
@@ -66,7 +66,7 @@ def signature(node: ast.FunctionDef) -> inspect.Signature:
 
 
 def takes(found: inspect.Signature, positional: int, keywords: tuple[str, ...] = ()) -> bool:
-    """Return whether a function of this signature can be called so."""
+    """Return whether a function of this signature accepts such a call."""
     try:
         found.bind(*[None] * positional, **dict.fromkeys(keywords))
     except TypeError:
@@ -75,26 +75,26 @@ def takes(found: inspect.Signature, positional: int, keywords: tuple[str, ...] =
 
 
 def in_classes(tree: ast.AST, inside: str | None = None) -> Iterator[tuple[ast.AST, str | None]]:
-    """Yield every node, and the name of the class that it is in."""
+    """Yield every node, and the name of its class."""
     for node in ast.iter_child_nodes(tree):
         yield node, inside
         yield from in_classes(node, node.name if isinstance(node, ast.ClassDef) else inside)
 
 
 def calls_in_classes(tree: ast.AST) -> Iterator[tuple[ast.Call, str | None]]:
-    """Yield every call, and the name of the class that it is in."""
+    """Yield every call, and the name of its class."""
     return ((node, inside) for node, inside in in_classes(tree) if isinstance(node, ast.Call))
 
 
 def starred(call: ast.Call) -> bool:
-    """Return whether the files do not tell what is passed: ``*arguments``, ``**keywords``."""
+    """Return whether the files leave the arguments open: ``*arguments``, ``**keywords``."""
     return any(isinstance(argument, ast.Starred) for argument in call.args) or any(
         keyword.arg is None for keyword in call.keywords
     )
 
 
 def last_name(node: ast.expr) -> str:
-    """``c`` of ``a.b.c``, and of ``c``; empty for anything else."""
+    """Return ``c`` of ``a.b.c``, and of ``c``; empty for anything else."""
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""

@@ -1,4 +1,4 @@
-"""What MindSpore wants of MindIO TFT: the names that it takes from it, how it calls them, and what it hands over."""
+"""MindSpore's needs of MindIO TFT: the names that it takes, its calls of them, and the functions that it registers."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pathlib import Path
 from chaos.doctor.sdk.read import Source, in_classes, last_name, signature, sources, starred
 
 ROOMS = ("train", "utils", "utils.py", "nn/optim")
-"""Where MindSpore 2.7 to 2.10 deals with fault tolerance (``TftHandle``, ``TrainFaultTolerance``, ``Model.train``)."""
+"""The files of MindSpore 2.7 to 2.10 with fault tolerance (``TftHandle``, ``TrainFaultTolerance``, ``Model.train``)."""
 
 _CATCH_ALL = {"Exception", "BaseException", "AttributeError", "TypeError", "ImportError"}
 
 
 @dataclass(frozen=True)
 class Use:
-    """MindSpore takes a name, and perhaps calls it: ``positional`` is None where it does not, or cannot be told.
+    """MindSpore takes a name, and perhaps calls it: ``positional`` is None if it does not, or if that is unknown.
 
-    ``member`` is an enumeration's. ``module`` is the part of ``mindio_ttp`` that the name is taken from. A ``guarded``
+    ``member`` is an enumeration's. ``module`` is the part of ``mindio_ttp`` from which the name is taken. A ``guarded``
     use may fail: MindSpore catches it.
     """
 
@@ -45,7 +45,7 @@ class Handed:
 
 @dataclass(frozen=True)
 class Wanted:
-    """All of it."""
+    """All needs of MindSpore."""
 
     uses: list[Use] = field(default_factory=list)
     handed: list[Handed] = field(default_factory=list)
@@ -60,7 +60,7 @@ def wanted_by(package: Path) -> Wanted:
 
 
 class _Reading:
-    """One file. The SDK is known by ``tft``, the name that MindSpore keeps it under, or by an import's own name."""
+    """One file. The SDK is known by ``tft``, MindSpore's name for it, or by an import's own name."""
 
     def __init__(self, source: Source, found: Wanted) -> None:
         self.source = source
@@ -118,7 +118,10 @@ class _Reading:
             self.hands_method_over(name, function, inside)
 
     def hands_method_over(self, name: str, function: ast.Attribute, inside: str | None) -> None:
-        """``self.handler``: what is bound is not passed. One that is inherited or decorated otherwise is not told."""
+        """Record ``self.handler``: the bound argument is not passed.
+
+        An inherited handler, or one with another decorator, is unknown.
+        """
         node = self.methods.get((inside, function.attr))
         decorators = {last_name(decorator) for decorator in node.decorator_list} if node is not None else {""}
         if node is None or inside is None or not decorators <= {"staticmethod", "classmethod"}:
@@ -140,7 +143,7 @@ class _Reading:
                 self.found.uses.append(Use("framework_ttp", enumeration, where, member=node.attr, guarded=guarded))
 
     def target(self, node: ast.expr) -> tuple[str, str] | None:
-        """Module and name of the SDK that this expression is, if it is one."""
+        """Return the module and name of the SDK that this expression stands for, if any."""
         if isinstance(node, ast.Attribute):
             if node.attr.startswith("tft_") and last_name(node.value) in self.handles:
                 return "framework_ttp", node.attr

@@ -16,7 +16,7 @@ def _defect(name: str, what: str, spoil: Spoil, *reason: str, base: str = "ttp")
 
 
 def _batches(rank: int, first: int, shift: int, attempt: str = "resume") -> Spoil:
-    """From step ``first`` on the rank trains the batches of ``shift`` steps later."""
+    """Return a spoil: from step ``first`` on the rank trains the batches of ``shift`` steps later."""
 
     def spoil(run_dir: Path) -> None:
         baseline = Records(run_dir, baseline=True)
@@ -33,7 +33,7 @@ def _batches(rank: int, first: int, shift: int, attempt: str = "resume") -> Spoi
 
 
 def _drawn_anew(records: Records) -> None:
-    """The order of the data was drawn with another random state."""
+    """Record an order of the data that was drawn with another random state."""
     for rank in range(4):
         for record in records.all("digest", attempt="resume", rank=rank):
             record["batch"] = f"{rank}{record['step']:031x}"

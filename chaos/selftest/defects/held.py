@@ -1,4 +1,4 @@
-"""Defects of faults that hold until the harness ends them: somebody takes them back before, or nobody looks."""
+"""Defects of faults that hold until the harness ends them: another program ends them early, or nothing checks them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def _defect(name: str, what: str, spoil: Spoil, *reason: str) -> Defect:
 
 
 def _at_end(records: Records, fault: str) -> dict[str, Any]:
-    """What was seen just before the fault was ended."""
+    """Return the observation just before the fault was ended."""
     (told,) = records.first("fault.ending", fault=fault)["evidence"]
     found: dict[str, Any] = told
     return found
 
 
 def _goes_on(records: Records) -> None:
-    """The rank that was stopped begins its step 0.3 s after the landing."""
+    """Let the stopped rank begin its step 0.3 s after the landing."""
     landed = records.first("fault.landed", fault="stop")
     reached = records.first("barrier.reached", attempt="train", rank=1)
     at = {key: landed[key] + 300_000_000 for key in ("mono", "wall")}

@@ -1,4 +1,4 @@
-"""Defects of what is known of other hosts: who ordered a reboot, which boot it was, what came here, whose clock."""
+"""Defects of the facts about other hosts: the order of a reboot, the boot, the files that came here, the clock."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chaos.selftest.records import Record, Records, chain, recorded
 
 BASE = "host-reboot"
 REBOOTED, OTHER = 1, 0
-"""The node whose host is rebooted, and the one that goes on."""
+"""The node with the rebooted host, and the node that goes on."""
 
 _NOT_ORDERED = "nothing shows that this run ordered the reboot of the node of rank"
 _NOT_REBOOTED = "is not known to have booted again"
@@ -23,7 +23,7 @@ def _defect(
 
 
 def _booted(key: str, value: str) -> Spoil:
-    """Return one boot of the node, as the landing tells of it for every rank there."""
+    """Return a spoil of one boot of the node, as the landing records it for every rank there."""
 
     def change(records: Records) -> None:
         for entry in records.first("fault.landed")["evidence"]:
@@ -41,7 +41,7 @@ def _ordered_elsewhere(records: Records) -> None:
 
 
 def _ordered_afterwards(records: Records) -> None:
-    """The host had booted again by itself; the order came when that was seen."""
+    """Let the host have booted again by itself; the order came when that was observed."""
     order, landed = records.first("host.reboot"), records.first("fault.landed")
     late = records.insert(landed, **{key: value for key, value in order.items() if key not in ("mono", "wall")})
     for key in set(late) - set(order):
@@ -50,7 +50,7 @@ def _ordered_afterwards(records: Records) -> None:
 
 
 def _told_of_host(event: str, node: int, **what: object) -> Spoil:
-    """Return the platform tells something of a host when the first launch has ended."""
+    """Return a spoil: the platform reports something of a host when the first launch has ended."""
 
     def change(records: Records) -> None:
         after = records.last("attempt.end", attempt="train")
@@ -73,7 +73,7 @@ def _half_a_line(content: bytes) -> bytes:
 
 
 def _never_away(records: Records) -> None:
-    """The ranks of the resumed job are in the boot that is said to have ended."""
+    """Put the ranks of the resumed job into the boot that is said to have ended."""
     boots = {entry["boot"]["before"] for entry in records.first("fault.landed")["evidence"]}
     for record in _starts_on(records, REBOOTED):
         (record["boot"],) = boots

@@ -1,4 +1,4 @@
-"""Defects of the harness itself: the fault that was planned was not made, elsewhere, later, or twice."""
+"""Defects of the harness itself: the planned fault was not made, or was made elsewhere, later, or twice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _evidence(records: Records) -> Record:
 
 
 def _missed(records: Records) -> None:
-    """The process was gone before it could be killed."""
+    """Record that the process was gone before it could be killed."""
     landed = records.first("fault.landed")
     missed = records.insert(landed, event="fault.missed", reason="the process was gone")
     for key in ("ranks", "step", "phase", "evidence"):
@@ -35,7 +35,7 @@ def _never_tried(records: Records) -> None:
 
 
 def _in_rank(rank: int) -> Spoil:
-    """Another rank is hit in the place of the planned one; that is how it is recorded everywhere."""
+    """Return a spoil: another rank is hit instead of the planned one, by every record."""
 
     def change(records: Records) -> None:
         found = records.first("rank.found", attempt="train", rank=rank)
@@ -50,7 +50,7 @@ def _in_rank(rank: int) -> Spoil:
 
 
 def _at(**place: Any) -> Spoil:
-    """Return the rank was held and hit somewhere else, by every record of it."""
+    """Return a spoil: the rank was held and hit somewhere else, by every record of it."""
 
     def change(records: Records) -> None:
         records.first("fault.landed").update(place)
@@ -66,7 +66,7 @@ def _again(records: Records) -> None:
 
 
 def _again_after_resume(records: Records) -> None:
-    """The fault is made to the rank of the resumed job, too."""
+    """Make the fault to the rank of the resumed job, too."""
     act = records.first("fault.injecting")
     found = records.first("rank.found", attempt="resume", rank=VICTIM)
     kept = {key: value for key, value in act.items() if key not in ("mono", "wall", "attempt", "pid", "start_time")}
@@ -74,7 +74,7 @@ def _again_after_resume(records: Records) -> None:
 
 
 def _raised_again(records: Records) -> None:
-    """The error is raised a second time, in the step that is trained again."""
+    """Raise the error a second time, in the step that is trained again."""
     once = records.first("fault.raised")
     again = records.last("step.begin", rank=once["rank"], step=once["step"])
     records.insert(again, **{key: value for key, value in once.items() if key not in ("mono", "wall")})
@@ -87,7 +87,7 @@ def _launcher_hit(records: Records) -> None:
 
 
 def _lives_on(records: Records) -> None:
-    """The rank that was killed at the end of step 6 begins step 7."""
+    """Let the rank that was killed at the end of step 6 begin step 7."""
     reached = records.first("barrier.reached")
     begun = records.insert(reached, event="step.begin", step=STEP + 1)
     for key in ("fault", "phase"):
@@ -99,7 +99,7 @@ def _another_pid(records: Records) -> None:
 
 
 def _to_the_new_process(records: Records) -> None:
-    """The fault is made to the process that has taken the place of the killed one, too."""
+    """Make the fault to the replacement of the killed process, too."""
     act = records.first("fault.injecting")
     new = records.last("rank.found", attempt="train", rank=act["rank"])
     kept = {key: value for key, value in act.items() if key not in ("mono", "wall")}

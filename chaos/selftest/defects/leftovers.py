@@ -1,4 +1,4 @@
-"""Defects of what is left in the job's directories, and of a save that only the SDK's log tells of."""
+"""Defects of leftovers in the job's directories, and of a save that only the SDK's log mentions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defects that show in what is trained: losses, gradients, weights, and ranks that disagree."""
+"""Defects that show in the training: losses, gradients, weights, and ranks that disagree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _float32(number: float) -> float:
 
 
 def _drifting(*ranks: int) -> Spoil:
-    """From step 8 on the loss is off by one part in a million, as a float32 can hold it."""
+    """Return a spoil: from step 8 on the loss is off by one part in a million, as a float32 can hold it."""
 
     def change(records: Records) -> None:
         for rank in ranks:
@@ -40,7 +40,7 @@ def _last_bit(records: Records) -> None:
 
 
 def _digest_of(step: int, rank: int, name: str, attempt: str = "resume") -> Spoil:
-    """Return one parameter has another value after a step."""
+    """Return a spoil: one parameter has another value after a step."""
 
     def change(records: Records) -> None:
         own = records.digest(rank, step, attempt)["parameters"]
@@ -57,7 +57,7 @@ def _standing_still(records: Records) -> None:
 
 
 def _schedule_anew(run_dir: Path) -> None:
-    """After the resume the learning rate begins from the start of its schedule on every rank."""
+    """Begin the learning rate's schedule anew after the resume, on every rank."""
 
     def change(records: Records) -> None:
         for rank in range(4):

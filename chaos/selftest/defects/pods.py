@@ -1,4 +1,4 @@
-"""Defects of a job's pods: one is not left as it was, nobody has followed them, or another one was deleted."""
+"""Defects of a job's pods: one is not left as it was, none was followed, or another one was deleted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chaos.selftest.records import Record, Records, chain, recorded
 
 BASE = "pods"
 KEPT, DELETED = 0, 1
-"""The node whose pod stays throughout, and the one whose pod is deleted after the repair."""
+"""The node whose pod stays throughout, and the node whose pod is deleted after the repair."""
 
 _KEEPS = "recovery 1 by UCE keeps the pods of nodes 0, 1"
 _ANOTHER = "00000000-0000-4000-8000-000000000000"
@@ -21,12 +21,12 @@ def _defect(
 
 
 def _in_repair(**what: object) -> Spoil:
-    """Return the cluster tells something else of the pod of node 0 a moment after the memory error has landed."""
+    """Return a spoil: the cluster reports another fact about node 0's pod just after the memory error has landed."""
     return recorded(lambda records: _tell(records, **what))
 
 
 def _replaced(records: Records) -> None:
-    """Another pod takes the place of the one of node 0 a moment after the memory error has landed."""
+    """Replace the pod of node 0 by another one just after the memory error has landed."""
     running = records.last("pod.state", node=KEPT, phase="Running")
     before = {key: running[key] for key in ("pod", "uid", "host")}
     _tell(records, event="pod.rescheduled", pod=f"{running['pod']}-b", uid=_ANOTHER, before=before)
@@ -62,14 +62,14 @@ def _without(key: str) -> Spoil:
 
 
 def _of_the_other_node(records: Records) -> None:
-    """What is told to have been deleted is the pod of node 0."""
+    """Record the deletion of node 0's pod instead."""
     other = records.first("pod.state", node=KEPT, phase="Running")
     for record in _evidence(records):
         record["pod"] = {"name": other["pod"], "uid": other["uid"], "host": other["host"]}
 
 
 def _never_went(records: Records) -> None:
-    """The record of the cluster has nothing of the pod's end: it runs on as it was, and no other has come."""
+    """Remove the pod's end from the record of the cluster: the pod runs on, and no other has come."""
     before = records.first("pod.rescheduled", node=DELETED)["before"]["uid"]
     records.drop([record for record in records.all(node=DELETED) if _is_of_its_end(record, before)])
 
@@ -83,7 +83,7 @@ def _is_of_its_end(record: Record, uid: str) -> bool:
 
 
 def _went_before(records: Records) -> None:
-    """The cluster had begun to delete the pod before this run ordered it."""
+    """Let the cluster begin to delete the pod before this run orders it."""
     act = records.first("fault.injecting", fault="pod")
     records.first("pod.state", node=DELETED, deleting=True).update(
         {key: act[key] - 1_000_000 for key in ("mono", "wall")}

@@ -1,4 +1,4 @@
-"""Defects of ports: somebody still listens where the job did, or nobody knows whether anybody does."""
+"""Defects of ports: a process still listens where the job did, or nothing shows whether any does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _defect(name: str, what: str, base: str, spoil: Spoil, *reason: str, verdict
 
 
 def _listening(*ports: object) -> Spoil:
-    """What the harness has found on the ports of the run (chaos.run.watch.ports_left)."""
+    """Return a spoil of the harness's findings on the ports of the run (chaos.run.watch.ports_left)."""
     return recorded(lambda records: records.last("hygiene").update(ports=list(ports)))
 
 

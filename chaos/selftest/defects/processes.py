@@ -1,4 +1,4 @@
-"""Defects of processes: exit statuses, ranks that hang, what is left behind."""
+"""Defects of processes: exit statuses, ranks that hang, leftovers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _outlived(records: Records) -> None:
 
 
 def _hangs(rank: int, attempt: str, after: int) -> Spoil:
-    """Return a rank stops after a step while the others go on, until the harness gives up and ends it."""
+    """Return a spoil: a rank stops after a step while the others go on, until the harness gives up and ends it."""
 
     def change(records: Records) -> None:
         gone = [record for record in records.all(attempt=attempt, rank=rank) if _is_later(record, after)]
@@ -68,7 +68,7 @@ def _is_later(record: Record, after: int) -> bool:
 
 
 def _open_undo(run_dir: Path) -> None:
-    """The last step of the ledger was never closed."""
+    """Leave the last step of the ledger open."""
     path = run_dir / "undo.jsonl"
     lines = path.read_text("utf-8").splitlines()
     steps = [json.loads(line) for line in lines]
@@ -90,7 +90,7 @@ def _resumed_job_fails(records: Records) -> None:
 
 
 def _before(event: str, other: str, attempt: str) -> Spoil:
-    """Return the harness has recorded an event of a launch just before another one."""
+    """Return a spoil: the harness has recorded an event of a launch just before another one."""
 
     def change(records: Records) -> None:
         own = records.files["harness.jsonl"]
@@ -103,7 +103,7 @@ def _before(event: str, other: str, attempt: str) -> Spoil:
 
 
 def _ends_before_its_last_steps(records: Records) -> None:
-    """What the harness has seen of rank 3 is the end of another process."""
+    """Make the end of rank 3 that the harness has observed the end of another process."""
     own = records.files["harness.jsonl"]
     end, step = records.last("rank.exit", attempt="train", rank=3), records.first("step.begin", rank=3, step=9)
     own.remove(end)

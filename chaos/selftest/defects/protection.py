@@ -11,7 +11,7 @@ _LOST = 2
 
 
 def _new_process_without(event: str, **match: str) -> Spoil:
-    """Return the new process of the lost rank has never recorded this."""
+    """Return a spoil: the new process of the lost rank has never recorded this event."""
 
     def change(records: Records) -> None:
         pid = records.last("agent.start", rank=_LOST)["pid"]
@@ -21,7 +21,7 @@ def _new_process_without(event: str, **match: str) -> Spoil:
 
 
 def _leaves_at_once(records: Records) -> None:
-    """Rank 1 leaves the SDK when the repair is over, and trains on without it."""
+    """Let rank 1 leave the SDK when the repair is over, and train on without it."""
     begun = records.last("train.begin", rank=1)
     records.drop(records.all(DISCONNECTED, rank=1))
     records.insert(begun, event=DISCONNECTED)

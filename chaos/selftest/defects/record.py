@@ -29,7 +29,7 @@ def _defect(
 
 
 def _lost(event: str, **match: object) -> Spoil:
-    """Lines are gone; those around them are as they were written."""
+    """Return a spoil: lines are gone; the lines around them are as they were written."""
     return recorded(lambda records: records.drop(records.all(event, **match)), renumber=False)
 
 
@@ -44,7 +44,7 @@ def _torn_at_the_end(content: bytes) -> bytes:
 
 
 def _tail_lost(content: bytes) -> bytes:
-    """Return the lines from the end of step 10 on were never written to the disk: what is left is whole."""
+    """Return the lines up to the end of step 10, as if the others were never written to the disk; the rest is whole."""
     lines = content.rstrip(b"\0").splitlines(keepends=True)
     ends = [at for at, line in enumerate(lines) if b'"event":"step.end"' in line and b'"step":10' in line]
     if not ends:
@@ -58,7 +58,7 @@ def _clock_back(records: Records) -> None:
 
 
 def _wall_jumps(records: Records) -> None:
-    """The wall clock is set back by a minute when the fault is made; the monotonic one goes on."""
+    """Set the wall clock back by a minute when the fault is made; the monotonic clock goes on."""
     act = records.first("fault.injecting")["mono"]
     for record in records:
         if record["mono"] >= act:
@@ -66,7 +66,7 @@ def _wall_jumps(records: Records) -> None:
 
 
 def _log_clock_back(content: bytes) -> bytes:
-    """From the line on that tells of the fault the times in the log are ten seconds earlier."""
+    """Return the log with times ten seconds earlier from the line about the fault on."""
     lines = content.splitlines(keepends=True)
     first = next((number for number, line in enumerate(lines) if b"STATE_OP_ABNORMAL" in line), len(lines))
     return b"".join(line if number < first else _earlier(line) for number, line in enumerate(lines))

@@ -1,4 +1,4 @@
-"""Defects of the resume: which steps are trained, from which checkpoint, with which state."""
+"""Defects of the resume: the trained steps, the loaded checkpoint, the state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _defect(name: str, what: str, spoil: Spoil, *reason: str, base: str = "ttp",
 
 
 def _state_of(rank: int, step: int) -> Spoil:
-    """Rank 3 goes on with the state that another rank had, or itself had earlier."""
+    """Return a spoil: rank 3 goes on with the state that another rank had, or itself had earlier."""
 
     def spoil(run_dir: Path) -> None:
         theirs = Records(run_dir, baseline=True).digest(rank, step)["parameters"]
@@ -29,7 +29,7 @@ def _state_of(rank: int, step: int) -> Spoil:
 
 
 def _initial_of(prefix: str) -> Spoil:
-    """Return some parameters are those that the job begins with, not those of the checkpoint."""
+    """Return a spoil: some parameters have the values with which the job begins, not those of the checkpoint."""
 
     def spoil(run_dir: Path) -> None:
         fresh = Records(run_dir, baseline=True).first("initial", rank=3)["parameters"]
@@ -63,7 +63,7 @@ def _loads_of_yesterday(records: Records) -> None:
 
 
 def _shifted(by: int) -> Spoil:
-    """Return all steps of rank 1 after the resume bear another number."""
+    """Return a spoil: all steps of rank 1 after the resume have another number."""
 
     def change(records: Records) -> None:
         for record in records.all(attempt="resume", rank=1):
@@ -74,7 +74,7 @@ def _shifted(by: int) -> Spoil:
 
 
 def _twice(records: Records) -> None:
-    """Step 8 of rank 0 is trained again after its end."""
+    """Train step 8 of rank 0 again after its end."""
     own = [record for record in records.all(attempt="resume", rank=0, step=8) if record["event"] in _STEP]
     after = own[-1]
     for record in own:
@@ -99,12 +99,12 @@ def _stays_away(records: Records) -> None:
 
 
 def _skips_between(records: Records) -> None:
-    """The faulted launch itself left a step out, before any fault."""
+    """Leave a step out in the faulted launch itself, before any fault."""
     records.drop([record for record in records.all(attempt="train", rank=0, step=2) if record["event"] in _STEP])
 
 
 def _older_step(run_dir: Path) -> None:
-    """Every rank takes the checkpoint of step 3, though that of step 6 is there."""
+    """Let every rank take the checkpoint of step 3, although that of step 6 exists."""
 
     def change(records: Records) -> None:
         for rank in range(4):
@@ -114,7 +114,7 @@ def _older_step(run_dir: Path) -> None:
 
 
 def _from_the_start(records: Records) -> None:
-    """Nothing is read, and training begins anew: every step is there, from the first on."""
+    """Read nothing, and begin training anew: every step is there, from the first on."""
     for rank in range(4):
         own = records.all(attempt="resume", rank=rank)
         records.drop([record for record in own if record["event"] in ("load.begin", "load.end", "checkpoint.read")])

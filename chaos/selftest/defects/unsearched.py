@@ -1,4 +1,4 @@
-"""Defects of searches: what a job has left cannot all be looked at, and so nobody knows that nothing else is there."""
+"""Defects of searches: part of what a job has left cannot be searched, so nothing shows that it holds no leftover."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a defect has changed, written down by the process that it is in.
+"""The record of a defect's changes, written by its process.
 
-A defect whose code is never reached proves nothing: what the checks say of such a run is chance.
+A defect with code that is never reached proves nothing: the checks' statements about such a run are chance.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from time import monotonic_ns
 from chaos.agent.start import Agent
 
 FILE = "defect.jsonl"
-"""In the run's directory: one line for each time that the defect has changed something."""
+"""In the run's directory: one line for each change by the defect."""
 
 
 def acted(agent: Agent, changed: str) -> None:
-    """Record that the defect changes something now. ``changed`` says what; rank and step are added.
+    """Record that the defect changes something now. ``changed`` describes it; rank and step are added.
 
     Called where the change is made and only if it is one: a line is in the kernel's hands when this returns, so that it
-    outlives a SIGKILL. Raises OSError where nothing can be written: the change would be made without a word.
+    outlives a SIGKILL. Raises OSError if nothing can be written: the change would be made without a record.
     """
     line = {
         "mono": monotonic_ns(),

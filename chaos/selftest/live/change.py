@@ -1,4 +1,4 @@
-"""How a defect changes a part of the process that it is in."""
+"""Means by which a defect changes a part of its process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Changed = Callable[..., Any]
 
 
 def replaces(agent: Agent, module: str, name: str) -> Callable[[Changed], Changed]:
-    """Return a decorator: put the function in the place of ``name`` (``function`` or ``Class.method``) of a module.
+    """Return a decorator that replaces ``name`` (``function`` or ``Class.method``) of a module by the function.
 
     It is called with the original before all arguments. Done when the module has been imported; AttributeError ends the
     process then if there is nothing of that name, since a run without its defect would prove nothing.

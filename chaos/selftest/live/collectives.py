@@ -1,4 +1,4 @@
-"""Defects of the communicator after a recovery: before the first fault they would be another job's."""
+"""Defects of the communicator after a recovery: before the first fault they would affect another job."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from chaos.selftest.live.acted import acted
 from chaos.selftest.live.change import replaces
 
 _LAST_STEP = 6
-"""That of the base scenario."""
+"""The last step of the base scenario."""
 
 
 def _sums_otherwise(agent: Agent, otherwise: Callable[[Any, Any, Any], Any]) -> None:
-    """From the second communicator of a process on, change what comes of a sum over gradients.
+    """From the second communicator of a process on, change the result of a sum over gradients.
 
-    ``otherwise`` says by :func:`acted` when it does.
+    ``otherwise`` reports each change by :func:`acted`.
     """
     made = []
 
@@ -32,19 +32,19 @@ def _sums_otherwise(agent: Agent, otherwise: Callable[[Any, Any, Any], Any]) -> 
 
 
 def drift(agent: Agent) -> None:
-    """Sums are too large by one part in a million."""
+    """Make sums too large by one part in a million."""
     _sums_otherwise(agent, lambda reduce, it, array: _too_large(agent, reduce(array)))
 
 
 def drift_on_one_rank(agent: Agent) -> None:
-    """Sums are too large by one part in a million on rank 1 alone: rank 0's losses are right."""
+    """Make sums too large by one part in a million on rank 1 alone: rank 0's losses are right."""
     _sums_otherwise(
         agent, lambda reduce, it, array: _too_large(agent, reduce(array)) if it.rank == 1 else reduce(array)
     )
 
 
 def gradient_dropped(agent: Agent) -> None:
-    """The gradients of rank 1 are left out of the sum."""
+    """Leave the gradients of rank 1 out of the sum."""
 
     def otherwise(reduce: Any, it: Any, array: Any) -> Any:
         if it.rank == 1 and array.any():
@@ -56,7 +56,7 @@ def gradient_dropped(agent: Agent) -> None:
 
 
 def order_of_arrival(agent: Agent) -> None:
-    """Each rank sums the others' gradients in an order of its own."""
+    """Let each rank sum the others' gradients in an order of its own."""
 
     def otherwise(reduce: Any, it: Any, array: Any) -> Any:
         # Own part first, as if the others came later: float addition is not associative.
@@ -67,7 +67,7 @@ def order_of_arrival(agent: Agent) -> None:
 
 
 def order_from_the_beginning(agent: Agent) -> None:
-    """The same from the first step on: then the job was never deterministic, and nothing can be compared."""
+    """Do the same from the first step on: then the job was never deterministic, and nothing can be compared."""
 
     @replaces(agent, "chaos.rehearsal.device.communicator", "Communicator.all_reduce")
     def all_reduce(original: Any, self: Any, array: Any, group: Any = None) -> Any:
@@ -76,7 +76,7 @@ def order_from_the_beginning(agent: Agent) -> None:
 
 
 def last_update_drifts(agent: Agent) -> None:
-    """Sums are too large by one part in a million in the last step alone: every loss is right."""
+    """Make sums too large by one part in a million in the last step alone: every loss is right."""
 
     def otherwise(reduce: Any, it: Any, array: Any) -> Any:
         assert agent.barriers is not None

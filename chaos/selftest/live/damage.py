@@ -12,7 +12,7 @@ _CHECKPOINTS = "chaos.rehearsal.plain.checkpoints"
 
 
 def checksum_not_looked_at(agent: Agent) -> None:
-    """Checkpoints are loaded whatever their checksum says."""
+    """Load checkpoints whatever their checksum says."""
 
     @replaces(agent, "chaos.rehearsal.plain.ckpt", "_checked")
     def checked(original: Any, raw: bytes, path: str, wanted: bool) -> bytes:
@@ -24,7 +24,7 @@ def checksum_not_looked_at(agent: Agent) -> None:
 
 
 def anew(agent: Agent) -> None:
-    """Training begins anew."""
+    """Begin training anew."""
     if agent.configuration.attempt != RESUME:
         return
 
@@ -35,7 +35,7 @@ def anew(agent: Agent) -> None:
 
 
 def older_step(agent: Agent) -> None:
-    """The newest step is given up with the file that is damaged."""
+    """Give up the newest step with the damaged file."""
     if agent.configuration.attempt != RESUME:
         return
 
@@ -48,7 +48,7 @@ def older_step(agent: Agent) -> None:
 
 
 def content_of_the_save_before(agent: Agent) -> None:
-    """The resumed job saves what it had saved before under each later step."""
+    """Let each save of the resumed job hold the content of the save before, under the later step."""
     if agent.configuration.attempt != RESUME:
         return
     before: dict[str, Any] = {}

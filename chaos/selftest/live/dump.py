@@ -1,4 +1,4 @@
-"""Defects of the end-of-life checkpoint: what is saved, by whom, under which name (the SDK's part)."""
+"""Defects of the end-of-life checkpoint: its content, its owner and its name (the SDK's part)."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def _locks_beside(agent: Agent, beside: int) -> None:
 
 
 def step_too_low(agent: Agent) -> None:
-    """The controller has the state of the common step saved under the step before it."""
+    """Let the controller have the state of the common step saved under the step before it."""
     _locks_beside(agent, -1)
 
 
 def step_too_high(agent: Agent) -> None:
-    """The controller has it saved under the step after it."""
+    """Let the controller have the state saved under the step after it."""
     _locks_beside(agent, 1)
 
 
 def group_left_out(agent: Agent) -> None:
-    """The controller asks all replica groups but the last one to save."""
+    """Let the controller ask all replica groups but the last one to save."""
 
     @replaces(agent, _REPLICAS, "Replicas.savers")
     def savers(original: Any, *args: Any) -> Any:
@@ -43,7 +43,7 @@ def group_left_out(agent: Agent) -> None:
 
 
 def not_entitled(agent: Agent) -> None:
-    """The controller has the last rank of a group save, whether its state is whole or not."""
+    """Let the controller have the last rank of a group save, whether its state is whole or not."""
 
     @replaces(agent, _REPLICAS, "Replicas.savers")
     def savers(original: Any, self: Any, good: Any) -> Any:
@@ -52,7 +52,7 @@ def not_entitled(agent: Agent) -> None:
 
 
 def both_of_a_group(agent: Agent) -> None:
-    """The controller has every good rank save, not one of each group."""
+    """Let the controller have every good rank save, not one of each group."""
 
     @replaces(agent, _REPLICAS, "Replicas.savers")
     def savers(original: Any, self: Any, good: Any) -> Any:
@@ -67,7 +67,7 @@ def _asked(agent: Agent, ranks: Any, chosen: Any) -> Any:
 
 
 def saved_twice(agent: Agent) -> None:
-    """The controller asks for the save a second time."""
+    """Let the controller ask for the save a second time."""
 
     @replaces(agent, "chaos.rehearsal.ttp.roster", "Roster.ask")
     def ask(original: Any, self: Any, members: Any, message: str, *args: Any, **fields: Any) -> Any:
@@ -78,7 +78,7 @@ def saved_twice(agent: Agent) -> None:
 
 
 def not_renamed(agent: Agent) -> None:
-    """A rank that is told to rename says that it has, and does not."""
+    """Let a rank that is ordered to rename report that it has, and not do it."""
 
     @replaces(agent, "chaos.rehearsal.ttp.processor", "Processor._call")
     def call(original: Any, self: Any, name: str, *args: Any) -> Any:
@@ -102,7 +102,7 @@ def _parameters(agent: Agent) -> Any:
 
 
 def moments_zeroed(agent: Agent) -> None:
-    """The optimizer's moments are saved as zeros."""
+    """Save the optimizer's moments as zeros."""
     if agent.place.rank is None:
         return
 
@@ -119,7 +119,7 @@ def moments_zeroed(agent: Agent) -> None:
 
 
 def state_of_step_before(agent: Agent) -> None:
-    """The weights are saved as they were before the last update, under the number of the step after it."""
+    """Save the weights as they were before the last update, under the number of the step after it."""
     if agent.place.rank is None:
         return
     before = {}
@@ -142,7 +142,7 @@ def state_of_step_before(agent: Agent) -> None:
 
 
 def exits_with_zero(agent: Agent) -> None:
-    """A rank that is told to exit because of a failure ends with code 0."""
+    """Let a rank that is ordered to exit because of a failure end with code 0."""
 
     @replaces(agent, "chaos.rehearsal.finished_ranks", "note")
     def note(original: Any, end: str, rank: int) -> None:

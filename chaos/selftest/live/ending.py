@@ -15,7 +15,7 @@ _EXITING = "exiting"
 
 
 def orphan(agent: Agent) -> None:
-    """A rank that exits leaves a process behind, in a session of its own."""
+    """Let a rank that exits leave a process behind, in a session of its own."""
 
     @replaces(agent, "chaos.rehearsal.finished_ranks", "note")
     def note(original: Any, end: str, rank: int) -> None:
@@ -26,7 +26,7 @@ def orphan(agent: Agent) -> None:
 
 
 def hidden_orphan(agent: Agent) -> None:
-    """A rank that exits leaves a process behind that has nothing of the run in its environment."""
+    """Let a rank that exits leave a process behind that has nothing of the run in its environment."""
 
     @replaces(agent, "chaos.rehearsal.finished_ranks", "note")
     def note(original: Any, end: str, rank: int) -> None:
@@ -37,7 +37,7 @@ def hidden_orphan(agent: Agent) -> None:
 
 
 def hangs_at_exit(agent: Agent) -> None:
-    """A rank that is told to exit stays for ever."""
+    """Let a rank that is ordered to exit stay for ever."""
 
     @replaces(agent, "chaos.rehearsal.finished_ranks", "note")
     def note(original: Any, end: str, rank: int) -> None:
@@ -48,7 +48,7 @@ def hangs_at_exit(agent: Agent) -> None:
 
 
 def hangs_after_training(agent: Agent) -> None:
-    """The resumed job has trained to its last step, and rank 1 does not end."""
+    """Let rank 1 of the resumed job train to its last step, and not end."""
     if agent.configuration.attempt != RESUME:
         return
 

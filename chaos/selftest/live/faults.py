@@ -1,4 +1,4 @@
-"""Defects of the fault itself: not made, made in another place, or again. The rank's own record is what tells."""
+"""Defects of the fault itself: not made, made in another place, or again. The rank's own record is the evidence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RANK = 1
 
 
 def not_made(agent: Agent) -> None:
-    """The rank is told to raise an error, and does not."""
+    """Let the rank ignore the order to raise an error."""
 
     @replaces(agent, _CHANNEL, "Channel.ask")
     def ask(original: Any, self: Any, message: Any) -> Any:
@@ -27,7 +27,7 @@ def not_made(agent: Agent) -> None:
 
 
 def one_step_late(agent: Agent) -> None:
-    """The rank says that it is at the barrier when it is at that of the next step."""
+    """Let the rank report the barrier when it is at that of the next step."""
     if agent.barriers is None:
         return
     barriers = agent.barriers
@@ -44,7 +44,7 @@ def one_step_late(agent: Agent) -> None:
 
 
 def wrong_rank(agent: Agent) -> None:
-    """The error is raised in rank 0, and not in the rank that was told to."""
+    """Raise the error in rank 0, and not in the rank that was ordered to."""
     if agent.barriers is None:
         return
     not_made(agent)
@@ -60,7 +60,7 @@ def wrong_rank(agent: Agent) -> None:
 
 
 def raised_again(agent: Agent) -> None:
-    """The error comes a second time when its step is trained again."""
+    """Raise the error a second time when its step is trained again."""
     orders: list[Any] = []
 
     @replaces(agent, _CHANNEL, "Channel.ask")
@@ -87,7 +87,7 @@ def _raise(barriers: Any, order: Any, phase: str) -> None:
 
 
 def spike_too_small(agent: Agent) -> None:
-    """The gradients are scaled by half of what makes the norm that was asked for."""
+    """Scale the gradients by half of the factor for the requested norm."""
 
     @replaces(agent, "chaos.rehearsal.in_rank.spikes", "_factor_for")
     def factor_for(original: Any, *args: Any) -> float:
@@ -97,7 +97,7 @@ def spike_too_small(agent: Agent) -> None:
 
 
 def spike_again(agent: Agent) -> None:
-    """The gradients are scaled a second time when the step is trained again."""
+    """Scale the gradients a second time when the step is trained again."""
 
     @replaces(agent, "chaos.agent.barriers", "Barriers.take_alterations")
     def take(original: Any, self: Any) -> Any:
@@ -108,7 +108,7 @@ def spike_again(agent: Agent) -> None:
 
 
 def memory_not_lost(agent: Agent) -> None:
-    """The memory error takes nothing from the rank: a repair would prove nothing."""
+    """Let the memory error take nothing from the rank: a repair would prove nothing."""
 
     @replaces(agent, "chaos.rehearsal.device.memory", "Memory._lose")
     def lose(original: Any, self: Any) -> int:

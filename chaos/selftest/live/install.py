@@ -14,7 +14,7 @@ VARIABLE = "CHAOS_SEEDED_DEFECT"
 
 
 def install(agent: Agent) -> None:
-    """Apply the defect; what cannot be found ends the process, since a run without its defect would prove nothing."""
+    """Apply the defect. A defect that is not found ends the process, since a run without it would prove nothing."""
     name = os.environ.get(VARIABLE)
     if not name:
         return

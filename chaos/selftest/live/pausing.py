@@ -13,7 +13,7 @@ _SECONDS = 1.6
 
 
 def rank_skipped(agent: Agent) -> None:
-    """Rank 1 says that it is paused, and trains on."""
+    """Let rank 1 report that it is paused, and train on."""
     if agent.place.rank != 1:
         return
 
@@ -25,7 +25,7 @@ def rank_skipped(agent: Agent) -> None:
 
 
 def too_short(agent: Agent) -> None:
-    """The ranks go on before they are told to."""
+    """Let the ranks go on before they are ordered to."""
 
     @replaces(agent, _PAUSE, "Pausing._wait")
     def wait(original: Any, self: Any, deadline: float) -> Any:
@@ -57,7 +57,7 @@ def _while_paused(agent: Agent, spoil: Any) -> None:
 
 
 def counter_moved(agent: Agent) -> None:
-    """The optimizer's step counter is one ahead after the pause, so that the last step is left out."""
+    """Advance the optimizer's step counter by one after the pause, so that the last step is left out."""
 
     def spoil(name: str, array: Any) -> None:
         if name == "global_step":
@@ -67,7 +67,7 @@ def counter_moved(agent: Agent) -> None:
 
 
 def weight_changed(agent: Agent) -> None:
-    """One bit of one weight of rank 1 changes during the pause."""
+    """Change one bit of one weight of rank 1 during the pause."""
 
     def spoil(name: str, array: Any) -> None:
         if name == "layer3.weight" and agent.place.rank == 1:
@@ -77,7 +77,7 @@ def weight_changed(agent: Agent) -> None:
 
 
 def downgraded(agent: Agent) -> None:
-    """Nobody is paused: the order is taken and forgotten."""
+    """Pause no rank: the order is accepted and forgotten."""
 
     @replaces(agent, _PAUSE, "Pausing.request")
     def request(original: Any, self: Any, seconds: float) -> None:

@@ -14,7 +14,7 @@ _DEVICE = "chaos.rehearsal.plain.device"
 
 
 def _not_restored(agent: Agent, unwanted: Any) -> None:
-    """The resumed job keeps its own value of the parameters whose name is unwanted."""
+    """Let the resumed job keep its own value of the parameters whose name is unwanted."""
     if agent.configuration.attempt != RESUME:
         return
 
@@ -29,22 +29,22 @@ def _not_restored(agent: Agent, unwanted: Any) -> None:
 
 
 def random_state_lost(agent: Agent) -> None:
-    """The random state is not restored: the dropout begins anew."""
+    """Leave the random state unrestored: the dropout begins anew."""
     _not_restored(agent, lambda name: name == "random_state")
 
 
 def learning_rate_lost(agent: Agent) -> None:
-    """The learning rate is not restored: the schedule begins anew."""
+    """Leave the learning rate unrestored: the schedule begins anew."""
     _not_restored(agent, lambda name: name == "learning_rate")
 
 
 def second_moments_lost(agent: Agent) -> None:
-    """One of the two moments of Adam is not restored."""
+    """Leave one of the two moments of Adam unrestored."""
     _not_restored(agent, lambda name: name.startswith("adam_v."))
 
 
 def draws_repeated(agent: Agent) -> None:
-    """The random state is restored, and the draws come from a generator of its own that begins anew."""
+    """Restore the random state, but draw from another generator that begins anew."""
     if agent.configuration.attempt != RESUME:
         return
     first: list[Any] = []
@@ -60,7 +60,7 @@ def draws_repeated(agent: Agent) -> None:
 
 
 def order_of_first_epoch(agent: Agent) -> None:
-    """The data is read in the order of the first epoch again."""
+    """Read the data in the order of the first epoch again."""
     if agent.configuration.attempt != RESUME:
         return
 
@@ -88,7 +88,7 @@ def _after_copy(agent: Agent, name: str, spoil: Any) -> None:
 
 
 def random_state_not_copied(agent: Agent) -> None:
-    """The rank that is repaired draws from the beginning of its random numbers."""
+    """Let the repaired rank draw from the beginning of its random numbers."""
 
     def spoil(parameter: Any) -> None:
         parameter[1] = 0
@@ -97,7 +97,7 @@ def random_state_not_copied(agent: Agent) -> None:
 
 
 def power_not_copied(agent: Agent) -> None:
-    """The rank that is repaired corrects the bias of its moments as in the first step."""
+    """Let the repaired rank correct the bias of its moments as in the first step."""
 
     def spoil(parameter: Any) -> None:
         parameter[...] = 1
@@ -106,7 +106,7 @@ def power_not_copied(agent: Agent) -> None:
 
 
 def copy_broken_off(agent: Agent) -> None:
-    """Only the first half of the parameters is copied, and both ranks say that all are."""
+    """Copy only the first half of the parameters, and let both ranks report that all are copied."""
 
     @replaces(agent, _DEVICE, "PlainDevice.copy")
     def copy(original: Any, self: Any, parameters: Any, source: int, target: int) -> None:
@@ -116,7 +116,7 @@ def copy_broken_off(agent: Agent) -> None:
 
 
 def second_error(agent: Agent) -> None:
-    """The rank that lost its memory reports it, and fails over its own handling before any repair."""
+    """Let the rank that lost its memory report it, and fail over its own handling before any repair."""
     if agent.place.rank is None:
         return
 
@@ -131,7 +131,7 @@ def second_error(agent: Agent) -> None:
 
 
 def slower_after_repair(agent: Agent) -> None:
-    """Each step takes a third of a second longer once the job has been repaired."""
+    """Prolong each step by a third of a second once the job has been repaired."""
     if agent.place.rank is None:
         return
     repaired: list[bool] = []

@@ -1,4 +1,4 @@
-"""Defects of the protection after a recovery: the job trains on, and the next fault would not be survived."""
+"""Defects of the protection after a recovery: the job trains on, and would not survive the next fault."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TOLERANCE = "chaos.rehearsal.plain.tolerance"
 
 
 def updates_not_reported(agent: Agent) -> None:
-    """After the repair rank 1 tells the SDK of no update."""
+    """Keep rank 1 from reporting updates to the SDK after the repair."""
     if agent.place.rank != 1:
         return
     repaired: list[int] = []

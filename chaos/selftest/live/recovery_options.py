@@ -1,4 +1,4 @@
-"""Defects of what shortens a recovery: it is not used, and the recovery is good all the same."""
+"""Defects of the options that shorten a recovery: an option is not used, and the recovery is good all the same."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from chaos.selftest.live.change import RESUME, replaces
 
 
 def memory_not_used(agent: Agent) -> None:
-    """The job started again does not find the store that keeps its checkpoint in memory."""
+    """Hide from the restarted job the store that keeps its checkpoint in memory."""
     if agent.configuration.attempt != RESUME or agent.place.rank is None:
         return
 
@@ -21,7 +21,7 @@ def memory_not_used(agent: Agent) -> None:
 
 
 def watchdog_asleep(agent: Agent) -> None:
-    """The watchdog of collective communication is not started: the error is found by the collective's timeout."""
+    """Leave the watchdog of collective communication off: the collective's timeout finds the error."""
 
     # The function, not the method that calls it: the device layer has bound that before a defect is put in.
     @replaces(agent, "chaos.rehearsal.device.interconnect", "start_watchdog")

@@ -1,4 +1,4 @@
-"""Defects of a repair: what is copied, from whom, when, and from which step training goes on."""
+"""Defects of a repair: the copied state, its source, its time, and the step from which training goes on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOOK_SECONDS = 10.0
 
 
 def _after_copy(agent: Agent, spoil: Any) -> None:
-    """Spoil what a rank has got from another: ``spoil`` changes an array in place, by the parameter's name."""
+    """Spoil the state that a rank has got from another: ``spoil`` changes an array in place, given its name."""
 
     @replaces(agent, _DEVICE, "Device._send_recv")
     def send_recv(original: Any, self: Any, parameters: Any, source: int, target: int) -> Any:
@@ -33,7 +33,7 @@ def _after_copy(agent: Agent, spoil: Any) -> None:
 
 
 def moments_not_copied(agent: Agent) -> None:
-    """The rank that is repaired gets the weights of its replica, and moments of zero."""
+    """Give the repaired rank the weights of its replica, and moments of zero."""
 
     def spoil(name: str, array: Any) -> None:
         if is_moment(name):
@@ -43,7 +43,7 @@ def moments_not_copied(agent: Agent) -> None:
 
 
 def bit_flipped(agent: Agent) -> None:
-    """One bit of one weight is flipped on its way from the replica."""
+    """Flip one bit of one weight on its way from the replica."""
 
     def spoil(name: str, array: Any) -> None:
         if name.startswith("layer3") and array.ndim == 2:
@@ -53,7 +53,7 @@ def bit_flipped(agent: Agent) -> None:
 
 
 def global_step_not_copied(agent: Agent) -> None:
-    """The optimizer's step counter of the rank that is repaired is one step behind."""
+    """Leave the optimizer's step counter of the repaired rank one step behind."""
 
     def spoil(name: str, array: Any) -> None:
         if name == "global_step":
@@ -63,7 +63,7 @@ def global_step_not_copied(agent: Agent) -> None:
 
 
 def stale_copy(agent: Agent) -> None:
-    """The replica gives its state as it was before its last update."""
+    """Let the replica give its state as it was before its last update."""
     if agent.place.rank is None:
         return
     before: dict[str, Any] = {}
@@ -90,7 +90,7 @@ def stale_copy(agent: Agent) -> None:
 
 
 def old_state_kept(agent: Agent) -> None:
-    """The new process of a lost rank takes what the dead one kept of an earlier step, not its replica's state."""
+    """Let the new process of a lost rank take the dead one's state of an earlier step, not its replica's state."""
     if agent.place.rank is None:
         return
     assert agent.configuration.secret is not None
@@ -120,7 +120,7 @@ def old_state_kept(agent: Agent) -> None:
 
 
 def wrong_group(agent: Agent) -> None:
-    """The rank that is repaired gets the state of a rank that holds other slices."""
+    """Give the repaired rank the state of a rank that holds other slices."""
 
     @replaces(agent, "chaos.rehearsal.ttp.replicas", "Replicas.groups")
     def groups(original: Any, self: Any) -> Any:
@@ -133,7 +133,7 @@ def wrong_group(agent: Agent) -> None:
 
 
 def mixed_up(agent: Agent) -> None:
-    """The rows of every weight arrive in reverse order, from the right rank by the right calls."""
+    """Reverse the rows of every weight, which comes from the right rank by the right calls."""
 
     def spoil(name: str, array: Any) -> None:
         if array.ndim == 2 and not is_moment(name):
@@ -143,7 +143,7 @@ def mixed_up(agent: Agent) -> None:
 
 
 def repaired_twice(agent: Agent) -> None:
-    """The controller has the parameters copied a second time."""
+    """Let the controller have the parameters copied a second time."""
 
     @replaces(agent, _RETRY, "Retry._repair")
     def repair(original: Any, self: Any, *args: Any) -> None:
@@ -153,7 +153,7 @@ def repaired_twice(agent: Agent) -> None:
 
 
 def healthy_repaired(agent: Agent) -> None:
-    """After an error of communication the controller has parameters copied, though no rank has lost any."""
+    """Let the controller have parameters copied after an error of communication, though no rank has lost any."""
 
     @replaces(agent, _RETRY, "Retry.run")
     def run(original: Any, self: Any, members: Any, step: int) -> None:
@@ -172,17 +172,17 @@ def _goes_on_beside(agent: Agent, beside: int) -> None:
 
 
 def step_skipped(agent: Agent) -> None:
-    """After the repair the ranks go on with the data of the step after the next one."""
+    """Let the ranks go on with the data of the step after the next one after the repair."""
     _goes_on_beside(agent, 1)
 
 
 def step_twice(agent: Agent) -> None:
-    """After the repair the ranks go on with the data of the common step, which they have trained already."""
+    """Let the ranks go on with the data of the common step, which they have trained already, after the repair."""
     _goes_on_beside(agent, -1)
 
 
 def downgraded(agent: Agent) -> None:
-    """The controller has a checkpoint saved and the job ended, where a repair was promised."""
+    """Let the controller have a checkpoint saved and the job ended, where a repair was promised."""
 
     @replaces(agent, "chaos.rehearsal.ttp.strategies", "Possible.default")
     def default(original: Any, self: Any) -> str:
@@ -193,7 +193,7 @@ def downgraded(agent: Agent) -> None:
 
 
 def source_spoilt(agent: Agent) -> None:
-    """One bit of a weight of the replica flips before it is copied, so that both ranks agree."""
+    """Flip one bit of a weight of the replica before it is copied, so that both ranks agree."""
 
     @replaces(agent, _DEVICE, "Device._send_recv")
     def send_recv(original: Any, self: Any, parameters: Any, source: int, target: int) -> Any:
@@ -210,7 +210,7 @@ def source_spoilt(agent: Agent) -> None:
 
 
 def _without_fault(agent: Agent, step: int) -> None:
-    """The controller takes the ranks for abnormal once, when they have trained up to ``step``."""
+    """Let the controller take the ranks for abnormal once, when they have trained up to ``step``."""
     done: list[int] = []
     waiting: list[Any] = []
 
@@ -244,17 +244,17 @@ def _without_fault(agent: Agent, step: int) -> None:
 
 
 def before_the_fault(agent: Agent) -> None:
-    """The controller repairs the job once before the fault, when nothing has happened."""
+    """Let the controller repair the job once before the fault, when nothing has happened."""
     _without_fault(agent, 1)
 
 
 def once_more(agent: Agent) -> None:
-    """The controller repairs the job a second time, some steps after the fault."""
+    """Let the controller repair the job a second time, some steps after the fault."""
     _without_fault(agent, 4)
 
 
 def saved_besides(agent: Agent) -> None:
-    """The controller has an end-of-life checkpoint saved as well, in the middle of the repair."""
+    """Let the controller have an end-of-life checkpoint saved as well, in the middle of the repair."""
 
     @replaces(agent, _RETRY, "Retry._repair")
     def repair(original: Any, self: Any, step: int, *args: Any) -> None:
@@ -266,7 +266,7 @@ def saved_besides(agent: Agent) -> None:
 
 
 def rank_hangs(agent: Agent) -> None:
-    """Rank 1 is told to go on after the repair, says so, and does not."""
+    """Let rank 1 report that it goes on after the repair, and not do it."""
     if agent.place.rank != 1:
         return
 
@@ -277,7 +277,7 @@ def rank_hangs(agent: Agent) -> None:
 
 
 def only_the_first(agent: Agent) -> None:
-    """The controller has repaired the job once, and watches nobody any more."""
+    """Let the controller repair the job once, and then watch no rank any more."""
     told: list[Any] = []
 
     @replaces(agent, "chaos.rehearsal.ttp.controller", "Controller._abnormal")
@@ -299,7 +299,7 @@ def only_the_first(agent: Agent) -> None:
 
 
 def step_of_the_first(agent: Agent) -> None:
-    """The controller repairs a second error at the step of the first one."""
+    """Let the controller repair a second error at the step of the first one."""
     steps: list[int] = []
 
     @replaces(agent, "chaos.rehearsal.ttp.controller", "Controller._pre_lock")

@@ -10,7 +10,7 @@ from chaos.selftest.live.change import replaces
 
 
 def survivor_restarted(agent: Agent) -> None:
-    """The cluster's agent takes a healthy rank for lost, and starts it again as well."""
+    """Let the cluster's agent take a healthy rank for lost, and start it again as well."""
 
     @replaces(agent, "chaos.rehearsal.taskd.dialogue", "Dialogue._moved_along")
     def moved_along(original: Any, self: Any) -> Any:
@@ -21,7 +21,7 @@ def survivor_restarted(agent: Agent) -> None:
 
 
 def restart_of_all(agent: Agent) -> None:
-    """The job saves a checkpoint and ends, where the lost rank should have been replaced."""
+    """Let the job save a checkpoint and end, where the lost rank should have been replaced."""
 
     @replaces(agent, "chaos.rehearsal.ttp.strategies", "Possible.offered")
     def offered(original: Any, self: Any) -> Any:
@@ -32,7 +32,7 @@ def restart_of_all(agent: Agent) -> None:
 
 
 def restarted_twice(agent: Agent) -> None:
-    """The cluster's agent kills all ranks and starts them, and does so once more."""
+    """Let the cluster's agent kill all ranks and start them, and do so once more."""
 
     @replaces(agent, "chaos.rehearsal.taskd.agent", "ClusterAgent._lose")
     def lose(original: Any, self: Any, dead: Any) -> Any:

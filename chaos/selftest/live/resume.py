@@ -1,4 +1,4 @@
-"""Defects of the job that is started again: what it does not restore, and from where it goes on."""
+"""Defects of the restarted job: the state that it does not restore, and the place from which it goes on."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ def _without(agent: Agent, unwanted: Any) -> None:
 
 
 def global_step_lost(agent: Agent) -> None:
-    """The optimizer's step counter is not restored."""
+    """Leave the optimizer's step counter unrestored."""
     if agent.configuration.attempt == RESUME:
         _without(agent, lambda name: name == "global_step")
 
 
 def moments_lost(agent: Agent) -> None:
-    """The optimizer's moments are not restored."""
+    """Leave the optimizer's moments unrestored."""
     if agent.configuration.attempt == RESUME:
         _without(agent, is_moment)
 
 
 def one_weight_lost(agent: Agent) -> None:
-    """Rank 1 alone does not restore one of its weights."""
+    """Leave one weight of rank 1 alone unrestored."""
     if agent.configuration.attempt == RESUME and agent.place.rank == 1:
         _without(agent, lambda name: name == "layer3.bias")
 
 
 def schedule_from_its_beginning(agent: Agent) -> None:
-    """The learning rate falls from its first value again, though the step counter is restored."""
+    """Let the learning rate fall from its first value again, though the step counter is restored."""
     if agent.configuration.attempt != RESUME:
         return
 
@@ -66,25 +66,25 @@ def _data_beside(agent: Agent, place: Any) -> None:
 
 
 def data_from_its_beginning(agent: Agent) -> None:
-    """The data is read from its first batch again."""
+    """Read the data from its first batch again."""
     if agent.configuration.attempt == RESUME:
         _data_beside(agent, lambda step: 0)
 
 
 def batch_skipped(agent: Agent) -> None:
-    """The first batch after the resume is left out."""
+    """Leave out the first batch after the resume."""
     if agent.configuration.attempt == RESUME:
         _data_beside(agent, lambda step: step + 1)
 
 
 def batch_twice(agent: Agent) -> None:
-    """The last batch before the resume is trained a second time."""
+    """Train the last batch before the resume a second time."""
     if agent.configuration.attempt == RESUME:
         _data_beside(agent, lambda step: step - 1)
 
 
 def shards_swapped(agent: Agent) -> None:
-    """Each of two ranks reads the other's share of the data."""
+    """Let each of two ranks read the other's share of the data."""
     if agent.configuration.attempt != RESUME:
         return
 
@@ -95,7 +95,7 @@ def shards_swapped(agent: Agent) -> None:
 
 
 def older_checkpoint(agent: Agent) -> None:
-    """A job that goes on from periodic checkpoints takes the newest for unreadable."""
+    """Let a job that goes on from periodic checkpoints take the newest for unreadable."""
     if agent.place.rank is None:
         return
 
@@ -108,7 +108,7 @@ def older_checkpoint(agent: Agent) -> None:
 
 
 def from_the_beginning(agent: Agent) -> None:
-    """A job that goes on from periodic checkpoints takes all of them for unreadable, and trains from the start."""
+    """Let a job that goes on from periodic checkpoints take all of them for unreadable, and train from the start."""
     if agent.place.rank is None:
         return
 
@@ -119,7 +119,7 @@ def from_the_beginning(agent: Agent) -> None:
 
 
 def unprotected(agent: Agent) -> None:
-    """The job started again has no fault tolerance: the next fault would be its end."""
+    """Start the job again without fault tolerance: the next fault would be its end."""
     if agent.configuration.attempt == RESUME and agent.place.rank is not None:
         acted(agent, f"MS_ENABLE_TFT is {{TTP:0}}, not {os.environ.get('MS_ENABLE_TFT')}")
         os.environ["MS_ENABLE_TFT"] = "{TTP:0}"

@@ -11,11 +11,11 @@ from chaos.selftest.live.change import is_moment, replaces
 
 _NORM = "global_norm"
 _LAST_STEP = 8
-"""That of the base scenario."""
+"""The last step of the base scenario."""
 
 
 def one_checkpoint_too_far(agent: Agent) -> None:
-    """The ranks go back to the checkpoint before the newest one."""
+    """Let the ranks go back to the checkpoint before the newest one."""
 
     @replaces(agent, _NORM, "newest_checkpoint")
     def newest(original: Any, directory: str) -> Any:
@@ -32,7 +32,7 @@ def one_checkpoint_too_far(agent: Agent) -> None:
 
 
 def moments_not_rolled_back(agent: Agent) -> None:
-    """The weights go back, the optimizer's moments do not."""
+    """Roll back the weights, but not the optimizer's moments."""
 
     @replaces(agent, "mindspore.train.serialization", "load_param_into_net")
     def load(original: Any, net: Any, parameters: Any, *args: Any, **kwargs: Any) -> Any:
@@ -43,7 +43,7 @@ def moments_not_rolled_back(agent: Agent) -> None:
 
 
 def data_not_rolled_back(agent: Agent) -> None:
-    """The data goes on behind the abnormal step, as if nothing was trained again."""
+    """Let the data go on behind the abnormal step, as if nothing was trained again."""
 
     @replaces(agent, "mindspore.dataset.engine.datasets", "Dataset.set_init_step")
     def set_init_step(original: Any, self: Any, step: int) -> None:
@@ -52,7 +52,7 @@ def data_not_rolled_back(agent: Agent) -> None:
 
 
 def record_not_written(agent: Agent) -> None:
-    """Rank 0 keeps no abnormal_global_norm.json."""
+    """Keep rank 0 from writing abnormal_global_norm.json."""
 
     @replaces(agent, _NORM, "GlobalNormMonitor._write")
     def write(original: Any, self: Any) -> None:
@@ -60,7 +60,7 @@ def record_not_written(agent: Agent) -> None:
 
 
 def record_stale(agent: Agent) -> None:
-    """abnormal_global_norm.json is that of another step."""
+    """Write the norm of another step into abnormal_global_norm.json."""
 
     @replaces(agent, _NORM, "GlobalNormMonitor._write")
     def write(original: Any, self: Any) -> None:
@@ -72,7 +72,7 @@ def record_stale(agent: Agent) -> None:
 
 
 def rolled_back_twice(agent: Agent) -> None:
-    """A second rollback follows the first one, without an abnormal norm."""
+    """Roll back a second time after the first, without an abnormal norm."""
     left = [2]
 
     @replaces(agent, _NORM, "GlobalNormMonitor.on_train_step_end")
@@ -93,7 +93,7 @@ def rolled_back_twice(agent: Agent) -> None:
 
 
 def threshold_ignored(agent: Agent) -> None:
-    """The monitor does not see the norm: training goes on from the abnormal step."""
+    """Hide the norm from the monitor: training goes on from the abnormal step."""
 
     @replaces(agent, _NORM, "GlobalNormMonitor.on_train_step_end")
     def on_train_step_end(original: Any, self: Any, run_context: Any) -> None:
@@ -103,7 +103,7 @@ def threshold_ignored(agent: Agent) -> None:
 
 
 def next_checkpoint_spoilt(agent: Agent) -> None:
-    """The last periodic checkpoint, saved after the rollback, has moments of zero. Nobody loads it in this run."""
+    """Put moments of zero into the last periodic checkpoint, saved after the rollback. No rank loads it in this run."""
     if agent.barriers is None:
         return
     barriers = agent.barriers

@@ -10,13 +10,13 @@ from chaos.selftest.live.acted import acted
 from chaos.selftest.live.change import replaces
 
 _BUDGET_SECONDS = 8.0
-"""That of the base scenario live-uce, for each of these phases."""
+"""Budget of each of these phases in the base scenario live-uce."""
 _OVER_SECONDS = 4.0
-"""More than a busy machine may excuse: it excuses no more than the time for which the job waited for a processor."""
+"""Excess beyond what a busy machine may excuse: only the time for which the job waited for a processor."""
 
 
 def late_detection(agent: Agent) -> None:
-    """The controller believes what the ranks report 4 s after the budget is over."""
+    """Let the controller believe the ranks' reports 4 s after the budget is over."""
     first: list[float] = []
 
     @replaces(agent, "chaos.rehearsal.ttp.controller", "Controller._abnormal")
@@ -31,7 +31,7 @@ def late_detection(agent: Agent) -> None:
 
 
 def late_repair(agent: Agent) -> None:
-    """The controller lets the ranks go on 4 s after the budget of the repair is over."""
+    """Let the controller release the ranks 4 s after the budget of the repair is over."""
 
     @replaces(agent, "chaos.rehearsal.ttp.retry", "Retry._repair")
     def repair(original: Any, self: Any, *args: Any) -> None:

@@ -1,1 +1,1 @@
-"""Defects of checkpoints and of what is in them."""
+"""Defects of checkpoints and of their contents."""

@@ -1,4 +1,4 @@
-"""Defects of the end-of-life checkpoint as a file: its step, its names, who saved it, whether it is whole."""
+"""Defects of the end-of-life checkpoint as a file: its step, its names, its owner, its completeness."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _step(number: int) -> Spoil:
 
 
 def _values_of_step_4(run_dir: Path) -> None:
-    """Everything but what the save appends is that of the periodic checkpoint before."""
+    """Replace all but the values that the save appends by those of the previous periodic checkpoint."""
     for rank in (0, 1):
         (older,) = (run_dir / "job/checkpoints").glob(f"rank_{rank}/*-1_4.ckpt")
         _take_all(run_dir, CkptFile(older), f"ttp_saved*/rank_{rank}/*.ckpt")

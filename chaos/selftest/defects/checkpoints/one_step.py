@@ -1,4 +1,4 @@
-"""Defects of periodic checkpoints that hold numbers, or values, of more than one step; nobody loads them."""
+"""Defects of periodic checkpoints that hold numbers, or values, of more than one step; no rank loads them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from chaos.selftest.defect import Defect
 from chaos.selftest.records import Records, recorded
 
 _ROLLED_BACK = "rank_1/mnist-2_4.ckpt"
-"""What rank 1 has saved last, after step 10, in the good run with a rollback."""
+"""The last save of rank 1, after step 10, in the good run with a rollback."""
 
 _OLDER = "mnist-2_1.ckpt"
-"""What it had saved after step 6."""
+"""Its save after step 6."""
 
 
 def _older_content(file: CkptFile, *, besides: tuple[str, ...] = ()) -> None:
-    """Everything but what the save appends is of the older step."""
+    """Replace all but the values that the save appends by those of the older step."""
     appended = ("step_num", "epoch_num", *besides)
     other = CkptFile(Path(file.path).with_name(_OLDER))
     file.take([entry.tag for entry in file.entries if entry.tag not in appended], other)
@@ -28,7 +28,7 @@ def _defect(name: str, what: str, change: Callable[[CkptFile], object], *reason:
 
 
 def _over_an_earlier_file(records: Records) -> None:
-    """Rank 1 gives what it saves after step 9 the name of step 3."""
+    """Give rank 1's save after step 9 the name of step 3."""
     for event in ("checkpoint.begin", "checkpoint.end"):
         for record in records.all(event, rank=1, step=9):
             record["path"] = str(Path(record["path"]).with_name("mnist-1_3.ckpt"))

@@ -1,4 +1,4 @@
-"""Defects of periodic checkpoints, loaded or not: what they hold, and that they go on to be saved."""
+"""Defects of periodic checkpoints, loaded or not: their contents, and whether saving goes on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _only_the_step(file: CkptFile) -> None:
 
 
 def _no_save_after(records: Records) -> None:
-    """No rank saves anything from its rollback on."""
+    """Remove every save from the rollback on."""
     for begin in records.all("train.begin", initial_step=6):
         own = records.all(rank=begin["rank"], pid=begin["pid"])
         late = [

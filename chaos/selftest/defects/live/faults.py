@@ -1,4 +1,4 @@
-"""Defects of the fault itself: without proof that it was made as planned nobody is blamed."""
+"""Defects of the fault itself: without proof that it was made as planned, no check may blame the job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defects of what shortens a recovery."""
+"""Defects of the options that shorten a recovery."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Defects of what the mechanisms do, and of what they leave undone."""
+"""Defects of the mechanisms: of their actions, and of actions that they leave out."""

@@ -18,7 +18,7 @@ def _defect(name: str, what: str, spoil: Spoil, *reason: str, check: str = "mech
 
 
 def _joins_with(rank: int, step: int) -> Spoil:
-    """Return the new process goes on with the state that a rank had after a step."""
+    """Return a spoil: the new process goes on with the state that a rank had after a step."""
 
     def spoil(run_dir: Path) -> None:
         theirs = Records(run_dir, baseline=True).digest(rank, step)["parameters"]
@@ -28,7 +28,7 @@ def _joins_with(rank: int, step: int) -> Spoil:
 
 
 def _as_it_began(run_dir: Path) -> None:
-    """The new process goes on with the weights that every job begins with."""
+    """Let the new process go on with the weights with which every job begins."""
     fresh = Records(run_dir, baseline=True).first("initial", rank=LOST)["parameters"]
     recorded(lambda records: records.last("initial", rank=LOST).update(parameters=fresh))(run_dir)
 
@@ -44,7 +44,7 @@ def _counts_from_0(records: Records) -> None:
 
 
 def _copied_before_groups(records: Records) -> None:
-    """Rank 1 is still rebuilding its groups when the state is copied."""
+    """Copy the state while rank 1 is still rebuilding its groups."""
     left = records.first("handler.exit", name="rebuild_group", rank=1)
     after = records.last("handler.exit", name="repair")["mono"] - left["mono"] + 1
     records.delay(left["mono"], after, files="train-rank_1")
@@ -62,7 +62,7 @@ def _started_a_second_time(records: Records) -> None:
 
 
 def _never_replaced(records: Records) -> None:
-    """Nobody has ever seen a second process of rank 2."""
+    """Remove every record of a second process of rank 2."""
     dead = records.first("fault.injecting")["pid"]
     records.drop([record for record in records.all(rank=LOST) if record["pid"] != dead])
     records.drop([record for record in records.all("child.exit", child_rank=LOST) if record["child_pid"] != dead])

@@ -19,7 +19,7 @@ def _defect(
 
 
 def _exit_not_called(*ranks: int) -> Spoil:
-    """Handler ``exit``, which never returns, was not called on these ranks."""
+    """Return a spoil: handler ``exit``, which never returns, was not called on these ranks."""
 
     def change(records: Records) -> None:
         for rank in ranks:
@@ -29,20 +29,20 @@ def _exit_not_called(*ranks: int) -> Spoil:
 
 
 def _unsaid(text: str) -> Spoil:
-    """Return the SDK's log has no line with this text."""
+    """Return a spoil: the SDK's log has no line with this text."""
     pattern = re.compile(rb"^.*" + re.escape(text.encode()) + rb".*\n", re.MULTILINE)
     return rewritten(SDK_LOG, lambda content: pattern.sub(b"", content))
 
 
 def _given_up_at_once(records: Records) -> None:
-    """What came after the wait for a new process came as soon as the last rank was clean."""
+    """Move all events behind the wait for a new process to the moment when the last rank was clean."""
     clean = max(record["mono"] for record in records.all("handler.exit", name="clean"))
     save = records.first("handler.enter", name="save_ckpt")["mono"]
     records.delay(save, clean + 1_000_000 - save)
 
 
 def _reads_at_once(records: Records) -> None:
-    """Rank 0 reads a checkpoint while it is paused."""
+    """Let rank 0 read a checkpoint while it is paused."""
     paused = records.last("pause.enter", rank=0)
     path = "checkpoints/rank_0/mnist-1_4.ckpt"
     begun = records.insert(paused, event="load.begin", path=path)

@@ -20,7 +20,10 @@ def _defect(
 
 
 def _pause_evidence(records: Records) -> dict[str, Any]:
-    """What proves that rank 1 was paused. It names the step: a later one, where a rank had passed the first already."""
+    """Return the evidence of rank 1's pause.
+
+    It names the step: a later one, if a rank had passed the first already.
+    """
     (told,) = (entry for entry in records.first("fault.landed")["evidence"] if entry["rank"] == 1)
     found: dict[str, Any] = told
     return found
@@ -33,7 +36,7 @@ def _paused_apart(records: Records) -> None:
 
 
 def _early_end(run_dir: Path) -> None:
-    """The ranks leave the pause 50 ms before a second has passed since the last of them was stopped."""
+    """Let the ranks leave the pause 50 ms before a second has passed since the last of them was stopped."""
 
     def change(records: Records) -> None:
         last = max(record["mono"] for record in records.all("handler.exit", name="stream_sync"))

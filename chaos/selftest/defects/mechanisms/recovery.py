@@ -1,4 +1,4 @@
-"""Defects of a recovery by end-of-life checkpoint: it acted twice, another one acted, it took too long."""
+"""Defects of a recovery by end-of-life checkpoint: it acted twice, another mechanism acted, it took too long."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chaos.selftest.records import Records, recorded
 
 SDK_LOG = "logs/train/ttp/ttp_log.log.*"
 _A_LITTLE_NS = 1_000_000
-"""By how much a budget is exceeded."""
+"""Excess over a budget."""
 
 
 def _defect(
@@ -22,7 +22,7 @@ def _defect(
 
 
 def _over_budget(phase: str, event: str, attempt: str, *, by_rank_after: int) -> Spoil:
-    """What ends the phase, and all that follows, happens later: so much that the phase is a millisecond too long."""
+    """Return a spoil: the end of the phase, and all later events, come so late that it is a millisecond too long."""
 
     def spoil(run_dir: Path) -> None:
         judgement = judge(run_dir)
@@ -42,7 +42,7 @@ def _over_budget(phase: str, event: str, attempt: str, *, by_rank_after: int) ->
 
 
 def _renamed_too_early(records: Records) -> None:
-    """Rank 0 is still saving when rank 1, which is done, renames the directory."""
+    """Let rank 1, which is done, rename the directory while rank 0 is still saving."""
     saved = records.first("handler.exit", name="save_ckpt", rank=0)
     late = records.last("handler.exit", name="rename")["mono"] + _A_LITTLE_NS - saved["mono"]
     records.delay(saved["mono"], late, files="train-rank_0-")

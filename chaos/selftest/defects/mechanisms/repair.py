@@ -1,4 +1,4 @@
-"""Defects of online repairs (UCE, HCCE): twice, too far, from the wrong rank, or something else in their place."""
+"""Defects of online repairs (UCE, HCCE): twice, too far, from the wrong rank, or another recovery in their place."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def _defect(
 
 
 def _copied_too_early(records: Records) -> None:
-    """Rank 1 gets its parameters while rank 0 is still being cleaned."""
+    """Give rank 1 its parameters while rank 0 is still being cleaned."""
     late = records.first("handler.exit", name="clean", rank=0)
     last = records.last("handler.exit", name="repair")["mono"]
     records.delay(late["mono"], last - late["mono"] + 1, files="train-rank_0")
 
 
 def _state_after_repair(rank: int, step: int) -> Spoil:
-    """What rank 1 (or the new process of rank 2) holds after the recovery is another state of the fault-free run."""
+    """Return a spoil: rank 1 (or the new process of rank 2) holds another state of the fault-free run afterwards."""
 
     def spoil(run_dir: Path) -> None:
         theirs = Records(run_dir, baseline=True).digest(rank, step)["parameters"]
@@ -37,7 +37,7 @@ def _state_after_repair(rank: int, step: int) -> Spoil:
 
 
 def _one_step_too_far(records: Records) -> None:
-    """All ranks go back one step more than they need: step 4 is trained a second time."""
+    """Let all ranks go back one step more than they need: step 4 is trained a second time."""
     for begin in records.all("train.begin", initial_step=4):
         begin["initial_step"] = 3
         state = next(record for record in records.all("initial", rank=begin["rank"]) if record["mono"] > begin["mono"])
@@ -51,7 +51,7 @@ def _one_step_too_far(records: Records) -> None:
 
 
 def _launched_again(records: Records) -> None:
-    """The job was launched a second time, though it was to be repaired online."""
+    """Launch the job a second time, although it was to be repaired online."""
     end = records.last("attempt.end")
     start = records.first("attempt.start")
     records.insert(end, event="attempt.start", attempt="resume", argv=start["argv"], cwd=start["cwd"])

@@ -26,7 +26,7 @@ def _ended_by_itself(records: Records) -> None:
 
 
 def _started_too_early(records: Records) -> None:
-    """Rank 1 is started again before rank 0 has ended."""
+    """Start rank 1 again before rank 0 has ended."""
     late = next(record for record in records.all("child.exit") if record["child_rank"] == 0)
     new = records.last("agent.start", rank=1)
     late["mono"], late["wall"] = new["mono"] + 1000, new["wall"] + 1000
@@ -37,7 +37,7 @@ def _under_another_launcher(records: Records) -> None:
 
 
 def _never_restarted(records: Records) -> None:
-    """Rank 0 keeps the process that it had."""
+    """Let rank 0 keep its process."""
     old, new = records.first("rank.found", rank=0)["pid"], records.last("rank.found", rank=0)["pid"]
     records.drop([record for record in records.all(rank=0, pid=new) if record["event"] in ("rank.found", "rank.exit")])
     records.drop([*records.all("rank.exit", rank=0), *records.all("child.exit", child_pid=new)])
@@ -48,19 +48,19 @@ def _never_restarted(records: Records) -> None:
 
 
 def _only_older_read(records: Records) -> None:
-    """Rank 0 read the checkpoint of step 3, and says all the same that it goes on from step 6."""
+    """Let rank 0 read the checkpoint of step 3, and state nevertheless that it goes on from step 6."""
     for record in records.all(rank=0):
         if record["event"] in _READ:
             record["path"] = record["path"].replace("1_6.ckpt", "1_3.ckpt")
 
 
 def _newest_not_finished(records: Records) -> None:
-    """The save of step 6 was never finished on any rank, and was taken all the same."""
+    """Leave the save of step 6 unfinished on every rank, though the ranks load it."""
     records.drop([record for record in records.all("checkpoint.end") if record["step"] == 6])
 
 
 def _from_older_step(records: Records) -> None:
-    """Every rank goes on from step 3 and trains steps 4 to 6 once more."""
+    """Let every rank go on from step 3 and train steps 4 to 6 once more."""
     for begin in records.all("train.begin", initial_step=6):
         begin["initial_step"] = 3
         state = next(record for record in records.all("initial", rank=begin["rank"]) if record["mono"] > begin["mono"])
@@ -80,7 +80,7 @@ def _state_of_older_step(run_dir: Path) -> None:
 
 
 def _not_read_at_all(records: Records) -> None:
-    """No rank's load is recorded. Were it one rank's alone, another could have given it its state."""
+    """Remove the record of every rank's load. Another rank could have given one rank alone its state."""
     records.drop([record for event in _READ for record in records.all(event)])
 
 

@@ -33,7 +33,7 @@ def _loads_older(records: Records) -> None:
 
 
 def _goes_back_further(run_dir: Path) -> None:
-    """Every rank takes the checkpoint of step 3, and trains steps 4 to 6 once more."""
+    """Let every rank take the checkpoint of step 3, and train steps 4 to 6 once more."""
 
     def change(records: Records) -> None:
         _loads_older(records)
@@ -58,14 +58,14 @@ _TIMES = ("mono", "wall")
 
 
 def _goes_back_too_little(records: Records) -> None:
-    """Step 7 is not trained again, although it is behind the checkpoint of step 6."""
+    """Leave out the second training of step 7, although it is behind the checkpoint of step 6."""
     for begin in records.all("train.begin", initial_step=6):
         again = [record for record in records.all(rank=begin["rank"], step=7) if record["mono"] > begin["mono"]]
         records.drop([record for record in again if record["event"] in _STEP])
 
 
 def _scaled_again(records: Records) -> None:
-    """The fault was made a second time when step 8 was trained again."""
+    """Make the fault a second time when step 8 is trained again."""
     once = records.first("fault.scaled")
     again = records.last("step.begin", rank=once["rank"], step=8)
     kept = {key: value for key, value in once.items() if key not in _TIMES}
@@ -84,23 +84,23 @@ def _never_loads(records: Records) -> None:
 
 
 def _loads_a_part(records: Records) -> None:
-    """Rank 1 got one parameter of its file, and says that it goes on from it."""
+    """Let rank 1 get one parameter of its file, and state that it goes on from it."""
     records.first("load.end", rank=1)["parameters"] = 1
 
 
 def _not_written(records: Records) -> None:
-    """The save of step 6 went on in the background on rank 1, and its end is not recorded."""
+    """Let the save of step 6 go on in the background on rank 1, without a record of its end."""
     for event in ("checkpoint.begin", "checkpoint.end"):
         records.first(event, rank=1, step=6)["asynchronous"] = True
 
 
 def _no_second_digest(records: Records) -> None:
-    """What rank 0 trained in step 7 is known of its first training only."""
+    """Keep the record of rank 0's first training of step 7 only."""
     records.drop([records.digest(0, 7)])
 
 
 def _small(records: Records) -> None:
-    """The spike did not reach the reduced gradients: their norm is an ordinary one."""
+    """Keep the spike from the reduced gradients: their norm is an ordinary one."""
     for rank in (0, 1):
         first = records.first("digest", rank=rank, step=8)
         first["gradients"]["norm"] = (2.0).hex()

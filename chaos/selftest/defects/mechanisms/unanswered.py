@@ -1,4 +1,4 @@
-"""Defects of launches that nothing has to answer, and of a job that has nothing to go on from."""
+"""Defects of launches that nothing has to answer, and of a job without anything to go on from."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from chaos.selftest.records import Records, recorded
 
 LAST = 8
 CHANGED = 4
-"""Step of the base ``harmless`` whose batch a fault has changed; its states are compared up to the one before."""
+"""Step of the base ``harmless`` with a batch changed by a fault; its states are compared up to the step before."""
 
 _STEP = ("step.begin", "step.end", "digest")
 
@@ -28,7 +28,7 @@ def _defect(
 
 
 def _without(first: int, last: int, *ranks: int) -> Spoil:
-    """These ranks leave the steps from ``first`` to ``last`` out."""
+    """Return a spoil: these ranks leave out the steps from ``first`` to ``last``."""
 
     def change(records: Records) -> None:
         for rank in ranks:
@@ -39,7 +39,7 @@ def _without(first: int, last: int, *ranks: int) -> Spoil:
 
 
 def _again(records: Records) -> None:
-    """All ranks train steps 6 and 7 a second time after the last one."""
+    """Let all ranks train steps 6 and 7 a second time after the last one."""
     for rank in (0, 1):
         own = [record for step in (6, 7) for record in records.all(attempt="train", rank=rank, step=step)]
         after = records.digest(rank, LAST)
@@ -50,7 +50,7 @@ def _again(records: Records) -> None:
 
 
 def _other_batches(records: Records) -> None:
-    """Everything from the step after the changed one on is trained on other data."""
+    """Train every step after the changed one on other data."""
     for record in records.all("digest", attempt="train"):
         if record["step"] > CHANGED:
             record["batch"] = f"{record['rank']}{record['step']:031x}"
@@ -61,7 +61,7 @@ def _digests_end(records: Records) -> None:
 
 
 def _without_gradients(records: Records) -> None:
-    """Rank 1 tells of its gradients before the fault only."""
+    """Keep rank 1's records of its gradients before the fault only."""
     for record in records.all("digest", attempt="train", rank=1):
         if record["step"] >= CHANGED:
             record["gradients"] = None
@@ -79,7 +79,7 @@ def _exits(change: dict[str, int]) -> Spoil:
 
 
 def _never_came(run_dir: Path) -> None:
-    """Rank 1 is not there when the job is started again."""
+    """Leave rank 1 out when the job is started again."""
 
     def change(records: Records) -> None:
         records.drop_file("resume-rank_1")
