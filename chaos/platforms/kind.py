@@ -1,7 +1,7 @@
-"""A platform as one object: what it carries, needs and leaves, and what makes its nodes.
+"""A platform as one object: what it carries, needs and leaves, and the maker of its nodes.
 
-Each platform declares its own in ``chaos/platforms/<name>/kind.py``, which imports nothing heavy: what works with an
-engine, a client or a host is imported by the functions that it names, when they are called.
+Each platform declares its own in ``chaos/platforms/<name>/kind.py``, which imports nothing heavy: the functions that it
+names import the code for an engine, a client or a host when they are called.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 GROUP = "platforms"
 
 Complaint: TypeAlias = "Problem | tuple[str, str, str]"
-"""What does not do: a problem with its place, or a path in the scenario, a message and a hint."""
+"""A problem of a scenario: a problem with its place, or a path in the scenario, a message and a hint."""
 
 Arguments: TypeAlias = Mapping[str, Any]
 """Arguments of the undo step END_NODES."""
@@ -35,7 +35,7 @@ Arguments: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Unsupported:
-    """Why a platform cannot carry what acts on something, and what to use in its place."""
+    """Why a platform cannot carry faults on something, and what to use in its place."""
 
     reason: str
     instead: str
@@ -43,20 +43,20 @@ class Unsupported:
 
 @dataclass(frozen=True)
 class Inventory:
-    """What a file of hosts comes to: what the scenario would say of it, and how many hosts it has."""
+    """The hosts of a file: the settings that a scenario would have for them, and their number."""
 
     settings: Model
     hosts: int
 
 
 def no_problems(scenario: Scenario, directory: Path) -> Iterator[Complaint]:
-    """Find nothing."""
+    """Return no problems."""
     del scenario, directory
     return iter(())
 
 
 def no_inputs(scenario: Scenario, directory: Path) -> Mapping[str, str]:
-    """Read nothing."""
+    """Return no inputs."""
     del scenario, directory
     return {}
 
@@ -136,20 +136,23 @@ class PlatformKind:
     example: Mapping[str, Any] = field(default_factory=dict)
 
     def needed(self, scenario: Scenario) -> tuple[str, ...]:
-        """Return names of the probes that must succeed for a scenario."""
+        """Return the names of the probes that must succeed for a scenario."""
         return self.needs if self.needs_for is None else self.needs_for(scenario)
 
     def met(self, scenario: Scenario) -> Mapping[str, str]:
-        """What job and faults of a scenario need that the platform's machines have, this one or not, and who has it."""
+        """Return the needs of a scenario's job and faults that the platform's machines meet, by machine."""
         return self.meets if self.meets_for is None else self.meets_for(scenario)
 
     def settings_in(self, scenario: Scenario) -> object:
-        """What a scenario says for it; None for nothing."""
+        """Return a scenario's settings for the platform; None for none."""
         return None if self.settings is None else getattr(scenario.cluster, self.settings, None)
 
 
 def platform_kind(name: str) -> PlatformKind:
-    """The platform of that name. Raises RegistryError where it cannot be loaded, UnknownName where there is none."""
+    """Return the platform of that name.
+
+    Raises RegistryError where it cannot be loaded, UnknownName where there is none.
+    """
     members = registries.registry(GROUP)
     kind = members.load(name)
     if not isinstance(kind, PlatformKind):
@@ -161,7 +164,7 @@ def platform_kind(name: str) -> PlatformKind:
 
 
 def platform_names() -> tuple[str, ...]:
-    """Return names of all platforms that are registered. Imports none of them."""
+    """Return the names of all platforms that are registered. Imports none of them."""
     return registries.registry(GROUP).names()
 
 
@@ -171,11 +174,11 @@ def platform_kinds() -> list[PlatformKind]:
 
 
 def built_in_kind(name: str) -> PlatformKind | None:
-    """Return the platform of that name where it is this project's own; None where it is another package's, or none."""
+    """Return the platform of that name where it is this project's own; None for another package's, and for none."""
     known = name in registries.registry(GROUP).points and registries.package_of(GROUP, name) is None
     return platform_kind(name) if known else None
 
 
 def with_inventory() -> tuple[str, ...]:
-    """Return names of the platforms whose hosts the command line may name."""
+    """Return the names of the platforms whose hosts the command line may name."""
     return tuple(kind.name for kind in platform_kinds() if kind.by_inventory is not None)

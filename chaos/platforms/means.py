@@ -1,4 +1,4 @@
-"""What a fault kind may act on (:class:`chaos.faults.kind.FaultKind`), and a platform carry: the words for it."""
+"""The objects that a fault kind may act on (:class:`chaos.faults.kind.FaultKind`) and a platform carry, in words."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MEANS: Mapping[str, str] = {
     "cluster": "objects of a Kubernetes cluster",
     "mesh": "pods, by Chaos Mesh",
 }
-"""What a fault kind acts on, in words."""
+"""The objects that fault kinds act on, in words."""
 
 CLUSTER = "cluster"
 NAMES = "names"
 NETWORK = "network"
 
 WHOLE_NODES = frozenset({"node", NAMES, "host", "pod", "mesh"})
-"""What only a fault that hits whole nodes acts on."""
+"""The objects that only faults on whole nodes act on."""
 
 ON_THIS_HOST = frozenset(MEANS) - {"node", NAMES, "pod", CLUSTER, "mesh"}
-"""What a platform carries that says nothing: it starts jobs on this host, which is no node that could be acted on."""
+"""The default of a platform's ``carries``: it starts jobs on this host, not on a node that faults could act on."""

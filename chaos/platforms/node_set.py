@@ -1,4 +1,4 @@
-"""The nodes of a run, for every platform: they are held by number, and let go of together."""
+"""The nodes of a run, for every platform: they are held by number, and released together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ H = TypeVar("H")
 
 
 class NodeSet(Generic[N]):
-    """The nodes of one run, each with a helper. Leaving it lets go of the helpers; undo steps take the nodes away."""
+    """The nodes of one run, each with a helper. Leaving the context closes the helpers; undo steps remove the nodes."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -24,7 +24,7 @@ class NodeSet(Generic[N]):
         return [self._nodes[number] for number in sorted(self._nodes)]
 
     def close(self) -> None:
-        """Let go of the remote helpers."""
+        """Close the remote helpers."""
         for node in self._nodes.values():
             node.helper.close()
 

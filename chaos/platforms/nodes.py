@@ -1,4 +1,4 @@
-"""What a platform with nodes gives: the nodes, and what it knows of them."""
+"""The interface of a platform with nodes: the nodes, and the platform's knowledge of them."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from chaos.platforms.network.links import NodeNetwork
 
 NodeState = Literal["running", "frozen", "gone"]
-"""``frozen``: nothing on it runs, and it may go on. ``gone``: whatever ran on it does so no more."""
+"""``frozen``: nothing on it runs, and it may go on. ``gone``: everything that ran on it has ended."""
 
 END_NODES = "end-nodes"
-"""The undo step of a platform's nodes. Its arguments name the platform, and hold what that finds them by."""
+"""The undo step of a platform's nodes. Its arguments name the platform, and identify the nodes to it."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """What a platform needs to know to make the nodes of one run.
+    """The facts that a platform needs to make the nodes of one run.
 
-    ``token`` is the run's identity; ``nodes`` counts them. ``run_dir`` and ``private`` are the run's directories, which
-    nodes that share a file system with the harness see at the same paths, and can write, as they can ``writable``;
-    ``readable`` are those that its job reads, the scenario's own first. ``settings`` is what the scenario gives in
-    ``cluster.<platform>``. ``job`` is what it says of the job, ``ranks`` how many that has, ``kinds`` which kinds of
-    faults are to be made, ``needs`` what its ranks need where they run (keys of chaos.doctor.PROBES). ``visitors``
-    hears the agents. ``tell`` records an event of a node, with its fields.
+    ``token`` is the run's identity; ``nodes`` counts the nodes. ``run_dir`` and ``private`` are the run's directories.
+    Nodes that share a file system with the harness see them at the same paths and can write them, and ``writable`` too;
+    ``readable`` are the directories that the job reads, the scenario's own first. ``settings`` is the scenario's
+    ``cluster.<platform>``. ``job`` is the scenario's job, ``ranks`` its number of ranks, ``kinds`` the kinds of the
+    planned faults, ``needs`` the needs of its ranks where they run (keys of chaos.doctor.PROBES). ``visitors`` hears
+    the agents. ``tell`` records an event of a node, with its fields.
     """
 
     token: str
@@ -60,15 +60,15 @@ class NamesNodes(Protocol):
     """A platform whose nodes are other machines than this one, which a cluster may know."""
 
     def names_of_nodes(self, scenario: Scenario, directory: Path) -> Sequence[str]:
-        """What the cluster calls the nodes that the scenario is to have, in order."""
+        """Return the cluster's names of the scenario's nodes, in order."""
 
 
 @runtime_checkable
 class RecordsHosts(Protocol):
-    """A platform whose nodes come from a file of the user's that may say otherwise on another day."""
+    """A platform whose nodes come from a file of the user's that may have other content on another day."""
 
     def hosts_as_given(self, scenario: Scenario, directory: Path) -> Sequence[Mapping[str, Any]]:
-        """Return what the file says of each node's host, in order, without secrets. Raises ScenarioError."""
+        """Return the file's entry for each node's host, in order, without secrets. Raises ScenarioError."""
 
 
 class Node(Protocol):
@@ -80,7 +80,7 @@ class Node(Protocol):
 
     @property
     def address(self) -> str:
-        """Its address on the job's network, a number."""
+        """Its address on the job's network, in numbers."""
 
     @property
     def private(self) -> Path:
@@ -92,32 +92,32 @@ class Node(Protocol):
 
     @property
     def known(self) -> NodeState:
-        """``frozen`` or ``gone`` once this run has made it so, else ``running``. Nobody is asked."""
+        """``frozen`` or ``gone`` once this run has made it so, else ``running``. Nothing is asked."""
 
     @property
     def place(self) -> Mapping[str, Any]:
-        """What undo steps have to know of where its ranks live; empty where the remote helper is enough."""
+        """The place of its ranks for undo steps; empty where the remote helper is enough."""
 
     @property
     def node_network(self) -> NodeNetwork | None:
         """The network between the nodes of the run; None where faults cannot change it."""
 
     def state(self) -> NodeState:
-        """What the platform itself says of the node, whatever its remote helper does. Raises PlatformError."""
+        """Return the platform's own state of the node, whatever its remote helper does. Raises PlatformError."""
 
     def ended(self) -> ExitStatus | None:
-        """How processes ended that ran on it when it went; unknown where the platform cannot say, None as yet."""
+        """Return how its processes ended when it went; unknown where the platform cannot say, None as yet."""
 
 
 class Nodes(AbstractContextManager["Nodes"], Protocol):
-    """The nodes of one run. Leaving it lets go of the remote helpers; undo steps take the nodes away."""
+    """The nodes of one run. Leaving the context closes the remote helpers; undo steps remove the nodes."""
 
     @property
     def python(self) -> Path:
         """The interpreter of the ranks, on every node."""
 
     def ready(self) -> Sequence[Node]:
-        """All nodes, each running and with a remote helper that answers: what a fault has taken is there again, as new.
+        """Return all nodes, each running and with a remote helper that answers: a lost node is back, as new.
 
         Raises PlatformError.
         """
@@ -142,19 +142,20 @@ class NodePlatform(Protocol):
     name: str
 
     def simulated(self, nodes: int) -> str | None:
-        """What of these nodes is not as on a cluster, in words; None when nothing is."""
+        """Return the difference between these nodes and a cluster's, in words; None when there is none."""
 
     def open(self, site: Site) -> Nodes:
-        """Make the nodes. What takes them away is in ``site.ledger`` before each is made. Raises PlatformError."""
+        """Make the nodes. The undo step is in ``site.ledger`` before each node is made. Raises PlatformError."""
 
     def put_back(self, arguments: Mapping[str, Any], token: str, clock: Clock) -> str:
-        """Take away what the run ``token`` has made, and say how. ``arguments`` are those of its END_NODES step.
+        """Remove the objects that the run ``token`` has made, and return how.
 
-        It may be done twice, and by another process than the one that made it. Raises PlatformError.
+        ``arguments`` come from its END_NODES step. It may be done twice, and by another process than the maker's.
+        Raises PlatformError.
         """
 
     def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HelperClient | None:
-        """Another helper on that node of a run whose harness has gone; None when the node is no more.
+        """Return another helper on that node of a run whose harness has gone; None when the node is gone.
 
         Raises PlatformError.
         """
@@ -162,10 +163,10 @@ class NodePlatform(Protocol):
 
 @runtime_checkable
 class Restorable(Protocol):
-    """A node that faults can do something to, and that can be put back."""
+    """A node that faults can change, and that can be put back."""
 
     def restore(self, what: str) -> str:
-        """Put it back, and say how. Raises PlatformError."""
+        """Put the node back, and return how. Raises PlatformError."""
 
 
 @runtime_checkable
@@ -173,12 +174,12 @@ class RestoresNodes(Protocol):
     """A platform that puts back nodes of a run whose harness has gone."""
 
     def restore(self, arguments: Mapping[str, Any], token: str, node: int, what: str) -> str:
-        """Put a node back, and say how. ``arguments`` are those of the run's END_NODES step. Raises PlatformError."""
+        """Put a node back, and return how. ``arguments`` come from the run's END_NODES step. Raises PlatformError."""
 
 
 @runtime_checkable
 class TellsRules(Protocol):
-    """A node on whose network faults lay rules."""
+    """A node whose network may have rules of faults."""
 
     def rules_left(self) -> Sequence[str]:
         """Return the rules that are still there, in words. Raises PlatformError."""
@@ -186,12 +187,12 @@ class TellsRules(Protocol):
 
 @runtime_checkable
 class TellsLeft(Protocol):
-    """A platform whose nodes leave something where they were, which has to be taken away."""
+    """A platform whose nodes leave something behind, which has to be removed."""
 
     def left(self, arguments: Mapping[str, Any], token: str) -> Sequence[str]:
-        """What it still has of the run ``token``, in words; ``arguments`` are those of its END_NODES step.
+        """Return the platform's leftovers of the run ``token``, in words; ``arguments`` come from its END_NODES step.
 
-        Raises PlatformError where nobody can say.
+        Raises PlatformError where the leftovers cannot be known.
         """
 
 
@@ -200,7 +201,7 @@ class RebootableNode(Protocol):
     """A node that can be rebooted. Both raise PlatformError."""
 
     def reboot(self, boot: str) -> None:
-        """Order its reboot, where it is still in that boot."""
+        """Order the node's reboot, where it is still in that boot."""
 
     def boot(self) -> str | None:
-        """Return the kernel's boot ID of it now; None while it does not answer."""
+        """Return the present boot ID of its kernel; None while it does not answer."""

@@ -1,4 +1,4 @@
-"""The job of several nodes: one job, which their launchers make together."""
+"""The job of several nodes: one job, made by all of their launchers together."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SETTLE_SECONDS = 5.0
-"""How long a node that a remote helper was lost with may take until it shows that it has gone."""
+"""How long a node whose remote helper was lost may take until it shows that it has gone."""
 
 
 def ranks_of(node: int, nodes: int, ranks: int) -> tuple[int, ...]:
-    """Return the ranks of a node: they are spread over the nodes evenly, in order."""
+    """Return the ranks of a node: ranks are spread over the nodes evenly, in order."""
     each = ranks // nodes
     return tuple(range(node * each, (node + 1) * each))
 
@@ -35,8 +35,8 @@ def ranks_of(node: int, nodes: int, ranks: int) -> tuple[int, ...]:
 class NodesJob:
     """One launched job whose parts live on several nodes. Its methods may be called from several threads.
 
-    A node that has gone is a fact about its processes, no error: they have ended. A remote helper that is lost while
-    its node runs is an error (HelperLost), for nothing would be known about that node's processes.
+    A node that has gone is a fact about its processes, not an error: they have ended. A remote helper that is lost
+    while its node runs is an error (HelperLost), for nothing is known about the processes of that node.
     """
 
     def __init__(
@@ -45,7 +45,10 @@ class NodesJob:
         specs: Sequence[LaunchSpec],
         clock: Clock,
     ) -> None:
-        """Start the launchers, one of ``specs`` on each node. Raises PlatformError, with what was started ended."""
+        """Start the launchers, one of ``specs`` on each node.
+
+        Raises PlatformError, after ending every launcher it started.
+        """
         self._nodes = {node.number: node for node in nodes}
         self._attempt = specs[0].attempt
         self._collected_exits = {node.number: spec.collected_exit for node, spec in zip(nodes, specs, strict=True)}
@@ -56,7 +59,7 @@ class NodesJob:
         self._lost: set[int] = set()
         self._launchers: list[ProcessIdentity] = []
         self.reboots: set[tuple[str, int]] = set()
-        """Reboots that were ordered: the fault's id, and the node."""
+        """The reboots that were ordered: the fault's id, and the node."""
         try:
             for node, spec in zip(nodes, specs, strict=True):
                 self._launchers.append(node.helper.start(spec))
@@ -85,11 +88,17 @@ class NodesJob:
         return tuple(self._launchers)
 
     def processes(self) -> list[FoundProcess]:
-        """The job's living processes, on all nodes. Those of a frozen node are the ones that were there before."""
+        """Return the job's living processes, on all nodes.
+
+        The processes of a frozen node are those before the freeze.
+        """
         return [process for node in self._nodes.values() for process in self._processes_of(node)]
 
     def seen(self) -> list[FoundProcess]:
-        """The processes that lived when last asked for. No node is asked, so it takes no time from a short fault."""
+        """Return the processes that lived at the last call of ``processes``.
+
+        No node is asked, so it takes no time from a short fault.
+        """
         return [process for processes in self._seen.values() for process in processes]
 
     def state(self, identity: ProcessIdentity) -> State:
@@ -110,12 +119,12 @@ class NodesJob:
         return self._statuses.get(identity)
 
     def place(self, identity: ProcessIdentity) -> Mapping[str, Any]:
-        """What an undo step has to know of where a process of the job lives; empty where the helper is enough."""
+        """Return the place of a process of the job for an undo step; empty where the helper is enough."""
         return self._of(identity).place
 
     def machine(self, identity: ProcessIdentity) -> RankMachine:
         """Return the machine that a process of the job runs on."""
-        from chaos.machine.remote.tool_calls import NodeMachine  # a job of one node, as most are, has no helper
+        from chaos.machine.remote.tool_calls import NodeMachine  # a job of one node, the usual case, has no helper
 
         return NodeMachine(self._of(identity).helper)
 
@@ -129,7 +138,7 @@ class NodesJob:
         self._ask(node, lambda helper: helper.signal(self._attempt, identity, signum), refused, refused)
 
     def signals(self, identity: ProcessIdentity) -> Signals | None:
-        """What a process does with signals, and which ones it has not taken yet; None where that cannot be told."""
+        """Return what a process does with signals, and its pending signals; None where they cannot be read."""
         return self._ask(self._of(identity), lambda helper: helper.signals(identity), lambda: None, lambda: None)
 
     def reboot_node(self, node: int, boot: str) -> None:
@@ -137,7 +146,7 @@ class NodesJob:
         self._rebootable(node).reboot(boot)
 
     def boot_of_node(self, node: int) -> str | None:
-        """Return the kernel's boot ID of a node; None while it does not answer. Raises PlatformError."""
+        """Return the boot ID of a node's kernel; None while it does not answer. Raises PlatformError."""
         return self._rebootable(node).boot()
 
     def _rebootable(self, number: int) -> RebootableNode:
@@ -147,7 +156,10 @@ class NodesJob:
         return node
 
     def stop(self, grace_seconds: float) -> Ended:
-        """End all processes of the job. Those of a node whose helper was lost are left to the platform's undo steps."""
+        """End all processes of the job.
+
+        Processes of a node whose helper was lost are left to the platform's undo steps.
+        """
         with ThreadPoolExecutor(len(self._nodes)) as pool:
             results = list(pool.map(lambda node: self._stop_on(node, grace_seconds), self._nodes.values()))
         return Ended(
@@ -180,7 +192,7 @@ class NodesJob:
         return self._nodes[identity.node]
 
     def _ask(self, node: Node, ask: Callable[[HelperClient], T], frozen: Callable[[], T], gone: Callable[[], T]) -> T:
-        """Ask the node's remote helper; a node that is frozen or gone is answered for."""
+        """Ask the node's remote helper; for a frozen or gone node call ``frozen`` or ``gone`` instead."""
         state = self._settled(node) if node.helper.lost is not None else node.known
         if state == "running":
             try:
@@ -192,9 +204,9 @@ class NodesJob:
         return frozen() if state == "frozen" else gone()
 
     def _settled(self, node: Node) -> NodeState:
-        """What a node is whose helper was lost: its end may take a moment to show, and so may the platform's answer.
+        """Return the state of a node whose helper was lost: its end may take a moment to show, and so may the answer.
 
-        Raises HelperLost where the platform does not say in time: then nobody knows anything of the node.
+        Raises HelperLost where the platform gives no answer in time: then nothing is known of the node.
         """
         seconds = 0.0 if node.number in self._lost else _SETTLE_SECONDS
         self._lost.add(node.number)
@@ -214,7 +226,7 @@ class NodesJob:
         return state
 
     def _collected_by_launcher(self, identity: ProcessIdentity, unknown: ExitStatus) -> ExitStatus | None:
-        """What the launcher said that has collected the status itself; whoever collects it says so a moment later."""
+        """Return the status from a launcher that collects it itself; the launcher reports it a moment later."""
         tell = self._collected_exits[identity.node or 0]
         since = self._asked.setdefault(identity, self._clock.mono())
         collected_exit = None if tell is None else tell(identity)

@@ -1,4 +1,4 @@
-"""What a job's ranks need, where they run on other machines than the harness does: that is met there, or not at all."""
+"""The needs of a job's ranks that run on other machines than the harness: they are met there, or not at all."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ MODULES = frozenset({"mindspore", "mindformers", "mindio_ttp", "numpy"})
 MET_THERE: Mapping[str, str] = MappingProxyType(
     dict.fromkeys((*sorted(MODULES), "msrun", "npu"), "the machines that the ranks run on")
 )
-"""Needs of jobs (keys of chaos.doctor.PROBES) that the harness's own machine need not meet, and who meets them."""
+"""Needs of jobs (keys of chaos.doctor.PROBES) that the harness's machine need not meet, and who meets them."""
 
 ONE_MACHINE = "leave memory out, or use a platform of one machine, such as local or docker"
-"""What to do with a job that keeps checkpoints in memory, where each node has memory of its own."""
+"""The advice for a job that keeps checkpoints in memory, where each node has memory of its own."""
 
 _AT_ONCE = 16
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A node that is asked what it has: its name, the Python of its ranks, and the remote helper there."""
+    """A node to be asked for its packages: its name, the Python of its ranks, and the remote helper there."""
 
     node: str
     python: str
@@ -40,9 +40,9 @@ class Asked:
 
 
 def refuse_lacking(site: Site, nodes: Iterable[Asked], advice: str) -> None:
-    """See that the nodes have the packages that the ranks need. Raises PlatformError for one that has not.
+    """Check that the nodes have the packages that the ranks need. Raises PlatformError for a node that lacks one.
 
-    Without it a job that cannot begin would be blamed for it. What the job brings along by its own PYTHONPATH is not
+    Without this check a job that cannot begin would be blamed for it. Packages on the job's own PYTHONPATH are not
     asked for. ``advice`` says what to do.
     """
     path = "" if site.job is None else site.job.environment.get("PYTHONPATH", "")

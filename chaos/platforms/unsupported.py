@@ -1,4 +1,4 @@
-"""What most platforms do not support: taking names from a node of the job. The reason, and what to use instead."""
+"""Taking names from a node of the job, which most platforms do not support: the reason, and what to use instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a container ended, by the engine's word: its state, and its events ``oom`` and ``die`` since it was started."""
+"""How a container ended, as the engine reports it: its state, and its events ``oom`` and ``die`` since its start."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _KILLED = 128 + 9
 
 
 def how_it_ended(container: Container, started: str) -> ExitStatus:
-    """How processes ended that were in the container when it ended. ``started`` is when it was started (RFC 3339).
+    """Return how the processes in the container ended with it. ``started`` is its start time (RFC 3339).
 
-    When the first process of a PID namespace ends, the kernel ends all others with SIGKILL (pid_namespaces(7)). That is
-    taken for the end of a rank only where the engine says that the first one was killed, and nothing of a want of
-    memory: for that the kernel may have ended the rank by itself, before. Otherwise nothing is known of it.
+    When the first process of a PID namespace ends, the kernel ends all others with SIGKILL (pid_namespaces(7)). SIGKILL
+    counts as the end of a rank only where the engine reports that the first process was killed, and reports no shortage
+    of memory: in a shortage the kernel may have ended the rank by itself, before. Otherwise the end is unknown.
     """
     try:
         with engine_errors(f"container {container.name}"):
@@ -43,7 +43,7 @@ def how_it_ended(container: Container, started: str) -> ExitStatus:
 
 
 def _events(container: Container, started: str) -> Any:
-    """What the engine has told of it since, up to its first end."""
+    """Return the engine's events of the container since its start, up to its first end."""
     assert container.client is not None
     since: Any = seconds_of(started)  # the client's own types know whole seconds only
     told = container.client.events(
@@ -59,7 +59,7 @@ def _events(container: Container, started: str) -> Any:
 
 
 def seconds_of(moment: str) -> str:
-    """Return a moment of the engine (RFC 3339, nanoseconds) as it wants it back."""
+    """Return a timestamp of the engine (RFC 3339, nanoseconds) in the form that its API takes."""
     whole, _, fraction = moment.rstrip("Z").partition(".")
     seconds = int(datetime.fromisoformat(whole).replace(tzinfo=timezone.utc).timestamp())
     return f"{seconds}.{fraction.ljust(9, '0')[:9]}"

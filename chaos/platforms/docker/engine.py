@@ -1,4 +1,4 @@
-"""Reaching a Docker engine, and what of it belongs to one run: everything that carries the run's label."""
+"""Reaching a Docker engine, and its objects of one run: everything that carries the run's label."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from docker.models.containers import Container
 
 RUN_LABEL = "chaos.run"
-"""On every container and network that a run makes; its value is the run's identity."""
+"""Label of every container and network that a run makes; its value is the run's identity."""
 
 NODE_LABEL = "chaos.node"
 
 IMAGE_LABEL = "chaos.image"
-"""On images that ``chaos image`` has made; ``skeleton`` for one that borrows this host's Python."""
+"""Label of images that ``chaos image`` has made; ``skeleton`` for an image that borrows this host's Python."""
 
 _SECONDS = 60
 
 
 def connect(engine: str | None) -> DockerClient:
-    """Return the engine at that address (``unix:///path``, ``tcp://host:port``), or the one that DOCKER_HOST names.
+    """Return the engine at that address (``unix:///path``, ``tcp://host:port``), or the engine that DOCKER_HOST names.
 
     Raises PlatformError where the package or the engine is missing.
     """
@@ -35,7 +35,7 @@ def connect(engine: str | None) -> DockerClient:
         raise PlatformError("the package docker is not installed: pip install 'chaos-ascend[docker]'") from error
     with engine_errors("the Docker engine cannot be reached"):
         client: DockerClient = (
-            docker.from_env(timeout=_SECONDS)  # with the certificates that belong to it
+            docker.from_env(timeout=_SECONDS)  # with the address's certificates
             if engine in (None, os.environ.get("DOCKER_HOST"))
             else docker.DockerClient(engine, timeout=_SECONDS)
         )
@@ -45,7 +45,7 @@ def connect(engine: str | None) -> DockerClient:
 
 @contextlib.contextmanager
 def engine_errors(what: str) -> Iterator[None]:
-    """Turn what the engine's client raises into PlatformError, with what was being done."""
+    """Turn exceptions of the engine's client into PlatformError; ``what`` is the action."""
     import requests
     from docker.errors import DockerException
 
@@ -56,18 +56,21 @@ def engine_errors(what: str) -> Iterator[None]:
 
 
 def address_of(engine: str | None) -> str:
-    """The address by which ``connect`` reaches that engine again, in a process that may have another DOCKER_HOST."""
+    """Return the address by which ``connect`` reaches that engine again, in a process with another DOCKER_HOST."""
     return engine or os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
 
 
 def identity_of(client: DockerClient) -> str:
-    """What tells an engine from others, whatever its address. Raises PlatformError."""
+    """Return the engine's identity, the same at every address. Raises PlatformError."""
     with engine_errors("the Docker engine does not say which one it is"):
         return str(client.info().get("ID") or "")
 
 
 def connect_again(arguments: Mapping[str, Any]) -> DockerClient:
-    """The engine of a run, as the arguments of its undo step say. Raises PlatformError where another one answers."""
+    """Return the engine of a run, by the arguments of its undo step.
+
+    Raises PlatformError where another engine answers.
+    """
     client = connect(str(arguments["engine"]))
     recorded = arguments.get("identity")
     try:
@@ -96,14 +99,14 @@ def node_container(client: DockerClient, token: str, node: int) -> Container | N
 
 
 def take_away(client: DockerClient, token: str) -> list[str]:
-    """Remove every container and network of a run, and say which. It may be done twice."""
+    """Remove every container and network of a run, and return their names. It may be called twice."""
     from docker.errors import NotFound
 
     done = []
     for container in containers_of(client, token):
         with contextlib.suppress(NotFound):
             if container.status == "paused":
-                container.unpause()  # a frozen process does not end by SIGKILL
+                container.unpause()  # SIGKILL does not end a frozen process
             container.remove(force=True, v=True)
             done.append(f"container {container.name}")
     for network in client.networks.list(filters={"label": f"{RUN_LABEL}={token}"}):
@@ -121,7 +124,7 @@ def things_of(client: DockerClient, token: str) -> list[str]:
 
 
 def state_of(container: Container) -> dict[str, Any]:
-    """What the engine says of a container now (``docker inspect``, State)."""
+    """Return the engine's present state of a container (``docker inspect``, State)."""
     container.reload()
     state: dict[str, Any] = container.attrs["State"]
     return state

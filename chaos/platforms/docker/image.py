@@ -1,4 +1,4 @@
-"""Images for nodes: a skeleton without any file of its own that borrows this host's Python, made without a registry."""
+"""Images for nodes: a skeleton without files of its own that borrows this host's Python, made without a registry."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BORROWED = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/a
 
 
 def skeleton() -> bytes:
-    """Return a root file system of empty directories, as a tar file: what is in it is bound in from the host."""
+    """Return a root file system of empty directories, as a tar file: its content is bound in from the host."""
     whole = io.BytesIO()
     with tarfile.open(fileobj=whole, mode="w") as archive:
         for name in (*_DIRECTORIES, "tmp"):
@@ -58,14 +58,17 @@ def make_skeleton(client: DockerClient, name: str = SKELETON) -> str:
 def borrowed(
     python_path: Iterable[str] = tuple(sys.path), prefixes: Iterable[str] = (sys.prefix, sys.base_prefix)
 ) -> tuple[Path, ...]:
-    """What a node of the skeleton needs of this host, read-only: the system's programs, and this Python with all that
-    it imports from. A virtual environment's Python is a link to one outside it, which is needed too."""
+    """Return the paths of this host that a node of the skeleton needs, read-only.
+
+    They are the system's programs, and this Python with everything that it imports from. A virtual environment's Python
+    is a link to a Python outside it, which is needed too.
+    """
     wanted = [Path("/usr"), *map(Path, _BORROWED), *map(Path, prefixes), Path(chaos.__file__).parent]
     wanted += [Path(entry) for entry in python_path if entry]
     return outermost(path for path in wanted if path.exists())
 
 
 def outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
-    """Keep the paths that are below no other of them, each once."""
+    """Keep the paths that are below no other path, each once."""
     known = sorted(dict.fromkeys(paths))
     return tuple(path for path in known if not any(other in path.parents for other in known))

@@ -37,24 +37,24 @@ def _networks() -> DockerNetworksPlatform:
 
 
 def _needs(scenario: Scenario) -> tuple[str, ...]:
-    """Return an engine where DOCKER_HOST says, unless the scenario names another one."""
+    """Return the probe of an engine at DOCKER_HOST, unless the scenario names another engine."""
     told = scenario.cluster.docker
     return () if told is not None and told.engine is not None else _ENGINE
 
 
 def _needs_with_networks(scenario: Scenario) -> tuple[str, ...]:
-    """Return the engine, and namespaces of this host."""
+    """Return the probes of the engine, and of namespaces of this host."""
     return (*_needs(scenario), "network-namespaces")
 
 
 def _met(scenario: Scenario) -> Mapping[str, str]:
-    """Return what the containers bring themselves: an image with a Python of its own has what the ranks need."""
+    """Return the needs that the containers meet themselves: an image with its own Python has all that ranks need."""
     told = scenario.cluster.docker
     return {} if told is None or told.python is None else MET_THERE
 
 
 def _problems(scenario: Scenario, directory: Path) -> Iterator[Complaint]:
-    """What of ``cluster.docker`` does not do. The engine is not asked."""
+    """Yield the problems of ``cluster.docker``. The engine is not asked."""
     from chaos.platforms.docker.subnets import complaint
 
     del directory
@@ -74,7 +74,7 @@ def _left(arguments: Mapping[str, Any], token: str, run_dir: Path) -> Sequence[s
 
 
 def of_own_engine(arguments: Mapping[str, Any], inventory: Path | None) -> Mapping[str, Any]:
-    """By the caller's engine, which must be the one that the step names. Raises PlatformError."""
+    """Return the arguments for the caller's engine. Raises PlatformError unless the step names that engine."""
     from chaos.platforms.docker.engine import address_of
 
     del inventory

@@ -1,7 +1,7 @@
-"""Limits that the engine lays on a running container by ``update``, and what the kernel counts there.
+"""Limits that the engine's ``update`` puts on a running container, and the kernel's counters there.
 
-What the kernel counts is read inside the container, below /sys/fs/cgroup (cgroups(7), both versions). The engine's own
-word ``OOMKilled`` stays false while the container runs, so it proves nothing here; its event ``oom`` does.
+The kernel's counters are read inside the container, below /sys/fs/cgroup (cgroups(7), both versions). The engine's own
+field ``OOMKilled`` stays false while the container runs, so it proves nothing here; its event ``oom`` does.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _LEAST_QUOTA = 1000
 
 
 def memory_used(helper: HelperClient) -> int:
-    """Bytes that the container's processes and their files in memory use. Raises PlatformError."""
+    """Return the bytes that the container's processes and their files in memory use. Raises PlatformError."""
     return int(_read(helper, _USED))
 
 
 def kernel_kills(helper: HelperClient) -> int:
-    """Return how many processes of the container the kernel has ended for want of memory. Raises PlatformError."""
+    """Return how many processes of the container the kernel has ended for lack of memory. Raises PlatformError."""
     return _counted(helper, _KILLED, "oom_kill")
 
 
 def throttled(helper: HelperClient) -> int:
-    """In how many periods the container had to wait for processor time. Raises PlatformError."""
+    """Return the number of periods in which the container had to wait for processor time. Raises PlatformError."""
     return _counted(helper, _SLOWED, "nr_throttled")
 
 
@@ -60,25 +60,28 @@ def oom_events(container: Container, since: str) -> int:
 
 
 def limit_memory(container: Container, limit: int) -> None:
-    """Let the container have so many bytes, with no swap besides. Raises PlatformError."""
+    """Limit the container to this many bytes, without swap. Raises PlatformError."""
     with engine_errors(f"the memory of {container.name} cannot be limited"):
         container.update(mem_limit=limit, memswap_limit=limit)
 
 
 def free_memory(container: Container) -> None:
-    """Let it have all of the host's memory, and as much swap: the engine takes no word for "no limit".
+    """Give the container all of the host's memory, and as much swap: the engine has no word for "no limit".
 
     Raises PlatformError.
     """
     assert container.client is not None
     with engine_errors(f"the memory of {container.name} cannot be given back"):
         whole = int(container.client.info()["MemTotal"])
-        # Not -1 for the swap: the engine then leaves its limit, and the kernel refuses one of memory above it.
+        # Not -1 for the swap: the engine then keeps its limit, and the kernel refuses a memory limit above it.
         container.update(mem_limit=whole, memswap_limit=2 * whole)
 
 
 def limit_processors(container: Container, cores: float) -> int:
-    """Let the container have so many cores' time; the quota in microseconds a period. Raises PlatformError."""
+    """Limit the container to the time of so many cores; return the quota in microseconds per period.
+
+    Raises PlatformError.
+    """
     quota = max(_LEAST_QUOTA, int(cores * PERIOD))
     with engine_errors(f"the processor time of {container.name} cannot be limited"):
         container.update(cpu_period=PERIOD, cpu_quota=quota)
@@ -86,7 +89,7 @@ def limit_processors(container: Container, cores: float) -> int:
 
 
 def free_processors(container: Container) -> None:
-    """Let it have all processor time that there is. Raises PlatformError."""
+    """Give the container all available processor time. Raises PlatformError."""
     with engine_errors(f"the processor time of {container.name} cannot be given back"):
         container.update(cpu_quota=-1)
 

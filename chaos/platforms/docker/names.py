@@ -1,8 +1,8 @@
-"""The resolvers of names taken from one container: routes of its own network namespace that lead to them nowhere.
+"""Cutting one container off from its resolvers: routes of its own network namespace that lead to them nowhere.
 
-The engine's own resolver (127.0.0.11) answers for the names of containers; it and whatever else the container's
-resolv.conf names is made unreachable, so that each program there is refused at once, also one that has read the file
-long ago. All other addresses are reached as before. With the container the routes are gone.
+The engine's own resolver (127.0.0.11) answers for the names of containers; it and every other nameserver in the
+container's resolv.conf are made unreachable. Each program there is refused at once, also a program that has read the
+file long ago. All other addresses are reached as before. With the container the routes are gone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _FILE = Path("/etc/resolv.conf")
 _PROTOCOL = "197"
-"""The number by which these routes are told from all others; nobody has given it a name (ip-route(8))."""
+"""The protocol number that marks these routes; nobody has given it a name (ip-route(8))."""
 _TABLE = ("table", "local", "proto", _PROTOCOL)
 """The table that is looked at before any other, as it has the addresses below 127.0.0.0/8."""
 
@@ -47,12 +47,15 @@ if address or told["found"]:
             pass
 print(json.dumps(told))
 """
-"""A look-up by the C library, as any program does it, and a connection to a port that nobody has: it is refused."""
+"""A look-up by the C library, as any program does it, and a connection to an unused port: it is refused."""
 
 
 def ask(container: Container, python: str, name: str, address: str = "") -> dict[str, Any]:
-    """What a new program in the container finds: ``found`` addresses of the name, else the ``error`` of the look-up;
-    and how ``address``, or the one found, is ``reached``; None where it is not. Raises PlatformError."""
+    """Look a name up from a new program in the container. Raises PlatformError.
+
+    Returns the ``found`` addresses of the name, else the ``error`` of the look-up; and how ``address``, or the address
+    found, is ``reached``: None where it is not.
+    """
     with engine_errors(f"nothing can be looked up in {container.name}"):
         done = container.exec_run([python, "-I", "-c", _ASK, name, address], stderr=True)
     said = done.output if isinstance(done.output, bytes) else b""
@@ -63,7 +66,7 @@ def ask(container: Container, python: str, name: str, address: str = "") -> dict
 
 
 def cut(container: Container) -> list[str]:
-    """Make its resolvers unreachable; which they are. Raises PlatformError."""
+    """Make the container's resolvers unreachable, and return their addresses. Raises PlatformError."""
     found = _resolvers(container)
     if not found:
         raise PlatformError(f"{container.name} has no nameserver in {_FILE}")
@@ -74,14 +77,17 @@ def cut(container: Container) -> list[str]:
 
 
 def blocked(container: Container) -> list[str]:
-    """Addresses that are made unreachable there. Raises PlatformError."""
+    """Return the addresses that are made unreachable there. Raises PlatformError."""
     network = _network(container)
     told = [network.do("ip", family, "route", "show", "type", "unreachable", *_TABLE) for family in ("-4", "-6")]
     return sorted(line.split()[1] for line in "\n".join(told).splitlines() if line.startswith("unreachable "))
 
 
 def mend(container: Container) -> list[str]:
-    """Take these routes away, and no others; which addresses they led to. May be called twice. Raises PlatformError."""
+    """Remove these routes, and no others; return the addresses they led to. May be called twice.
+
+    Raises PlatformError.
+    """
     found = blocked(container)
     network = _network(container)
     for address in found:

@@ -1,4 +1,4 @@
-"""Containers whose network faults can act on: none of the engine's, but one behind a router of the run's own."""
+"""Containers whose network faults can change: not a network of the engine's, but one behind a router of the run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class DockerNetworksPlatform(DockerPlatform):
     name = NETWORKS_NAME
 
     def simulated(self, nodes: int) -> str | None:
-        """Their network is inside the kernel of the engine's host."""
+        """Return the difference from a cluster: the network is inside the kernel of the engine's host."""
         return f"{super().simulated(nodes)}, behind a router of the run's own"
 
     def nodes_of(self, site: Site, settings: Docker, client: DockerClient) -> RoutedContainers:
@@ -38,7 +38,7 @@ class DockerNetworksPlatform(DockerPlatform):
         return RoutedContainers(site, settings, client)
 
     def restore(self, arguments: Mapping[str, Any], token: str, node: int, what: str) -> str:
-        """Put back what a fault has done to a node; there is nothing to connect it to, without the harness."""
+        """Put back what a fault has done to a node; without the harness there is nothing to connect it to."""
         if what == "connect":
             return "the network of the run has gone with its harness"
         return super().restore(arguments, token, node, what)
@@ -46,12 +46,12 @@ class DockerNetworksPlatform(DockerPlatform):
 
 @dataclass
 class RoutedNode(DockerNode):
-    """A container on the run's own network; faults of the network ask its router."""
+    """A container on the run's own network; network faults ask its router."""
 
     node_network: Router
 
     def rules_left(self) -> list[str]:
-        """What of faults is left on its ways."""
+        """Return the rules of faults that are left on its links."""
         return self.node_network.left(self.number)
 
     def is_connected(self) -> bool:
@@ -63,7 +63,7 @@ class RoutedNode(DockerNode):
         self.node_network.disconnect(self.number)
 
     def restore(self, what: str) -> str:
-        """Undo what a fault has done to it."""
+        """Undo the change that a fault has made to the node."""
         if what != "connect":
             return super().restore(what)
         self.node_network.connect(self.number)
@@ -78,19 +78,19 @@ class RoutedContainers(DockerNodes):
         self._held: HeldRouter | None = None
 
     def close(self) -> None:
-        """Let go of the remote helpers, then of the router."""
+        """Close the remote helpers, then the router."""
         super().close()
         if self._held is not None:
             self._held.close()
             self._held = None
 
     def make_network(self) -> dict[str, Any]:
-        """Make the router; the engine is to give the containers nothing but a loopback."""
+        """Make the router; return the container options for nothing but a loopback from the engine."""
         self._held = HeldRouter(self._site.run_dir, self._site.clock)
         return {"network_mode": "none"}
 
     def address_of(self, container: Container) -> str:
-        """Return its address on the run's network, which it is connected to where it is not."""
+        """Return the container's address on the run's network, after connecting it where it is not connected."""
         assert self._held is not None
         router, number = self._held.router, int(container.labels[NODE_LABEL])
         if not router.is_joined(number):

@@ -1,4 +1,4 @@
-"""One node of a run that is a container: what the engine says of it, and what faults do to it."""
+"""A container as one node of a run: its state by the engine, and what faults do to it."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
     from chaos.platforms.network.links import NodeNetwork
 
 _PAUSES = 10
-"""How often the engine is asked to freeze a container in all."""
+"""How often the engine is asked to freeze a container, in all."""
 
 
 def _is_given_up(error: BaseException) -> bool:
-    """Return whether runc has given up to freeze a container, which is as it was then."""
+    """Return whether runc has given up freezing a container; the container is then as it was before."""
     return "unable to freeze" in str(error)
 
 
 @dataclass
 class DockerNode:
-    """A container as a node. ``started`` is when the engine started it, by its own word."""
+    """A container as a node. ``started`` is its start time by the engine."""
 
     number: int
     address: str
@@ -67,7 +67,10 @@ class DockerNode:
     _before: tuple[int, int] = field(default=(0, 0), init=False)
 
     def state(self) -> NodeState:
-        """What the engine says. One that was started again since is gone: nothing of what ran on it does so still."""
+        """Return the state by the engine.
+
+        A container started again since is gone: nothing that ran in it still runs.
+        """
         with engine_errors(f"node {self.number}"):
             state = state_of(self.container)
         if state["StartedAt"] != self.started:
@@ -76,13 +79,13 @@ class DockerNode:
         return "running" if said == "running" else "frozen" if said == "paused" else "gone"
 
     def ended(self) -> ExitStatus:
-        """What the engine says of the container's end."""
+        """Return how the container ended, by the engine."""
         return how_it_ended(self.container, self.started)
 
     # What faults do to it.
 
     def shown(self) -> dict[str, Any]:
-        """What the engine says of it, as evidence."""
+        """Return the engine's state of the container, as evidence."""
         with engine_errors(f"node {self.number}"):
             state = state_of(self.container)
         return {
@@ -97,12 +100,12 @@ class DockerNode:
         }
 
     def is_connected(self) -> bool:
-        """Return whether it was on the job's network when the engine was asked last."""
+        """Return whether it was on the job's network at the engine's last answer."""
         assert self.network is not None
         return self.network.name in self.container.attrs["NetworkSettings"]["Networks"]
 
     def out_of_memory(self) -> dict[str, Any]:
-        """What the engine and the kernel say of its want of memory since the last fault limited that."""
+        """Return the records of the engine and the kernel of its lack of memory since the last fault limited memory."""
         events, kills = self._counts()
         return {"limit": self.limit, "oom_events": events - self._before[0], "oom_kills": kills - self._before[1]}
 
@@ -110,26 +113,26 @@ class DockerNode:
         return oom_events(self.container, self.started), kernel_kills(self.helper)
 
     def waited(self) -> int:
-        """In how many periods it had to wait since its processor time was limited; 0 while it is not."""
+        """Return the periods in which it had to wait since its processor time was limited; 0 while it is not."""
         return 0 if self._throttled is None else throttled(self.helper) - self._throttled
 
     def quota(self) -> int:
-        """Microseconds of processor time that the engine gives it in each tenth of a second; 0: all there is."""
+        """Return the microseconds of processor time that the engine gives it per tenth of a second; 0: no limit."""
         with engine_errors(f"node {self.number}"):
             self.container.reload()
             return max(0, int(self.container.attrs["HostConfig"]["CpuQuota"]))
 
     def kill(self) -> None:
-        """End its first process with SIGKILL, and so all."""
+        """End its first process with SIGKILL, and so all processes."""
         with engine_errors(f"node {self.number} cannot be killed"):
             self.container.kill("SIGKILL")
         self.known = "gone"
 
     def stop(self, grace: float) -> None:
-        """Ask its first process to end, and end it with SIGKILL after ``grace`` seconds, and so all.
+        """Ask its first process to end, and end it with SIGKILL after ``grace`` seconds, and so all processes.
 
-        The first process of a node does not heed being asked, nor does it pass that on: whatever runs on the node goes
-        on until the grace is over.
+        The first process of a node ignores the request and does not pass it on: everything on the node runs until the
+        grace is over.
         """
         with engine_errors(f"node {self.number} cannot be stopped"):
             self.container.stop(timeout=math.ceil(grace))
@@ -142,7 +145,10 @@ class DockerNode:
         self.known = "gone"
 
     def limit_memory(self, fault: str, spare: int) -> int:
-        """Let it take so many bytes more than it has now; the limit in bytes. What was counted before is no fault's."""
+        """Let it take so many bytes more than it has now; return the limit in bytes.
+
+        Kills counted before are not the fault's.
+        """
         if fault not in self.acts:
             self._before = self._counts()
             self.acts.add(fault)
@@ -153,17 +159,17 @@ class DockerNode:
         return self.limit
 
     def limit_processors(self, cores: float) -> None:
-        """Let it have so many cores' time, all of its ranks together."""
+        """Limit all of its ranks together to the time of so many cores."""
         if self._throttled is None:
             before = throttled(self.helper)
             limit_processors(self.container, cores)
             self._throttled = before
 
     def pause(self) -> None:
-        """Freeze every process of it.
+        """Freeze all of its processes.
 
-        runc gives up and lets all of them go again where one does not come to rest in time, as on a busy machine; the
-        engine is asked again then.
+        runc gives up and thaws all of them where a process does not stop in time, as on a busy machine; the engine is
+        asked again then.
         """
         again = Retrying(retry=retry_if_exception(_is_given_up), stop=stop_after_attempt(_PAUSES), reraise=True)
         with engine_errors(f"node {self.number} cannot be paused"):
@@ -171,13 +177,13 @@ class DockerNode:
         self.known = "frozen"
 
     def disconnect(self) -> None:
-        """Take it off the job's network."""
+        """Disconnect it from the job's network."""
         assert self.network is not None
         with engine_errors(f"node {self.number} cannot be disconnected"):
             self.network.disconnect(self.container, force=True)
 
     def take_directory(self, directory: Path) -> None:
-        """Let it have nothing at that path any more."""
+        """Make the path a directory without content for it."""
         take_directory(self.container, directory)
 
     def process_here(self, pid: int) -> int:
@@ -185,8 +191,8 @@ class DockerNode:
         return process_here(self.container, pid)
 
     def names(self) -> dict[str, Any]:
-        """What a program in it finds for the name of node 0, where the scheduler is."""
-        name = f"{str(self.container.name).rpartition('-')[0]}-0"  # not of its own host name: that is in /etc/hosts
+        """Return the addresses that a program in it gets for the name of node 0, where the scheduler is."""
+        name = f"{str(self.container.name).rpartition('-')[0]}-0"  # not its own host name: that is in /etc/hosts
         address = self._resolved[0] if self._resolved else ""
         return {"name": name, "before": self._resolved, "address": address} | names.ask(
             self.container, self.python, name, address
@@ -198,12 +204,15 @@ class DockerNode:
         self._resolved = list(before["found"])
 
     def names_cut(self) -> list[str]:
-        """Return which are unreachable; none where it has ended."""
+        """Return the unreachable resolvers; none where it has ended."""
         return [] if self.state() == "gone" else names.blocked(self.container)
 
     def restore(self, what: str) -> str:
-        """Undo ``pause`` (``unpause``), ``disconnect`` (``connect``), ``take_directory`` (``directories``),
-        ``cut_names`` (``names``) or a limit (``memory``, ``processors``)."""
+        """Undo one change that a fault has made.
+
+        ``what`` names the change: ``pause`` (``unpause``), ``disconnect`` (``connect``), ``take_directory``
+        (``directories``), ``cut_names`` (``names``) or a limit (``memory``, ``processors``).
+        """
         done = restore(self.container, self.network, self.number, what)
         if what == "names":
             self._resolved = []
@@ -217,7 +226,7 @@ class DockerNode:
 
 
 def restore(container: Container, network: Network | None, node: int, what: str) -> str:
-    """Put back what a fault has done to a node, by the word of its undo step, and say how. Raises PlatformError."""
+    """Put back what a fault has done to a node, as its undo step says, and return how. Raises PlatformError."""
     with engine_errors(f"node {node}: {what}"):
         container.reload()
         if what == "unpause":

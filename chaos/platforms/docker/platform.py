@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 _SHARED_MEMORY = 1 << 30
 _KEEPER = "import signal\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\nwhile True: signal.pause()\n"
-"""The first process of a container: keeps it, and reaps whatever is left to it. It does not heed SIGTERM."""
+"""The first process of a container: keeps it running, and reaps its orphans. It ignores SIGTERM."""
 
 
 class DockerPlatform:
@@ -54,7 +54,7 @@ class DockerPlatform:
     name = KIND.name
 
     def simulated(self, nodes: int) -> str | None:
-        """They share the engine's host."""
+        """Return the difference from a cluster: the nodes share the engine's host."""
         return f"{nodes} node{'s' if nodes > 1 else ''}: containers on the host of one Docker engine"
 
     def open(self, site: Site) -> DockerNodes:
@@ -83,7 +83,7 @@ class DockerPlatform:
         return DockerNodes(site, settings, client)
 
     def put_back(self, arguments: Mapping[str, Any], token: str, clock: Clock) -> str:
-        """Remove what carries the run's label."""
+        """Remove the objects that carry the run's label."""
         del clock
         client = connect_again(arguments)
         try:
@@ -94,7 +94,7 @@ class DockerPlatform:
         return f"removed {', '.join(done)}" if done else "there is nothing of the run in the Docker engine"
 
     def left(self, arguments: Mapping[str, Any], token: str) -> Sequence[str]:
-        """Containers and networks that carry the run's label."""
+        """Return the containers and networks that carry the run's label."""
         client = connect_again(arguments)
         try:
             with engine_errors("the Docker engine does not say what it has of the run"):
@@ -103,7 +103,7 @@ class DockerPlatform:
             client.close()
 
     def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HelperClient | None:
-        """Another helper in the node's container."""
+        """Return another helper in the node's container."""
         client = connect_again(arguments)
         try:
             with engine_errors(f"node {node}"):
@@ -119,7 +119,7 @@ class DockerPlatform:
             raise
 
     def restore(self, arguments: Mapping[str, Any], token: str, node: int, what: str) -> str:
-        """Put back what a fault has done to a node, in another process than the one that did it."""
+        """Put back what a fault has done to a node, in another process than the fault's."""
         client = connect_again(arguments)
         try:
             container = node_container(client, token, node)
@@ -134,11 +134,11 @@ class DockerPlatform:
 _PRIVATE_LABEL = "chaos.private"
 
 _NO_MORE = ("exited", "dead", "removing")
-"""What the engine says of a container that nothing runs in any more; one that is paused may go on."""
+"""The engine's states of a container that nothing runs in any more; a paused container may go on."""
 
 
 class _Again(HelperClient):
-    """A remote helper with a client of the engine of its own."""
+    """A remote helper with its own client of the engine."""
 
     def __init__(self, client: DockerClient, container: Container, python: str, node: int, token: str) -> None:
         self._own = client
@@ -146,7 +146,7 @@ class _Again(HelperClient):
         super().__init__(ExecTransport(container, command), node, token)
 
     def close(self) -> None:
-        """Let go of both."""
+        """Close the helper and the client."""
         super().close()
         self._own.close()
 
@@ -194,13 +194,13 @@ class DockerNodes(NodeSet[DockerNode]):
                 )
 
     def make_network(self) -> dict[str, Any]:
-        """Make the network, and say how a container is created on it."""
+        """Make the network, and return the options that create a container on it."""
         name = network_name(self._site.token)
         self._network = make_network(self._client, name, self._site.token, self._settings.subnets)
         return {"network": name}
 
     def ready(self) -> Sequence[DockerNode]:
-        """All nodes, each running and with a helper that answers; one that a fault has ended is started again."""
+        """Return all nodes, each running and with a helper that answers; a node ended by a fault is restarted."""
         for number, container in enumerate(self._containers):
             node = self._nodes.get(number)
             if node is None or node.helper.lost is not None or node.known == "gone" or node.state() != "running":
@@ -211,12 +211,12 @@ class DockerNodes(NodeSet[DockerNode]):
         return self.all()
 
     def check(self) -> None:
-        """See that the image has what the ranks need; all containers are made of one. Raises PlatformError."""
+        """Check that the image has everything the ranks need; all containers share it. Raises PlatformError."""
         image, advice = self._settings.image, "make the image with it, or name another cluster.docker.python"
         refuse_lacking(self._site, [Asked(f"image {image}", str(self.python), self._nodes[0].helper)], advice)
 
     def close(self) -> None:
-        """Let go of the remote helpers and of the engine."""
+        """Close the remote helpers and the engine's client."""
         super().close()
         self._client.close()
 
@@ -240,12 +240,12 @@ class DockerNodes(NodeSet[DockerNode]):
     def node_of(
         self, number: int, address: str, container: Container, helper: HelperClient, started: str
     ) -> DockerNode:
-        """Return a node whose remote helper answers; ``started`` is when the engine says that it was."""
+        """Return a node whose remote helper answers; ``started`` is its start time by the engine."""
         place = self._site.private / f"node-{number}"
         return DockerNode(number, address, place, container, self._network, helper, started)
 
     def address_of(self, container: Container) -> str:
-        """Its address on the run's network, which it is connected to again where it is not: it may be another one."""
+        """Return the container's address on the run's network, connecting it again if needed; it may have changed."""
         assert self._network is not None
         with engine_errors(f"{container.name} is not on the network of the run"):
             container.reload()
@@ -255,7 +255,7 @@ class DockerNodes(NodeSet[DockerNode]):
             return str(container.attrs["NetworkSettings"]["Networks"][self._network.name]["IPAddress"])
 
     def _mounts(self) -> list[Any]:
-        """Return the run's directories, and what its job reads, at the paths that they have here."""
+        """Return the run's directories and the job's inputs, at the paths that they have here."""
         from docker.types import Mount
 
         site = self._site
@@ -276,7 +276,7 @@ class DockerNodes(NodeSet[DockerNode]):
 
 
 def network_name(token: str) -> str:
-    """Name of a run's network; its containers have it with their node's number."""
+    """Return the name of a run's network; its containers have it with their node's number."""
     return f"chaos-{token[-16:]}"
 
 

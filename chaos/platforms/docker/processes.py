@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def first_process(container: Container) -> int:
-    """The PID of a container's first process here. Raises PlatformError where its processes are not this host's."""
+    """Return the PID here of a container's first process.
+
+    Raises PlatformError where its processes are not this host's.
+    """
     with engine_errors(f"{container.name} has no process"):
         container.reload()
         pid = int(container.attrs["State"]["Pid"])
@@ -28,7 +31,10 @@ def first_process(container: Container) -> int:
 
 
 def process_here(container: Container, pid: int) -> int:
-    """The PID here of the process that the container knows as ``pid``. Raises PlatformError when it has ended."""
+    """Return the PID here of the process that the container knows as ``pid``.
+
+    Raises PlatformError when it has ended.
+    """
     namespace = _namespace(first_process(container))
     for entry in PROC.iterdir():
         if entry.name.isdigit() and _namespace(int(entry.name)) == namespace and _own_pid(int(entry.name)) == pid:
@@ -38,7 +44,7 @@ def process_here(container: Container, pid: int) -> int:
 
 def _namespace(pid: int) -> str | None:
     try:
-        return os.readlink(PROC / str(pid) / "ns" / "pid")  # noqa: PTH115 - the text is no path
+        return os.readlink(PROC / str(pid) / "ns" / "pid")  # noqa: PTH115 - the text is not a path
     except OSError:
         return None
 

@@ -1,4 +1,4 @@
-"""Looking through a whole engine for what one run may have left there: not by its label alone."""
+"""Searching a whole engine for the leftovers of one run, not by its label alone."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from chaos.platforms.docker.platform import network_name
 
 
 def search_engine(arguments: Mapping[str, Any], token: str, run_dir: Path) -> list[str]:
-    """Containers, networks and volumes of the run, in words, whatever their state.
+    """Return the run's containers, networks and volumes, in words, whatever their state.
 
-    They carry its label or the name of its network, or a directory of the run is bound into them. ``arguments`` are
-    those of the run's END_NODES step. Raises PlatformError where its engine does not answer.
+    They carry its label or the name of its network, or a directory of the run is bound into them. ``arguments`` come
+    from the run's END_NODES step. Raises PlatformError where its engine does not answer.
     """
     with (
         closing(connect_again(arguments)) as client,

@@ -1,7 +1,7 @@
 """The network of a run, on a subnet of its own where the scenario lists some (``cluster.docker.subnets``).
 
-The engine gives out each address once and refuses a network that overlaps with another of its own, so it decides
-between runs that want the same subnet at the same moment; nothing is locked here.
+The engine gives out each address once and refuses a network that overlaps with another of its networks. So the engine
+decides between runs that want the same subnet at the same moment; nothing is locked here.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from docker.models.networks import Network
 
 _FOR_OTHERS = 3
-"""Addresses of a subnet that no node gets: its own, that of its router, and that for all."""
+"""Addresses of a subnet that no node gets: the network's, the router's, and the broadcast address."""
 
 _OVERLAP = "overlap"
-"""What the engine says of a subnet that another of its networks has, in any of its versions."""
+"""The engine's wording, in all its versions, for a subnet that another of its networks has."""
 
 
 def make_network(client: DockerClient, name: str, token: str, subnets: Sequence[str]) -> Network:
@@ -50,7 +50,7 @@ def make_network(client: DockerClient, name: str, token: str, subnets: Sequence[
 
 
 def complaint(subnet: str, nodes: int) -> str | None:
-    """Return why that is no subnet for so many nodes; None when it is one."""
+    """Return why a subnet does not fit so many nodes; None when it fits."""
     try:
         network = ipaddress.IPv4Network(subnet)
     except ValueError as error:

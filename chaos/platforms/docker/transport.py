@@ -22,7 +22,7 @@ class ExecTransport:
     """Starts a program in a container. Its output comes in frames, of standard output and of standard error."""
 
     def __init__(self, container: Container, argv: Sequence[str]) -> None:
-        """Raises PlatformError when it cannot be started."""
+        """Start the program. Raises PlatformError when it cannot be started."""
         assert container.client is not None
         self._api = container.client.api
         self._words = bytearray()
@@ -35,7 +35,7 @@ class ExecTransport:
         self._socket.settimeout(None)
 
     def write(self, data: bytes) -> None:
-        """Write all of it."""
+        """Write all of the data."""
         self._socket.sendall(data)
 
     def read(self) -> bytes:
@@ -50,7 +50,7 @@ class ExecTransport:
         return b""
 
     def close(self) -> None:
-        """End its input, and the stream."""
+        """Close the program's input, and the stream."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(OSError):
@@ -68,7 +68,7 @@ class ExecTransport:
         return f"{how}{said and f': {said}'}"
 
     def _exactly(self, size: int) -> bytes:
-        """So many bytes, or nothing when the stream ends before."""
+        """Return so many bytes, or nothing when the stream ends before."""
         found = bytearray()
         while len(found) < size:
             try:

@@ -1,7 +1,7 @@
-"""A directory taken from one container: a removed one is mounted over it there, and nowhere else.
+"""A directory taken from one container: a removed directory is mounted over it there, and nowhere else.
 
-What the engine has bound into a container is private to it, so neither this host nor another container sees the mount.
-With the container it is gone.
+The mounts that the engine binds into a container are private to it, so neither this host nor another container sees the
+mount. With the container the mount is gone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def take_directory(container: Container, directory: Path) -> None:
-    """Let the container have nothing at that path. Raises PlatformError."""
+    """Cover the path in the container with a removed directory. Raises PlatformError."""
     try:
         do_in(first_process(container), functools.partial(mount_removed, directory))
     except OSError as error:
@@ -28,7 +28,7 @@ def take_directory(container: Container, directory: Path) -> None:
 
 
 def give_back(container: Container) -> list[str]:
-    """Take away every mount by which a directory was taken from the container; which they were. May be called twice.
+    """Remove every mount that covers a directory in the container, and return their paths. May be called twice.
 
     Raises PlatformError.
     """
@@ -43,5 +43,5 @@ def give_back(container: Container) -> list[str]:
 
 
 def _is_taken(mount: Mount) -> bool:
-    """Whether it is a removed directory with the name that :func:`mount_removed` gives, of the directory it covers."""
+    """Return whether a mount is a removed directory, named by :func:`mount_removed` after the directory it covers."""
     return mount.removed and mount.root.removesuffix("//deleted").endswith(f"/{REMOVED.format(Path(mount.point).name)}")

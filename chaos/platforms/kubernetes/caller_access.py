@@ -10,7 +10,7 @@ from chaos.machine.job.protocol import PlatformError
 
 
 def with_callers_kubeconfig(arguments: Mapping[str, Any], inventory: Path | None = None) -> Mapping[str, Any]:
-    """By the caller's kubeconfig, which must lead to the cluster that the step names. Raises PlatformError."""
+    """Return the arguments with the caller's kubeconfig. Raises PlatformError unless it leads to the step's cluster."""
     del inventory
     if not isinstance(arguments.get("cluster"), Mapping):
         raise PlatformError("it does not say which cluster it means, so no kubeconfig of yours can be held against it")

@@ -1,8 +1,8 @@
 """Objects of Chaos Mesh: faults of the network, of files and of names that its daemons make in a pod.
 
-Source: Chaos Mesh 2.6, its pages on NetworkChaos, IOChaos and DNSChaos and ``api/v1alpha1``: the object's status
-says which containers a fault has been made in (``AllInjected``, ``experiment.containerRecords``); deleting the object
-takes it back, and the object goes only when that is done (finalizer ``chaos-mesh/records``).
+Source: Chaos Mesh 2.6, its pages on NetworkChaos, IOChaos and DNSChaos and ``api/v1alpha1``: the object's status says
+which containers a fault has been made in (``AllInjected``, ``experiment.containerRecords``); deleting the object undoes
+the fault, and the object goes only when the undoing is done (finalizer ``chaos-mesh/records``).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def network_chaos(
     others: Sequence[str] = (),
     direction: str = "to",
 ) -> Manifest:
-    """A fault of the network of one pod; ``settings`` are those of its action, as ``{"delay": {"latency": "10ms"}}``.
+    """Return a network fault of one pod; ``settings`` belong to its action, as ``{"delay": {"latency": "10ms"}}``.
 
-    ``others`` are pods of the same namespace: only what goes between them and the pod is hit.
+    ``others`` are pods of the same namespace: only the traffic between them and the pod is hit.
     """
     spec = {**_aimed(namespace, pod), "action": action, "direction": direction, **settings}
     if others:
@@ -44,7 +44,7 @@ def io_chaos(name: str, namespace: str, pod: str, volume: str, action: str, sett
 
 
 def dns_chaos(name: str, namespace: str, pod: str, action: str) -> Manifest:
-    """Return a fault of the names that are looked up in one pod, of whatever name, in the container that trains."""
+    """Return a fault of the names that are looked up in one pod, whatever the name, in the container that trains."""
     spec = {**_aimed(namespace, pod), "containerNames": [names.CONTAINER], "action": action, "patterns": ["*"]}
     return _object(DNS_CHAOS, name, namespace, spec)
 
@@ -59,7 +59,7 @@ def _object(resource: Resource, name: str, namespace: str, spec: Manifest) -> Ma
 
 
 def injected(subject: Mapping[str, Any], namespace: str, pod: str) -> list[str]:
-    """Return the records of that pod that the fault has been made in; none as long as Chaos Mesh is not done."""
+    """Return the pod's records of containers with the fault; empty as long as Chaos Mesh is not done."""
     status = subject.get("status") or {}
     done = {
         condition.get("type"): condition.get("status")
@@ -78,5 +78,5 @@ def injected(subject: Mapping[str, Any], namespace: str, pod: str) -> list[str]:
 
 
 def _is_of(record: str, namespace: str, pod: str) -> bool:
-    """Records are called ``namespace/pod``, or ``namespace/pod/container``."""
+    """Return whether a record is the pod's: records are called ``namespace/pod``, or ``namespace/pod/container``."""
     return record.split("/")[:2] == [namespace, pod]

@@ -1,6 +1,6 @@
 """Manifests as they are written: YAML documents with the place of every value, read as Kubernetes reads them.
 
-``on`` is true there, as in YAML 1.1, so a label that is written without quotes is no text any more.
+``on`` is true there, as in YAML 1.1, so a label written without quotes is not text any more.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from chaos.scenario.source import Source, read_source
 from chaos.scenario.yaml_nodes import MAX_DEPTH, explain
 
 MAX_BYTES = 1 << 20
-"""Largest file of manifests: what one object may have in a cluster."""
+"""Largest file of manifests: the largest size of one object in a cluster."""
 
 MAX_VALUES = 50_000
 """Most values of a file, each alias counted with everything that it stands for."""
@@ -27,7 +27,7 @@ _SCALARS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "flo
 
 @dataclass(frozen=True)
 class Placed:
-    """A value and where it, or its key, stands. ``data`` is a scalar, a list or a dict of placed values."""
+    """A value and the place of the value, or of its key. ``data`` is a scalar, a list or a dict of placed values."""
 
     data: Any
     source: Source
@@ -58,7 +58,7 @@ class Placed:
         return found
 
     def items(self) -> Iterator[tuple[str, Placed]]:
-        """Keys and values of a mapping, none of anything else."""
+        """Yield the keys and values of a mapping, none of anything else."""
         yield from self.data.items() if isinstance(self.data, dict) else ()
 
     def each(self) -> Iterator[Placed]:
@@ -66,7 +66,7 @@ class Placed:
         yield from self.data if isinstance(self.data, list) else ()
 
     def nearest(self, *path: str | int) -> Placed:
-        """Return the value at a path, or the last one that there is on the way to it."""
+        """Return the value at a path, or the last value on the way to it."""
         found = self
         for step in path:
             following = found.at(step)
@@ -81,7 +81,10 @@ class Placed:
 
 
 def read_manifests(path: Path) -> tuple[Placed, ...]:
-    """Return the documents of a file, in their order. Raises ScenarioError, with the place, for what is no manifest."""
+    """Return the documents of a file, in their order.
+
+    Raises ScenarioError, with the place, for anything but manifests.
+    """
     source = read_source(path, "a manifest", MAX_BYTES)
     reader = _Reader(source)
     try:
@@ -103,7 +106,7 @@ def read_manifests(path: Path) -> tuple[Placed, ...]:
 
 
 def _objects(document: Placed) -> Iterator[Placed]:
-    """Yield the objects of a List, which is what ``kubectl get … -o yaml`` prints; anything else is one itself."""
+    """Yield the objects of a List, the output of ``kubectl get … -o yaml``; any other document is itself the object."""
     kind, items = document.at("kind"), document.at("items")
     if kind is None or kind.data != "List" or items is None:
         yield document
@@ -119,7 +122,7 @@ class _Reader:
         self._constructor = yaml.constructor.SafeConstructor()
 
     def placed(self, node: yaml.Node, depth: int, key: yaml.Node | None = None) -> Placed:
-        """Return the value of a node; its place is that of its key where it has one."""
+        """Return the value of a node; its place is the place of its key where it has one."""
         mark = (key or node).start_mark
         line, column = mark.line + 1, mark.column + 1
         self._count += 1
@@ -154,7 +157,7 @@ class _Reader:
         return {**merged, **found}
 
     def _merged(self, node: yaml.Node, depth: int) -> dict[str, Placed]:
-        """What a merge key brings, as kubectl reads it: of several mappings the first that has a key counts."""
+        """Return the entries of a merge key, as kubectl reads it: of several mappings the first with a key counts."""
         self._count += 1
         if depth > MAX_DEPTH or self._count > MAX_VALUES:
             raise ScenarioError([self._problem(node, "too deep, or too many values, to be a manifest")])

@@ -1,8 +1,8 @@
-"""What the objects of a cluster say, as events of the history.
+"""The states of a cluster's objects, as events of the history.
 
-A pod with another UID in the place of one that has gone is *rescheduled*; the same UID with a higher count of restarts
-is *restarted in place*. A process that was recovered inside its container shows in neither: there the ranks' own
-processes tell (`rank.found`), and the pod stays as it was.
+A pod with another UID in the place of a pod that has gone is *rescheduled*; the same UID with a higher count of
+restarts is *restarted in place*. A process that was recovered inside its container shows in neither: the ranks' own
+processes show it (`rank.found`), and the pod stays as it was.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _MAX_TEXT = 2000
 class PodState:
     """A pod at one moment. ``node`` is the scenario's node, ``host`` the cluster's.
 
-    ``exit`` is the exit code of its container, None while it has not ended by the word of its kubelet. ``exit_before``
-    is that of the container that was started again, the last of them.
+    ``exit`` is the exit code of its container, None until its kubelet reports the end. ``exit_before`` is the exit code
+    of the last container that was started again.
     """
 
     pod: str
@@ -45,7 +45,7 @@ class PodState:
 
 
 def pod_state(pod: Mapping[str, Any]) -> PodState:
-    """What a pod's object says of the container that trains."""
+    """Return the pod's state, from its object, of the container that trains."""
     metadata, status = pod["metadata"], pod.get("status") or {}
     listed: list[dict[str, Any]] = list(status.get("containerStatuses") or ())
     own = next((one for one in listed if one.get("name") == names.CONTAINER), {})
@@ -70,8 +70,7 @@ def pod_state(pod: Mapping[str, Any]) -> PodState:
 class PodFacts:
     """Follows the pods of a run.
 
-    ``states`` holds those that are there, by UID; ``seen`` the last of each that ever was, in the order in which they
-    came.
+    ``states`` holds the present pods, by UID; ``seen`` the last state of every pod so far, in the order of appearance.
     """
 
     def __init__(self) -> None:
@@ -95,7 +94,7 @@ class PodFacts:
         yield "pod.state", common
         if before is not None and state.restarts > before.restarts:
             yield "pod.restarted", {**common, "before": before.restarts}
-        # Once for each pod: one that goes is heard of after the one in its place has come.
+        # Once for each pod: the end of a pod is reported after the appearance of its replacement.
         if state.node is None or (before is not None and before.node == state.node):
             return
         last = self._of_node.get(state.node)
@@ -105,7 +104,7 @@ class PodFacts:
 
 
 class ChangesOf:
-    """Follows chosen parts of objects, and tells a part when it is another than before."""
+    """Follows chosen parts of objects, and reports a part when it differs from before."""
 
     def __init__(self) -> None:
         self._seen: dict[str, dict[str, str]] = {}
@@ -124,7 +123,7 @@ class PodGroupFacts(ChangesOf):
     """Follows the annotations and the switch by which ClusterD steers a recovery."""
 
     def take(self, change: Change) -> Iterator[Fact]:
-        """Yield one fact for each annotation that is another than before."""
+        """Yield one fact for each annotation that differs from before."""
         metadata = change.object["metadata"]
         annotations, labels = metadata.get("annotations") or {}, metadata.get("labels") or {}
         parts = {key: str(annotations[key]) for key in names.RECOVERY_ANNOTATIONS if key in annotations}
@@ -138,7 +137,7 @@ class FaultConfigMapFacts(ChangesOf):
     """Follows the ConfigMaps in which MindCluster shows faults."""
 
     def take(self, change: Change) -> Iterator[Fact]:
-        """Yield one fact for each entry that is another than before: its digest, and its text where it is short."""
+        """Yield one fact for each entry that differs from before: its digest, and its text where it is short."""
         metadata = change.object["metadata"]
         name = str(metadata["name"])
         if not name.startswith(names.FAULT_CONFIGMAPS):

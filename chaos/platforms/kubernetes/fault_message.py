@@ -2,7 +2,7 @@
 
 Source: ``clusterd/pkg/application/statistics/fault.go``, ``clusterd/pkg/domain/publicfault`` and MindCluster's page on
 its ConfigMaps (August 2026): ClusterD lists the public faults that it holds in the ConfigMap ``statistic-fault-info``
-of the namespace ``cluster-system``, by node, each with ``resource`` (who told), ``devIds``, ``faultId``, ``type``,
+of the namespace ``cluster-system``, by node, each with ``resource`` (the sender), ``devIds``, ``faultId``, ``type``,
 ``faultCode``, ``level`` and ``faultTime``.
 """
 
@@ -28,7 +28,7 @@ RIGHTS = (
     Rule(CONFIGMAP, ("create", "delete", "get", "patch")),
     Rule(CONFIGMAP, ("get",), names=(STATISTICS,), place=STATISTICS_NAMESPACE),
 )
-"""What this file asks of a cluster."""
+"""The rights that this file needs in a cluster."""
 
 
 def name_of(run: str, fault: str, host: str) -> str:
@@ -42,7 +42,10 @@ def send(own: Own, fault: str, host: str, message: PublicFault) -> None:
 
 
 def is_sent(own: Own, fault: str, host: str) -> bool:
-    """Whether the message is there already: another rank that is hit may be on the same node. Raises ApiError."""
+    """Return whether the message is there already: another rank that is hit may be on the same node.
+
+    Raises ApiError.
+    """
     return own.find(CONFIGMAP, name_of(own.run, fault, host)) is not None
 
 
@@ -52,7 +55,10 @@ def is_listed(api: Api, host: str, fault_id: str) -> bool:
 
 
 def listed(api: Api, host: str, fault_id: str) -> Mapping[str, Any] | None:
-    """What ClusterD lists of that fault of that node; None where it does not hold it. Raises as :func:`is_listed`."""
+    """Return ClusterD's entry of that fault of that node; None where it does not hold it.
+
+    Raises as :func:`is_listed`.
+    """
     path = CONFIGMAP.path(STATISTICS_NAMESPACE, STATISTICS)
     try:
         found = api.request("get", path)
@@ -71,9 +77,9 @@ def listed(api: Api, host: str, fault_id: str) -> Mapping[str, Any] | None:
 
 
 def recover(own: Own, fault: str, host: str, now_ms: int) -> str | None:
-    """Tell ClusterD that the fault has recovered; the id of the fault, None when none was ever sent.
+    """Tell ClusterD that the fault has recovered; return the fault's id, None when none was ever sent.
 
-    The message that was sent is what it is made of, so that both are of one fault. Raises ApiError, ValueError.
+    The new message is made from the message that was sent, so both are about one fault. Raises ApiError, ValueError.
     """
     found = own.find(CONFIGMAP, name_of(own.run, fault, host))
     if found is None:
@@ -90,10 +96,10 @@ def recover(own: Own, fault: str, host: str, now_ms: int) -> str | None:
 def recover_anew(
     own: Own, fault: str, host: str, held: Mapping[str, Any], described: Mapping[str, Any], now_ms: int
 ) -> None:
-    """Tell ClusterD that a fault has recovered whose message is no more.
+    """Tell ClusterD that a fault has recovered whose message does not exist any more.
 
-    The message is made of what ClusterD lists of the fault (``held``), and of ``described`` (``code``, ``type``,
-    ``devices``, ``sender``) where it does not say. Raises ApiError, InvalidPublicFault.
+    The message is made from ClusterD's entry of the fault (``held``), and from ``described`` (``code``, ``type``,
+    ``devices``, ``sender``) where the entry has no value. Raises ApiError, InvalidPublicFault.
     """
     code = _of(str, held.get("faultCode"), described["code"])
     began = _of(int, held.get("faultTime"), now_ms)
@@ -108,13 +114,13 @@ def recover_anew(
         now_ms=now_ms,
         assertion="recover",
         sender=_of(str, held.get("resource"), described["sender"]),
-        codes=frozenset({code}),  # ClusterD knows it: it holds the fault
+        codes=frozenset({code}),  # ClusterD knows the code: it holds the fault
     )
     send(own, fault, host, message)
 
 
 def waits(found: Found) -> bool:
-    """Whether an object is the message of a fault: it goes when ClusterD has heeded that the fault has recovered."""
+    """Return whether an object is the message of a fault: it goes when ClusterD has noticed the fault's recovery."""
     labels = found.object["metadata"].get("labels") or {}
     return found.name.startswith(names.PUBLIC_FAULT_PREFIX) and names.PUBLIC_FAULT_LABEL in labels
 
@@ -124,7 +130,7 @@ def _of(kind: type, value: Any, otherwise: Any) -> Any:
 
 
 def forget(own: Own, fault: str, host: str) -> None:
-    """Take the ConfigMap away, when ClusterD has heeded what it said last."""
+    """Remove the ConfigMap, when ClusterD has noticed its last content."""
     found = own.find(CONFIGMAP, name_of(own.run, fault, host))
     if found is not None:
         own.delete(found)

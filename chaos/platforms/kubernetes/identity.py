@@ -1,4 +1,4 @@
-"""Which cluster it is: a kubeconfig, its current context or an address may lead to another one the next day."""
+"""The identity of a cluster: a kubeconfig, its current context or an address may lead to another cluster later."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ _OLDEST = "/api/v1/namespaces/kube-system"
 
 
 def identity_of(api: Api) -> dict[str, str | None]:
-    """What tells this cluster from others: ``server``, its address; ``authority``, the digest of the certificate
-    authority that its server is checked with; ``uid``, that of the namespace kube-system, where that may be read.
+    """Return the cluster's identity.
 
-    It asks for no right: who may not read the namespace goes without its UID. Raises ApiError.
+    It has ``server``, its address; ``authority``, the digest of the certificate authority that its server is checked
+    with; ``uid``, the UID of the namespace kube-system, where it may be read. It needs no right: without the right to
+    read the namespace the UID is left out. Raises ApiError.
     """
     configuration = api.client.configuration
     return {
@@ -30,7 +31,7 @@ def identity_of(api: Api) -> dict[str, str | None]:
 
 
 def refuse_another(recorded: object, api: Api) -> None:
-    """Raise NotOurs where this is not the cluster that an undo step has recorded; an old step has recorded none."""
+    """Raise NotOurs where an undo step has recorded another cluster; an old step has recorded none."""
     if recorded is None:
         return
     if not isinstance(recorded, Mapping):

@@ -29,7 +29,7 @@ def _platform() -> KubernetesPlatform:
 
 
 def _problems(scenario: Scenario, directory: Path) -> Iterator[Complaint]:
-    """What of the user's own manifest does not do. The cluster is not asked."""
+    """Yield the problems of the user's own manifest. The cluster is not asked."""
     cluster = scenario.cluster.kubernetes
     if cluster is None or cluster.manifest is None:
         return
@@ -41,7 +41,7 @@ def _problems(scenario: Scenario, directory: Path) -> Iterator[Complaint]:
 
 
 def _inputs(scenario: Scenario, directory: Path) -> Mapping[str, str]:
-    """Return the user's own manifest, by which the job's pods are made."""
+    """Return the user's own manifest, which the job's pods are made from."""
     told = scenario.cluster.kubernetes
     if told is None or told.manifest is None:
         return {}

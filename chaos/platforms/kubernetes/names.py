@@ -1,7 +1,7 @@
-"""What MindCluster, Volcano and this harness call things in a cluster.
+"""Names that MindCluster, Volcano and this harness use in a cluster.
 
-Source of MindCluster's names, where nothing else is said: its sources and documents of August 2026 (branch master,
-26.1), ``ascend-common/api/consts.go``, ``clusterd/pkg/common/constant`` and the page on the keys of a job's YAML.
+Source of MindCluster's names, where no other is given: its sources and documents of August 2026 (branch master, 26.1),
+``ascend-common/api/consts.go``, ``clusterd/pkg/common/constant`` and the page on the keys of a job's YAML.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from typing import Final
 
 PREFIX: Final = "chaos-ascend.io"
 RUN_LABEL: Final = f"{PREFIX}/run"
-"""Everything that a run makes carries its identity here, and nothing without it is ever changed."""
+"""Label of everything that a run makes, with its identity; nothing without it is ever changed."""
 
 NODE_LABEL: Final = f"{PREFIX}/node"
-"""Number of the scenario's node that a pod is."""
+"""Label of a pod: the number of the scenario's node that it is."""
 
 HELD_ANNOTATION: Final = f"{PREFIX}/held-by"
 """On a cluster's node that a fault has changed: the run that has to put it back."""
 
 HELD_FOR_ANNOTATION: Final = f"{PREFIX}/held-for"
-"""On the same node: the faults that have changed it, and which parts of it each has, as JSON."""
+"""On the same node: the faults that have changed it, and the parts that each has changed, as JSON."""
 
 BEFORE_ANNOTATION: Final = f"{PREFIX}/held-before"
-"""On the same node: what the run has changed of it, and what that was before, as JSON."""
+"""On the same node: the parts that the run has changed, and their values before, as JSON."""
 
 CONTAINER: Final = "ascend"
 """The container that trains: Ascend Operator knows it by this name only."""
@@ -31,7 +31,7 @@ CONTAINER: Final = "ascend"
 MINDSPORE: Final = "mindspore"
 FRAMEWORK: Final = "framework"
 RANK_INDEX: Final = "hccl/rankIndex"
-"""Annotation of a pod: which of the job's pods it is."""
+"""Annotation of a pod: its index among the job's pods."""
 
 REPLICA_TYPE: Final = "training.kubeflow.org/replica-type"
 """Label of a pod that Ascend Operator has made: ``worker`` or ``scheduler`` (``ascend-operator``, ``labels.go``)."""
@@ -93,9 +93,9 @@ FAULT_CONFIGMAPS: Final = (
     "reset-config-",
     "fault-job-info",
 )
-"""Names, or beginnings of names, of the ConfigMaps in which MindCluster shows faults and what it does about them."""
+"""Names, or beginnings of names, of the ConfigMaps in which MindCluster shows faults and its response to them."""
 
 
 def run_digest(run: str) -> str:
-    """A run's identity as part of an object's name: two runs in one namespace must not make objects of one name."""
+    """Return a run's identity as part of an object's name: two runs in one namespace must not make equal names."""
     return hashlib.sha256(run.encode()).hexdigest()[:10]

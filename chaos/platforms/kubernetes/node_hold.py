@@ -1,7 +1,7 @@
-"""What a run holds of a cluster's node: which of its faults do, what each has changed, and what that was before.
+"""A run's hold on a cluster's node: the faults that hold it, the parts that each has changed, and their values before.
 
-It stands in annotations of the node itself, so whoever puts the node back finds it there. Several faults of a run may
-hold one node; what two of them have changed alike is put back with the last.
+The hold is kept in annotations of the node itself, so the process that puts the node back finds it there. Several
+faults of a run may hold one node; a part that two of them have changed alike is put back with the last.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ STATUS = "status"
 """The part of a node that its kubelet puts back; the other parts are keys of its ``spec``."""
 
 UNTOLD = ""
-"""The fault of a hold that does not say which fault it is for, as an older harness wrote it."""
+"""The fault of a hold that does not name its fault, as an older harness wrote it."""
 
 
 class UnreadableHold(PlatformError):
@@ -29,15 +29,18 @@ class UnreadableHold(PlatformError):
 
 @dataclass(frozen=True)
 class Hold:
-    """The hold of one run. ``faults`` has the parts that each fault has changed, ``kept`` what keys of ``spec`` were
-    before, and what the run has made of them."""
+    """The hold of one run.
+
+    ``faults`` has the parts that each fault has changed; ``kept`` has the values of keys of ``spec`` before, and the
+    values that the run has given them.
+    """
 
     run: str
     faults: Mapping[str, tuple[str, ...]]
     kept: Mapping[str, Mapping[str, Any]]
 
     def with_fault(self, fault: str, spec: Mapping[str, Any], wanted: Mapping[str, Any], status: bool) -> Hold:
-        """The hold when a fault changes ``wanted`` of ``spec``, and the node's status where ``status`` is True."""
+        """Return the hold when a fault changes ``wanted`` of ``spec``, and the node's status if ``status`` is True."""
         made = {key: {"before": spec.get(key), "made": value} for key, value in wanted.items()}
         parts = {*self.faults.get(fault, ()), *wanted, *([STATUS] if status else [])}
         return replace(self, faults={**self.faults, fault: tuple(sorted(parts))}, kept={**made, **self.kept})
@@ -47,11 +50,11 @@ class Hold:
         return tuple(candidate for candidate in self.faults if fault is None or candidate in (fault, UNTOLD))
 
     def without(self, fault: str | None, spec: Mapping[str, Any], ready: bool) -> tuple[Manifest, Hold]:
-        """What of ``spec`` has to be put back when a fault ends, and what is held then.
+        """Return the keys of ``spec`` to put back when a fault ends, with their values, and the remaining hold.
 
-        What somebody else has changed meanwhile stays as they have it. A fault that has changed the status holds the
-        node until its kubelet is ``ready``; of the ``spec`` it holds nothing any more, so what somebody does to a node
-        that does not come back is theirs.
+        Keys that somebody else has changed meanwhile stay as they are. A fault that has changed the status holds the
+        node until its kubelet is ``ready``. It holds nothing of the ``spec`` any more, so later changes by somebody
+        else to a node that does not come back are theirs.
         """
         ends = self.of(fault)
         waits = {end: (STATUS,) for end in ends if STATUS in self.faults[end] and not ready}
@@ -66,7 +69,7 @@ class Hold:
         return back, replace(self, faults={**staying, **waits}, kept=kept)
 
     def annotations(self) -> dict[str, str | None]:
-        """As they are written; None takes one away."""
+        """Return the annotations as they are written; None removes one."""
         if not self.faults:
             return dict.fromkeys((names.HELD_ANNOTATION, names.HELD_FOR_ANNOTATION, names.BEFORE_ANNOTATION))
         return {
@@ -82,7 +85,7 @@ def holder(node: Mapping[str, Any]) -> str | None:
 
 
 def hold_of(run: str, node: Mapping[str, Any]) -> Hold:
-    """What the run holds of a node. Raises UnreadableHold where the annotations are not as a run writes them."""
+    """Return the run's hold on a node. Raises UnreadableHold where the annotations are not as a run writes them."""
     if holder(node) != run:
         return Hold(run, {}, {})
     marks = _marks(node)

@@ -1,7 +1,7 @@
-"""The one place through which a run reaches into a cluster: objects of its namespace with its label, and no others.
+"""A run's only access to a cluster: objects of its namespace with its label, and no others.
 
-A node of the cluster is no run's own. One may be changed only if the scenario names it, and is marked with the run
-that has to put it back.
+A node of the cluster does not belong to a run. A node may be changed only if the scenario names it, and it is marked
+with the run that has to put it back.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from chaos.platforms.kubernetes.workload import Manifest
 
 Answer = TypeVar("Answer")
 Release = Literal["not held", "awaited", "released"]
-"""What became of a hold on a node."""
+"""The outcome of the release of a node."""
 
 _PAGE = "500"
 _REVISIONS = 20
@@ -34,12 +34,12 @@ _REVISIONS = 20
 
 
 class NotOurs(PlatformError):
-    """The object is not the run's, so it is not touched."""
+    """The object does not belong to the run, so it is not touched."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """An object of the run: which one it is, and what it was when it was looked at."""
+    """An object of the run: its identity, and its content at the last look."""
 
     resource: Resource
     name: str
@@ -48,10 +48,10 @@ class Found:
 
 
 class Own:
-    """What one run may do in a cluster. All methods raise ApiError, and NotOurs for what is not the run's."""
+    """The acts of one run in a cluster. All methods raise ApiError, and NotOurs for objects that are not the run's."""
 
     def __init__(self, api: Api, namespace: str, run: str, nodes: Sequence[str] = ()) -> None:
-        """``run`` is the run's identity, ``nodes`` the nodes of the cluster that its scenario names."""
+        """Keep the run's bounds: ``run`` is its identity, ``nodes`` the cluster's nodes that its scenario names."""
         self.api = api
         self.namespace = namespace
         self.run = run
@@ -70,7 +70,7 @@ class Own:
         return self._ours(resource, found)
 
     def list(self, resource: Resource, **labels: str) -> Iterator[Found]:
-        """Yield every object of the run, of this kind. None where the cluster does not know the kind."""
+        """Yield every object of the run, of this kind; none where the cluster does not know the kind."""
         wanted = {names.RUN_LABEL: self.run, **labels}
         query = {"labelSelector": ",".join(f"{key}={value}" for key, value in wanted.items()), "limit": _PAGE}
         while True:
@@ -105,14 +105,14 @@ class Own:
         return self._ours(found.resource, self.api.request("patch", self._path(found), body, content_type=MERGE))
 
     def delete(self, found: Found, *, grace_seconds: int | None = None) -> bool:
-        """Delete this very object, and no other that has its name meanwhile; False when it has gone already."""
+        """Delete exactly this object, not a later object of its name; False when it has gone already."""
         body: Manifest = {"preconditions": {"uid": found.uid}, "propagationPolicy": "Background"}
         if grace_seconds is not None:
             body["gracePeriodSeconds"] = grace_seconds
         return self._gone_is_fine("delete", self._path(found), body)
 
     def evict(self, pod: Found) -> bool:
-        """Evict this very pod, as a drain does; False when it has gone already. Disruption budgets may refuse it."""
+        """Evict exactly this pod, as a drain does; False when it has gone already. Disruption budgets may refuse it."""
         self._check(pod, POD)
         for version in ("policy/v1", "policy/v1beta1"):  # v1beta1 until 1.21, v1 alone from 1.25 on
             body = {
@@ -137,9 +137,9 @@ class Own:
         return self.api.attach(self.namespace, pod.name, names.CONTAINER, argv)
 
     def take_away(self, workload: str, spared: Callable[[Found], bool] = lambda found: False) -> tuple[str, ...]:
-        """Delete everything in the namespace that carries the run's label, but ``spared``; what was deleted, in words.
+        """Delete everything in the namespace with the run's label, except ``spared``; return the deleted, in words.
 
-        ``workload`` is what its job was submitted as. Other kinds of jobs it may have no right to see.
+        ``workload`` is the kind of its job. The run may have no right to see other kinds of jobs.
         """
         told = []
         for resource in (WORKLOADS[workload], POD, CONFIGMAP):
@@ -153,16 +153,16 @@ class Own:
     # Nodes of the cluster.
 
     def node(self, name: str) -> Manifest:
-        """Return a node as it is. Raises NotOurs for one that the scenario does not name."""
+        """Return a node as it is. Raises NotOurs for a node that the scenario does not name."""
         self._check_node(name)
         return self.api.request("get", NODE.path(name=name))
 
     def hold_node(self, name: str, fault: str, change: Manifest, *, status: bool = False) -> bool:
         """Mark a node with the run and one of its faults, and change its ``spec``.
 
-        What it was before is kept on the node, for the release. ``status``: the fault goes on to write into the node's
-        status (:meth:`report_node`). False where all was so before: then it is nothing that the run has done. Raises
-        NotOurs where another run holds it.
+        The values before are kept on the node, for the release. ``status``: the fault goes on to write into the node's
+        status (:meth:`report_node`). Returns False where nothing had to be changed: then the node's state is not the
+        run's doing. Raises NotOurs where another run holds it.
         """
         wanted = change.get("spec") or {}
 
@@ -176,12 +176,12 @@ class Own:
         return self._revise_node(name, held)
 
     def release_node(self, name: str, fault: str | None = None) -> Release:
-        """Put back what a fault has changed of a node, and take its mark away; None for all faults of the run.
+        """Put back a fault's changes of a node, and remove its mark; None for all faults of the run.
 
-        What somebody else has changed meanwhile stays as they have it, and so does what another fault of the run has
-        changed too. ``awaited``: the fault has written into the node's status, and the node's kubelet has not said yet
-        that it is ready; the mark stays until then, so that whoever comes next waits too. ``not held`` also where the
-        cluster has the node no more.
+        Parts that somebody else has changed meanwhile stay as they are, and so do parts that another fault of the run
+        has changed too. ``awaited``: the fault has written into the node's status, and the node's kubelet has not
+        reported yet that it is ready; the mark stays until then, so that the next caller waits too. ``not held``: also
+        where the cluster no longer has the node.
         """
 
         def released(node: Manifest) -> tuple[Manifest | None, Release]:
@@ -203,7 +203,7 @@ class Own:
             raise
 
     def holds_node(self, name: str, fault: str | None = None) -> bool:
-        """Whether a node is marked with the run, or with that fault of it; one that the cluster has no more is not."""
+        """Return whether a node is marked with the run, or with that fault of it; False where it is gone."""
         try:
             return bool(hold_of(self.run, self.node(name)).of(fault))
         except ApiError as error:
@@ -212,7 +212,7 @@ class Own:
             raise
 
     def _revise_node(self, name: str, decide: Callable[[Manifest], tuple[Manifest | None, Answer]]) -> Answer:
-        """Change a node by what it is now; where somebody else changes it at the same moment, look again."""
+        """Change a node according to its state; look again where somebody else changes it at the same moment."""
         for last in (*[False] * _REVISIONS, True):
             node = self.node(name)
             change, answer = decide(node)
@@ -230,7 +230,7 @@ class Own:
         raise AssertionError
 
     def report_node(self, name: str, fault: str, condition: Manifest) -> None:
-        """Write a condition into the status of a node that the run holds for that."""
+        """Write a condition into the status of a node that the run holds for it."""
         if STATUS not in hold_of(self.run, self.node(name)).faults.get(fault, ()):
             raise NotOurs(f"the status of node {name} is not held by this run for fault {fault}")
         body = {"status": {"conditions": [condition]}}
@@ -263,7 +263,7 @@ class Own:
             raise NotOurs(f"node {name} is not among cluster.kubernetes.nodes, so it is not touched")
 
     def _gone_is_fine(self, method: str, path: str, body: Manifest) -> bool:
-        """False when the object has gone, or when another one has its name (the API's conflict of identities)."""
+        """Return False when the object has gone, or another object has its name (the API's conflict of identities)."""
         try:
             self.api.request(method, path, body)
         except ApiError as error:

@@ -1,7 +1,7 @@
-"""A run in the pods of the user's own manifest: what it must have for that, and what a run adds to it.
+"""A run in the pods of the user's own manifest: its requirements for a run, and a run's additions to it.
 
-Labels are added, by which the run finds its objects again, and the namespace where none is written. Nothing else is
-changed: what cannot be run as it is written is refused with its line.
+A run adds labels, by which it finds its objects again, and the namespace where none is written. Nothing else is
+changed: a manifest that cannot be run as written is refused with its line.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from chaos.scenario.errors import Problem, ScenarioError
 from chaos.scenario.models.kubernetes import Kubernetes
 
 _FOREVER = re.compile(r"(exec\s+)?(sleep\s+(infinity|[1-9]\d*d|[1-9]\d{5,}s?)|tail\s+-f\s+/dev/null)")
-"""What outlives every run: without an end, for days, or for 100,000 seconds and more."""
+"""Commands that outlive every run: without an end, for days, or for 100,000 seconds and more."""
 _SHELLS = ("sh", "bash")
 _SHARED = ("persistentVolumeClaim", "hostPath", "nfs", "csi", "cephfs", "glusterfs", "flexVolume")
 """Volumes that this machine may see, too."""
@@ -38,9 +38,9 @@ def own_problems(path: Path, settings: Kubernetes, wanted: Wanted) -> tuple[Prob
 
 
 def own_objects(path: Path, settings: Kubernetes, nodes: int, named: Named) -> tuple[str, list[Manifest]]:
-    """The job's name, and the objects as they are submitted: with the run's labels, and else as they are written.
+    """Return the job's name, and the objects as submitted: with the run's labels, and otherwise as written.
 
-    Raises ScenarioError where the file has become another one since it was planned.
+    Raises ScenarioError where the file has changed since it was planned.
     """
     if problems := own_problems(path, settings, Wanted(nodes=nodes, namespace=settings.namespace)):
         raise ScenarioError(problems)
@@ -98,7 +98,7 @@ def _foreign_labels(place: Placed) -> Iterator[Problem]:
 
 
 def _waits(pod: Template) -> Iterator[Problem]:
-    """Yield the launcher is started in the pod by the run. A pod that trains by itself would train twice."""
+    """Yield pods that train by themselves: the run starts the launcher in the pod, so it would train twice."""
     container = pod.container
     if container is None:
         return
@@ -155,7 +155,7 @@ def _volume(pod: Template, settings: Kubernetes) -> Iterator[Problem]:
 
 
 def _numbers(job: Placed, workload: str, pods: Sequence[Template], nodes: int) -> Iterator[Problem]:
-    """It must be possible to tell which pod is which node."""
+    """Yield a problem unless the number of each pod's node can be determined."""
     if workload == "vcjob" and len(pods) > 1 and any(template.replicas != 1 for template in pods):
         yield job.nearest("spec", "tasks").problem(
             "several tasks train, and one of them has more than one pod: which pod is which node cannot be told",

@@ -20,14 +20,14 @@ from chaos.platforms.kubernetes.resources import CONFIGMAP
 _RANK_TABLE = "rank table"
 
 TABLE_SECONDS = 30.0
-"""Ascend Operator writes its table when all pods have addresses, and again when one was replaced: some time after."""
+"""Ascend Operator writes its table some time after all pods have addresses, and again when one was replaced."""
 
 _LOOK_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
 class Placing:
-    """The pod of each rank, and what says so: ``rank table`` or ``pods`` (their own numbers)."""
+    """The pod of each rank, and the source: ``rank table`` or ``pods`` (their own numbers)."""
 
     by: str
     pods: Mapping[int, str]
@@ -42,9 +42,9 @@ def rank_table(own: Own, job: str) -> str | None:
 
 
 def placing(pods: Mapping[int, Mapping[str, Any]], *, table: str | None, ranks: int, nodes: int) -> Placing:
-    """Where each rank is. ``pods`` are the objects of the job's pods by node; ``table`` is the rank table's text.
+    """Return the pod of each rank. ``pods`` are the job's pods by node; ``table`` is the rank table's text.
 
-    A table that is still being written, or knows none of these pods any more, says nothing yet; then their numbers
+    A table that is still being written, or has none of these pods any more, does not count yet; then the pods' numbers
     count. Raises PlatformError where the table has a rank in another pod than its node's.
     """
     try:
@@ -68,9 +68,9 @@ def placing(pods: Mapping[int, Mapping[str, Any]], *, table: str | None, ranks: 
 def settled_placing(
     pods: Mapping[int, Mapping[str, Any]], *, ask: Callable[[], str | None], ranks: int, nodes: int, clock: Clock
 ) -> Placing:
-    """Return the same of the table that ``ask`` gives; one that does not know all ranks yet is waited for.
+    """Return the placing by the table that ``ask`` returns; wait for a table that does not have all ranks yet.
 
-    It may have them elsewhere. After ``TABLE_SECONDS`` what is known then counts: the operator may be gone.
+    The table may have the ranks elsewhere. After ``TABLE_SECONDS`` the present state counts: the operator may be gone.
     """
     deadline = clock.mono() + int(TABLE_SECONDS * 1e9)
     while True:

@@ -55,7 +55,7 @@ class KubernetesPlatform:
     name = KIND.name
 
     def simulated(self, nodes: int) -> str | None:
-        """Nothing: they are pods of a cluster."""
+        """Return None: the nodes are pods of a cluster."""
         del nodes
         return None
 
@@ -86,11 +86,11 @@ class KubernetesPlatform:
         return nodes
 
     def put_back(self, arguments: Mapping[str, Any], token: str, clock: Clock) -> str:
-        """Delete what carries the run's label, release nodes that it holds, and see that its pods have gone.
+        """Delete everything with the run's label, release the nodes that it holds, and wait until its pods have gone.
 
-        A node that cannot be released keeps nothing else from it, and is told in the end. The message of a public fault
+        A node that cannot be released does not stop the rest, and is reported at the end. The message of a public fault
         stays, and so does the mark of a node whose kubelet is not ready: they go with the fault's own undo step, which
-        is open as long as they are there.
+        is open while they exist.
         """
         settings, own = cluster_of(arguments, token)
         told = own.take_away(settings.workload, waits)
@@ -114,10 +114,10 @@ class KubernetesPlatform:
         return "; ".join(done) or f"nothing of the run was left in namespace {own.namespace}"
 
     def left(self, arguments: Mapping[str, Any], token: str) -> Sequence[str]:
-        """Objects with the run's label, and nodes that it holds."""
+        """Return the objects with the run's label, and the nodes that it holds."""
         settings, own = cluster_of(arguments, token)
         kinds = (WORKLOADS[settings.workload], POD, CONFIGMAP)
-        # One that is being deleted goes when whoever has a hold on it (a finalizer) has let go.
+        # An object that is being deleted goes when the owner of its finalizer has released it.
         objects = [
             f"{kind.kind} {one.name}"
             for kind in kinds
@@ -127,7 +127,7 @@ class KubernetesPlatform:
         return [*objects, *(f"node {name}, which it holds" for name in settings.nodes if own.holds_node(name))]
 
     def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HelperClient | None:
-        """Another helper in the pod of that node."""
+        """Return another helper in the pod of that node."""
         settings, own = cluster_of(arguments, token)
         for found in own.list(POD):
             state = pod_state(found.object)
@@ -137,7 +137,7 @@ class KubernetesPlatform:
 
 
 def _reached(condition: Callable[[], bool], seconds: float, clock: Clock) -> bool:
-    """Look again and again until the condition holds; False when it has not in time."""
+    """Poll until the condition holds; return False when it does not hold in time."""
     deadline = clock.mono() + int(seconds * 1e9)
     while not condition():
         if clock.mono() > deadline:
@@ -147,7 +147,7 @@ def _reached(condition: Callable[[], bool], seconds: float, clock: Clock) -> boo
 
 
 def _released(own: Own, nodes: Sequence[str]) -> tuple[dict[str, Release], list[str]]:
-    """What became of the hold on each node, and what kept others from being released."""
+    """Return the outcome of the hold on each node, and the reasons why others could not be released."""
     became: dict[str, Release] = {}
     problems = []
     for name in nodes:
@@ -159,10 +159,10 @@ def _released(own: Own, nodes: Sequence[str]) -> tuple[dict[str, Release], list[
 
 
 def cluster_of(arguments: Mapping[str, Any], token: str) -> tuple[Kubernetes, Own]:
-    """What an undo step says about the run's cluster, which is asked again where it cannot answer just now.
+    """Return the run's cluster by its undo step; it is asked again where it cannot answer just now.
 
-    Nothing that its kubeconfig names is run, unless the caller's environment names that file. Raises NotOurs where
-    another cluster is reached now.
+    No program that its kubeconfig names is run, unless the caller's environment names that file. Raises NotOurs where
+    the kubeconfig now leads to another cluster.
     """
     settings = Kubernetes.model_validate(arguments.get("settings"))
     kubeconfig = arguments.get("kubeconfig")
@@ -239,7 +239,7 @@ class PodNodes(NodeSet[PodNode]):
         return made
 
     def ready(self) -> Sequence[PodNode]:
-        """Return all nodes, each a running pod with a remote helper that answers; a pod that was replaced is as new."""
+        """Return all nodes, each a running pod with a remote helper that answers; a replaced pod is a new node."""
         waiting: dict[int, str] = {}
 
         def all_run() -> bool:
@@ -264,7 +264,7 @@ class PodNodes(NodeSet[PodNode]):
         return self.all()
 
     def _see_ranks(self) -> None:
-        """Record which rank is in which pod, and refuse what is not as planned."""
+        """Record which rank is in which pod, and refuse a placing other than planned."""
         own, site = self.own, self._site
 
         def table() -> str | None:
@@ -277,12 +277,12 @@ class PodNodes(NodeSet[PodNode]):
         site.tell("ranks.placed", by=found.by, pods={str(rank): pod for rank, pod in sorted(found.pods.items())})
 
     def check(self) -> None:
-        """See that the pods have what the ranks need. Raises PlatformError."""
+        """Check that the pods have everything the ranks need. Raises PlatformError."""
         asked = [Asked(f"pod {node.pod.name}", str(self.python), node.helper) for node in self.all()]
         refuse_lacking(self._site, asked, "take an image that has it, or name another cluster.kubernetes.python")
 
     def close(self) -> None:
-        """Let go of the remote helpers, and follow no more."""
+        """Close the remote helpers, and stop following."""
         super().close()
         self.pods.close()
 
@@ -303,7 +303,7 @@ class PodNodes(NodeSet[PodNode]):
             if error.passing:
                 return False  # the API or the node's kubelet does not answer yet
             raise
-        # The socket that a pod's remote helper listened on stays on the volume, so each pod has a directory of its own.
+        # The socket of a pod's remote helper stays on the volume, so each pod has a directory of its own.
         private = self._site.private / f"node-{number}-{pod.uid[:8]}"
         if node is not None:
             node.helper.close()

@@ -21,15 +21,18 @@ if TYPE_CHECKING:
 _SIGKILL = 9
 _ENDED = ("Failed", "Succeeded")
 _NOT_SEEN = ("OOMKilled", "ContainerStatusUnknown")
-"""What a kubelet gives as the reason where it cannot be told how what ran in the container ended: the kernel may have
-ended a rank by itself for want of memory before, or the kubelet has found nothing of the container any more."""
+"""A kubelet's reasons where it cannot know how the processes in the container ended.
+
+The kernel may have ended a rank by itself for lack of memory before, or the kubelet finds nothing of the container any
+more.
+"""
 
 
 @dataclass
 class PodNode:
     """One node of a run: a pod. When the pod is replaced, another object takes its place.
 
-    ``first`` is what the pod was when the run began to use it, ``ordered`` the fault that has ordered its end.
+    ``first`` is the pod's state when the run began to use it, ``ordered`` the fault that has ordered its end.
     """
 
     number: int
@@ -47,11 +50,11 @@ class PodNode:
 
     @property
     def place(self) -> dict[str, Any]:
-        """What an undo step has to know: how its cluster is reached, the node there that it is on, and the run."""
+        """The place for undo steps: the access to its cluster, its node there, and the run."""
         return {**self.cluster, "host": self.first.host, "run": self.own.run}
 
     def state(self) -> NodeState:
-        """``gone`` when the cluster no longer has this very pod, or its container has ended."""
+        """Return ``gone`` when the cluster no longer has exactly this pod, or its container has ended."""
         found = self.own.find(POD, self.pod.name)
         if found is None or found.uid != self.pod.uid:
             return "gone"
@@ -59,12 +62,12 @@ class PodNode:
         return "gone" if now.phase in _ENDED or now.restarts > self.first.restarts else "running"
 
     def ended(self) -> ExitStatus | None:
-        """SIGKILL: what is left in a container when its first process ends is killed by the kernel.
+        """Return SIGKILL: when a container's first process ends, the kernel kills the rest.
 
-        That it ended is the word of the pod's node alone: its kubelet writes the end of the container into the pod's
-        status before it lets the object go. An object that goes without that was taken away by somebody else, and what
-        ran in it may live on a node that is cut off; then nothing is known. None while the end of the pod has not been
-        told to those who follow it.
+        Only the pod's node proves the end: its kubelet writes the end of the container into the pod's status before it
+        releases the object. An object that goes without such a status was removed by somebody else, and its processes
+        may live on a node that is cut off; then the status is unknown. None until the watch of the pod has received its
+        end.
         """
         last, name = self.pods.state(self.pod.uid), self.pod.name
         if last is None:

@@ -1,4 +1,4 @@
-"""The pods of a run: which is which node of the scenario now, followed in the background and written to the history."""
+"""The pods of a run: the present pod of each node, followed in the background and recorded in the history."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HISTORY = "kubernetes.jsonl"
 
 
 class Pods:
-    """Follows what a cluster shows of a run, from its beginning to :meth:`close`. May be used by several threads."""
+    """Follows a run's objects in a cluster, from its beginning to :meth:`close`. May be used by several threads."""
 
     def __init__(self, own: Own, directory: Path, workload: str, clock: Clock) -> None:
         """Begin to follow, and to record in ``directory`` of the run's history."""
@@ -49,22 +49,22 @@ class Pods:
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """What could not be followed, and why."""
+        """The objects that could not be followed, and why."""
         return tuple(watcher.failed for watcher in self._watchers if watcher.failed is not None)
 
     @property
     def lost(self) -> str | None:
-        """Why the pods themselves are followed no more; None while they are."""
+        """Why the pods themselves are not followed any more; None while they are."""
         return self._watchers[0].failed
 
     def of_node(self, node: int) -> PodState | None:
-        """Return the pod that is that node now: one that is there and is not being deleted. None without one."""
+        """Return the node's present pod, which exists and is not being deleted. None without one."""
         with self._lock:
             found = [state for state in self._facts.states.values() if state.node == node and not state.deleting]
         return found[-1] if found else None
 
     def state(self, uid: str) -> PodState | None:
-        """What that pod was when it was last told of, also as its end; None if it never was."""
+        """Return the last reported state of that pod, also of its end; None if there was none."""
         with self._lock:
             return self._facts.seen.get(uid)
 
@@ -74,7 +74,7 @@ class Pods:
             return uid in self._facts.states
 
     def successors(self, uid: str) -> list[PodState]:
-        """Pods of the same node that came after that one."""
+        """Return the pods of the same node that came after that pod."""
         with self._lock:
             known = list(self._facts.seen.values())
         node = next((state.node for state in known if state.uid == uid), None)
@@ -83,7 +83,7 @@ class Pods:
         return [state for state in after if node is not None and state.node == node]
 
     def close(self) -> None:
-        """Follow no more."""
+        """Stop following."""
         for watcher in self._watchers:
             watcher.close()
         self._record([("kubernetes.followed", {"unfollowed": list(self.failed)})])

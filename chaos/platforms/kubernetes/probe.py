@@ -1,4 +1,4 @@
-"""Whether this machine reaches a cluster, and whether that has Chaos Mesh."""
+"""Whether this machine reaches a cluster, and whether the cluster has Chaos Mesh."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MESH_SECONDS = 10.0
 
 
 def kubernetes(machine: Machine) -> Probe:
-    """Return whether a configuration names a cluster; it is not called."""
+    """Return whether a configuration names a cluster; the cluster is not called."""
     if util.find_spec("kubernetes") is None:
         return Probe("kubernetes", False, "its client is not installed", "pip install 'chaos-ascend[kubernetes]'")
     from chaos.machine.job.protocol import PlatformError

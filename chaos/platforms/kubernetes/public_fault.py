@@ -1,7 +1,7 @@
-"""Public faults: the message by which ClusterD is told of a fault that no component of its own has seen.
+"""Public faults: the message that tells ClusterD of a fault that no component of its own has seen.
 
-ClusterD drops what is out of range without a word to the sender, so a message is checked here before it is sent.
-Sources: MindCluster's page on the interfaces of public faults, ``clusterd/pkg/application/publicfault/checker.go`` and
+ClusterD silently drops a message with a value out of range, so a message is checked here before it is sent. Sources:
+MindCluster's page on the interfaces of public faults, ``clusterd/pkg/application/publicfault/checker.go`` and
 ``clusterd/build/publicFaultConfiguration.json`` (August 2026).
 """
 
@@ -50,10 +50,10 @@ LEVELS = {
     ),
     "PreSeparateNPU": ("110001022", "110001023"),
 }
-"""Fault codes of that configuration, by what ClusterD does about them."""
+"""Fault codes of that configuration, by ClusterD's response to them."""
 
 MAX_BYTES = 1_000_000
-"""Largest message, in bytes: more than 1 MB the cluster refuses in one object."""
+"""Largest message, in bytes: the cluster refuses more than 1 MB in one object."""
 
 _EARLIEST = int(datetime(2025, 1, 1, tzinfo=timezone.utc).timestamp() * 1000)
 _Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{8,128}$")]
@@ -84,7 +84,7 @@ class Influence(_Message):
 
 
 class Fault(_Message):
-    """One fault. ``faultTime`` is when it began, in milliseconds, also in the message that it has recovered."""
+    """One fault. ``faultTime`` is when it began, in milliseconds, also in the message of its recovery."""
 
     faultId: _Id
     faultType: Literal["NPU", "Node", "Network", "Storage"]
@@ -99,7 +99,7 @@ class Fault(_Message):
 
 
 class PublicFault(_Message):
-    """The whole message. ``timestamp`` is when it is sent, in milliseconds."""
+    """The whole message. ``timestamp`` is its sending time, in milliseconds."""
 
     id: _Id
     timestamp: _Millis
@@ -136,8 +136,8 @@ def public_fault(
 ) -> PublicFault:
     """Return the message that a fault of a run occurs, or has recovered. Times are milliseconds since 1970.
 
-    ``codes`` are those that the cluster is configured with; None for those that ClusterD is shipped with.
-    Raises InvalidPublicFault for what ClusterD would drop.
+    ``codes`` are the fault codes of the cluster's configuration; None for the codes that ClusterD is shipped with.
+    Raises InvalidPublicFault for a message that ClusterD would drop.
     """
     known = codes if codes is not None else frozenset(one for level in LEVELS.values() for one in level)
     if code not in known:

@@ -22,12 +22,12 @@ COMPLETED = "completed"
 
 
 class UnreadableRankTable(ValueError):
-    """The rank table says nothing that ranks could be found by. The text says why."""
+    """The rank table says nothing by which ranks could be found. The text says why."""
 
 
 @dataclass(frozen=True)
 class Server:
-    """One server of a rank table: the address of its pod, that of its node, and its ranks with their NPUs."""
+    """One server of a rank table: the address of its pod, the address of its node, and its ranks with their NPUs."""
 
     pod_ip: str
     host_ip: str
@@ -35,7 +35,10 @@ class Server:
 
 
 def read_rank_table(text: str) -> tuple[Server, ...] | None:
-    """The servers of a rank table; None while Ascend Operator is still writing it. Raises UnreadableRankTable."""
+    """Return the servers of a rank table; None while Ascend Operator is still writing it.
+
+    Raises UnreadableRankTable.
+    """
     try:
         table = parse(text)
     except ValueError as error:
@@ -83,11 +86,11 @@ _NUMBERS = (
     ("labels", names.TASK_INDEX),
     ("annotations", names.TASK_INDEX),
 )
-"""Where a pod's number is looked for behind this harness's own label, the surest first."""
+"""Sources of a pod's number behind this harness's own label, the surest first."""
 
 
 def node_number(pod: Mapping[str, Any]) -> int | None:
-    """Which of the job's nodes a pod is; None where nothing about it says so, and for a scheduler without NPUs."""
+    """Return the number of the job's node that a pod is; None without a number, and for a scheduler without NPUs."""
     metadata = pod.get("metadata") or {}
     own = _whole((metadata.get("labels") or {}).get(names.NODE_LABEL))
     if own is not None:
@@ -119,9 +122,9 @@ def _whole(value: Any) -> int | None:
 def ranks_to_pods(
     pods: Iterable[Mapping[str, Any]], *, servers: tuple[Server, ...] | None, ranks: int, nodes: int
 ) -> dict[int, str]:
-    """Return the name of the pod of every rank that has one, among ``pods`` that are there now.
+    """Return the name of the pod of every rank that has one, among the present ``pods``.
 
-    By the rank table where there is one; a pod whose address is not in it is no pod of a rank (yet). Otherwise the
+    By the rank table where there is one; a pod whose address is not in it is not a pod of a rank (yet). Otherwise the
     pods' numbers count, with ranks spread over ``nodes`` evenly and in order. Raises UnreadableRankTable where two pods
     claim the same ranks.
     """
@@ -130,7 +133,7 @@ def ranks_to_pods(
     for pod in pods:
         name = str(pod["metadata"]["name"])
         if pod["metadata"].get("deletionTimestamp"):
-            continue  # it is going, and the one that replaces it has the ranks
+            continue  # it is going, and its replacement has the ranks
         if servers is not None:
             address = (pod.get("status") or {}).get("podIP")
             own = next((server for server in servers if address and server.pod_ip == address), None)

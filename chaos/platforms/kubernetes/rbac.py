@@ -1,7 +1,7 @@
-"""The least that the harness must be allowed in a cluster, as a manifest for its administrator.
+"""The fewest rights that the harness needs in a cluster, as a manifest for its administrator.
 
-What every run needs is in the tables here, and what a fault needs beside is said by its kind (``rights``). A test holds
-all of it against what the code asks of a real API server, by the server's own record.
+The tables here have the rights of every run, and a fault's kind declares its additional rights (``rights``). A test
+compares all of them with the requests of the code to a real API server, by the server's own record.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from chaos.scenario.models.kubernetes import Kubernetes
 
 ACCOUNT = "chaos-harness"
 CLUSTER_NAMESPACES = ("kube-system", "cluster-system", "mindx-dl")
-"""Where MindCluster keeps the ConfigMaps of faults: the device plugin's, ClusterD's, and TaskD's service."""
+"""The namespaces of MindCluster's ConfigMaps of faults: the device plugin's, ClusterD's, and TaskD's service."""
 
 OWN, NODES = "", "nodes"
 """Places of a rule: the job's own namespace, and the cluster's nodes that the scenario names."""
@@ -24,9 +24,9 @@ OWN, NODES = "", "nodes"
 
 @dataclass(frozen=True)
 class Rule:
-    """What may be done to a kind of objects. ``names`` restricts it to objects of these names.
+    """The permitted acts on a kind of objects. ``names`` restricts it to objects of these names.
 
-    ``place`` is where: the job's own namespace (:data:`OWN`), the nodes that the scenario names (:data:`NODES`), or the
+    ``place`` is the job's own namespace (:data:`OWN`), the nodes that the scenario names (:data:`NODES`), or the
     namespace of that name.
     """
 
@@ -38,7 +38,7 @@ class Rule:
 
     @property
     def plural(self) -> str:
-        """As rules name it, ``pods/exec`` for a part of an object."""
+        """The name in rules, ``pods/exec`` for a part of an object."""
         return f"{self.resource.plural}/{self.subresource}" if self.subresource else self.resource.plural
 
     def manifest(self) -> Manifest:
@@ -52,7 +52,7 @@ class Rule:
 
 
 def rules(settings: Kubernetes, faults: Iterable[Rule] = ()) -> tuple[Rule, ...]:
-    """Return all that a run does; ``faults`` is what its fault kinds do beside."""
+    """Return the rules of a run; ``faults`` are the additional rules of its fault kinds."""
     found = [
         Rule(WORKLOADS[settings.workload], ("create", "delete", "list")),
         Rule(POD, ("delete", "get", "list", "watch")),
@@ -66,7 +66,7 @@ def rules(settings: Kubernetes, faults: Iterable[Rule] = ()) -> tuple[Rule, ...]
         found += [Rule(CONFIGMAP, ("list", "watch"), place=namespace) for namespace in CLUSTER_NAMESPACES]
     if settings.manifest is not None:
         found.append(Rule(CONFIGMAP, ("create",)))
-    if settings.nodes:  # heal looks which of them the run still holds
+    if settings.nodes:  # heal checks which of them the run still holds
         found.append(Rule(NODE, ("get",), place=NODES))
     merged: dict[tuple[Resource, str, tuple[str, ...], str], list[str]] = {}
     for rule in (*found, *faults):
@@ -80,9 +80,9 @@ def rules(settings: Kubernetes, faults: Iterable[Rule] = ()) -> tuple[Rule, ...]
 def manifests(
     settings: Kubernetes, faults: Iterable[Rule] = (), account_namespace: str | None = None
 ) -> list[Manifest]:
-    """ServiceAccount, Roles and bindings; ``faults`` is what the scenario's fault kinds need.
+    """Return ServiceAccount, Roles and bindings; ``faults`` are the rules of the scenario's fault kinds.
 
-    The account lives in the job's namespace unless another one is given.
+    The account lives in the job's namespace unless another namespace is given.
     """
     home = account_namespace or settings.namespace
     subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": home}
@@ -107,7 +107,7 @@ def manifests(
 def _bound(kind: str, namespace: str | None, rules: tuple[Rule, ...], subject: dict[str, Any]) -> list[Manifest]:
     group = "rbac.authorization.k8s.io"
     where = {"namespace": namespace} if namespace else {}
-    # A cluster-wide object is of one namespace's harness only, so it has that one's name.
+    # A cluster-wide object is for one namespace's harness only, so it has the namespace's name.
     name = ACCOUNT if namespace else f"{ACCOUNT}-{subject['namespace']}"
     return [
         {

@@ -20,7 +20,7 @@ class Resource:
 
     @property
     def api_version(self) -> str:
-        """``group/version`` as manifests have it."""
+        """``group/version`` as in manifests."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
@@ -49,11 +49,11 @@ DNS_CHAOS = Resource("chaos-mesh.org", "v1alpha1", "dnschaos", "DNSChaos")
 REVIEW = Resource("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False)
 
 WORKLOADS: Mapping[str, Resource] = MappingProxyType({"job": JOB, "vcjob": VCJOB, "ascendjob": ASCENDJOB})
-"""What a job can be submitted as, by the name in a scenario (``cluster.kubernetes.workload``)."""
+"""The kinds of jobs that can be submitted, by their names in a scenario (``cluster.kubernetes.workload``)."""
 
 
 def workload_of(manifest: Mapping[str, Any]) -> str | None:
-    """Return which workload a manifest is; None for another kind of object."""
+    """Return the workload that a manifest is; None for another kind of object."""
     seen = (manifest.get("apiVersion"), manifest.get("kind"))
     return next((name for name, resource in WORKLOADS.items() if (resource.api_version, resource.kind) == seen), None)
 
@@ -62,6 +62,6 @@ _ALL = (POD, NODE, CONFIGMAP, EVENT, JOB, VCJOB, ASCENDJOB, PODGROUP, NETWORK_CH
 
 
 def resource_of(manifest: Mapping[str, Any]) -> Resource | None:
-    """Return the kind of a manifest; None for one that the harness does not deal with."""
+    """Return the kind of a manifest; None for a kind that the harness does not deal with."""
     seen = (manifest.get("apiVersion"), manifest.get("kind"))
     return next((resource for resource in _ALL if (resource.api_version, resource.kind) == seen), None)

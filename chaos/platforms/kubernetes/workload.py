@@ -12,7 +12,7 @@ from chaos.scenario.models.kubernetes import Kubernetes, Volume
 from chaos.scenario.models.mechanisms import restarts_all
 
 WAIT = ("sh", "-c", "trap 'exit 143' TERM; sleep 2147483647 & wait")
-"""What a pod does by itself: it waits. The job's launcher is started in it afterwards, and ends with it."""
+"""The pod's own program: it waits. The job's launcher is started in it afterwards, and ends with it."""
 
 Manifest = dict[str, Any]
 
@@ -22,14 +22,14 @@ _ADDRESS = {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.po
 
 @dataclass(frozen=True)
 class Named:
-    """Which run: ``run`` is its identity as a label, ``name`` a DNS label that all of its objects begin with."""
+    """The run: ``run`` is its identity as a label, ``name`` a DNS label that begins the names of all of its objects."""
 
     run: str
     name: str
 
     @property
     def labels(self) -> dict[str, str]:
-        """What each object carries."""
+        """The labels of each object."""
         return {names.RUN_LABEL: self.run}
 
 
@@ -46,7 +46,7 @@ def manifests(settings: Kubernetes, job: Job, nodes: int, named: Named) -> list[
 
 
 def recovery_labels(job: Job) -> dict[str, str]:
-    """Labels by which MindCluster recovers the job as the scenario has it."""
+    """Return the labels by which MindCluster recovers the job as the scenario has it."""
     labels = {names.FRAMEWORK: names.MINDSPORE}
     if job.strategies:
         labels[names.PROCESS_RECOVER] = "on"
@@ -59,7 +59,10 @@ def recovery_labels(job: Job) -> dict[str, str]:
 
 
 def recovery_annotations(job: Job) -> dict[str, str]:
-    """Annotations by which MindCluster recovers the job. Without blanks: Ascend Operator does not strip them."""
+    """Return the annotations by which MindCluster recovers the job.
+
+    They have no blanks: Ascend Operator does not strip them.
+    """
     return {names.RECOVER_STRATEGY: ",".join(job.strategies)} if job.strategies else {}
 
 
@@ -95,7 +98,7 @@ def _vcjob(settings: Kubernetes, job: Job, nodes: int, named: Named) -> list[Man
 
 def _ascendjob(settings: Kubernetes, job: Job, nodes: int, named: Named) -> list[Manifest]:
     labels = {**named.labels, **recovery_labels(job)}
-    # MindSpore's scheduler takes no NPU; it is a pod of its own, and no node of the scenario.
+    # MindSpore's scheduler takes no NPU; it is a pod of its own, and not a node of the scenario.
     replicas: dict[str, Any] = {
         "Scheduler": {
             "replicas": 1,
@@ -159,7 +162,7 @@ def _template(
     if wanted:
         amount = {settings.npu_resource: wanted}
         container["resources"] = {"limits": amount, "requests": amount}
-    # A pod that does not train must not ask for the API: its tokens are of no use to the job.
+    # The job needs no access to the API, so its pods get no token.
     spec: Manifest = {
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,

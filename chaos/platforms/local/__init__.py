@@ -1,1 +1,1 @@
-"""Platforms of several nodes that are all on this host."""
+"""Platforms of one or several nodes that are all on this host."""

@@ -44,7 +44,7 @@ def _networks() -> LocalNetworksPlatform:
 
 
 def as_it_is(arguments: Mapping[str, Any], inventory: Path | None) -> Mapping[str, Any]:
-    """Leave the arguments of a foreign undo step: its helpers are this host's own, and end with their harness."""
+    """Keep the arguments of a foreign undo step: its helpers are this host's own, and end with their harness."""
     del inventory
     return arguments
 

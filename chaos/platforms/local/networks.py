@@ -1,4 +1,4 @@
-"""Nodes of this host with a network of their own: each helper and what it starts in a namespace behind a router."""
+"""Nodes of this host with a network of their own: each helper and its programs in a namespace behind a router."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LocalNetworksPlatform(LocalNodesPlatform):
     name = NETWORKS_NAME
 
     def simulated(self, nodes: int) -> str | None:
-        """They are one host, and their network is inside its kernel."""
+        """Return the difference from a cluster: the nodes are one host, and their network is inside its kernel."""
         return f"{nodes} nodes: network namespaces on one host, behind a router of the run's own"
 
     def open(self, site: Site) -> LocalNetworks:
@@ -47,12 +47,12 @@ class LocalNetworksPlatform(LocalNodesPlatform):
 
 @dataclass
 class NetworkNode(LocalNode):
-    """One of them; faults of the network ask its router."""
+    """A node on the router's network; network faults ask its router."""
 
     node_network: Router | None = None
 
     def rules_left(self) -> list[str]:
-        """What of faults is left on its ways."""
+        """Return the rules of faults that are left on its links."""
         return [] if self.node_network is None else self.node_network.left(self.number)
 
 
@@ -68,7 +68,7 @@ class LocalNetworks(LocalNodes):
         self._held = HeldRouter(self._site.run_dir, self._site.clock)
 
     def close(self) -> None:
-        """Let go of the remote helpers, then of the router."""
+        """Close the remote helpers, then the router."""
         super().close()
         if self._held is not None:
             self._held.close()

@@ -1,7 +1,7 @@
 """Nodes on this host: several launchers, each started by a remote helper of its own, over plain pipes.
 
-It tries out what a job of several nodes needs of the harness, without a cluster; the nodes share this host's network,
-processes and clock, and say so.
+The platform exercises what a job of several nodes needs of the harness, without a cluster; the nodes share this host's
+network, processes and clock, and results say so.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class LocalNodesPlatform:
     name = NODES.name
 
     def simulated(self, nodes: int) -> str | None:
-        """They are one host."""
+        """Return the difference from a cluster: the nodes are one host."""
         return f"{nodes} nodes: launchers on one host, each with a remote helper of its own"
 
     def open(self, site: Site) -> LocalNodes:
@@ -55,7 +55,7 @@ class LocalNodesPlatform:
         return nodes
 
     def put_back(self, arguments: Mapping[str, Any], token: str, clock: Clock) -> str:
-        """Nothing: a remote helper ends with its harness, and the job's processes are this host's own."""
+        """Do nothing: a remote helper ends with its harness, and the job's processes are this host's own."""
         del arguments, token, clock
         return "remote helpers end with their harness"
 
@@ -73,7 +73,7 @@ class LocalNodesPlatform:
 
 @dataclass
 class LocalNode:
-    """One of them."""
+    """One node of this host."""
 
     number: int
     private: Path
@@ -84,11 +84,11 @@ class LocalNode:
     node_network: NodeNetwork | None = field(default=None, init=False)
 
     def state(self) -> NodeState:
-        """This host runs."""
+        """Return "running": this host runs."""
         return "running"
 
     def ended(self) -> ExitStatus:
-        """It has not."""
+        """Return an unknown status: this host has not ended."""
         return ExitStatus()
 
 

@@ -1,1 +1,1 @@
-"""Networks that belong to one run alone, and what faults change in them."""
+"""Networks that belong to one run alone, and the changes that faults make in them."""

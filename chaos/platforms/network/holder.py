@@ -1,4 +1,4 @@
-"""The router's namespace, held by a child of the harness: with the harness, however it ends, the network is gone."""
+"""The router's namespace, held by a child of the harness: when the harness ends, in any way, the network is gone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from chaos.machine.remote.transport import OWN_GROUP
 from chaos.platforms.network.router import HOLDS_FOR, RECORD, Router
 
 _HOLD = ("unshare", "--net", "--", "cat")
-"""Who holds a namespace: it ends when its input does, which is when the harness has ended."""
+"""The holder of a namespace: it ends when its input does, which is when the harness has ended."""
 
 _START_SECONDS = 10.0
 
@@ -24,11 +24,11 @@ class HeldRouter:
     """A router of the run in ``run_dir``, which has its record meanwhile."""
 
     def __init__(self, run_dir: Path, clock: Clock) -> None:
-        """Make it. Raises PlatformError."""
+        """Make the namespace and its router. Raises PlatformError."""
         self._run_dir = run_dir
         self._made: Router | None = None
         try:
-            # Ctrl-C is the harness's: the network has to be there until its faults have been put back.
+            # Ctrl-C is for the harness: the network has to exist until its faults have been put back.
             environment = {**os.environ, HOLDS_FOR: str(run_dir.resolve())}
             self._holder = subprocess.Popen(
                 _HOLD, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment, **OWN_GROUP
@@ -50,7 +50,7 @@ class HeldRouter:
         return self._made
 
     def close(self) -> None:
-        """Let go of it; may be called twice."""
+        """End the holder; may be called twice."""
         if self._made is not None:
             self._made.relays.close()
         assert self._holder.stdin is not None

@@ -1,4 +1,4 @@
-"""What may happen to packets on their way to a node."""
+"""The impairments of packets on their way to a node."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Impairment:
-    """What happens to packets: milliseconds that they wait, more or less, and how many in a hundred are lost."""
+    """The impairment of packets: their delay and its variation in milliseconds, and the lost packets per hundred."""
 
     delay: float = 0.0
     jitter: float = 0.0

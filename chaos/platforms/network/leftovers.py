@@ -1,6 +1,6 @@
-"""What of a run's network can be found without its router: in the namespace of a process, and in this host's own.
+"""Leftovers of a run's network that are found without its router: in a process's namespace, and in this host's own.
 
-In this host's own nothing of it may ever be: links and rules are made in namespaces that end with their processes.
+This host's own namespace must never have any: links and rules are made in namespaces that end with their processes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ class _Here:
 
 
 def found_here(token: str) -> list[str]:
-    """What this process's own network has of a run's, in words. Raises PlatformError or OSError when it cannot look."""
+    """Return what this process's own network has of a run's, in words.
+
+    Raises PlatformError or OSError when unreadable.
+    """
     found = [f"link {name}" for _, name in socket.if_nameindex() if LINK.fullmatch(name)]
     found += [f"rule: {_rule_in_words(rule)}" for rule in Rules(_Here()).listed() if _is_of_nodes(rule)]
     laid = [name for family in (IPV4, DEVICE) for name in tables(tables_of(token), family)]
@@ -39,9 +42,9 @@ def found_here(token: str) -> list[str]:
 
 
 def shown_in(namespace: Namespace) -> list[str]:
-    """Return the links of a namespace, the rules by which packets vanish there, and its queueing disciplines, in words.
+    """Return a namespace's links, the rules by which packets vanish there, and its queueing disciplines, in words.
 
-    Raises PlatformError, OSError or ValueError where that cannot be asked.
+    Raises PlatformError, OSError or ValueError where they cannot be read.
     """
     links = [link["ifname"] for link in _listed(namespace, "ip", "-j", "link", "show") if link["ifname"] != "lo"]
     limits = [

@@ -1,8 +1,8 @@
 """A relay on the way to one node, for a kernel without netem: packets wait in it, or vanish.
 
 A program, run in the namespace of a run's router: ``relay.py DEVICE DELAY JITTER LOSS SEED``, in milliseconds and
-percent. The router sends to its device what is to be relayed, and it gives each packet back after its time, in order.
-It ends with its input, or with its device.
+percent. The router sends the packets to its device, and it gives each packet back after its time, in order. It ends
+with its input, or with its device.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TUNSETIFF = 0x400454CA
 _IFF_TUN, _IFF_NO_PI = 0x0001, 0x1000
 _READ = 1 << 16
 MOST = 10_000
-"""Packets that may wait; what comes when it is full is lost, as in any queue."""
+"""Packets that may wait; when the queue is full further packets are lost, as in any queue."""
 
 
 def main(device: str, delay: float, jitter: float, loss: float, seed: str) -> None:
@@ -50,5 +50,5 @@ def main(device: str, delay: float, jitter: float, loss: float, seed: str) -> No
 if __name__ == "__main__":
     try:
         main(sys.argv[1], float(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4]), sys.argv[5])
-    except OSError as error:  # its device was taken away, by which a fault is undone
+    except OSError as error:  # its device was removed, which undoes the fault
         sys.exit(str(error))

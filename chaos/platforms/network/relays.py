@@ -1,4 +1,4 @@
-"""What is sent to a node goes through a relay: a program of the run's own in its router's namespace."""
+"""Relays for packets to a node: programs of the run's own in its router's namespace."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from chaos.platforms.network.impairment import Impairment
 
 _OWN_GROUP: dict[str, Any] = {"process_group": 0} if sys.version_info >= (3, 11) else {}
 _FIRST = 31_000
-"""Preferences from here on: a rule that lets packets vanish goes before."""
+"""Preferences from here on: a rule that drops packets goes before."""
 
 
 def netem(what: Impairment) -> tuple[str, ...]:
-    """Return the same as options of the kernel's netem (tc-netem(8))."""
+    """Return the impairment as options of the kernel's netem (tc-netem(8))."""
     delay = ("delay", f"{what.delay}ms", f"{what.jitter}ms") if what.delay else ()
     return ("netem", "limit", str(relay.MOST), *delay, *(("loss", f"{what.loss}%") if what.loss else ()))
 
@@ -33,7 +33,7 @@ class Relays:
         self._started: list[subprocess.Popen[bytes]] = []
 
     def start(self, fault: str, node: int, address: str, sources: list[str], what: Impairment) -> None:
-        """Let what comes in at the links ``sources`` and goes to a node pass a relay."""
+        """Send packets that come in at the links ``sources`` and go to a node through a relay."""
         device, table = _device(node), str(_FIRST + node)
         program = (sys.executable, "-I", str(Path(relay.__file__)))
         numbers = (str(what.delay), str(what.jitter), str(what.loss))
@@ -60,7 +60,7 @@ class Relays:
             self._router.do("ip", "rule", "add", "pref", _preference(fault, node), *way)
 
     def shown(self, fault: str, node: int) -> dict[str, int] | None:
-        """How many packets the kernel has given to the relay of a fault and got back; None where there is none."""
+        """Return how many packets the kernel has given to a fault's relay and got back; None without a relay."""
         looked = self._router("ip", "-s", "-j", "link", "show", _device(node))
         listed = parse(looked.output) if looked.code == 0 else []
         for link in listed if isinstance(listed, list) else []:
@@ -70,11 +70,11 @@ class Relays:
         return None
 
     def is_there(self, node: int) -> bool:
-        """Return whether what is sent to a node passes a relay, of whatever fault."""
+        """Return whether packets to a node pass a relay, of whatever fault."""
         return self._router("ip", "link", "show", _device(node)).code == 0
 
     def end(self, fault: str, node: int) -> bool:
-        """Send past the relay again; with its device it ends. False where there is none of this fault."""
+        """Send packets past the relay again; it ends with its device. Returns False where this fault has none."""
         if self.shown(fault, node) is None:
             return False
         while self._router("ip", "rule", "del", "pref", _preference(fault, node)).code == 0:

@@ -1,8 +1,8 @@
 """The network between the nodes of a run on this host: each in a namespace of its own, behind a router in another.
 
-All traffic between two nodes passes the router, so a fault is one rule there: it lets the packets of one direction
-vanish, as a broken network does, and neither node is told. With the processes that hold the namespaces everything in
-them is gone; of this host's network nothing is used or changed.
+All traffic between two nodes passes the router, so a fault is one rule there: it drops the packets of one direction, as
+a broken network does, and neither node is notified. When the processes that hold the namespaces end, everything in them
+is gone; this host's own network is neither used nor changed.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ from chaos.platforms.network.links import (
 from chaos.platforms.network.relays import Relays, netem
 
 RECORD = "network.json"
-"""File of the run's directory that says which process holds the router's namespace."""
+"""File of the run's directory that names the process holding the router's namespace."""
 
 HOLDS_FOR = "CHAOS_NETWORK_OF"
-"""Variable of that process: the run's directory. The record alone could lead to anybody's network."""
+"""Variable of the holding process: the run's directory. The record alone could lead to any network."""
 
 
 class Router:
@@ -77,7 +77,7 @@ class Router:
                 raise PlatformError(f"{path} does not say which process holds the run's network")
 
     def record(self, run_dir: Path) -> None:
-        """Write down which process holds it."""
+        """Record the process that holds it."""
         holder = {key: value for key, value in asdict(self._run.holder).items() if key != "node"}
         (run_dir / RECORD).write_text(json.dumps(holder), "utf-8")
 
@@ -87,7 +87,7 @@ class Router:
         return self._run.is_there()
 
     def begin(self) -> None:
-        """Let packets pass from one node to another, also those that come from a relay."""
+        """Pass packets from one node to another, also packets that come from a relay."""
         settings = ("ip_forward=1", "conf.all.rp_filter=0", "conf.default.rp_filter=0")
         self._run.do("sysctl", "-q", "-w", *(f"net.ipv4.{setting}" for setting in settings))
 
@@ -98,7 +98,7 @@ class Router:
         own, link = address_of(node), link_of(node)
         self._joined[node] = namespace
         gateway = gateway_of(node)
-        if self.is_joined(node):  # one before this
+        if self.is_joined(node):  # the previous namespace of this node
             self._run.do("ip", "link", "del", link)
         peer = ("type", "veth", "peer", "name", "eth0", "netns", str(namespace.holder.pid))
         self._run.do("ip", "link", "add", link, *peer)
@@ -111,7 +111,7 @@ class Router:
         return own
 
     def is_joined(self, node: int) -> bool:
-        """Return whether a namespace that lives is connected as this node."""
+        """Return whether a living namespace is connected as this node."""
         return self._run("ip", "link", "show", link_of(node)).code == 0
 
     def is_connected(self, node: int) -> bool:
@@ -120,37 +120,37 @@ class Router:
         return isinstance(listed, list) and any(isinstance(link, dict) and "UP" in link["flags"] for link in listed)
 
     def disconnect(self, node: int) -> None:
-        """Take a node off the network."""
+        """Disconnect a node from the network."""
         self._run.do("ip", "link", "set", link_of(node), "down")
 
     def connect(self, node: int) -> None:
-        """Put it on the network again."""
+        """Connect it to the network again."""
         self._run.do("ip", "link", "set", link_of(node), "up")
 
     def cut(self, fault: str, directions: Iterable[Direction], ports: Ports = ANY) -> None:
-        """Let what is sent on these directions, each from a node to another, vanish, by rules of this fault's own.
+        """Drop all packets in these directions, each from a node to another, by rules of this fault's own.
 
-        With ``ports`` only TCP between these vanishes, and everything else passes.
+        With ``ports`` only TCP between these ports is dropped, and everything else passes.
         """
         self._rules.add([_rule(fault, source, target, ports) for source, target in directions])
 
     def cuts(self, fault: str, ports: Ports | None = None) -> set[Direction]:
-        """Return the ways that a fault's own rules cut; with ``ports`` those that they cut for just these."""
+        """Return the directions that a fault's own rules cut; with ``ports`` those cut for exactly these ports."""
         found = (rule for rule in self._own_rules(fault) if ports is None or rule.ports == ports)
         return {(node_at(rule.source), node_at(rule.target)) for rule in found}
 
     def is_cut(self, source: int, target: int, ports: Ports = ANY) -> bool:
-        """What the kernel does with a packet from one node to another: whether it lets it vanish, for any fault."""
+        """Return whether the kernel drops a packet from one node to another, for any fault."""
         return not self._rules.lets_through(address_of(source), address_of(target), link_of(source), ports)
 
     def mend(self, fault: str) -> int:
-        """Remove the rules of a fault, and nobody else's; how many they were."""
+        """Remove the rules of a fault, and no others; return their number."""
         rules = self._own_rules(fault)
         self._rules.remove(rules)
         return len(rules)
 
     def limit(self, fault: str, node: int, *discipline: str) -> None:
-        """Send to a node as a queueing discipline says (tc(8)): ``tbf rate 1mbit …``, ``netem delay 10ms``.
+        """Send to a node by a queueing discipline (tc(8)): ``tbf rate 1mbit …``, ``netem delay 10ms``.
 
         Raises PlatformError where another fault has one there: a node has one at a time.
         """
@@ -160,7 +160,7 @@ class Router:
         self._run.do("tc", "qdisc", "replace", "dev", link_of(node), "root", "handle", handle_of(fault), *discipline)
 
     def limited(self, fault: str, node: int) -> dict[str, object] | None:
-        """The discipline of this fault with which the kernel sends to a node, with its counters; None without one.
+        """Return this fault's discipline for packets to a node, with its counters; None without one.
 
         A node whose namespace has ended has none: its link has gone with it.
         """
@@ -168,12 +168,12 @@ class Router:
         return there if there is not None and there.get("handle") == handle_of(fault) else None
 
     def slow(self, fault: str, node: int, kbit: int) -> None:
-        """Send to a node at a rate (tc-tbf(8)); a second time for the same fault nothing is changed."""
+        """Send to a node at a rate (tc-tbf(8)); a second call for the same fault changes nothing."""
         if self.limited(fault, node) is None:
             self.limit(fault, node, "tbf", "rate", f"{kbit}kbit", "burst", "16kb", "latency", "1s")
 
     def slowed(self, fault: str, node: int) -> dict[str, int] | None:
-        """The rate by which the kernel sends to a node for this fault, and what it has counted; None without one."""
+        """Return the rate by which the kernel sends to a node for this fault, and its counters; None without one."""
         match self.limited(fault, node):
             case {"options": {"rate": int(rate)}, "bytes": int(sent), "overlimits": int(over)}:
                 return {"kbit": rate * 8 // 1000, "bytes": sent, "overlimits": over}
@@ -181,7 +181,7 @@ class Router:
                 return None
 
     def free(self, fault: str, node: int) -> bool:
-        """Send to a node without this fault's discipline or relay. False when there is none of it."""
+        """Send to a node without this fault's discipline or relay. Returns False when it has none."""
         if self.relays.end(fault, node):
             return True
         if self.limited(fault, node) is None:
@@ -190,7 +190,7 @@ class Router:
         return True
 
     def left(self, node: int) -> list[str]:
-        """What of faults is still there on the directions of a node, in words."""
+        """Return the rules of faults that remain in the directions of a node, in words."""
         rules = [rule for rule in self._rules.listed() if node_at(rule.source) == node]
         found = [f"a rule that cuts node {node} from {_end(rule)}" for rule in rules]
         if not self.is_joined(node):
@@ -204,7 +204,7 @@ class Router:
         return found
 
     def impair(self, fault: str, node: int, what: Impairment) -> None:
-        """Let what is sent to a node wait or be lost: by netem where the kernel has it, else by a relay."""
+        """Delay or lose packets to a node: by netem where the kernel has it, else by a relay."""
         if self._has_netem():
             self.limit(fault, node, *netem(what))
             return
@@ -214,14 +214,14 @@ class Router:
         self.relays.start(fault, node, address_of(node), sources, what)
 
     def impaired(self, fault: str, node: int) -> dict[str, object] | None:
-        """By what a fault makes the way to a node worse, and how many packets have passed; None where it does not."""
+        """Return the fault's impairment of a node's link: ``by`` what, and the packets ``passed``; None without one."""
         if (shown := self.relays.shown(fault, node)) is not None:
             return {"by": "relay", **shown}
         there = self.limited(fault, node)
         return None if there is None or there["kind"] != "netem" else {"by": "netem", "passed": there["packets"]}
 
     def parted(self, fault: str, directions: Sequence[Direction], here: Sequence[int], there: Sequence[int]) -> Parted:
-        """The connections of the nodes' namespaces, what the kernel does with a packet each way, and the echoes."""
+        """Return the connections of the nodes' namespaces, the kernel's treatment of packets, and the echoes."""
         addresses = {address_of(node) for node in there}
         found = sum(connections(self.namespace(node).holder.pid, addresses) for node in here)
         own = self.cuts(fault)
@@ -230,11 +230,11 @@ class Router:
         return Parted(found, lost, added(echoes))
 
     def block(self, fault: str, meant: Sequence[tuple[Direction, Ports]]) -> None:
-        """Let TCP between these ports vanish on these directions, by rules of the fault's own."""
+        """Drop TCP packets between these ports in these directions, by rules of the fault's own."""
         self._rules.add([_rule(fault, *direction, ports) for direction, ports in meant])
 
     def lost(self, fault: str, meant: Sequence[tuple[Direction, Ports]]) -> list[Direction]:
-        """On which of the directions the kernel has this fault's rule, and lets such a packet vanish."""
+        """Return the directions in which the kernel has this fault's rule and drops a matching packet."""
         own = self._own_rules(fault)
         return [
             direction
@@ -243,7 +243,7 @@ class Router:
         ]
 
     def blocked(self, fault: str, port: int, meant: Sequence[tuple[Direction, Ports]], node: int) -> Blocked:
-        """Return the connections of the node's namespace, what the kernel does with packets, and who gets an answer."""
+        """Return the connections of the node's namespace, the kernel's treatment of packets, and the answers."""
         others = sorted({one for direction, _ in meant for one in direction} - {node})
         found = connections(self.namespace(node).holder.pid, {address_of(peer) for peer in others}, port)
         lost = self.lost(fault, meant)
@@ -255,7 +255,7 @@ class Router:
         return Blocked(found, lost, passing, (len(others), heard[0]), (len(others), heard[1]))
 
     def established(self, node: int, *, of_run: bool) -> list[Connection]:
-        """Return all that the node's namespace has with others: nobody else is in it."""
+        """Return all connections of the node's namespace with others: it has only processes of the run."""
         del of_run
         return established(self.namespace(node))
 
@@ -264,17 +264,17 @@ class Router:
         return reset(self.namespace(node), connection)
 
     def address(self, node: int) -> str:
-        """Return the number of a node on the run's network."""
+        """Return the address of a node on the run's network, in numbers."""
         return address_of(node)
 
     def echo(self, node: int, others: Sequence[int], *, count: int, interval: float = 0.0, wait: float) -> Echoes:
-        """What comes of echo requests from a node to each of the others."""
+        """Return the results of echo requests from a node to each of the others."""
         return ask(
             self.namespace(node), [address_of(peer) for peer in others], count=count, interval=interval, wait=wait
         )
 
     def namespace(self, node: int) -> Namespace:
-        """That of a node."""
+        """Return the namespace of a node."""
         if node not in self._joined:
             raise PlatformError(f"node {node} has no network of the run's own")
         return self._joined[node]
@@ -303,7 +303,7 @@ def _rule(fault: str, source: int, target: int, ports: Ports) -> Rule:
 
 
 def _end(rule: Rule) -> str:
-    """What a rule cuts its source from, in words."""
+    """Return what a rule cuts its source from, in words."""
     node = f"node {node_at(rule.target)}"
     if rule.ports.source:
         return f"{node} where it sends from port {rule.ports.source}"

@@ -1,4 +1,4 @@
-"""Hosts of a foreign undo step, reached by the caller's own inventory and never by what the step says."""
+"""Hosts of a foreign undo step, reached by the caller's own inventory and never by the step's values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from chaos.scenario.errors import ScenarioError
 
 
 def with_callers_inventory(arguments: Mapping[str, Any], inventory: Path | None) -> Mapping[str, Any]:
-    """By the caller's inventory: user, key, program and directory are those that it has for the same hosts.
+    """Return the arguments with the user, key, program and directory of the caller's inventory for the same hosts.
 
     Raises PlatformError.
     """

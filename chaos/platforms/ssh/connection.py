@@ -1,4 +1,4 @@
-"""One connection to a host: its key is checked, its silence has an end, and whatever fails says what to do."""
+"""One connection to a host: its key is checked, its silence is limited, and every failure says what to do."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ logging.getLogger("paramiko").propagate = False
 
 
 class HostUnreachable(PlatformError):
-    """Nobody answers there now: the host is down, or the network to it."""
+    """No answer from the host now: the host is down, or the network to it."""
 
 
 class LoginRefused(PlatformError):
-    """Somebody answers there and does not let this user in. One that goes down or comes up lets in nobody but root."""
+    """The host answers and refuses this user. A host that goes down or comes up admits nobody but root."""
 
 
 _BROKEN_OFF = ("transport shut down", "Authentication timeout")
-"""What the library says of a login that was not refused: the connection ended meanwhile, or nothing was said."""
+"""The library's words for a login that was not refused: the connection ended meanwhile, or nothing was received."""
 
 
 _SAYS_NOTHING = ("protocol banner", "No existing session", "Negotiation failed")
-"""What the library says of a port behind which nobody answers, or not as an sshd."""
+"""The library's words for a port behind which nothing answers, or something other than sshd."""
 
 
 class Connection:
     """An open connection to ``host``. Its channels may be used from several threads."""
 
     def __init__(self, host: Host) -> None:
-        """Connect and log in. Raises HostUnreachable when nobody answers, LoginRefused, and PlatformError."""
+        """Connect and log in. Raises HostUnreachable when nothing answers, LoginRefused, and PlatformError."""
         self.host = host
         if (problem := key_problem(host)) is not None:
             raise PlatformError(f"{host}: {problem}")
@@ -54,7 +54,7 @@ class Connection:
             stream = socket.create_connection((host.address, host.port), timeout=host.connect)
         except OSError as error:
             raise HostUnreachable(f"{host}: does not answer: {error}") from error
-        # What is sent and never acknowledged ends the connection; without it a host that vanished is waited for.
+        # Unacknowledged data ends the connection; otherwise a host that vanished would be awaited.
         stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(host.lost * 1000))
         try:
             self._client.connect(
@@ -80,11 +80,11 @@ class Connection:
 
     @property
     def alive(self) -> bool:
-        """Whether the connection stands, as far as it is known."""
+        """Whether the connection is up, as far as is known."""
         return self._transport.is_active()
 
     def open_channel(self, command: str) -> paramiko.Channel:
-        """Start a command of this run there. Raises PlatformError when the connection is lost."""
+        """Start a command of this run on the host. Raises PlatformError when the connection is lost."""
         try:
             channel = self._transport.open_session(timeout=self.host.connect)
             channel.exec_command(command)
@@ -106,7 +106,7 @@ class Connection:
             raise HostUnreachable(f"{self.host}: the connection was lost: {error}") from error
 
     def run(self, command: str, seconds: float = _EXEC_SECONDS) -> tuple[int, str]:
-        """Run a command to its end: its exit code, and what it said. Raises PlatformError."""
+        """Run a command to its end; return its exit code and its output. Raises PlatformError."""
         with contextlib.closing(self.open_channel(command)) as channel:
             channel.settimeout(seconds)
             channel.set_combine_stderr(True)
@@ -119,7 +119,7 @@ class Connection:
                 raise HostUnreachable(f"{self.host}: does not answer within {seconds:g} s") from error
 
     def close(self) -> None:
-        """Let go of it; may be called twice."""
+        """Close the connection; may be called twice."""
         self._client.close()
 
     def __enter__(self) -> Connection:
@@ -138,7 +138,7 @@ def fingerprint_of(key: paramiko.PKey) -> str:
 
 
 class _ByFingerprint(paramiko.MissingHostKeyPolicy):
-    """Takes the one key whose fingerprint the inventory gives."""
+    """Accepts only the key whose fingerprint the inventory gives."""
 
     def __init__(self, wanted: str) -> None:
         self._wanted = wanted
@@ -150,7 +150,7 @@ class _ByFingerprint(paramiko.MissingHostKeyPolicy):
 
 
 class _Refused(paramiko.MissingHostKeyPolicy):
-    """Takes none."""
+    """Accepts no key."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -164,7 +164,7 @@ class _Refused(paramiko.MissingHostKeyPolicy):
 
 
 class UnknownHostKey(paramiko.SSHException):
-    """The host's key is not the known one."""
+    """The host's key is not the known key."""
 
 
 def _client(host: Host) -> paramiko.SSHClient:
@@ -182,7 +182,7 @@ def _client(host: Host) -> paramiko.SSHClient:
 
 
 def _for_operator(host: Host, error: BaseException) -> BaseException:
-    """Return the error in the words of who must act; what is none of the connection's stays as it is."""
+    """Return the error in words for the operator; an error that is not the connection's stays as it is."""
     if isinstance(error, paramiko.BadHostKeyException):
         shown, known = fingerprint_of(error.key), fingerprint_of(error.expected_key)
         text = f"its host key has changed: {shown}, and {host.known_hosts} has {known}; find out why before you go on"

@@ -1,6 +1,6 @@
 """Files of a run to a host and back, by sftp, below the run's private directory there.
 
-What comes back is another machine's word: plain files only, below their directory, whatever their names say.
+Files from a host are not trusted: plain files only, below their directory, whatever their names.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ _MOST_SAID = 1 << 16
 
 @dataclass(frozen=True)
 class Seen:
-    """A file as a listing shows it: bytes, and seconds of its last change."""
+    """A file as a listing shows it: its bytes, and the time of its last change in seconds."""
 
     size: int
     changed: int
 
 
 File = tuple[Path, str]
-"""A file or directory here, and its name below the run's directory there."""
+"""A file or directory here, and its name below the run's directory on the host."""
 
 
 def package_files() -> Iterator[File]:
-    """Yield the package ``chaos``, for whatever of it the ranks load."""
+    """Yield the files of the package ``chaos``, for the modules that the ranks load."""
     for path in sorted(PACKAGE.rglob("*")):
         if path.suffix in _SHIPPED and path.is_file():
             yield path, str(PurePosixPath("code", "chaos", *path.relative_to(PACKAGE).parts))
@@ -71,11 +71,11 @@ def unpack_there(connection: Connection, place: str, made: Iterable[str], files:
                     channel.sendall(block)
                 channel.shutdown_write()
             except OSError as error:
-                why = str(error)  # it has ended before it had read all: what it said on its end is the reason
+                why = str(error)  # it has ended before it had read everything: the reason is in its output
                 if not connection.alive:
                     raise
             while channel.recv(_BLOCK):
-                pass  # what a login's own files print
+                pass  # the output of a login's own files
             code = channel.recv_exit_status()
             if code != 0:
                 said = channel.recv_stderr(_MOST_SAID).decode("utf-8", "replace").strip()
@@ -87,7 +87,7 @@ def unpack_there(connection: Connection, place: str, made: Iterable[str], files:
 
 
 def full_there(connection: Connection) -> str:
-    """What to add to an error of a host whose disk is full; empty where it is not, or does not say."""
+    """Return the addition to an error of a host whose disk is full; empty where it is not, or does not say."""
     directory = connection.host.directory
     try:
         code, said = connection.run(shlex.join(["df", "-P", "-k", "--", directory]))
@@ -130,7 +130,7 @@ def closed(sftp: paramiko.SFTPClient) -> bool:
 
 @dataclass(frozen=True)
 class Listing:
-    """What lies below a directory of a host, by paths from it. ``unlisted`` has a reason for what was not looked at."""
+    """The files below a directory of a host, by paths from it. ``unlisted`` has the reason for each part left out."""
 
     files: dict[str, Seen] = field(default_factory=dict)
     directories: set[str] = field(default_factory=set)
@@ -138,7 +138,7 @@ class Listing:
 
 
 def list_there(sftp: paramiko.SFTPClient, root: str) -> Listing:
-    """The plain files and the directories below ``root``; links are neither. Of a deep tree the top is listed."""
+    """Return the plain files and the directories below ``root``, without links. Of a deep tree the top is listed."""
     found = Listing()
     waiting = [""]
     while waiting:
@@ -164,12 +164,12 @@ def list_there(sftp: paramiko.SFTPClient, root: str) -> Listing:
 
 
 def is_plain(name: str) -> bool:
-    """Return whether it is the name of an entry of a directory, and leads nowhere else."""
+    """Return whether the name is an entry of its directory, and leads nowhere else."""
     return name not in ("", ".", "..") and "/" not in name and "\0" not in name
 
 
 def fetch(sftp: paramiko.SFTPClient, there: str, here: Path) -> None:
-    """Fetch a file, in one piece for whoever looks. Raises OSError."""
+    """Fetch a file, in one piece for other readers. Raises OSError."""
     here.parent.mkdir(parents=True, exist_ok=True)
     unfinished = here.with_name(f".{here.name}.fetched")
     try:
@@ -182,6 +182,6 @@ def fetch(sftp: paramiko.SFTPClient, there: str, here: Path) -> None:
 
 
 def put(sftp: paramiko.SFTPClient, here: Path, there: str, unfinished: str) -> None:
-    """Put a file, in one piece for whoever looks; ``unfinished`` is a name beside it meanwhile. Raises OSError."""
+    """Put a file, in one piece for other readers; ``unfinished`` is a name beside it meanwhile. Raises OSError."""
     sftp.put(str(here), unfinished, confirm=False)
     sftp.posix_rename(unfinished, there)

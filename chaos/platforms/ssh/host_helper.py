@@ -1,4 +1,4 @@
-"""A helper on a host that has no file of the harness: what a launch needs goes there first, what it left comes back."""
+"""A helper on a host without files of the harness: a launch's inputs go there first, its outputs come back."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from chaos.platforms.ssh.transport import ChannelTransport
 
 MARKER = ".chaos-run"
 MAX_SCENARIO_BYTES = 64 << 20
-"""Bytes of a scenario's directory that are copied to a host, where the job needs something of it."""
+"""Bytes of a scenario's directory that are copied to a host, where the job needs a file of it."""
 
 
 class NoRoom(PlatformError):
-    """The run's private directory could not be made or filled there; one that was not there before is not left."""
+    """The run's private directory could not be made or filled on the host; a directory made for it is removed."""
 
 
 def place_of(directory: str, token: str, node: int) -> str:
@@ -52,7 +52,7 @@ def place_of(directory: str, token: str, node: int) -> str:
 def make_place(connection: Connection, place: str, token: str) -> None:
     """Make the run's private directory there, with its marker and the helper's program. Raises PlatformError, NoRoom.
 
-    A directory that could not be filled is taken away again: where the disk is full nothing else could do it.
+    A directory that could not be filled is removed again: where the disk is full nothing else could remove it.
     """
     host, made = connection.host, False
     with contextlib.closing(connection.sftp()) as sftp:
@@ -82,7 +82,7 @@ def _take_away(sftp: SFTPClient, place: str) -> None:
 
 
 def marker_of(connection: Connection, place: str) -> str | None:
-    """What the marker in a directory there says; empty without a marker, None where there is no directory."""
+    """Return the marker's content in a directory there; empty without a marker, None without the directory."""
     with contextlib.closing(connection.sftp()) as sftp:
         try:
             if sftp.normalize(place) and sftp.lstat(place):
@@ -96,12 +96,12 @@ def marker_of(connection: Connection, place: str) -> str | None:
 
 
 def helper_transport(connection: Connection, place: str) -> ChannelTransport:
-    """Start the remote helper's program there."""
+    """Start the remote helper's program on the host."""
     return ChannelTransport(connection, shlex.join([connection.host.python, "-I", f"{place}/{BUNDLE}"]))
 
 
 class HostHelper(HelperClient):
-    """The remote helper on a host. What it is told with the harness's paths it does with the host's."""
+    """The remote helper on a host. It translates the harness's paths to the host's."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class HostHelper(HelperClient):
         self._host = connection.host
         self._place = place_of(self._host.directory, run, node)
         self._run_here = run_here
-        # Its name stays: by that a path that a rank records is known to be of this run.
+        # Its name stays: it identifies a path that a rank records as the run's.
         self._run = f"{self._place}/{run_here.name}"
         self._meeting_here = meeting_here
         self._scenario_here = scenario_here
@@ -149,15 +149,15 @@ class HostHelper(HelperClient):
 
     @property
     def private(self) -> Path:
-        """The run's private directory for socket and secret there."""
+        """The run's private directory for socket and secret on the host."""
         return Path(f"{self._place}/private")
 
     def place(self, path: str, files: Mapping[str, str]) -> None:
-        """Make a private directory with these files there, their paths those of the host."""
+        """Make a private directory with these files on the host, their paths translated."""
         super().place(path, {name: self._translation.document(name, text) for name, text in files.items()})
 
     def listen(self, path: str) -> None:
-        """Listen for agents there; what a remote helper before this one has left of its socket is taken away."""
+        """Listen for agents on the host; a socket that an earlier remote helper has left is removed."""
         if not self._listens:
             with contextlib.suppress(FileNotFoundError):
                 self._sftp.remove(path)
@@ -165,7 +165,7 @@ class HostHelper(HelperClient):
         self._listens = True
 
     def start(self, spec: LaunchSpec) -> ProcessIdentity:
-        """Bring there what the launch needs, and start it."""
+        """Copy the launch's inputs to the host, and start it."""
         with self._connection_errors():
             self._ship(spec)
             environment = {name: self._translation.text(value) for name, value in spec.environment.items()}
@@ -198,18 +198,18 @@ class HostHelper(HelperClient):
         )
 
     def stop(self, attempt: str, grace_seconds: float) -> Ended:
-        """End all processes of an attempt, and fetch what it has left."""
+        """End all processes of an attempt, and fetch its files."""
         ended = super().stop(attempt, grace_seconds)
         self.fetch(attempt)
         return ended
 
     def catch_up(self) -> None:
-        """Bring here what the ranks have recorded by now: afterwards it may be too late."""
+        """Fetch the ranks' records so far: later it may be too late."""
         for mirror in self._mirrors.values():
             mirror.catch_up()
 
     def fetch(self, attempt: str) -> None:
-        """Bring here what an attempt has left on the host, and tell what could not be brought (``host.unfetched``).
+        """Fetch the files of an attempt from the host, and report those that could not be fetched (``host.unfetched``).
 
         Raises HelperLost where the connection is lost.
         """
@@ -230,17 +230,17 @@ class HostHelper(HelperClient):
             self._tell("host.unfetched", attempt=attempt, files=unfetched)
 
     def close(self) -> None:
-        """Let the remote helper end, and the connection."""
+        """Close the remote helper, and the connection."""
         super().close()
         for mirror in self._mirrors.values():
             mirror.finish()
         self._mirrors.clear()
         self._connection.close()
 
-    # What goes there.
+    # Files to the host.
 
     def _ship(self, spec: LaunchSpec) -> None:
-        """Bring there what the launch needs, by one command."""
+        """Copy the launch's inputs to the host, by one command."""
         made = ["code", *(f"{self._run}/{name}" for name in ("history", f"logs/{spec.attempt}", "job")), self._meeting]
         parts: list[Iterator[File]] = []
         texts = (*spec.argv, *spec.environment.values(), *spec.before.values())
@@ -264,7 +264,7 @@ class HostHelper(HelperClient):
         return ((path, f"scenario/{path.relative_to(root).as_posix()}") for path in files)
 
     def _job_files(self) -> Iterator[File]:
-        """The job's directory, as storage that all hosts share would show it: what other hosts have saved, too."""
+        """Yield the job's directory, as storage shared by all hosts would show it: with the files of other hosts."""
         root, run = self._run_here / "job", self._run_here.name
         there = list_there(self._sftp, f"{self._run}/job").files
         for path in entries_below(root, raise_too_deep):
@@ -272,10 +272,10 @@ class HostHelper(HelperClient):
             if not path.is_symlink() and (path.is_dir() or there.get(name) != _seen(path)):
                 yield path, f"{run}/job/{name}"
 
-    # What comes back.
+    # Files from the host.
 
     def _fetch_job(self) -> dict[str, str]:
-        """Bring the job's files; those that could not be brought, each with the reason."""
+        """Fetch the job's files; return the files that could not be fetched, each with the reason."""
         if closed(self._sftp):
             self._sftp = self._connection.sftp()
         root = self._run_here / "job"
@@ -293,7 +293,7 @@ class HostHelper(HelperClient):
                         raise
                     unfetched[f"job/{name}"] = str(error) or type(error).__name__
         for name in self._known.keys() - there.keys():
-            (root / name).unlink(missing_ok=True)  # the job has taken it away
+            (root / name).unlink(missing_ok=True)  # the job has removed it
         self._known = there
         return unfetched
 

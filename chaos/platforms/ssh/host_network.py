@@ -1,7 +1,7 @@
-"""The network between hosts: each host itself drops what it is not to hear, by rules of its packet filter.
+"""The network between hosts: each host itself drops the packets of a fault, by rules of its packet filter.
 
-What goes from one host to another vanishes where it arrives, so that nobody is told, as by a router between them; or it
-waits there, in a device of the fault's own. Rules are about data addresses of the run's hosts only.
+Packets from one host to another vanish where they arrive, so that nobody is notified, as with a router between them; or
+they wait there, in a device of the fault's own. Rules are about data addresses of the run's hosts only.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class HasHelper(Protocol):
 
     @property
     def helper(self) -> HelperClient:
-        """The remote helper there."""
+        """The remote helper on the host."""
 
 
 class HostNetwork:
@@ -58,28 +58,30 @@ class HostNetwork:
         return self._hosts[node].address
 
     def cut(self, fault: str, directions: Iterable[Direction]) -> None:
-        """Let each host that something is sent to drop it. All of them at once, or as nearly as they can."""
+        """Drop the packets at each receiving host. All hosts begin at once, or as nearly as they can."""
         self.block(fault, [(direction, ANY) for direction in directions])
 
     def cuts(self, fault: str) -> set[Direction]:
-        """Return the ways that a fault's own rules cut, altogether or for some ports."""
+        """Return the directions that a fault's own rules cut, altogether or for some ports."""
         return {way for way, counter in self._laid(fault) if _cuts(counter.rule)}
 
     def block(self, fault: str, meant: Sequence[tuple[Direction, Ports]]) -> None:
-        """The same, of TCP between these ports only."""
+        """Drop only TCP packets between these ports."""
         rules: defaultdict[int, list[Rule]] = defaultdict(list)
         for direction, ports in meant:
             rules[direction[1]].append(self._rule(direction, ports))
         self._at_once(rules, lambda node: self._hosts[node].helper.lay(fault, rules[node]))
 
     def lost(self, fault: str, meant: Sequence[tuple[Direction, Ports]]) -> list[Direction]:
-        """On which of the ways packets have vanished by the fault's own rule, which is still there."""
+        """Return the directions in which packets have vanished by the fault's own rule, which still exists."""
         vanished = {counter.rule for _, counter in self._laid(fault) if counter.vanished[0]}
         return [way for way, ports in meant if self._rule(way, ports) in vanished]
 
     def blocked(self, fault: str, port: int, meant: Sequence[tuple[Direction, Ports]], node: int) -> Blocked:
-        """What the hosts show. Something is sent every way first: by the others to the port, and from the port to those
-        that are to hear nothing of it. Which other packets pass is told by answers from another port.
+        """Return the effects of the block that the hosts show.
+
+        Packets are sent every way first: by the others to the port, and from the port to the hosts that must receive
+        nothing of it. Answers from another port show which other packets pass.
         """
         others = sorted({peer for way, _ in meant for peer in way} - {node})
         own, helper = self.address(node), self._hosts[node].helper
@@ -101,7 +103,7 @@ class HostNetwork:
         return Blocked(found, self.lost(fault, meant), passing, (len(others), attempts), (len(others), elsewhere))
 
     def established(self, node: int, *, of_run: bool) -> list[Connection]:
-        """Return the connections of a host's data address with those of the others."""
+        """Return the connections of a host's data address with the others' data addresses."""
         others = [host.address for number, host in self._hosts.items() if number != node]
         return self._hosts[node].helper.connected(self.address(node), others, of_run=of_run)
 
@@ -110,8 +112,10 @@ class HostNetwork:
         return self._hosts[node].helper.reset(connection)
 
     def parted(self, fault: str, directions: Sequence[Direction], here: Sequence[int], there: Sequence[int]) -> Parted:
-        """What each host shows. All send echoes at once, so that packets go every way; a rule that is there and by
-        which none has vanished yet does not count.
+        """Return the effects of the cut that each host shows.
+
+        All hosts send echoes at once, so that packets go every way; a rule that exists and has dropped nothing yet does
+        not count.
         """
         opposite = {**dict.fromkeys(here, there), **dict.fromkeys(there, here)}
 
@@ -130,15 +134,17 @@ class HostNetwork:
         return Parted(sum(one.connections for one in own), lost, added(one.echoes for one in own))
 
     def impair(self, fault: str, node: int, what: Impairment) -> None:
-        """Let a part of what comes from the others vanish by chance, or all of it wait."""
+        """Drop a random share of the packets from the others, or delay all of them."""
         if what.delay or what.jitter:
             self._lay_on(fault, node, partial(Rule, delay=what.delay, jitter=what.jitter))
         if what.loss:
             self._lay_on(fault, node, partial(Rule, loss=what.loss))
 
     def impaired(self, fault: str, node: int) -> dict[str, Any] | None:
-        """How many packets have waited and gone on, or have passed the rules of loss, and how many have not; None
-        without one."""
+        """Return how many packets have passed or waited, and how many have not; None without an impairment.
+
+        The packets are those that have waited and gone on, or have passed the rules of loss.
+        """
         laid = self._hosts[node].helper.laid(fault)
         if waits := [counter for counter in laid if counter.rule.delay is not None]:
             return {"by": "netem", "passed": waits[0].passed, "came": sum(counter.came[0] for counter in waits)}
@@ -147,11 +153,11 @@ class HostNetwork:
         return {"by": "packet filter", "passed": came - vanished, "vanished": vanished} if found else None
 
     def slow(self, fault: str, node: int, kbit: int) -> None:
-        """Let what comes from each of the others beyond a rate vanish; the sender of it sends it again, later."""
+        """Drop packets from each of the others beyond a rate; the sender sends them again, later."""
         self._lay_on(fault, node, partial(Rule, rate=kbit * _BYTES_PER_KBIT))
 
     def slowed(self, fault: str, node: int) -> dict[str, int] | None:
-        """Return the rate, the bytes that have passed and the packets that were beyond it; None without one."""
+        """Return the rate, the bytes that have passed and the packets beyond the rate; None without one."""
         found = [one for one in self._hosts[node].helper.laid(fault) if one.rule.rate is not None]
         if not found or found[0].rule.rate is None:
             return None
@@ -160,12 +166,12 @@ class HostNetwork:
         return {"kbit": found[0].rule.rate // _BYTES_PER_KBIT, "bytes": passed, "overlimits": over}
 
     def echo(self, node: int, others: Sequence[int], *, count: int, interval: float = 0.0, wait: float) -> Echoes:
-        """What comes of echo requests from a host to each of the others."""
+        """Return the results of echo requests from a host to each of the others."""
         addresses = [self.address(peer) for peer in others]
         return self._hosts[node].helper.echo(addresses, count=count, interval=interval, wait=wait)
 
     def left(self, node: int) -> list[str]:
-        """What of the run's rules is still there on a host, in words."""
+        """Return the rules of the run that remain on a host, in words."""
         return left_on(self._hosts[node].helper)
 
     def _lay_on(self, fault: str, node: int, rule: Callable[..., Rule]) -> None:
@@ -189,7 +195,7 @@ class HostNetwork:
 
 
 def left_on(helper: HelperClient) -> list[str]:
-    """What of the run's rules is still there where a remote helper is, in words."""
+    """Return the rules of the run that remain where a remote helper is, in words."""
     devices = [f"a device in which packets were to wait ({device})" for device in helper.devices()]
     return [*map(_described, helper.laid()), *devices]
 
@@ -199,7 +205,7 @@ def _cuts(rule: Rule) -> bool:
 
 
 def _described(counter: Counted) -> str:
-    """Return a rule that is still there, in words."""
+    """Return a remaining rule, in words."""
     rule, ports = counter.rule, counter.rule.ports
     if rule.delay is not None:
         what = "holds up"

@@ -1,4 +1,4 @@
-"""The hosts of a scenario's inventory, for what needs neither user nor Python there."""
+"""The hosts of a scenario's inventory, for callers that need neither user nor Python there."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def path_of(settings: Ssh, directory: Path) -> Path:
 
 
 def hosts_in(scenario: Scenario, directory: Path) -> tuple[Host, ...]:
-    """Return all hosts of the inventory. Raises ScenarioError where it does not do."""
+    """Return all hosts of the inventory. Raises ScenarioError where the inventory is invalid."""
     assert scenario.cluster.ssh is not None
     return read_inventory(path_of(scenario.cluster.ssh, directory), user="", python="")

@@ -1,4 +1,4 @@
-"""The inventory: which hosts a job may live on, and how each is reached. Strict YAML, without any secret."""
+"""The inventory: the hosts that a job may live on, and the access to each. Strict YAML, without any secret."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Deadlines(Model):
 
 
 class HostKeys(Model):
-    """What all hosts have unless one says otherwise, and what each may have of its own."""
+    """Keys that all hosts have by default, and that each host may have of its own."""
 
     port: int | None = Field(None, ge=1, le=65535, description="Port of its sshd. Default: 22.")
     user: str | None = Field(None, pattern=_USER, description="User to log in as. Default: the one who runs chaos.")
@@ -104,7 +104,7 @@ _PARTS: Mapping[str, type[Model]] = {"hosts": HostEntry, "defaults": HostKeys, "
 
 @dataclass(frozen=True)
 class Host:
-    """One host with everything that reaching it takes. Nothing of it is secret: ``key`` is the path of a file."""
+    """One host with everything needed to reach it. Nothing of it is secret: ``key`` is the path of a file."""
 
     name: str
     address: str
@@ -130,22 +130,22 @@ class Host:
         return f"host {self.name} ({self.user}@{self.address}:{self.port})"
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data, for the undo ledger."""
+        """Return plain data, for the undo ledger."""
         return {**vars(self), "reboot": self.reboot and list(self.reboot), "cores": None, "devices": None}
 
     def as_given(self) -> dict[str, Any]:
-        """Return what the inventory says of the host, for the record of a run: what it leaves open is left out."""
+        """Return the inventory's entry of the host, for the record of a run; values left open are left out."""
         given = {**vars(self), "reboot": self.reboot and masked(self.reboot)}
         return {key: list(value) if isinstance(value, tuple) else value for key, value in given.items() if value}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Host:
-        """Return the opposite of :meth:`as_json`. Raises TypeError."""
+        """Return the host in ``data``, the opposite of :meth:`as_json`. Raises TypeError."""
         return cls(**{**data, "reboot": None if data.get("reboot") is None else tuple(data["reboot"])})
 
 
 def read_inventory(path: Path, *, user: str, python: str) -> tuple[Host, ...]:
-    """Return the hosts of the file. ``user`` and ``python`` are what a host has that names none.
+    """Return the hosts of the file. ``user`` and ``python`` are the defaults of a host that names none.
 
     Paths in it are relative to it. Raises ScenarioError with every problem, each with its line and column.
     """
@@ -202,12 +202,12 @@ def _validated(root: MappingNode, source: Source, problems: Problems) -> Invento
 
 
 def _without_secrets(problem: Problem) -> Problem:
-    """Return the problem, without its line where that may hold a secret."""
+    """Return the problem, without its line where the line may hold a secret."""
     return replace(problem, excerpt="", caret=-1, text="") if _SECRET_LINE.search(problem.excerpt) else problem
 
 
 def _check_twice(file: InventoryFile, report: Any) -> None:
-    """No two entries may be one host: their ranks would meet, and a fault of one would hit both."""
+    """Report two entries for one host: their ranks would meet, and a fault of one would hit both."""
     for what in ("name", "address"):
         seen: dict[Any, int] = {}
         for number, entry in enumerate(file.hosts):
@@ -239,7 +239,7 @@ def _host(entry: HostEntry, file: InventoryFile, beside: Path, user: str, python
         return next((value for value in (own, getattr(file.defaults, name)) if value is not None), otherwise)
 
     def path(text: str) -> str:
-        # Where there is no home directory the path stays as it is, and is told as one that cannot be read.
+        # Where there is no home directory the path stays as it is, and is reported as unreadable.
         return str(beside / os.path.expanduser(text))  # noqa: PTH111
 
     key = of("key", None)
@@ -263,7 +263,7 @@ def _host(entry: HostEntry, file: InventoryFile, beside: Path, user: str, python
 
 
 def key_problem(host: Host) -> str | None:
-    """What is wrong with a host's key file, in words; None when nothing is, or none is named."""
+    """Return the problem of a host's key file, in words; None when there is none, or no file is named."""
     if host.key is None:
         return None
     try:

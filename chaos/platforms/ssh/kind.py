@@ -71,7 +71,7 @@ KIND = PlatformKind(
     unsupported=without_names("the resolvers of a host are those of all that runs on it, not of the job alone"),
     shows=frozenset({"host"}),
     needs=("ssh",),
-    # With no need of this machine's; the plan says so in these words.
+    # No need of this machine's; the plan says so in these words.
     meets={**MET_THERE, "hccn_tool": _TOOLS, "root": "the users who log in to the hosts"},
     probes={"ssh": ssh},
     problems=_problems,

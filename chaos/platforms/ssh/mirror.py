@@ -1,8 +1,8 @@
-"""While a job runs: what a host writes is followed here, and where ranks meet is the same on all hosts.
+"""Mirroring while a job runs: a host's growing files have copies here, and all hosts share the ranks' meeting place.
 
-The harness looks at history and logs of a run in its own directory. On a host they grow elsewhere, so each growing file
-has a copy here that follows it. The ranks of several hosts find each other by files in one directory; without a shared
-file system the harness carries these from host to host.
+The harness reads the history and logs of a run in its own directory. On a host they grow elsewhere, so each growing
+file has a copy here that follows it. The ranks of several hosts find each other by files in one directory; without a
+shared file system the harness carries these files from host to host.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 
 class Followed:
-    """The copy of one growing file. NUL bytes at its end are what a mapped file has not written yet."""
+    """The copy of one growing file. NUL bytes at its end are the part of a mapped file that is not written yet."""
 
     def __init__(self, here: Path) -> None:
         self._here = here
@@ -42,7 +42,7 @@ class Followed:
         self._piece = _LEAST
 
     def catch_up(self, sftp: paramiko.SFTPClient, there: str) -> None:
-        """Copy what has been written since. Raises OSError."""
+        """Copy the bytes written since. Raises OSError."""
         if self._handle is None:
             self._handle = sftp.open(there, "rb")
         while True:
@@ -60,13 +60,13 @@ class Followed:
             self._piece = min(self._piece * 4, _MOST)
 
     def again(self) -> None:
-        """Another file has taken its name: copy that from its beginning."""
+        """Start again: another file has taken its name, and is copied from its beginning."""
         self.let_go()
         self._offset = 0
         self._here.unlink(missing_ok=True)
 
     def let_go(self) -> None:
-        """Let go of the file there: the next look opens it again, and goes on where this one was."""
+        """Close the file on the host: the next look opens it again, and goes on at the same place."""
         if self._handle is not None:
             with contextlib.suppress(*_LOST):
                 self._handle.close()
@@ -74,17 +74,17 @@ class Followed:
 
     @property
     def copied(self) -> int:
-        """Bytes of it that are here."""
+        """Bytes of the file that are copied."""
         return self._offset
 
 
 class Mirror:
     """Follows one host during one attempt, in a thread of its own, until :meth:`finish` or the loss of the connection.
 
-    What goes wrong with a file, or with the channel for files alone, is tried again at the next look and ends nothing.
-    ``run`` and ``meeting`` are the directories there that ``run_here`` and ``meeting_here`` are copies of. ``owners``
-    tells which host each log here is of, for all mirrors of the run: a second one of the same name is not copied, so
-    that none takes the place of another unseen.
+    After an error with a file, or with only the channel for files, the copy is tried again at the next look and nothing
+    ends. ``run_here`` and ``meeting_here`` are copies of the host's directories ``run`` and ``meeting``. ``owners``
+    maps each log here to its host, for all mirrors of the run: a second log of the same name is not copied, so that no
+    log silently replaces another.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Mirror:
         self._brought: dict[str, tuple[int, int]] = {}
         self._directories: set[str] = set()
         self._stop = threading.Event()
-        # A client of sftp is one thread's at a time: another one would take its answers.
+        # A client of sftp belongs to one thread at a time: another thread would take its answers.
         self._turn = threading.Lock()
         self._wrong: dict[str, dict[str, str]] = {}
         self.lost: str | None = None
@@ -120,17 +120,17 @@ class Mirror:
         self._thread.start()
 
     def catch_up(self) -> None:
-        """Copy now what the history there has by now."""
+        """Copy the present history now."""
         with self._turn:
             self._look(_HISTORY, self._look_at_history)
 
     @property
     def unfetched(self) -> dict[str, str]:
-        """What could not be copied at the last look at it, each file or directory with the reason."""
+        """The files and directories that could not be copied at the last look, each with the reason."""
         return {name: why for wrong in self._wrong.values() for name, why in wrong.items()}
 
     def finish(self) -> None:
-        """End, with the last of everything here. Where the connection was lost, what had come is what there is."""
+        """End, after copying the last of everything here. Where the connection was lost, the earlier copies remain."""
         self._stop.set()
         self._thread.join()
         self._look(_HISTORY, self._look_at_history)
@@ -149,7 +149,7 @@ class Mirror:
             looks += 1
 
     def _look(self, at: str, look: Callable[[], None]) -> None:
-        """Look at one part of what is there, anew: what went wrong with it before is forgotten."""
+        """Look at one part of the host's files, anew: its earlier errors are forgotten."""
         if self.lost is not None:
             return
         self._wrong[at] = {}
@@ -171,7 +171,7 @@ class Mirror:
 
     @contextlib.contextmanager
     def _one(self, at: str, name: str) -> Iterator[None]:
-        """What goes wrong with one file keeps no other from being copied. One that is not there was renamed."""
+        """Keep an error with one file from stopping the other copies. A missing file was renamed."""
         try:
             yield
         except FileNotFoundError:
@@ -205,7 +205,7 @@ class Mirror:
                     followed.catch_up(self._sftp, f"{self._run}/{inside}/{name}")
 
     def _fetch_logs(self) -> None:
-        """The logs as they are in the end: one that was renamed meanwhile has been followed under two names."""
+        """Copy the final logs: a log that was renamed meanwhile has been followed under two names."""
         inside = f"logs/{self._attempt}"
         files = self._listing(_LOGS, f"{self._run}/{inside}").files
         for name in files:
@@ -222,7 +222,7 @@ class Mirror:
             raise OSError(f"host {owner} has a log of the same name, and that is the one that is here")
         return log
 
-    # Where ranks meet: what this host has written comes here, what others have written goes there.
+    # The ranks' meeting place: this host's files come here, other hosts' files go there.
 
     def _exchange(self) -> None:
         listing = self._listing(_MEETING, self._meeting)
@@ -261,7 +261,7 @@ class Mirror:
         if self._brought.get(name) == version:
             return
         there = f"{self._meeting}/{name}"
-        # Outside of the directory: whoever looks there must not take it for one of another rank.
+        # Outside of the directory: a reader of the directory must not take it for a file of another rank.
         put(self._sftp, here, there, f"{self._meeting}.unfinished")
         found = self._sftp.stat(there)
         self._met[name] = Seen(found.st_size or 0, int(found.st_mtime or 0))

@@ -1,8 +1,8 @@
 """Hosts whose network faults may change: the inventory must allow it (``network: true``), and the user there be root.
 
-What is changed is a host's own packet filter, for what comes from the data addresses of the run's other hosts for its
-own; what is to wait does so in a device of the fault's own. The harness's own connection is never cut: where the two
-cannot be told apart, the run is refused.
+Faults change a host's own packet filter, for packets from the data addresses of the run's other hosts to its own;
+delayed packets wait in a device of the fault's own. The harness's own connection is never cut: where the two cannot be
+distinguished, the run is refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from chaos.platforms.ssh.kind import NETWORKS_NAME
 from chaos.platforms.ssh.platform import SshNode, SshNodes, SshPlatform, known_hosts
 
 ANSWERED_SECONDS = 2.0
-"""How long a host may take, before the launch, to answer another one at a port that nobody listens on."""
+"""How long a host may take, before the launch, to answer another host at a port that nothing listens on."""
 
 
 class SshNetworksPlatform(SshPlatform):
@@ -32,7 +32,7 @@ class SshNetworksPlatform(SshPlatform):
     name = NETWORKS_NAME
 
     def put_back(self, arguments: Mapping[str, Any], token: str, clock: Clock) -> str:
-        """Take the run's rules off the hosts first, whether or not a fault's own step has."""
+        """Remove the run's rules from the hosts first, whether or not a fault's own step has."""
         done, left = [], []
         for number, host in enumerate(known_hosts(arguments)):
             try:
@@ -67,10 +67,10 @@ class HostOnNetwork(SshNode):
 
     node_network: HostNetwork
     place: Mapping[str, Any]
-    """What undo steps have to know: the numbers of all hosts of the run, any of which may have rules."""
+    """The place for undo steps: the numbers of all hosts of the run, any of which may have rules."""
 
     def rules_left(self) -> list[str]:
-        """What of faults is still there. A host that was started again has none of before."""
+        """Return the rules of faults that remain. A host that was rebooted has none from before."""
         return [] if self.known == "gone" else self.node_network.left(self.number)
 
 
@@ -89,7 +89,7 @@ class HostsOnNetwork(SshNodes):
         return HostOnNetwork(number, host, self._site, self._owners)
 
     def ready(self) -> Sequence[SshNode]:
-        """Return all hosts, each with a remote helper that may lay rules, and would not cut off its own harness."""
+        """Return all hosts, each with a remote helper that may make rules, and would not cut off its own harness."""
         ready = super().ready()
         addresses = [node.address for node in ready]
         with ThreadPoolExecutor(len(ready)) as pool:
@@ -98,7 +98,7 @@ class HostsOnNetwork(SshNodes):
 
 
 def check_host(node: SshNode, addresses: Sequence[str], kinds: Sequence[str]) -> None:
-    """See that faults of these kinds can be made and shown between a host and the others. Raises PlatformError."""
+    """Check that faults of these kinds can be made and shown between a host and the others. Raises PlatformError."""
     others = [address for address in addresses if address != node.address]
     effects = {kind: effect_of(kind) for kind in kinds}
     resetting = [kind for kind, effect in effects.items() if effect.resets_connections]
@@ -107,7 +107,7 @@ def check_host(node: SshNode, addresses: Sequence[str], kinds: Sequence[str]) ->
     try:
         node.helper.check_network(node.address, others, resetting, holding)
         for other in others if blocking else ():
-            # By that a port that is blocked is told from a host that is deaf.
+            # The answer distinguishes a blocked port from a host that answers nothing.
             if not node.helper.attempt(node.address, other, DISCARD, ANSWERED_SECONDS):
                 raise PlatformError(
                     f"{', '.join(blocking)} could not be shown there: {other} does not answer it at TCP port "

@@ -37,21 +37,24 @@ MEETING = "meeting"
 
 
 class SshPlatform:
-    """Makes nodes of hosts. Nothing is installed on them: a remote helper is copied there, and taken away."""
+    """Makes nodes of hosts. Nothing is installed on them: a remote helper is copied there, and removed."""
 
     name = KIND.name
 
     def simulated(self, nodes: int) -> str | None:
-        """Nothing: they are the hosts that they are."""
+        """Return None: the nodes are real hosts."""
         del nodes
         return None
 
     def names_of_nodes(self, scenario: Scenario, directory: Path) -> Sequence[str]:
-        """Return the hosts' names in the inventory. Raises ScenarioError where it does not do."""
+        """Return the hosts' names in the inventory. Raises ScenarioError where the inventory is invalid."""
         return [host.name for host in hosts_in(scenario, directory)[: scenario.cluster.nodes]]
 
     def hosts_as_given(self, scenario: Scenario, directory: Path) -> Sequence[Mapping[str, Any]]:
-        """Return what the inventory says of each node's host, in order. Raises ScenarioError where it does not do."""
+        """Return the inventory's entry of each node's host, in order.
+
+        Raises ScenarioError where the inventory is invalid.
+        """
         return [host.as_given() for host in hosts_in(scenario, directory)[: scenario.cluster.nodes]]
 
     def open(self, site: Site) -> SshNodes:
@@ -80,7 +83,7 @@ class SshPlatform:
         return SshNodes(site, hosts)
 
     def put_back(self, arguments: Mapping[str, Any], token: str, clock: Clock) -> str:
-        """End what runs on the hosts, and remove the run's directories there."""
+        """End the run's processes on the hosts, and remove its directories there."""
         del clock
         from chaos.platforms.ssh.putting_back import clean
 
@@ -103,7 +106,10 @@ class SshPlatform:
         ]
 
     def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HelperClient:
-        """A new remote helper on a host; it needs no directory there, since a fault may be left where that has gone."""
+        """Return a new remote helper on a host.
+
+        It needs no directory there, since a fault may outlive the directory.
+        """
         from chaos.platforms.ssh.putting_back import helper_without_directory, restarted_helper
 
         host = known_hosts(arguments)[node]
@@ -111,7 +117,7 @@ class SshPlatform:
 
 
 def hosts_of(site: Site) -> tuple[Host, ...]:
-    """Return the hosts that the run's nodes are. Raises PlatformError where the inventory does not do."""
+    """Return the hosts that the run's nodes are. Raises PlatformError where the inventory is invalid."""
     try:
         import paramiko  # noqa: F401
     except ImportError as error:
@@ -131,7 +137,7 @@ def hosts_of(site: Site) -> tuple[Host, ...]:
 
 
 def _own_name() -> str:
-    """Name of the user who runs this; empty where neither the environment nor the system has one."""
+    """Return the name of this process's user; empty where neither the environment nor the system has one."""
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):
@@ -153,7 +159,7 @@ class SshNode:
     node_network: NodeNetwork | None = None
 
     def __init__(self, number: int, host: Host, site: Site, owners: dict[Path, str]) -> None:
-        """``owners`` is shared by all hosts of the run: which of them each log that was copied is of."""
+        """Keep the host; ``owners``, shared by all hosts of the run, maps each copied log to its host."""
         from chaos.platforms.ssh.reach import Reach
 
         self._reach = Reach(host, site.clock)
@@ -169,17 +175,17 @@ class SshNode:
 
     @property
     def private(self) -> Path:
-        """The run's private directory for socket and secret there."""
+        """The run's private directory for socket and secret on the host."""
         return self.helper.private
 
     @property
     def helper(self) -> HostHelper:
-        """The remote helper there."""
+        """The remote helper on the host."""
         assert self._helper is not None
         return self._helper
 
     def ready(self) -> None:
-        """See that a helper answers there: a host that went and came back gets a new one. Raises PlatformError."""
+        """Check that a helper answers there: a host that went and came back gets a new helper. Raises PlatformError."""
         if self._helper is not None and self._helper.lost is None and self.known == "running":
             return
         again = self._helper is not None
@@ -188,7 +194,10 @@ class SshNode:
         self.known, self._settled, self._ordered = "running", None, False
 
     def state(self) -> NodeState:
-        """Whether the host is still there with what ran on it. Found out once for each remote helper that was lost."""
+        """Return whether the host still has its processes.
+
+        It is determined once for each remote helper that was lost.
+        """
         if self._helper is None or self.known == "gone" or self._helper.lost is None or self._settled is self._helper:
             return self.known
         before = self._helper.introduction.boot
@@ -205,7 +214,7 @@ class SshNode:
         return self.known
 
     def ended(self) -> ExitStatus:
-        """Nobody says how processes end when their host goes."""
+        """Return an unknown status: nothing reports how processes end when their host goes."""
         return ExitStatus()
 
     def reboot(self, boot: str) -> None:
@@ -237,7 +246,7 @@ class SshNode:
         return boot
 
     def close(self) -> None:
-        """Let go of the remote helper."""
+        """Close the remote helper."""
         if self._helper is not None:
             self._helper.close()
 
@@ -290,7 +299,7 @@ class SshNodes(NodeSet[SshNode]):
         return self.all()
 
     def check(self) -> None:
-        """See that the hosts have what the job and its faults need, once for a run. Raises PlatformError."""
+        """Check that the hosts have everything the job and its faults need, once for a run. Raises PlatformError."""
         _refuse_one_machine(self._nodes.values())
         asked = [Asked(str(node.host), node.host.python, node.helper) for node in self._nodes.values()]
         refuse_lacking(self._site, asked, "install it there, or name another 'python' in the inventory")
@@ -298,16 +307,16 @@ class SshNodes(NodeSet[SshNode]):
             list(pool.map(lambda node: _check(node, self._site), self._nodes.values()))
 
     def close(self) -> None:
-        """Let go of the remote helpers, as far as there are any."""
+        """Close the remote helpers, as far as there are any."""
         for node in self._nodes.values():
             with contextlib.suppress(HelperLost):
                 node.close()
 
 
 def _refuse_one_machine(nodes: Iterable[SshNode]) -> None:
-    """See that no two hosts are one machine: its launchers would take each other's ports, and write the same logs.
+    """Check that no two hosts are one machine: its launchers would take each other's ports, and write the same logs.
 
-    Containers of one machine that have networks of their own are hosts of their own. Raises PlatformError.
+    Containers of one machine with networks of their own count as separate hosts. Raises PlatformError.
     """
     met: dict[tuple[str, str], Host] = {}
     for node in nodes:
@@ -323,7 +332,7 @@ def _refuse_one_machine(nodes: Iterable[SshNode]) -> None:
 
 
 def _check(node: SshNode, site: Site) -> None:
-    """See that a host has what faults of devices need. Raises PlatformError."""
+    """Check that a host has everything that faults of devices need. Raises PlatformError."""
     kinds = sorted({kind for kind in site.kinds if effect_of(kind).on_card})
     if kinds and (lacking := node.helper.lacking_tools()):
         raise PlatformError(f"{node.host}: {' and '.join(kinds)} cannot be made there: {', '.join(lacking)}")

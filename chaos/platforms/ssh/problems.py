@@ -1,4 +1,4 @@
-"""What of a scenario's hosts does not do: a path in the scenario, a message and a hint. Only the inventory is read."""
+"""Problems of a scenario's hosts: a path in the scenario, a message and a hint. Only the inventory is read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INVENTORY = "cluster.ssh.inventory"
 
 
 def host_problems(scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
-    """What keeps the hosts from being the job's nodes."""
+    """Yield the reasons why the hosts cannot be the job's nodes."""
     if scenario.cluster.ssh is None:
         advice = "--inventory FILE, or cluster: {ssh: {inventory: FILE}}"
         yield "cluster.platform", "the platform ssh needs to know its hosts", advice
@@ -43,7 +43,7 @@ def host_problems(scenario: Scenario, directory: Path) -> Iterator[tuple[str, st
 
 
 def network_problems(scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield the same, and which hosts have a network that may not be changed."""
+    """Yield the same problems, and the hosts whose network may not be changed."""
     found = list(host_problems(scenario, directory))
     yield from found
     if not any(key.startswith("cluster.") for key, *_ in found):

@@ -1,4 +1,7 @@
-"""Putting a host back: its processes of the run ended, the run's directory gone. Also for a harness that was killed."""
+"""Putting a host back: its processes of the run ended, the run's directory removed.
+
+Also for a harness that was killed.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,13 @@ class _Again(HelperClient):
         super().__init__(helper_transport(connection, place), node, token)
 
     def close(self) -> None:
-        """Let go of both."""
+        """Close the helper and the connection."""
         super().close()
         self._own.close()
 
 
 class _Passing(HelperClient):
-    """A remote helper with a connection of its own, which is sent through it."""
+    """A remote helper whose program is sent through a connection of its own."""
 
     def __init__(self, connection: Connection, node: int, token: str) -> None:
         self._own = connection
@@ -42,7 +45,7 @@ class _Passing(HelperClient):
         super().__init__(transport, node, token)
 
     def close(self) -> None:
-        """Let go of both."""
+        """Close the helper and the connection."""
         super().close()
         self._own.close()
 
@@ -61,7 +64,7 @@ def restarted_helper(host: Host, token: str, node: int) -> HelperClient | None:
 
 
 def helper_without_directory(host: Host, token: str, node: int) -> HelperClient:
-    """Return a remote helper there of which no file is made. Raises PlatformError."""
+    """Return a remote helper there without any file. Raises PlatformError."""
     connection = Connection(host)
     try:
         return _Passing(connection, node, token)
@@ -71,14 +74,17 @@ def helper_without_directory(host: Host, token: str, node: int) -> HelperClient:
 
 
 def left_on(host: Host, token: str, node: int) -> list[str]:
-    """What a host still has of the run: its directory there. Raises PlatformError where it does not answer."""
+    """Return a host's leftovers of the run: its directory there.
+
+    Raises PlatformError where the host does not answer.
+    """
     place = place_of(host.directory, token, node)
     with Connection(host) as connection:
         return [] if marker_of(connection, place) is None else [f"{host.name}:{place}"]
 
 
 def _helper_to_clean(connection: Connection, node: int, token: str, known: bool) -> _Again | _Passing:
-    """A helper beside the run's directory, or one without a file where the disk is full and the directory gone."""
+    """Return a helper beside the run's directory, or one without a file: the disk is full and the directory gone."""
     try:
         return _Again(connection, node, token)
     except NoRoom:
@@ -88,11 +94,11 @@ def _helper_to_clean(connection: Connection, node: int, token: str, known: bool)
 
 
 def clean(host: Host, token: str, node: int) -> str:
-    """End the run's processes on a host and remove its directory there, and say so.
+    """End the run's processes on a host and remove its directory there, and return a description.
 
-    Where the directory has gone a new one is made for the time of the look, if the disk has room: its processes may be
-    there still. Raises PlatformError, also for a process without the run's identity that has its place there: nobody
-    knows whose it is.
+    Where the directory has gone a new one is made for the duration of the look, if the disk has room: its processes may
+    still be there. Raises PlatformError, also for a process without the run's identity that works there: its owner is
+    unknown.
     """
     place = place_of(host.directory, token, node)
     connection = Connection(host)

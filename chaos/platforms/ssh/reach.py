@@ -1,4 +1,4 @@
-"""Reaching a host that goes down or comes up: it is tried again until a deadline, and a broken answer is none."""
+"""Reaching a host that goes down or comes up: tried again until a deadline; a broken answer counts as none."""
 
 from __future__ import annotations
 
@@ -25,13 +25,16 @@ class Reach:
         self._let_in = False
 
     def connected(self, seconds: float) -> Connection:
-        """A connection, tried again and again for so long. Raises HostUnreachable, and PlatformError when refused."""
+        """Return a connection, tried again and again for so long.
+
+        Raises HostUnreachable, and PlatformError when refused.
+        """
         return self._until(seconds, self._connection)
 
     def boot_within(self, seconds: float, ending: str | None = None) -> str | None:
-        """Return the boot ID that the host tells within so long; None where it tells none. Raises PlatformError.
+        """Return the boot ID that the host gives within so long; None where it gives none. Raises PlatformError.
 
-        ``ending`` is a boot whose end was ordered: while the host is still in it, it is asked again.
+        ``ending`` is a boot whose end was ordered: while the host is still in that boot, it is asked again.
         """
         shown: str | None = None
 
@@ -74,7 +77,7 @@ class Reach:
 def boot_shown(connection: Connection) -> str:
     """Return the boot ID of a host; a login's own files may print something before it.
 
-    Raises HostUnreachable where the connection breaks before, and PlatformError where the host does not tell.
+    Raises HostUnreachable where the connection breaks before, and PlatformError where the host gives no boot ID.
     """
     code, said = connection.run(_BOOT)
     if code < 0:

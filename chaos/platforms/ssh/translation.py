@@ -15,7 +15,7 @@ _AFTER = r"(?=/|$|[^\w.-])"
 
 @dataclass(frozen=True)
 class Translation:
-    """``places`` maps absolute paths here to those there; a longer one goes before a shorter."""
+    """``places`` maps absolute paths here to paths there; a longer path goes before a shorter."""
 
     places: Mapping[str, str]
 
@@ -26,11 +26,11 @@ class Translation:
         return re.sub(pattern, lambda match: self.places[match[1]], text)
 
     def document(self, name: str, text: str) -> str:
-        """Return the text of a file; of a JSON file each of its strings."""
+        """Return the text of a file, translated; of a JSON file each of its strings."""
         return json.dumps(self._json(json.loads(text))) if name.endswith(".json") else self.text(text)
 
     def path_list(self, text: str) -> str:
-        """Return the directories of a list (PYTHONPATH) that are there too."""
+        """Return the directories of a list (PYTHONPATH) that are on the host too."""
         parts = [part for part in text.split(os.pathsep) if part]
         return os.pathsep.join(there for part in parts if (there := self.text(part)) != part)
 

@@ -1,4 +1,7 @@
-"""The stream to a helper on a host: a command's channel. That the connection is lost is its end, and no error."""
+"""The stream to a helper on a host: a command's channel.
+
+A lost connection is the end of the stream, and not an error.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ class ChannelTransport:
     """A remote helper that ``command`` starts on the host of ``connection``."""
 
     def __init__(self, connection: Connection, command: str) -> None:
-        """Raises HostUnreachable."""
+        """Start the command. Raises HostUnreachable."""
         self._connection = connection
         self._channel = connection.open_channel(command)
         self._channel.settimeout(None)
@@ -27,7 +30,7 @@ class ChannelTransport:
         self._closed = False
 
     def write(self, data: bytes) -> None:
-        """Write all of it."""
+        """Write all of the data."""
         try:
             self._channel.sendall(data)
         except (OSError, paramiko.SSHException, EOFError) as error:
@@ -41,7 +44,7 @@ class ChannelTransport:
             return b""
 
     def close(self) -> None:
-        """End its input, wait until it ends by that, and close the channel."""
+        """Close the program's input, wait until it ends by that, and close the channel."""
         with self._lock:
             if self._closed:
                 return

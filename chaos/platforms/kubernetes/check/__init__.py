@@ -1,1 +1,1 @@
-"""What `chaos kubernetes check` finds in manifests before a cluster does."""
+"""The problems that `chaos kubernetes check` finds in manifests before a cluster does."""

@@ -1,4 +1,4 @@
-"""Part of the check of a manifest: what Ascend Operator asks of an AscendJob, besides the recovery.
+"""Part of the check of a manifest: Ascend Operator's demands on an AscendJob, besides the recovery.
 
 Source: ``ascend-operator/pkg/controllers/v1/ascendjob_validate.go``.
 """
@@ -17,7 +17,7 @@ _MOST_REPLICAS = 20_000
 
 
 def ascendjob_problems(job: Placed) -> Iterator[Problem]:
-    """What Ascend Operator refuses, or does not do as meant."""
+    """Yield what Ascend Operator refuses, or does otherwise than the manifest intends."""
     framework = job.at("metadata", "labels", names.FRAMEWORK)
     if framework is None:
         yield job.nearest("metadata", "labels").problem(

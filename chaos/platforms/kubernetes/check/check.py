@@ -1,7 +1,7 @@
-"""Checking a user's manifest: whether MindCluster will recover this job as the scenario, or the manifest, means.
+"""Checking a user's manifest: whether MindCluster will recover this job as the scenario, or the manifest, intends.
 
-Most of what is wrong in such a file is refused nowhere: a strategy that is misspelt, a switch without quotes or a label
-in the wrong place only leaves the job without its recovery, and a test of it would prove nothing.
+Most mistakes in such a file are refused nowhere: a misspelt strategy, a switch without quotes or a label in the wrong
+place only leaves the job without its recovery, and a test of it would prove nothing.
 
 Sources are MindCluster's (August 2026): the page on a job's YAML, the pages on resumable training, Ascend Operator's
 ``env.go`` and ``ascendjob_validate.go``, ClusterD's ``podgroup``.
@@ -36,7 +36,7 @@ _WAIT_SECONDS = (30, 270)
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a scenario asks of the manifest; None leaves it open."""
+    """The scenario's demands on the manifest; None leaves a value open."""
 
     strategies: tuple[Strategy, ...] | None = None
     nodes: int | None = None
@@ -46,7 +46,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Checked:
-    """The job of a file, as what it is submitted, and every problem."""
+    """The job of a file, the workload that it is submitted as, and every problem."""
 
     job: Placed
     workload: str
@@ -56,7 +56,7 @@ class Checked:
 def check_file(path: Path, wanted: Wanted | None = None) -> Checked:
     """Check the manifests of a file.
 
-    Raises ScenarioError where it is not YAML, is a scenario, or holds no job or more than one.
+    Raises ScenarioError where the file is not YAML, is a scenario, or holds no job or several.
     """
     documents = read_manifests(path)
     _refuse_scenario(documents)
@@ -78,7 +78,7 @@ def check_file(path: Path, wanted: Wanted | None = None) -> Checked:
 
 
 def _said_once(problems: Iterable[Problem]) -> Iterator[Problem]:
-    """The problems in the order of their lines; what several pods have in common is one problem, with all its lines."""
+    """Yield the problems in the order of their lines; a problem of several pods is one problem, with all its lines."""
     ordered = sorted(dict.fromkeys(problems), key=lambda problem: (problem.line, problem.column))
     alike: dict[tuple[str, str], list[Problem]] = {}
     for problem in ordered:
@@ -101,7 +101,7 @@ def _refuse_scenario(documents: Sequence[Placed]) -> None:
 
 
 def strategies_of(job: Placed) -> tuple[str, ...]:
-    """What ``recover-strategy`` lists, as Ascend Operator splits it: at commas, with nothing stripped."""
+    """Return the list ``recover-strategy`` as Ascend Operator splits it: at commas, with nothing stripped."""
     value = job.at("metadata", "annotations", names.RECOVER_STRATEGY)
     return tuple(str(value.data).split(",")) if value is not None and value.data is not None else ()
 
@@ -205,7 +205,7 @@ def _values(job: Placed) -> Iterator[Problem]:
         value = job.at("metadata", part, key)
         if value is None or not isinstance(value.data, str):
             continue
-        # Go reads it by Atoi, which takes no more than 64 bits.
+        # Go reads it by Atoi, which takes at most 64 bits.
         whole = value.data.isascii() and value.data.isdecimal() and len(value.data) < 19
         if not (whole and known(int(value.data))):
             yield value.problem(f"{key} is {value.data!r}: {wanted} is wanted")

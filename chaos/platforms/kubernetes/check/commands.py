@@ -18,11 +18,11 @@ _SHELL = re.compile(r"(?:.*/)?(?:ba|da|z|k|a)?sh")
 _COMMAND = re.compile(r"-[a-z]*c")
 _ENDS = frozenset({";", "&&", "||", "&", "\n"})
 _HARMLESS = frozenset({"echo", "printf", "sleep", "date", "sync", "true", ":", "cp", "mv", "rm", "touch", "ls", "cat"})
-"""Commands behind a job that end with 0 whatever became of it."""
+"""Commands behind a job that end with 0 however the job ended."""
 
 
 def command_problems(pods: Sequence[Template]) -> Iterator[Problem]:
-    """Yield commands for a shell, of containers that train, after which the container does not end as its job did."""
+    """Yield commands for a shell, of containers that train, after which the container's exit code is not the job's."""
     for pod in pods:
         container = pod.container
         if container is None or not pod.trains:
@@ -50,10 +50,10 @@ def _words(part: Placed | None) -> Iterator[Placed]:
 
 
 def lost_exit_code(script: str) -> str | None:
-    """Return why a shell does not end with the exit code of the job in ``script``; None where it does, or who knows."""
+    """Return why a shell does not end with the exit code of the job in ``script``; None where it may."""
     try:
         pipelines = _pipelines(script)
-    except ValueError:  # quotes that are not closed: the shell says so itself
+    except ValueError:  # unclosed quotes: the shell itself reports them
         return None
     if not pipelines or "PIPESTATUS" in script:
         return None
@@ -78,7 +78,7 @@ def lost_exit_code(script: str) -> str | None:
 
 
 def _pipelines(script: str) -> list[tuple[list[list[str]], str]]:
-    """Return the pipelines of a script: the words of each of its commands, and the sign behind it."""
+    """Return the pipelines of a script: the words of each of its commands, and the operator behind it."""
     found: list[tuple[list[list[str]], str]] = []
     for line in script.replace("\\\n", " ").split("\n"):
         lexer = shlex.shlex(line, posix=True, punctuation_chars=True)

@@ -1,6 +1,7 @@
-"""Part of the check of a manifest: what the job's containers must have in their environment, and on which ports.
+"""Part of the check of a manifest: the environment of the job's containers, and their ports.
 
-Ascend Operator sets up much of a container's environment (``env.go``), but none of what stands here: the job brings it.
+Ascend Operator sets up much of a container's environment (``env.go``), but none of the variables here: the job brings
+them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _HCCL_ADDRESS = ("HCCL_IF_IP", "HCCL_SOCKET_IFNAME")
 
 
 def environment_problems(pods: Sequence[Template], strategies: Sequence[str]) -> Iterator[Problem]:
-    """Yield what the containers that train lack for the strategies that are used, and for the host's network."""
+    """Yield the variables that the training containers lack for the strategies used, and for the host's network."""
     yield from _one_port(pods)
     for pod in pods:
         container = pod.container
@@ -44,7 +45,7 @@ def _one_port(pods: Sequence[Template]) -> Iterator[Problem]:
 
 
 def _port_agrees(container: Placed) -> Iterator[Problem]:
-    """ttp-port is the number of TTP_PORT (MindCluster, process-level recovery)."""
+    """Yield a problem unless ttp-port is the number of TTP_PORT (MindCluster, process-level recovery)."""
     value = _variable(container, _TTP_PORT, "value")
     for declared in _each(container, "ports"):
         name, number = declared.at("name"), declared.at("containerPort")
@@ -70,7 +71,7 @@ def _ports(container: Placed, used: Sequence[str]) -> Iterator[Problem]:
 
 
 def _pod_ip(pod: Template, container: Placed, used: Sequence[str]) -> Iterator[Problem]:
-    """TaskD's manager ends without POD_IP (``taskd/python/framework/manager/controller.py``)."""
+    """Yield a problem without POD_IP: TaskD's manager ends (``taskd/python/framework/manager/controller.py``)."""
     variable = _variable(container, _POD_IP)
     source = _field_of(container, _POD_IP)
     if variable is None or (source is not None and source.data != "status.podIP"):
@@ -83,7 +84,10 @@ def _pod_ip(pod: Template, container: Placed, used: Sequence[str]) -> Iterator[P
 
 
 def _host_address(pod: Template, container: Placed) -> Iterator[Problem]:
-    """On the host's network HCCL has to be told the host's address (MindCluster, the page on a job's YAML)."""
+    """Yield a problem where HCCL lacks the host's address on the host's network.
+
+    Source: MindCluster, the page on a job's YAML.
+    """
     place = pod.place.at("spec", "hostNetwork")
     if place is None or place.data is not True or not pod.npus:
         return
@@ -99,7 +103,7 @@ def _host_address(pod: Template, container: Placed) -> Iterator[Problem]:
 
 
 def _field_of(container: Placed, name: str) -> Placed | None:
-    """Return the field of the pod that a variable has its value from."""
+    """Return the pod's field that a variable has its value from."""
     return _variable(container, name, "valueFrom", "fieldRef", "fieldPath")
 
 

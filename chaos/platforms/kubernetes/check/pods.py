@@ -15,7 +15,10 @@ _GRACE_OVER_TIME = 900
 
 @dataclass(frozen=True)
 class Template:
-    """Pods of one kind. ``place`` is the template, ``trains`` whether ranks run in them, ``npus`` those of one pod."""
+    """Pods of one kind.
+
+    ``place`` is the template, ``trains`` whether ranks run in them, ``npus`` the NPUs of one pod.
+    """
 
     name: str
     place: Placed
@@ -25,14 +28,14 @@ class Template:
 
     @property
     def container(self) -> Placed | None:
-        """The container that trains: the one that is called ascend, or the only one."""
+        """The container that trains: the container called ascend, or the only one."""
         found = list((self.place.at("spec", "containers") or self.place).each())
         named = [value for value in found if (name := value.at("name")) is not None and name.data == names.CONTAINER]
         return named[0] if named else found[0] if len(found) == 1 else None
 
 
 def templates(job: Placed, workload: str) -> list[Template]:
-    """Return the pods that a job has, by its own description."""
+    """Return the pods that a job describes."""
     if workload == "job":
         template = job.at("spec", "template")
         count = job.at("spec", "parallelism")
@@ -55,7 +58,7 @@ def templates(job: Placed, workload: str) -> list[Template]:
 
 
 def pod_problems(job: Placed, pods: Sequence[Template]) -> Iterator[Problem]:
-    """What in the pods keeps the job from being recovered."""
+    """Yield what in the pods keeps the job from being recovered."""
     yield from _selectors(pods)
     for template in pods:
         yield from _grace(job, template)
@@ -69,7 +72,10 @@ def pod_problems(job: Placed, pods: Sequence[Template]) -> Iterator[Problem]:
 
 
 def _selectors(pods: Sequence[Template]) -> Iterator[Problem]:
-    """Pods of one job that ask for different nodes cannot be rescheduled (MindCluster, FAQ)."""
+    """Yield different node selectors: pods of one job that ask for different nodes cannot be rescheduled.
+
+    Source: MindCluster, FAQ.
+    """
     found = [(template, template.place.at("spec", "nodeSelector")) for template in pods]
     first, asked = next(((template, place) for template, place in found if place is not None), (None, None))
     if first is None or asked is None:
@@ -84,12 +90,15 @@ def _selectors(pods: Sequence[Template]) -> Iterator[Problem]:
 
 
 def _grace(job: Placed, template: Template) -> Iterator[Problem]:
-    """Between SIGTERM and SIGKILL a checkpoint is saved, and Volcano waits for it no longer than grace-over-time."""
+    """Yield a grace period that Volcano cuts short: a checkpoint is saved between SIGTERM and SIGKILL.
+
+    Volcano waits for it no longer than grace-over-time.
+    """
     place = template.place.at("spec", "terminationGracePeriodSeconds")
     scheduling = job.at("metadata", "labels", names.FAULT_SCHEDULING)
     if place is None or scheduling is None or scheduling.data != "grace" or type(place.data) is not int:
         return
-    # The document asks for less than grace-over-time; the vendor's own manifests have as much.
+    # The document asks for less than grace-over-time; the vendor's own manifests use exactly grace-over-time.
     if not 0 < place.data <= _GRACE_OVER_TIME:
         yield place.problem(
             f"terminationGracePeriodSeconds is {place.data}: with fault-scheduling: grace it must be larger than 0 and "

@@ -1,4 +1,4 @@
-"""Part of the check of a manifest: values of another type than the API takes, for which the cluster refuses the object.
+"""Part of the check of a manifest: values of another type than the API takes, for which the cluster refuses an object.
 
 Source: the Kubernetes API, ``core/v1`` (EnvVar.value, Container.command and args, PodSpec.nodeSelector are text;
 containerPort, replicas and seconds are numbers).
@@ -16,7 +16,7 @@ _CONTAINERS = ("initContainers", "containers")
 
 
 def type_problems(pods: Sequence[Template]) -> Iterator[Problem]:
-    """Yield what in the pods is no text where the API takes text only, or no number where it takes numbers."""
+    """Yield values in the pods that are not text where the API takes only text, or not numbers where it needs them."""
     for pod in pods:
         spec = pod.place.at("spec")
         if spec is None:

@@ -1,4 +1,4 @@
-"""Part of the check of a manifest: what a Volcano job says that MindCluster's rescheduling contradicts.
+"""Part of the check of a manifest: settings of a Volcano job that MindCluster's rescheduling contradicts.
 
 Source: MindCluster, the page on a job's YAML, table of vcjob (``policies``, ``recover_policy_path``), August 2026.
 """
@@ -38,7 +38,7 @@ def vcjob_problems(job: Placed, pods: list[Template]) -> Iterator[Problem]:
 
 
 def _wanted_action(job: Placed, pods: list[Template]) -> str:
-    """RestartTask where a pod alone is rescheduled (``recover_policy_path: pod``), else nothing of Volcano's own."""
+    """Return RestartTask where a pod alone is rescheduled (``recover_policy_path: pod``), else Ignore."""
     places = [job, *(pod.place for pod in pods)]
     paths = [place.at("metadata", "annotations", names.RECOVER_POLICY) for place in places]
     return "RestartTask" if any(path is not None and path.data == "pod" for path in paths) else "Ignore"

@@ -1,1 +1,1 @@
-"""How the harness talks to an API server: credentials, transport, requests, watching."""
+"""The harness's connection to an API server: credentials, transport, requests, watching."""

@@ -1,6 +1,6 @@
-"""The API of a cluster as plain JSON, over the ``kubernetes`` client: connection, identity and errors are its.
+"""The API of a cluster as plain JSON, over the ``kubernetes`` client, which does connection, identity and errors.
 
-What is asked of which object is decided one layer up (``own.py``); nothing here knows whose an object is.
+One layer up (``own.py``) decides which requests go to which object; nothing here knows the owner of an object.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ApiError(PlatformError):
 
     @property
     def passing(self) -> bool:
-        """Whether it is the server that cannot answer just now: it starts again, or has too much to do."""
+        """Whether the server only cannot answer just now: it is restarting, or has too much to do."""
         return self.status is None or self.status == 429 or self.status >= 500
 
 
@@ -41,12 +41,12 @@ class Api:
     """One cluster. Its methods may be called from several threads."""
 
     def __init__(self, client: Any, kept: Sequence[IO[bytes]] = ()) -> None:
-        """``client`` is a ``kubernetes.client.ApiClient``; ``kept`` are the files in memory that it reads."""
+        """Keep the client; ``client`` is a ``kubernetes.client.ApiClient``, ``kept`` its files in memory."""
         from kubernetes.dynamic import DynamicClient
 
         self.client = client
         self._kept = kept
-        # Paths are known here: discovery would only cost calls, and leave a file in a directory that all can write.
+        # Paths are known here: discovery would only cost calls, and leave a file in a world-writable directory.
         self._dynamic = DynamicClient(client, discoverer=lambda *_: None)
 
     def request(
@@ -78,8 +78,8 @@ class Api:
     ) -> Iterator[dict[str, Any]]:
         """Yield the objects of an answer that comes line by line, until it ends. Raises ApiError.
 
-        ``silence`` is how many seconds may pass without a byte, ``longest`` how many the answer may take in all, before
-        the connection counts as broken: a server or a proxy that hangs may still send something now and then.
+        ``silence`` is the seconds without a byte, ``longest`` the seconds of the whole answer, after which the
+        connection counts as broken: a hung server or proxy may still send something now and then.
         """
         from kubernetes.watch.watch import iter_resp_lines
 
@@ -96,7 +96,7 @@ class Api:
                 response.release_conn()
 
     def attach(self, namespace: str, pod: str, container: str, argv: Sequence[str]) -> Any:
-        """Run a program in a container; its streams as the client's WSClient, in bytes. Raises ApiError."""
+        """Run a program in a container; return its streams as the client's WSClient, in bytes. Raises ApiError."""
         from kubernetes.client import CoreV1Api
         from kubernetes.stream import stream
 
@@ -120,7 +120,7 @@ class Api:
 
 
 def connect(context: str | None, kubeconfig: Path | None = None) -> Api:
-    """Return the cluster of the kubeconfig (KUBECONFIG, ``~/.kube/config``) or, inside a pod without one, of that pod.
+    """Return the cluster of the kubeconfig (KUBECONFIG, ``~/.kube/config``) or, inside a pod without one, the pod's.
 
     Raises NoKubernetes.
     """
@@ -165,9 +165,9 @@ class _Timely:
 
 
 def _in_time(connect: Callable[[], Any], seconds: float) -> Any:
-    """What ``connect`` returns, for a client that knows no deadline while it connects. Raises TimeoutError.
+    """Return the result of ``connect``, for a client without a deadline while it connects. Raises TimeoutError.
 
-    What comes too late is closed.
+    A connection that comes too late is closed.
     """
     lock, done = threading.Lock(), threading.Event()
     made: list[Any] = []
@@ -200,7 +200,7 @@ def _in_time(connect: Callable[[], Any], seconds: float) -> Any:
 
 
 class _Errors:
-    """Turns what the client raises into ApiError."""
+    """Turns the client's exceptions into ApiError."""
 
     def __init__(self, method: str, path: str) -> None:
         self._what = f"{method} {path}"
@@ -221,7 +221,7 @@ class _Errors:
 
 
 def _reason(error: Any) -> str:
-    """What the API says of its refusal, without its headers."""
+    """Return the API's reason for its refusal, without its headers."""
     body = error.body.decode("utf-8", "replace") if isinstance(error.body, bytes) else error.body
     try:
         said = json.loads(body or "{}").get("message")

@@ -1,4 +1,4 @@
-"""Asking a cluster whose API cannot answer just now: its server starts again, or has too much to do."""
+"""Asking a cluster whose API cannot answer just now: its server is restarting, or has too much to do."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from chaos.platforms.kubernetes.client.api import Api, ApiError
 T = TypeVar("T")
 
 ANSWER_SECONDS = 20.0
-"""How long the API may give no answer: an API server that is alone takes about 10 s to start again."""
+"""How long the API may give no answer: an API server without replicas takes about 10 s to restart."""
 
 _AGAIN_SECONDS = 0.2
 
 
 def answered(ask: Callable[[], T]) -> T | None:
-    """What the cluster's API says; None where it cannot answer just now, which proves nothing. Raises ApiError.
+    """Return the API's answer; None where it cannot answer just now, which proves nothing. Raises ApiError.
 
-    For whoever looks again and again until a deadline of his own.
+    For callers that poll until a deadline of their own.
     """
     try:
         return ask()
@@ -30,9 +30,9 @@ def answered(ask: Callable[[], T]) -> T | None:
 
 
 def asked(ask: Callable[[], T], clock: Clock = SYSTEM_CLOCK) -> T:
-    """What the cluster's API says, asked again as long as it cannot answer just now. Only for what may be asked twice.
+    """Return the API's answer, asking again while it cannot answer just now. Only for requests that may be repeated.
 
-    Raises ApiError: what it refuses at once, no answer when the deadline 'answer' of ANSWER_SECONDS is over.
+    Raises ApiError: a refusal at once, no answer when the deadline 'answer' of ANSWER_SECONDS is over.
     """
     deadline = clock.mono() + int(ANSWER_SECONDS * 1e9)
     while True:
@@ -47,9 +47,9 @@ def asked(ask: Callable[[], T], clock: Clock = SYSTEM_CLOCK) -> T:
 
 
 class Insistent(Api):
-    """A cluster that is asked again (:func:`asked`), for whoever puts something back and has no second look.
+    """A cluster that is asked again (:func:`asked`), for callers that put something back and have no second look.
 
-    What is made (``post``) is asked for once: whether it was made is seen by its name.
+    A new object (``post``) is requested once: its name shows whether it was made.
     """
 
     def __init__(self, api: Api, clock: Clock = SYSTEM_CLOCK) -> None:
@@ -64,9 +64,9 @@ class Insistent(Api):
         return asked(lambda: self._api.request(method, path, *body, **given), self._clock)
 
     def lines(self, path: str, query: Mapping[str, str], **given: Any) -> Iterator[dict[str, Any]]:
-        """As it is: whoever watches goes on by himself."""
+        """Yield as :class:`Api` does: the caller of a watch goes on by itself."""
         return self._api.lines(path, query, **given)
 
     def attach(self, namespace: str, pod: str, container: str, argv: Sequence[str]) -> Any:
-        """As it is: a program is not run twice."""
+        """Attach as :class:`Api` does: a program is not run twice."""
         return self._api.attach(namespace, pod, container, argv)

@@ -1,8 +1,8 @@
 """Credentials of a kubeconfig, kept in memory.
 
-The client's package writes certificates and keys that stand in a kubeconfig into temporary files, and removes them when
-the process ends; after a SIGKILL they would stay, on the volume of the pods where TMPDIR is there. With a token it also
-writes their names into the configuration again before each request, and new files when a plugin is asked for another
+The client's package writes the certificates and keys of a kubeconfig into temporary files, and removes them when the
+process ends. After a SIGKILL they would stay: on the pods' volume where TMPDIR is there. With a token it also writes
+their names into the configuration again before each request, and writes new files when a plugin is asked for another
 token.
 """
 
@@ -18,11 +18,11 @@ from typing import IO, Any
 _FILES = ("ssl_ca_cert", "cert_file", "key_file")
 
 _LIBRARY = threading.RLock()
-"""Held while temporary files of the client's package may be there: it has one list of them for the whole process."""
+"""Held while temporary files of the client's package may exist: it has one list of them for the whole process."""
 
 
 def load_in_memory(file: str | None, context: str | None) -> tuple[Any, list[IO[bytes]]]:
-    """The client's configuration of that context, and the files in memory that must stay open as long as it is used.
+    """Return the client's configuration of that context, and the files in memory that must stay open while it is used.
 
     The list grows where a later request brings other credentials. Raises what ``kubernetes.config.load_kube_config``
     does.
@@ -39,9 +39,9 @@ def load_in_memory(file: str | None, context: str | None) -> tuple[Any, list[IO[
 
 
 def _refreshing(hook: Callable[[Any], None], moved: _Moved) -> Callable[[Any], None]:
-    """Return the package's own hook, of whose temporary files nobody sees the names.
+    """Return the package's own hook; no other thread sees the names of its temporary files.
 
-    It works on a configuration of its own: several threads may read the real one meanwhile.
+    It works on a configuration of its own: several threads may read the real configuration meanwhile.
     """
 
     def refresh(configuration: Any) -> None:
@@ -57,7 +57,7 @@ def _refreshing(hook: Callable[[Any], None], moved: _Moved) -> Callable[[Any], N
 
 
 class _Moved:
-    """What was in temporary files of the client's package. ``files`` are the files in memory that have it now."""
+    """The content of the client package's temporary files. ``files`` are the files in memory that have it now."""
 
     def __init__(self) -> None:
         self.files: list[IO[bytes]] = []
@@ -65,7 +65,7 @@ class _Moved:
 
     @contextmanager
     def from_files(self, configuration: Any) -> Iterator[None]:
-        """While it lasts the package may write files; in the end there are none, and ``configuration`` names none."""
+        """Let the package write files during the block; at its end there are none, and ``configuration`` names none."""
         from kubernetes.config import kube_config
 
         with _LIBRARY:

@@ -1,4 +1,4 @@
-"""The owner of a kubeconfig: one that the caller names may run a program for its credentials, another one never."""
+"""The owner of a kubeconfig: a file that the caller names may run a program for its credentials, no other file may."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chaos.base.plain_files import read_plain
 from chaos.machine.job.protocol import PlatformError
 
 _PROGRAMS = ("exec", "auth-provider")
-"""Keys of a user's entry by which the client runs a program, by a path of its own choice."""
+"""Keys of a user's entry by which the client runs a program, by a path of the entry's choice."""
 
 _MAX_BYTES = 1 << 20
 

@@ -28,7 +28,7 @@ class ExecTransport:
         self.write(bundle())
 
     def write(self, data: bytes) -> None:
-        """Write all of it."""
+        """Write all of the data."""
         with self._writing:
             try:
                 for start in range(0, len(data), _PIECE):
@@ -57,7 +57,7 @@ class ExecTransport:
             self._stream.close()
 
     def ended(self) -> str:
-        """What the container's runtime said, and the remote helper's last words."""
+        """Return the container runtime's message, and the remote helper's last words."""
         with contextlib.suppress(Exception):
             said = self._take(_ERROR).decode("utf-8", "replace").strip()
             words = self._words.decode("utf-8", "replace").strip()
@@ -65,7 +65,7 @@ class ExecTransport:
         return "the exec stream has ended"
 
     def _take(self, channel: int) -> bytes:
-        """What has come in on a channel; nobody waits here."""
+        """Return the data received on a channel; it does not wait."""
         if not self._stream.peek_channel(channel):
             return b""
         data: bytes = self._stream.read_channel(channel)

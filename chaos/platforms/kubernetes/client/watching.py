@@ -16,7 +16,7 @@ _WATCH_SECONDS = 45
 """Seconds after which the server is asked to end a watch; it is made again then."""
 
 _LATE_SECONDS = 15.0
-"""How much later a server may end it, before the watch is broken off here."""
+"""How much later a server may end a watch, before it is broken off here."""
 
 LOST_SECONDS = 180.0
 """Seconds without any answer after which objects are no longer followed."""
@@ -26,7 +26,7 @@ _PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 @dataclass(frozen=True)
 class Change:
-    """An object that has come, changed or gone. ``found``: seen by listing, so what came between is not known."""
+    """An object that has come, changed or gone. ``found``: seen by listing, so the changes in between are not known."""
 
     kind: Literal["ADDED", "MODIFIED", "DELETED"]
     object: dict[str, Any]
@@ -58,11 +58,11 @@ def watch(
 ) -> Iterator[Change | Gap]:
     """Yield everything that happens to the objects of ``path`` with these labels, until ``stopped``.
 
-    It begins with what is there. A connection that ends is made again from the last version seen. When the server no
-    longer knows that version (410), all is listed again: what is missing then is told as deleted, and a Gap before it.
+    It begins with the present objects. A connection that ends is made again from the last version seen. When the server
+    no longer knows that version (410), all objects are listed again: a Gap is yielded, then missing objects as deleted.
 
-    No connection is waited for without end: the server is asked to end each after ``seconds``, and one that is silent
-    for ``silence`` seconds, or does not end, is broken off here. Raises ApiError when the server refuses, or has not
+    No connection lasts for ever: the server is asked to end each after ``seconds``, and a connection that is silent for
+    ``silence`` seconds, or does not end, is broken off here. Raises ApiError when the server refuses, or has not
     answered for ``lost`` seconds.
     """
     known: dict[str, dict[str, Any]] = {}
@@ -90,7 +90,7 @@ def watch(
                 if stopped.is_set():
                     return
             answered = clock.mono()
-            stopped.wait(_PAUSES[0])  # a server that ends each watch at once is not to be asked without end
+            stopped.wait(_PAUSES[0])  # a server that ends each watch at once must not be asked without end
         except ApiError as error:
             if error.status in (401, 403, 404):
                 raise
@@ -147,7 +147,7 @@ def _error(event: dict[str, Any]) -> ApiError:
 
 
 class Watcher:
-    """A watch in a thread of its own, which tells what it sees; :meth:`close` ends it.
+    """A watch in a thread of its own, which passes on its changes; :meth:`close` ends it.
 
     ``failed`` is why it ended by itself; None while it goes on.
     """
@@ -169,7 +169,7 @@ class Watcher:
             self._tell(Lost(self.failed))
 
     def close(self) -> None:
-        """Let it end; it may still wait for the end of a connection, and tells nothing more that matters."""
+        """End the watch; it may still wait for the end of a connection, and passes on nothing more that matters."""
         self._stopped.set()
 
 
