@@ -168,10 +168,10 @@ def _by_pid(survey: Survey, pid: int, proc_root: Path) -> RunningJob:
 
 def _ancestors(pid: int, survey: Survey) -> list[int]:
     """Return the ancestors of this process, its parent first."""
-    seen: list[int] = []
-    while (pid := survey.parents.get(pid, 0)) and pid not in seen:
-        seen.append(pid)
-    return seen
+    ancestors: list[int] = []
+    while (pid := survey.parents.get(pid, 0)) and pid not in ancestors:
+        ancestors.append(pid)
+    return ancestors
 
 
 def _advice(survey: Survey) -> str:

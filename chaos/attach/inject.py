@@ -65,14 +65,14 @@ def inject(
     """
     owned = create_run(reports, f"inject-{kind.name}", clock=clock)
     with owned.lock:
-        told = {
+        attached = {
             "scheduler": job.scheduler,
             "size": job.size,
             "processes": [plain(process) for process in job.processes],
             "directories": sorted({str(path) for process in job.processes for path in own_directories(process)}),
         }
         made = {"command": recorded_command(arguments), "machine": machine_facts(), "code": own_code()}
-        update_run(owned.path, versions=versions(), **made, **{ADOPTED: told})
+        update_run(owned.path, versions=versions(), **made, **{ADOPTED: attached})
         path = owned.path / "history" / "harness.jsonl"
         with HistoryWriter(path, writer="harness", run=owned.token, clock=clock) as history:
             recorder = Watched(history, progress)
@@ -257,6 +257,6 @@ def _record_found(history: Recorder, job: RunningJob) -> None:
     """Record the job's processes, by PID and start time."""
     for process in job.processes:
         event = "rank.found" if process.role == "rank" else "launcher.found"
-        told = plain(process)
-        del told["rank"], told["pid"]
-        history.record(event, attempt=ATTEMPT, rank=process.rank, pid=process.pid, ppid=process.ppid, **told)
+        fields = plain(process)
+        del fields["rank"], fields["pid"]
+        history.record(event, attempt=ATTEMPT, rank=process.rank, pid=process.pid, ppid=process.ppid, **fields)

@@ -30,15 +30,18 @@ class _Place:
 
     def files(self) -> dict[Path, tuple[FileKey, FoundCheckpoint]]:
         """Return the finished checkpoints in it, by their paths as the job sees them."""
-        found = {}
+        checkpoints = {}
         for checkpoint in find_checkpoints(self.reached, unseen=None):
             try:
-                seen = checkpoint.path.stat()
+                status = checkpoint.path.stat()
             except OSError:  # removed meanwhile
                 continue
             if not checkpoint.temporary:
-                found[self.shown / checkpoint.path.relative_to(self.reached)] = ((seen.st_dev, seen.st_ino), checkpoint)
-        return found
+                checkpoints[self.shown / checkpoint.path.relative_to(self.reached)] = (
+                    (status.st_dev, status.st_ino),
+                    checkpoint,
+                )
+        return checkpoints
 
 
 class WatchedCheckpoints:
@@ -106,9 +109,9 @@ class WatchedCheckpoints:
             yield JobEvent("checkpoint", self._clock.wall(), checkpoint.rank, None, about)
 
 
-def _order(found: tuple[Path, FoundCheckpoint]) -> tuple[int, int, Path]:
+def _order(entry: tuple[Path, FoundCheckpoint]) -> tuple[int, int, Path]:
     """Order checkpoints by their steps: by name step 100 would come before step 95."""
-    path, checkpoint = found
+    path, checkpoint = entry
     return checkpoint.epoch or 0, checkpoint.step_in_epoch or 0, path
 
 

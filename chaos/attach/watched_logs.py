@@ -61,16 +61,16 @@ class _Once:
     """Passes on the events of one rank that stand in several of its files, once for each time that they happened."""
 
     def __init__(self) -> None:
-        self._seen: OrderedDict[tuple[object, ...], Counter[FileKey]] = OrderedDict()
+        self._counts: OrderedDict[tuple[object, ...], Counter[FileKey]] = OrderedDict()
 
     def new(self, event: LogEvent, file: FileKey) -> bool:
         """Return whether this file has the event more often than any other file had it."""
         key = (event.kind, event.step, event.rank, event.wall_ns, repr(event.fields))
-        counts = self._seen.setdefault(key, Counter())
+        counts = self._counts.setdefault(key, Counter())
         most = max(counts.values(), default=0)
         counts[file] += 1
-        if len(self._seen) > _REMEMBERED:
-            self._seen.popitem(last=False)
+        if len(self._counts) > _REMEMBERED:
+            self._counts.popitem(last=False)
         return counts[file] > most
 
 
@@ -115,10 +115,10 @@ class WatchedLogs:
     def _teed(self, process: JobProcess) -> list[Output]:
         """Return the outputs that a ``tee`` writes for a process: sought until found: the shell starts both at once."""
         if process.identity not in self._found_teed:
-            found = teed_outputs_of(process.pid)
-            if not found:
+            outputs = teed_outputs_of(process.pid)
+            if not outputs:
                 return []
-            self._found_teed[process.identity] = found
+            self._found_teed[process.identity] = outputs
         return self._found_teed[process.identity]
 
     def _of_rank(self, rank: int | None) -> _Once:

@@ -96,15 +96,15 @@ class Watch:
             held.close()
         self._logs.close()
 
-    def _job_of(self, found: Survey) -> RunningJob | None:
+    def _job_of(self, current: Survey) -> RunningJob | None:
         """Return the same launch, or the next launch in the named directory."""
-        for job in (*found.jobs, *found.forks):
+        for job in (*current.jobs, *current.forks):
             if any(process.identity in self._known for process in job.processes):
                 return job
         if self._key is None:
             return None
         # Leftovers of the last launch are not a launch.
-        return min(without_leftovers(jobs_in(self._key, found)), key=_least_clear, default=None)
+        return min(without_leftovers(jobs_in(self._key, current)), key=_least_clear, default=None)
 
     def _takes(self, process: JobProcess) -> bool:
         """Return whether it is certain what this process is; a process named by its PID is what it says."""
@@ -172,8 +172,8 @@ class Watch:
             yield self._now("rank.exit", process, signal=status.signal, code=status.code, told_by=told_by)
 
     def _read(self) -> Iterator[JobEvent]:
-        for told in self._logs.read():
-            event, process = told.event, told.process
+        for line in self._logs.read():
+            event, process = line.event, line.process
             own = (None, None) if process is None else (process.rank, process.pid)
             self._note(own[0], event)
             rank = own[0] if event.rank is None else event.rank
@@ -215,8 +215,8 @@ class Watch:
     def _now(self, event: str, process: JobProcess | None = None, **data: Any) -> JobEvent:
         if process is None:
             return JobEvent(event, self._clock.wall(), None, None, data)
-        told = {"start_time": process.identity.start_time, **data}
-        return JobEvent(event, self._clock.wall(), process.rank, process.pid, told)
+        fields = {"start_time": process.identity.start_time, **data}
+        return JobEvent(event, self._clock.wall(), process.rank, process.pid, fields)
 
 
 def _unnumbered(process: JobProcess) -> bool:

@@ -44,7 +44,7 @@ def writers() -> list[Writer]:
     """Return all processes that may be orphans of some run, except this process and its ancestors."""
     own = {os.getpid(), *ancestors(os.getpid())}
     boot = boot_id()
-    found = []
+    candidates = []
     for pid in all_pids():
         before = read_stat(pid)
         if before is None or before.ended or pid in own:
@@ -56,14 +56,14 @@ def writers() -> list[Writer]:
             continue
         if after is not None and after.start_time == before.start_time:
             identity = ProcessIdentity(pid, after.start_time, boot)
-            found.append(Writer(identity, after.session, output.path, command_line(pid)))
-    return found
+            candidates.append(Writer(identity, after.session, output.path, command_line(pid)))
+    return candidates
 
 
-def into(run_dir: Path, found: Sequence[Writer]) -> list[Writer]:
+def into(run_dir: Path, candidates: Sequence[Writer]) -> list[Writer]:
     """Keep the processes that write into a run's own directories."""
     places = [run_dir / name for name in _PLACES]
-    return [writer for writer in found if any(PurePath(writer.path).is_relative_to(place) for place in places)]
+    return [writer for writer in candidates if any(PurePath(writer.path).is_relative_to(place) for place in places)]
 
 
 def end_orphans(run_dir: Path, clock: Clock, look: Callable[[], list[Writer]] = writers) -> tuple[list[str], list[str]]:
@@ -71,10 +71,10 @@ def end_orphans(run_dir: Path, clock: Clock, look: Callable[[], list[Writer]] = 
     sessions = _sessions(run_dir)
     done: list[str] = []
     tried: dict[ProcessIdentity, str] = {}
-    while mine := [
+    while orphans := [
         writer for writer in into(run_dir, look()) if sessions.hold(writer) and writer.identity not in tried
     ]:
-        for writer in mine:
+        for writer in orphans:
             tried[writer.identity] = "still there after SIGKILL"
             try:
                 send_signal(writer.identity, signal.SIGKILL)
@@ -84,7 +84,7 @@ def end_orphans(run_dir: Path, clock: Clock, look: Callable[[], list[Writer]] = 
                 tried[writer.identity] = f"was not ended: {error}"
                 continue
             done.append(f"ended {writer}, which a process of the job has left")
-        wait_ended([writer.identity for writer in mine], _END_SECONDS, clock)
+        wait_ended([writer.identity for writer in orphans], _END_SECONDS, clock)
     left = []
     for writer in into(run_dir, look()):
         advice = f"if it is the job's, end it: kill {writer.identity.pid}"

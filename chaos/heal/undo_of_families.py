@@ -34,30 +34,30 @@ def action_of_family(name: str, registered: Registry | None = None) -> UndoActio
     ``registered`` stands in for the installed ones. Raises CannotUndo for an action that cannot be used.
     """
     try:
-        found = (registry(GROUP) if registered is None else registered).load(name)
-        if isinstance(found, Undo):
-            found = Member(name, found.act, None, found.act).load()
+        action = (registry(GROUP) if registered is None else registered).load(name)
+        if isinstance(action, Undo):
+            action = Member(name, action.act, None, action.act).load()
     except UnknownName:
         return None
     except RegistryError as error:
         raise CannotUndo(str(error)) from error
     except Exception as error:  # whatever another package's module does when it is imported
         raise CannotUndo(f"undo action {name!r} cannot be loaded: {type(error).__name__}: {error}") from error
-    if not callable(found):
+    if not callable(action):
         raise CannotUndo(f"what is registered as undo action {name!r} cannot be called")
-    return cast(UndoAction, found)
+    return cast(UndoAction, action)
 
 
 def waits_for_processes(name: str) -> bool:
     """Return whether the job's processes have to be ended before an action."""
-    found = _registered(name)
-    return isinstance(found, Undo) and found.after_processes
+    action = _registered(name)
+    return isinstance(action, Undo) and action.after_processes
 
 
 def waits_for_launches(name: str) -> bool:
     """Return whether an action waits until the job is not launched any more."""
-    found = _registered(name)
-    return isinstance(found, Undo) and found.after_launches
+    action = _registered(name)
+    return isinstance(action, Undo) and action.after_launches
 
 
 def attached_form(step: UndoStep, rank: int) -> UndoStep:
@@ -66,19 +66,19 @@ def attached_form(step: UndoStep, rank: int) -> UndoStep:
     Raises CannotUndo where the form is not known.
     """
     try:
-        found = registry(GROUP).load(step.action)
+        action = registry(GROUP).load(step.action)
     except UnknownName:
         return step
     except RegistryError as error:  # in the wrong form the rank could not be distinguished from another process
         raise CannotUndo(str(error)) from error
-    if not isinstance(found, Undo) or found.attached is None:
+    if not isinstance(action, Undo) or action.attached is None:
         return step
     try:
-        by_hand = found.attached.by_hand.format_map(step.arguments)
+        by_hand = action.attached.by_hand.format_map(step.arguments)
     except (LookupError, ValueError) as error:
         raise CannotUndo(f"how {step.action!r} is done by hand does not fit its step: {error!r}") from error
     note = f"{step.note} ({by_hand} does it by hand)"
-    return replace(step, action=found.attached.action, arguments={**step.arguments, "rank": rank}, note=note)
+    return replace(step, action=action.attached.action, arguments={**step.arguments, "rank": rank}, note=note)
 
 
 def _registered(name: str) -> object:

@@ -48,10 +48,10 @@ def measure_offset(ask: Callable[[], int], clock: Clock, *, trips: int = TRIPS) 
 
 def _trip(ask: Callable[[], int], clock: Clock) -> Offset:
     sent = clock.mono()
-    told = ask()
+    reading = ask()
     received = clock.mono()
     middle = (sent + received) // 2
-    return Offset(middle, told - middle, (received - sent + 1) // 2)
+    return Offset(middle, reading - middle, (received - sent + 1) // 2)
 
 
 def _in_order(measured: Iterable[Offset]) -> tuple[Offset, ...]:

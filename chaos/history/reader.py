@@ -286,13 +286,13 @@ def clock_name(host: str, boot: str) -> str:
 def _clocks(segments: list[_Segment]) -> dict[tuple[str, str], HostClock]:
     """Return the clock of every host and boot that the harness has measured."""
     harness = [segment for segment in segments if segment.writer == HARNESS]
-    found: dict[tuple[str, str], list[Offset]] = {}
+    measurements: dict[tuple[str, str], list[Offset]] = {}
     for event in (fact for segment in harness for fact in segment.events if fact.event == EVENT):
         match {"at": event.mono, **event.data}:
             case {"host": str(host), "boot": str(boot), "at": int(at), "offset": int(offset), "error": int(error)}:
                 if max(abs(at), abs(offset), abs(error)) <= _LARGEST and error >= 0:
-                    found.setdefault((host, boot), []).append(Offset(at, offset, error))
-    return {key: HostClock(offsets, same_boot=key[1] == harness[0].boot) for key, offsets in found.items()}
+                    measurements.setdefault((host, boot), []).append(Offset(at, offset, error))
+    return {key: HostClock(offsets, same_boot=key[1] == harness[0].boot) for key, offsets in measurements.items()}
 
 
 def _on_harness_clock(event: Event, clock: HostClock, name: str) -> Event:

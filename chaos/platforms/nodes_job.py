@@ -54,7 +54,7 @@ class NodesJob:
         self._collected_exits = {node.number: spec.collected_exit for node, spec in zip(nodes, specs, strict=True)}
         self._clock = clock
         self._statuses: dict[ProcessIdentity, ExitStatus] = {}
-        self._seen: dict[int, list[FoundProcess]] = {number: [] for number in self._nodes}
+        self._last_processes: dict[int, list[FoundProcess]] = {number: [] for number in self._nodes}
         self._asked: dict[ProcessIdentity, int] = {}
         self._lost: set[int] = set()
         self._launchers: list[ProcessIdentity] = []
@@ -99,7 +99,7 @@ class NodesJob:
 
         No node is asked, so it takes no time from a short fault.
         """
-        return [process for processes in self._seen.values() for process in processes]
+        return [process for processes in self._last_processes.values() for process in processes]
 
     def state(self, identity: ProcessIdentity) -> State:
         """Return whether that process runs, is stopped, is a zombie, or is gone; on a frozen node it is stopped."""
@@ -168,7 +168,7 @@ class NodesJob:
         )
 
     def _stop_on(self, node: Node, grace_seconds: float) -> Ended:
-        last = self._seen[node.number]
+        last = self._last_processes[node.number]
 
         def frozen() -> Ended:
             return Ended((), tuple((process, "its node is frozen") for process in last))
@@ -181,10 +181,10 @@ class NodesJob:
             return Ended((), tuple((process, str(lost)) for process in last))
 
     def _processes_of(self, node: Node) -> list[FoundProcess]:
-        last = self._seen[node.number]
-        found = self._ask(node, lambda helper: helper.processes(self._attempt), lambda: last, list[FoundProcess])
-        self._seen[node.number] = found
-        return found
+        last = self._last_processes[node.number]
+        processes = self._ask(node, lambda helper: helper.processes(self._attempt), lambda: last, list[FoundProcess])
+        self._last_processes[node.number] = processes
+        return processes
 
     def _of(self, identity: ProcessIdentity) -> Node:
         if identity.node not in self._nodes:

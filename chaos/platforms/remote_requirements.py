@@ -47,18 +47,18 @@ def refuse_lacking(site: Site, nodes: Iterable[Asked], advice: str) -> None:
     """
     path = "" if site.job is None else site.job.environment.get("PYTHONPATH", "")
     own = [Path(directory) for directory in path.split(os.pathsep) if directory]
-    wanted = [need for need in site.needs if need == "msrun" or (need in MODULES and not _is_in(own, need))]
+    packages = [need for need in site.needs if need == "msrun" or (need in MODULES and not _is_in(own, need))]
 
     def look(asked: Asked) -> None:
         try:
-            lacking = asked.helper.lacking(asked.python, wanted, path)
+            lacking = asked.helper.lacking(asked.python, packages, path)
         except PlatformError as error:
             raise PlatformError(f"{asked.node}: it does not say what it has: {error}") from error
         if lacking:
-            told = f"its Python, {asked.python}, lacks what the job needs: {', '.join(lacking)}"
-            raise PlatformError(f"{asked.node}: {told}; {advice}")
+            lack = f"its Python, {asked.python}, lacks what the job needs: {', '.join(lacking)}"
+            raise PlatformError(f"{asked.node}: {lack}; {advice}")
 
-    if wanted:
+    if packages:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             list(pool.map(look, nodes))
 

@@ -184,6 +184,6 @@ def _figure(measured: Callable[[History], Measure], history: History) -> float |
 def _baseline(plan: Plan, run_dir: Path) -> dict[str, Any]:
     """Return the requested baseline (``auto``, ``none``, or a run's name), and the run that was compared with."""
     baseline = plan.equivalence.baseline
-    wanted = baseline if baseline in ("auto", "none") else PurePath(baseline).name
+    requested = baseline if baseline in ("auto", "none") else PurePath(baseline).name
     run = _read_facts(run_dir / "baseline" / "run.json").get("run")
-    return {"wanted": wanted, "run": run if isinstance(run, str) else None}
+    return {"wanted": requested, "run": run if isinstance(run, str) else None}

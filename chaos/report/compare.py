@@ -62,18 +62,18 @@ def compare(first: Result, second: Result, at_most: dict[str, float] | None = No
     pass: then their phases are not the phases of the planned recovery.
     """
     planned = second.plan.get("comparison") or {}
-    wanted = planned.get("at_most", {}) if at_most is None else at_most
+    shares = planned.get("at_most", {}) if at_most is None else at_most
     doubt = _incomparable(first, second, planned.get("axis"))
     names = list(dict.fromkeys([*first.recovery.phases, *second.recovery.phases, "total", "rollback", "stalled"]))
-    rows = {name: (first.recovery.measure(name), second.recovery.measure(name)) for name in [*names, *wanted]}
+    rows = {name: (first.recovery.measure(name), second.recovery.measure(name)) for name in [*names, *shares]}
     return Comparison(
         second.scenario,
         (first.cell or "the first run", second.cell or "the second run"),
         (first.recovery.mechanism, second.recovery.mechanism),
-        {name: both for name, both in rows.items() if both != (None, None) or name in wanted},
+        {name: both for name, both in rows.items() if both != (None, None) or name in shares},
         tuple(
             _state(name, share, rows[name], doubt, _error(name, share, first.recovery, second.recovery))
-            for name, share in wanted.items()
+            for name, share in shares.items()
         ),
         tuple(
             dict.fromkeys(
@@ -97,13 +97,13 @@ def _state(name: str, share: float, figures: tuple[float | None, float | None], 
     if before is None or after is None:
         which = "both runs" if before == after else "the first run" if before is None else "the second run"
         return Statement(name, share, "unknown", expected, f"it is not known of {which}")
-    seen = f"{shown(name, before)} without, {shown(name, after)} with"
+    summary = f"{shown(name, before)} without, {shown(name, after)} with"
     if share < 1 and before <= 0:
-        return Statement(name, share, "unknown", expected, f"{seen}: there is nothing to shrink")
+        return Statement(name, share, "unknown", expected, f"{summary}: there is nothing to shrink")
     if error and abs(after - share * before) <= error:
-        text = f"{seen}, ± {error:.3f} s: the clocks of several hosts do not tell on which side it is"
+        text = f"{summary}, ± {error:.3f} s: the clocks of several hosts do not tell on which side it is"
         return Statement(name, share, "unknown", expected, text)
-    return Statement(name, share, "pass" if after <= share * before else "fail", expected, seen)
+    return Statement(name, share, "pass" if after <= share * before else "fail", expected, summary)
 
 
 def _incomparable(first: Result, second: Result, axis: str | None) -> str:

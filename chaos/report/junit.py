@@ -32,13 +32,13 @@ def junit(result: Result) -> JUnitXml:
         suite.add_property(readable(f"recovery.{phase}"), _seconds(seconds))
     if result.recovery.phases:
         suite.add_property("recovery.total", _seconds(result.recovery.total))
-    said = {check.name for check in result.checks}
+    stated = {check.name for check in result.checks}
     total = result.made.seconds or 0.0
-    share = total / max(1, len(said))
+    share = total / max(1, len(stated))
     for check, group in groupby(result.checks, key=lambda row: row.name):
         suite.add_testcase(_case(name, check, list(group), share))
     for left_out in result.not_checked:
-        if left_out["name"] not in said:
+        if left_out["name"] not in stated:
             case = TestCase(readable(left_out["name"]), classname=name, time=0)
             case.result = [Skipped(readable(f"{left_out['what']}: {left_out['reason']}"))]
             suite.add_testcase(case)

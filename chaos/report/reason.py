@@ -39,8 +39,8 @@ def broken_in_order(verdict: Verdict, findings: Sequence[Finding], history: Hist
 def reason_of(verdict: Verdict, broken: Sequence[Finding], history: History) -> str:
     """Return the reason of the verdict, in one line. Empty for a pass."""
     if any(end.data.get("interrupted") is True for end in history.select("run.end")):
-        told = _interrupted(history)
-        return told if verdict != "fail" or not broken else f"{_first(broken)}; {told}"
+        fate = _interrupted(history)
+        return fate if verdict != "fail" or not broken else f"{_first(broken)}; {fate}"
     return _first(broken)
 
 
@@ -88,6 +88,6 @@ def became_of(history: History) -> str:
 
 def _clean_nodes(history: History) -> bool:
     """Return whether every node of the run was asked, and has nothing left of it."""
-    found = Collector(HYGIENE)
-    judge_nodes(history, found)
-    return all(finding.verdict == "pass" for finding in found.findings())
+    collector = Collector(HYGIENE)
+    judge_nodes(history, collector)
+    return all(finding.verdict == "pass" for finding in collector.findings())

@@ -31,8 +31,8 @@ def print_result(result: Result, console: Console) -> None:
     if result.recovery.phases:
         console.print(_phases(result))
     for pod in result.pods:
-        told = f"recovery {pod.recovery} by {', '.join(pod.mechanisms)}: the pod of node {pod.node}: {_FATES[pod.what]}"
-        console.print(f"{escape(told)}: {escape(pod.why)}", soft_wrap=True, highlight=False)
+        fate = f"recovery {pod.recovery} by {', '.join(pod.mechanisms)}: the pod of node {pod.node}: {_FATES[pod.what]}"
+        console.print(f"{escape(fate)}: {escape(pod.why)}", soft_wrap=True, highlight=False)
     for exclusion in result.not_checked:
         console.print(
             f"not checked: {escape(exclusion['name'])}: {escape(exclusion['what'])} ({escape(exclusion['reason'])})",

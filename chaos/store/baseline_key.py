@@ -56,8 +56,6 @@ def processor_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
         lines = cpuinfo.read_bytes().decode("ascii", "replace").split("\n")
     except OSError:
         return ""
-    wanted = ("model name", "flags", "Features", "CPU part")
-    found = {
-        line.partition(":")[0].strip(): line.partition(":")[2].strip() for line in lines if line.startswith(wanted)
-    }
-    return json.dumps(found, sort_keys=True)
+    keys = ("model name", "flags", "Features", "CPU part")
+    values = {line.partition(":")[0].strip(): line.partition(":")[2].strip() for line in lines if line.startswith(keys)}
+    return json.dumps(values, sort_keys=True)

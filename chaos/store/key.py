@@ -88,14 +88,14 @@ def _key() -> bytes | None:
         os.close(descriptor)
 
 
-def _refuse(path: Path, found: os.stat_result) -> None:
+def _refuse(path: Path, status: os.stat_result) -> None:
     """Raise KeyUnusable for a file that others can read, can change, or have supplied."""
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise KeyUnusable(f"the key {path} is no plain file")
-    if found.st_uid != os.geteuid():
-        raise KeyUnusable(f"the key {path} belongs to user {found.st_uid}, not to {os.geteuid()}: use one of your own")
-    if found.st_mode & 0o077:
-        mode = stat.S_IMODE(found.st_mode)
+    if status.st_uid != os.geteuid():
+        raise KeyUnusable(f"the key {path} belongs to user {status.st_uid}, not to {os.geteuid()}: use one of your own")
+    if status.st_mode & 0o077:
+        mode = stat.S_IMODE(status.st_mode)
         raise KeyUnusable(f"the key {path} is open to others (mode {mode:04o}): make a new one, or chmod 600 it")
 
 

@@ -36,23 +36,23 @@ def how_it_ended(container: Container, started: str) -> ExitStatus:
         code = str(state["ExitCode"])
     else:
         return ExitStatus(told_by=f"nobody: the engine says that the container is {state['Status']}")
-    told = f"the engine: container {container.short_id} ended with exit code {code}"
+    statement = f"the engine: container {container.short_id} ended with exit code {code}"
     if state["OOMKilled"] or any(event.get("Action") == "oom" for event in events):
-        return ExitStatus(told_by=f"{told}, and was out of memory")
-    return ExitStatus(signal=9 if code == str(_KILLED) else None, told_by=told)
+        return ExitStatus(told_by=f"{statement}, and was out of memory")
+    return ExitStatus(signal=9 if code == str(_KILLED) else None, told_by=statement)
 
 
 def _events(container: Container, started: str) -> Any:
     """Return the engine's events of the container since its start, up to its first end."""
     assert container.client is not None
     since: Any = seconds_of(started)  # the client's own types know whole seconds only
-    told = container.client.events(
+    events = container.client.events(
         since=since,
         until=int(time.time()) + 1,
         decode=True,
         filters={"container": container.id, "event": ["oom", "die"]},
     )
-    for event in told:
+    for event in events:
         yield event
         if event.get("Action") == "die":
             return

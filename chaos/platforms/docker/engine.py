@@ -92,9 +92,9 @@ def containers_of(client: DockerClient, token: str) -> list[Container]:
 
 def node_container(client: DockerClient, token: str, node: int) -> Container | None:
     """Return the container that is a node of a run; None when there is none."""
-    for found in containers_of(client, token):
-        if found.labels.get(NODE_LABEL) == str(node):
-            return found
+    for container in containers_of(client, token):
+        if container.labels.get(NODE_LABEL) == str(node):
+            return container
     return None
 
 

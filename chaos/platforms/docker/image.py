@@ -63,9 +63,9 @@ def borrowed(
     They are the system's programs, and this Python with everything that it imports from. A virtual environment's Python
     is a link to a Python outside it, which is needed too.
     """
-    wanted = [Path("/usr"), *map(Path, _BORROWED), *map(Path, prefixes), Path(chaos.__file__).parent]
-    wanted += [Path(entry) for entry in python_path if entry]
-    return outermost(path for path in wanted if path.exists())
+    paths = [Path("/usr"), *map(Path, _BORROWED), *map(Path, prefixes), Path(chaos.__file__).parent]
+    paths += [Path(entry) for entry in python_path if entry]
+    return outermost(path for path in paths if path.exists())
 
 
 def outermost(paths: Iterable[Path]) -> tuple[Path, ...]:

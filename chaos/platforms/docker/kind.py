@@ -38,8 +38,8 @@ def _networks() -> DockerNetworksPlatform:
 
 def _needs(scenario: Scenario) -> tuple[str, ...]:
     """Return the probe of an engine at DOCKER_HOST, unless the scenario names another engine."""
-    told = scenario.cluster.docker
-    return () if told is not None and told.engine is not None else _ENGINE
+    settings = scenario.cluster.docker
+    return () if settings is not None and settings.engine is not None else _ENGINE
 
 
 def _needs_with_networks(scenario: Scenario) -> tuple[str, ...]:
@@ -49,8 +49,8 @@ def _needs_with_networks(scenario: Scenario) -> tuple[str, ...]:
 
 def _met(scenario: Scenario) -> Mapping[str, str]:
     """Return the needs that the containers meet themselves: an image with its own Python has all that ranks need."""
-    told = scenario.cluster.docker
-    return {} if told is None or told.python is None else MET_THERE
+    settings = scenario.cluster.docker
+    return {} if settings is None or settings.python is None else MET_THERE
 
 
 def _problems(scenario: Scenario, directory: Path) -> Iterator[Complaint]:
@@ -58,11 +58,11 @@ def _problems(scenario: Scenario, directory: Path) -> Iterator[Complaint]:
     from chaos.platforms.docker.subnets import complaint
 
     del directory
-    told = scenario.cluster.docker
-    for number, name in enumerate(() if told is None else told.readable):
+    settings = scenario.cluster.docker
+    for number, name in enumerate(() if settings is None else settings.readable):
         if why := directory_problem(Path(name)):
             yield f"cluster.docker.readable.{number}", f"{name}: {why}", "name directories of this host"
-    for number, subnet in enumerate(() if told is None else told.subnets):
+    for number, subnet in enumerate(() if settings is None else settings.subnets):
         if (why := complaint(subnet, scenario.cluster.nodes)) is not None:
             yield f"cluster.docker.subnets.{number}", why, "name private subnets that nothing else here uses"
 
@@ -80,8 +80,8 @@ def of_own_engine(arguments: Mapping[str, Any], inventory: Path | None) -> Mappi
     del inventory
     engine, own = arguments.get("engine"), address_of(None)
     if engine != own:
-        told = f"its Docker engine is {engine!r}, and yours is {own!r}: if it is that, set DOCKER_HOST to it"
-        raise PlatformError(told)
+        refusal = f"its Docker engine is {engine!r}, and yours is {own!r}: if it is that, set DOCKER_HOST to it"
+        raise PlatformError(refusal)
     if not isinstance(arguments.get("identity"), str) or not arguments["identity"]:
         raise PlatformError("it does not say which Docker engine it means, so yours cannot be held against it")
     return arguments

@@ -50,13 +50,13 @@ def oom_events(container: Container, since: str) -> int:
     assert container.client is not None
     begin: Any = seconds_of(since)  # the client's own types know whole seconds only
     with engine_errors(f"events of {container.name}"):
-        told = container.client.events(
+        events = container.client.events(
             since=begin,
             until=int(time.time()) + 1,
             decode=True,
             filters={"event": "oom", "container": container.id},
         )
-        return sum(1 for event in told if event.get("Action") == "oom")
+        return sum(1 for event in events if event.get("Action") == "oom")
 
 
 def limit_memory(container: Container, limit: int) -> None:

@@ -58,29 +58,29 @@ def ask(container: Container, python: str, name: str, address: str = "") -> dict
     """
     with engine_errors(f"nothing can be looked up in {container.name}"):
         done = container.exec_run([python, "-I", "-c", _ASK, name, address], stderr=True)
-    said = done.output if isinstance(done.output, bytes) else b""
+    output = done.output if isinstance(done.output, bytes) else b""
     if done.exit_code != 0:
-        raise PlatformError(f"{container.name}: the look-up of {name} ended with {done.exit_code}: {said[-300:]!r}")
-    told: dict[str, Any] = json.loads(said)
-    return told
+        raise PlatformError(f"{container.name}: the look-up of {name} ended with {done.exit_code}: {output[-300:]!r}")
+    answer: dict[str, Any] = json.loads(output)
+    return answer
 
 
 def cut(container: Container) -> list[str]:
     """Make the container's resolvers unreachable, and return their addresses. Raises PlatformError."""
-    found = _resolvers(container)
-    if not found:
+    resolvers = _resolvers(container)
+    if not resolvers:
         raise PlatformError(f"{container.name} has no nameserver in {_FILE}")
     network = _network(container)
-    for address in found:
+    for address in resolvers:
         network.do("ip", _family(address), "route", "add", "unreachable", address, *_TABLE)
-    return found
+    return resolvers
 
 
 def blocked(container: Container) -> list[str]:
     """Return the addresses that are made unreachable there. Raises PlatformError."""
     network = _network(container)
-    told = [network.do("ip", family, "route", "show", "type", "unreachable", *_TABLE) for family in ("-4", "-6")]
-    return sorted(line.split()[1] for line in "\n".join(told).splitlines() if line.startswith("unreachable "))
+    listings = [network.do("ip", family, "route", "show", "type", "unreachable", *_TABLE) for family in ("-4", "-6")]
+    return sorted(line.split()[1] for line in "\n".join(listings).splitlines() if line.startswith("unreachable "))
 
 
 def mend(container: Container) -> list[str]:
@@ -88,11 +88,11 @@ def mend(container: Container) -> list[str]:
 
     Raises PlatformError.
     """
-    found = blocked(container)
+    addresses = blocked(container)
     network = _network(container)
-    for address in found:
+    for address in addresses:
         network.do("ip", _family(address), "route", "del", "unreachable", address, *_TABLE)
-    return found
+    return addresses
 
 
 def _resolvers(container: Container) -> list[str]:

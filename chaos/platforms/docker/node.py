@@ -75,8 +75,8 @@ class DockerNode:
             state = state_of(self.container)
         if state["StartedAt"] != self.started:
             return "gone"
-        said = str(state["Status"])
-        return "running" if said == "running" else "frozen" if said == "paused" else "gone"
+        status = str(state["Status"])
+        return "running" if status == "running" else "frozen" if status == "paused" else "gone"
 
     def ended(self) -> ExitStatus:
         """Return how the container ended, by the engine."""

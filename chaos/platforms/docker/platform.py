@@ -260,12 +260,12 @@ class DockerNodes(NodeSet[DockerNode]):
 
         site = self._site
         writable = outermost((site.run_dir, site.private, *site.writable))
-        wanted = [*site.readable, *map(Path, self._settings.readable), Path(chaos.__file__).parent]
+        paths = [*site.readable, *map(Path, self._settings.readable), Path(chaos.__file__).parent]
         with engine_errors(f"there is no image {self._settings.image}: make one with chaos image"):
             image = self._client.images.get(self._settings.image)
         if image.labels.get(IMAGE_LABEL) == "skeleton":
-            wanted += borrowed()
-        readable = [path for path in outermost(wanted) if path not in writable]
+            paths += borrowed()
+        readable = [path for path in outermost(paths) if path not in writable]
         for path in readable:
             if not path.exists():
                 raise PlatformError(f"cluster.docker.readable: there is no {path} on this host")

@@ -52,5 +52,5 @@ def _namespace(pid: int) -> str | None:
 def _own_pid(pid: int) -> int | None:
     """Return the PID that a process has in its own namespace (proc(5), NSpid)."""
     status = kernel_lines(read_text(pid, "status", PROC) or "")
-    found = next((line.split() for line in status if line.startswith("NSpid:")), [])
-    return int(found[-1]) if len(found) > 1 else None
+    fields = next((line.split() for line in status if line.startswith("NSpid:")), [])
+    return int(fields[-1]) if len(fields) > 1 else None

@@ -32,8 +32,8 @@ def make_network(client: DockerClient, name: str, token: str, subnets: Sequence[
     from docker.errors import APIError
     from docker.types import IPAMConfig, IPAMPool
 
-    wanted: Sequence[str | None] = subnets or (None,)
-    for subnet in wanted:
+    candidates: Sequence[str | None] = subnets or (None,)
+    for subnet in candidates:
         pool = None if subnet is None else IPAMConfig(pool_configs=[IPAMPool(subnet=subnet)])
         with engine_errors("the run's network cannot be made"):
             try:

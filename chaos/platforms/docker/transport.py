@@ -58,24 +58,24 @@ class ExecTransport:
 
     def ended(self) -> str:
         """Return its exit code and its last words, as far as the engine knows them."""
-        said = self._words.decode("utf-8", "replace").strip()
+        words = self._words.decode("utf-8", "replace").strip()
         try:
             with engine_errors("exec"):
                 code = self._api.exec_inspect(self._exec).get("ExitCode")
         except Exception as error:  # whatever is wrong with the engine, the remote helper is lost all the same
-            return f"its stream has ended, and the engine does not say why ({error}){said and f': {said}'}"
+            return f"its stream has ended, and the engine does not say why ({error}){words and f': {words}'}"
         how = "its stream has ended" if code is None else f"exit code {code}"
-        return f"{how}{said and f': {said}'}"
+        return f"{how}{words and f': {words}'}"
 
     def _exactly(self, size: int) -> bytes:
         """Return so many bytes, or nothing when the stream ends before."""
-        found = bytearray()
-        while len(found) < size:
+        data = bytearray()
+        while len(data) < size:
             try:
-                chunk = self._socket.recv(size - len(found))
+                chunk = self._socket.recv(size - len(data))
             except OSError:
                 return b""
             if not chunk:
                 return b""
-            found += chunk
-        return bytes(found)
+            data += chunk
+        return bytes(data)

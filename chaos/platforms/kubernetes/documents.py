@@ -45,17 +45,17 @@ class Placed:
 
     def at(self, *path: str | int) -> Placed | None:
         """Return the value at a path of keys and indices; None where there is none."""
-        found: Placed | None = self
+        value: Placed | None = self
         for step in path:
-            if found is None:
+            if value is None:
                 return None
-            if isinstance(found.data, dict):
-                found = found.data.get(step)
-            elif isinstance(found.data, list) and isinstance(step, int) and step < len(found.data):
-                found = found.data[step]
+            if isinstance(value.data, dict):
+                value = value.data.get(step)
+            elif isinstance(value.data, list) and isinstance(step, int) and step < len(value.data):
+                value = value.data[step]
             else:
                 return None
-        return found
+        return value
 
     def items(self) -> Iterator[tuple[str, Placed]]:
         """Yield the keys and values of a mapping, none of anything else."""
@@ -67,13 +67,13 @@ class Placed:
 
     def nearest(self, *path: str | int) -> Placed:
         """Return the value at a path, or the last value on the way to it."""
-        found = self
+        value = self
         for step in path:
-            following = found.at(step)
+            following = value.at(step)
             if following is None:
                 break
-            found = following
-        return found
+            value = following
+        return value
 
     def problem(self, message: str, hint: str = "") -> Problem:
         """Return a problem with this value, which quotes its line."""
@@ -140,7 +140,7 @@ class _Reader:
         return Placed(make(self._constructor, node), self._source, line, column, text or str(node.value))
 
     def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, Placed]:
-        found: dict[str, Placed] = {}
+        entries: dict[str, Placed] = {}
         merged: dict[str, Placed] = {}
         for key, value in node.value:
             if isinstance(key, yaml.ScalarNode) and key.tag.endswith(":merge"):
@@ -149,12 +149,12 @@ class _Reader:
                 continue
             if not isinstance(key, yaml.ScalarNode):
                 raise ScenarioError([self._problem(key, "a key must be plain text")])
-            if key.value in found:
-                first = found[key.value].line
+            if key.value in entries:
+                first = entries[key.value].line
                 message = f"key '{key.value}' is written twice, first in line {first}"
                 raise ScenarioError([self._problem(key, message, text=key.value)])
-            found[key.value] = self.placed(value, depth + 1, key)
-        return {**merged, **found}
+            entries[key.value] = self.placed(value, depth + 1, key)
+        return {**merged, **entries}
 
     def _merged(self, node: yaml.Node, depth: int) -> dict[str, Placed]:
         """Return the entries of a merge key, as kubectl reads it: of several mappings the first with a key counts."""
@@ -167,10 +167,10 @@ class _Reader:
             isinstance(part, yaml.MappingNode) for part in node.value
         ):
             raise ScenarioError([self._problem(node, "a merge key takes a mapping, or a list of mappings")])
-        found: dict[str, Placed] = {}
+        entries: dict[str, Placed] = {}
         for part in node.value:
-            found = {**self._merged(part, depth + 1), **found}
-        return found
+            entries = {**self._merged(part, depth + 1), **entries}
+        return entries
 
     def _problem(self, node: yaml.Node, message: str, text: str = "") -> Problem:
         mark = node.start_mark

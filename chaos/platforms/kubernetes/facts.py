@@ -107,15 +107,15 @@ class ChangesOf:
     """Follows chosen parts of objects, and reports a part when it differs from before."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, dict[str, str]] = {}
+        self._parts: dict[str, dict[str, str]] = {}
 
     def _changed(self, change: Change, parts: Mapping[str, str]) -> dict[str, str]:
         uid = str(change.object["metadata"]["uid"])
-        before = self._seen.get(uid, {})
+        before = self._parts.get(uid, {})
         if change.kind == "DELETED":
-            self._seen.pop(uid, None)
+            self._parts.pop(uid, None)
             return {}
-        self._seen[uid] = dict(parts)
+        self._parts[uid] = dict(parts)
         return {key: value for key, value in parts.items() if before.get(key) != value}
 
 

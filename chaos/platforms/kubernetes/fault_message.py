@@ -61,13 +61,13 @@ def listed(api: Api, host: str, fault_id: str) -> Mapping[str, Any] | None:
     """
     path = CONFIGMAP.path(STATISTICS_NAMESPACE, STATISTICS)
     try:
-        found = api.request("get", path)
+        statistics = api.request("get", path)
     except ApiError as error:
         if error.status == 404:  # ClusterD writes it with the first fault
             return None
         raise
     try:
-        by_node: Any = parse((found.get("data") or {}).get(STATISTICS_KEY) or "{}")
+        by_node: Any = parse((statistics.get("data") or {}).get(STATISTICS_KEY) or "{}")
     except ValueError as error:
         raise ApiError(None, f"{path}: {STATISTICS_KEY} is not JSON: {error}") from error
     if not isinstance(by_node, dict):
@@ -81,15 +81,15 @@ def recover(own: Own, fault: str, host: str, now_ms: int) -> str | None:
 
     The new message is made from the message that was sent, so both are about one fault. Raises ApiError, ValueError.
     """
-    found = own.find(CONFIGMAP, name_of(own.run, fault, host))
-    if found is None:
+    current = own.find(CONFIGMAP, name_of(own.run, fault, host))
+    if current is None:
         return None
-    sent = PublicFault.model_validate_json(found.object["data"][names.PUBLIC_FAULT_KEY])
+    sent = PublicFault.model_validate_json(current.object["data"][names.PUBLIC_FAULT_KEY])
     faults = tuple(sent_fault.model_copy(update={"assertion": "recover"}) for sent_fault in sent.faults)
     identity = f"{sent.id.removesuffix('.occur')}.recover"[-128:]
     message = sent.model_copy(update={"id": identity, "timestamp": now_ms, "faults": faults})
     text = json.dumps(message.model_dump(mode="json"), separators=(",", ":"))
-    own.replace_data(found, {names.PUBLIC_FAULT_KEY: text})
+    own.replace_data(current, {names.PUBLIC_FAULT_KEY: text})
     return sent.faults[0].faultId
 
 
@@ -119,10 +119,10 @@ def recover_anew(
     send(own, fault, host, message)
 
 
-def waits(found: Found) -> bool:
+def waits(subject: Found) -> bool:
     """Return whether an object is the message of a fault: it goes when ClusterD has noticed the fault's recovery."""
-    labels = found.object["metadata"].get("labels") or {}
-    return found.name.startswith(names.PUBLIC_FAULT_PREFIX) and names.PUBLIC_FAULT_LABEL in labels
+    labels = subject.object["metadata"].get("labels") or {}
+    return subject.name.startswith(names.PUBLIC_FAULT_PREFIX) and names.PUBLIC_FAULT_LABEL in labels
 
 
 def _of(kind: type, value: Any, otherwise: Any) -> Any:
@@ -131,6 +131,6 @@ def _of(kind: type, value: Any, otherwise: Any) -> Any:
 
 def forget(own: Own, fault: str, host: str) -> None:
     """Remove the ConfigMap, when ClusterD has noticed its last content."""
-    found = own.find(CONFIGMAP, name_of(own.run, fault, host))
-    if found is not None:
-        own.delete(found)
+    message = own.find(CONFIGMAP, name_of(own.run, fault, host))
+    if message is not None:
+        own.delete(message)

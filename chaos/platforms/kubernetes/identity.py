@@ -48,12 +48,12 @@ def refuse_another(recorded: object, api: Api) -> None:
 
 def _uid(api: Api) -> str | None:
     try:
-        found = api.request("get", _OLDEST)
+        namespace = api.request("get", _OLDEST)
     except ApiError as error:
         if error.status in (401, 403, 404):
             return None
         raise
-    return (found.get("metadata") or {}).get("uid")
+    return (namespace.get("metadata") or {}).get("uid")
 
 
 def _digest(path: Any) -> str | None:

@@ -42,11 +42,11 @@ def _problems(scenario: Scenario, directory: Path) -> Iterator[Complaint]:
 
 def _inputs(scenario: Scenario, directory: Path) -> Mapping[str, str]:
     """Return the user's own manifest, which the job's pods are made from."""
-    told = scenario.cluster.kubernetes
-    if told is None or told.manifest is None:
+    settings = scenario.cluster.kubernetes
+    if settings is None or settings.manifest is None:
         return {}
     try:
-        text = (directory / told.manifest).read_bytes()
+        text = (directory / settings.manifest).read_bytes()
     except OSError as error:
         raise PlatformError(f"cluster.kubernetes.manifest cannot be read: {error}") from error
     return {"manifest": hashlib.sha256(text).hexdigest()}

@@ -39,10 +39,10 @@ class Hold:
     faults: Mapping[str, tuple[str, ...]]
     kept: Mapping[str, Mapping[str, Any]]
 
-    def with_fault(self, fault: str, spec: Mapping[str, Any], wanted: Mapping[str, Any], status: bool) -> Hold:
-        """Return the hold when a fault changes ``wanted`` of ``spec``, and the node's status if ``status`` is True."""
-        made = {key: {"before": spec.get(key), "made": value} for key, value in wanted.items()}
-        parts = {*self.faults.get(fault, ()), *wanted, *([STATUS] if status else [])}
+    def with_fault(self, fault: str, spec: Mapping[str, Any], changes: Mapping[str, Any], status: bool) -> Hold:
+        """Return the hold when a fault makes ``changes`` to ``spec``, and to the status if ``status`` is True."""
+        made = {key: {"before": spec.get(key), "made": value} for key, value in changes.items()}
+        parts = {*self.faults.get(fault, ()), *changes, *([STATUS] if status else [])}
         return replace(self, faults={**self.faults, fault: tuple(sorted(parts))}, kept={**made, **self.kept})
 
     def of(self, fault: str | None) -> tuple[str, ...]:
@@ -112,12 +112,12 @@ def _marks(node: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _mapping(marks: Mapping[str, Any], name: str) -> dict[str, Any]:
     try:
-        found = parse(marks.get(name) or "{}")
+        mapping = parse(marks.get(name) or "{}")
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        mapping = None
+    if not isinstance(mapping, dict):
         raise _unreadable(name)
-    return found
+    return mapping
 
 
 def _unreadable(name: str) -> UnreadableHold:

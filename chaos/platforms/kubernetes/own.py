@@ -62,17 +62,17 @@ class Own:
     def find(self, resource: Resource, name: str) -> Found | None:
         """Return the object of that name; None when there is none. Raises NotOurs when it is another's."""
         try:
-            found = self.api.request("get", resource.path(self.namespace, name))
+            manifest = self.api.request("get", resource.path(self.namespace, name))
         except ApiError as error:
             if error.status == 404:
                 return None
             raise
-        return self._ours(resource, found)
+        return self._ours(resource, manifest)
 
     def list(self, resource: Resource, **labels: str) -> Iterator[Found]:
         """Yield every object of the run, of this kind; none where the cluster does not know the kind."""
-        wanted = {names.RUN_LABEL: self.run, **labels}
-        query = {"labelSelector": ",".join(f"{key}={value}" for key, value in wanted.items()), "limit": _PAGE}
+        selector = {names.RUN_LABEL: self.run, **labels}
+        query = {"labelSelector": ",".join(f"{key}={value}" for key, value in selector.items()), "limit": _PAGE}
         while True:
             try:
                 page = self.api.request("get", resource.path(self.namespace), query=query)
@@ -141,14 +141,14 @@ class Own:
 
         ``workload`` is the kind of its job. The run may have no right to see other kinds of jobs.
         """
-        told = []
+        deleted = []
         for resource in (WORKLOADS[workload], POD, CONFIGMAP):
             for found in self.list(resource):
                 if found.object["metadata"].get("deletionTimestamp") is not None or spared(found):
                     continue
                 if self.delete(found):
-                    told.append(f"{resource.kind} {found.name}")
-        return tuple(told)
+                    deleted.append(f"{resource.kind} {found.name}")
+        return tuple(deleted)
 
     # Nodes of the cluster.
 
@@ -164,13 +164,13 @@ class Own:
         status (:meth:`report_node`). Returns False where nothing had to be changed: then the node's state is not the
         run's doing. Raises NotOurs where another run holds it.
         """
-        wanted = change.get("spec") or {}
+        changes = change.get("spec") or {}
 
         def held(node: Manifest) -> tuple[Manifest | None, bool]:
             if holder(node) not in (None, self.run):
                 raise NotOurs(f"node {name} is held by run {holder(node)}, which has to put it back first")
-            hold = hold_of(self.run, node).with_fault(fault, node.get("spec") or {}, wanted, status)
-            by_us = not wanted or any(hold.kept[key]["before"] != value for key, value in wanted.items())
+            hold = hold_of(self.run, node).with_fault(fault, node.get("spec") or {}, changes, status)
+            by_us = not changes or any(hold.kept[key]["before"] != value for key, value in changes.items())
             return {**change, "metadata": {"annotations": hold.annotations()}}, by_us
 
         return self._revise_node(name, held)
@@ -238,8 +238,8 @@ class Own:
 
     # The guard.
 
-    def _ours(self, resource: Resource, found: Mapping[str, Any]) -> Found:
-        metadata = found.get("metadata") or {}
+    def _ours(self, resource: Resource, manifest: Mapping[str, Any]) -> Found:
+        metadata = manifest.get("metadata") or {}
         name, uid = str(metadata.get("name", "")), str(metadata.get("uid", ""))
         if metadata.get("namespace") != self.namespace:
             raise NotOurs(f"{resource.kind} {name} is in namespace {metadata.get('namespace')}, not {self.namespace}")
@@ -247,7 +247,7 @@ class Own:
             raise NotOurs(f"{resource.kind} {name} does not carry this run's label {names.RUN_LABEL}; left alone")
         if not uid:
             raise NotOurs(f"{resource.kind} {name} has no identity (uid)")
-        return Found(resource, name, uid, found)
+        return Found(resource, name, uid, manifest)
 
     def _check(self, found: Found, resource: Resource) -> None:
         if found.resource != resource:

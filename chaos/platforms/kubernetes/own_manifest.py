@@ -105,9 +105,9 @@ def _waits(pod: Template) -> Iterator[Problem]:
     parts = [container.at(key) for key in ("command", "args")]
     argv = [str(value.data) for part in parts if part is not None for value in part.each()]
     if parts[0] is None or not _is_waiting(argv):
-        seen = "what the image says" if parts[0] is None else repr(" ".join(argv))
+        program = "what the image says" if parts[0] is None else repr(" ".join(argv))
         yield (parts[0] or container).problem(
-            f"pod {pod.name} runs {seen}: the run starts the training itself, so its pods have to wait",
+            f"pod {pod.name} runs {program}: the run starts the training itself, so its pods have to wait",
             'command: [sleep, infinity], or ["sh", "-c", "sleep infinity"]',
         )
 
@@ -122,10 +122,10 @@ def _is_waiting(argv: Sequence[str]) -> bool:
 
 def _container(pod: Template) -> Iterator[Problem]:
     listed = pod.place.nearest("spec", "containers")
-    found = [
+    trainers = [
         value for value in listed.each() if (name := value.at("name")) is not None and name.data == names.CONTAINER
     ]
-    if len(found) != 1:
+    if len(trainers) != 1:
         yield listed.problem(
             f"no container of pod {pod.name} is called {names.CONTAINER}: that is the one in which the run works"
         )
@@ -135,7 +135,7 @@ def _volume(pod: Template, settings: Kubernetes) -> Iterator[Problem]:
     container = pod.container
     if container is None or settings.volume is None:
         return
-    wanted = PurePosixPath(settings.volume.path)
+    mount_point = PurePosixPath(settings.volume.path)
     sources = {
         str(name.data): [key for key, _ in value.items() if key != "name"]
         for value in (pod.place.at("spec", "volumes") or container).each()
@@ -144,12 +144,12 @@ def _volume(pod: Template, settings: Kubernetes) -> Iterator[Problem]:
     mounts = container.at("volumeMounts")
     for mount in mounts.each() if mounts is not None else ():
         at, name = mount.at("mountPath"), mount.at("name")
-        if at is None or name is None or not wanted.is_relative_to(str(at.data)):
+        if at is None or name is None or not mount_point.is_relative_to(str(at.data)):
             continue
         if any(key in _SHARED for key in sources.get(str(name.data), ())) and mount.at("subPath") is None:
             return
     yield (mounts or container).problem(
-        f"pod {pod.name} mounts no shared volume at {wanted} (cluster.kubernetes.volume), so it would not see the "
+        f"pod {pod.name} mounts no shared volume at {mount_point} (cluster.kubernetes.volume), so it would not see the "
         "run's directory"
     )
 

@@ -36,8 +36,8 @@ class Placing:
 def rank_table(own: Own, job: str) -> str | None:
     """Return the text of the job's rank table; None where Ascend Operator has made none. Raises ApiError."""
     query = {"fieldSelector": f"metadata.name={names.RANK_TABLE_PREFIX}{job}"}
-    found = own.api.request("get", CONFIGMAP.path(own.namespace), query=query).get("items") or []
-    text = (found[0].get("data") or {}).get(names.RANK_TABLE_KEY) if found else None
+    configmaps = own.api.request("get", CONFIGMAP.path(own.namespace), query=query).get("items") or []
+    text = (configmaps[0].get("data") or {}).get(names.RANK_TABLE_KEY) if configmaps else None
     return None if text is None else str(text)
 
 
@@ -54,12 +54,12 @@ def placing(pods: Mapping[int, Mapping[str, Any]], *, table: str | None, ranks: 
     except UnreadableRankTable as error:
         raise PlatformError(f"which rank is in which pod cannot be told: {error}") from error
     each = ranks // nodes
-    wanted = {rank: str(pod["metadata"]["name"]) for node, pod in pods.items() for rank in _of(node, each)}
-    wrong = sorted(rank for rank, pod in by_table.items() if wanted.get(rank) != pod)
+    planned = {rank: str(pod["metadata"]["name"]) for node, pod in pods.items() for rank in _of(node, each)}
+    wrong = sorted(rank for rank, pod in by_table.items() if planned.get(rank) != pod)
     if wrong:
         rank = wrong[0]
         raise PlatformError(
-            f"the rank table has rank {rank} in pod {by_table[rank]}, and the plan in {wanted.get(rank, 'no pod')} "
+            f"the rank table has rank {rank} in pod {by_table[rank]}, and the plan in {planned.get(rank, 'no pod')} "
             f"(node {rank // each}): a fault would hit other ranks than planned; give the pods the order of the table"
         )
     return Placing(_RANK_TABLE, by_table) if by_table else Placing("pods", by_number)
@@ -75,10 +75,10 @@ def settled_placing(
     deadline = clock.mono() + int(TABLE_SECONDS * 1e9)
     while True:
         table = ask()
-        found = placing(pods, table=table, ranks=ranks, nodes=nodes)
-        whole = found.by == _RANK_TABLE and len(found.pods) == ranks
+        placed = placing(pods, table=table, ranks=ranks, nodes=nodes)
+        whole = placed.by == _RANK_TABLE and len(placed.pods) == ranks
         if table is None or whole or clock.mono() > deadline:
-            return found
+            return placed
         clock.sleep(_LOOK_SECONDS)
 
 

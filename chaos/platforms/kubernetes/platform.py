@@ -93,7 +93,7 @@ class KubernetesPlatform:
         is open while they exist.
         """
         settings, own = cluster_of(arguments, token)
-        told = own.take_away(settings.workload, waits)
+        deleted = own.take_away(settings.workload, waits)
         nodes, held = _released(own, settings.nodes)
         messages = [config_map.name for config_map in own.list(CONFIGMAP) if waits(config_map)]
         left: list[str] = []
@@ -106,7 +106,7 @@ class KubernetesPlatform:
             raise PlatformError(f"deadline 'pods gone' of {GONE_SECONDS:g} s: pods of the run are still there: {left}")
         if held:
             raise PlatformError("; ".join(held))
-        done = [f"deleted {', '.join(told)}"] if told else []
+        done = [f"deleted {', '.join(deleted)}"] if deleted else []
         done += [f"released node {name}" for name, became in nodes.items() if became == "released"]
         waiting = "is marked with this run until its kubelet says that it is ready"
         done += [f"node {name} {waiting}" for name, became in nodes.items() if became == "awaited"]
@@ -129,10 +129,10 @@ class KubernetesPlatform:
     def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HelperClient | None:
         """Return another helper in the pod of that node."""
         settings, own = cluster_of(arguments, token)
-        for found in own.list(POD):
-            state = pod_state(found.object)
+        for pod in own.list(POD):
+            state = pod_state(pod.object)
             if state.node == node and state.phase == "Running" and not state.deleting:
-                return _helper(own, found, settings.python, node, token, None)
+                return _helper(own, pod, settings.python, node, token, None)
         return None
 
 
@@ -273,8 +273,8 @@ class PodNodes(NodeSet[PodNode]):
             return asked(lambda: rank_table(own, self._name), site.clock)
 
         pods = {node.number: node.pod.object for node in self._nodes.values()}
-        found = settled_placing(pods, ask=table, ranks=site.ranks, nodes=site.nodes, clock=site.clock)
-        site.tell("ranks.placed", by=found.by, pods={str(rank): pod for rank, pod in sorted(found.pods.items())})
+        placed = settled_placing(pods, ask=table, ranks=site.ranks, nodes=site.nodes, clock=site.clock)
+        site.tell("ranks.placed", by=placed.by, pods={str(rank): pod for rank, pod in sorted(placed.pods.items())})
 
     def check(self) -> None:
         """Check that the pods have everything the ranks need. Raises PlatformError."""
@@ -294,11 +294,11 @@ class PodNodes(NodeSet[PodNode]):
         if node is not None and node.helper.lost is None and node.pod.uid == pod.uid:
             return True
         try:
-            found = self.own.find(POD, pod.pod)
-            address = ((found.object.get("status") or {}).get("podIP")) if found is not None else None
-            if found is None or found.uid != pod.uid or not address:
+            current = self.own.find(POD, pod.pod)
+            address = ((current.object.get("status") or {}).get("podIP")) if current is not None else None
+            if current is None or current.uid != pod.uid or not address:
                 return False
-            helper = _helper(self.own, found, self._settings.python, number, self._site.token, self._site.visitors)
+            helper = _helper(self.own, current, self._settings.python, number, self._site.token, self._site.visitors)
         except ApiError as error:
             if error.passing:
                 return False  # the API or the node's kubelet does not answer yet
@@ -308,6 +308,14 @@ class PodNodes(NodeSet[PodNode]):
         if node is not None:
             node.helper.close()
         self._nodes[number] = PodNode(
-            number, found, pod_state(found.object), str(address), private, helper, self.own, self.pods, self._cluster
+            number,
+            current,
+            pod_state(current.object),
+            str(address),
+            private,
+            helper,
+            self.own,
+            self.pods,
+            self._cluster,
         )
         return True

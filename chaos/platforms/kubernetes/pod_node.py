@@ -55,10 +55,10 @@ class PodNode:
 
     def state(self) -> NodeState:
         """Return ``gone`` when the cluster no longer has exactly this pod, or its container has ended."""
-        found = self.own.find(POD, self.pod.name)
-        if found is None or found.uid != self.pod.uid:
+        current = self.own.find(POD, self.pod.name)
+        if current is None or current.uid != self.pod.uid:
             return "gone"
-        now = pod_state(found.object)
+        now = pod_state(current.object)
         return "gone" if now.phase in _ENDED or now.restarts > self.first.restarts else "running"
 
     def ended(self) -> ExitStatus | None:
@@ -77,8 +77,8 @@ class PodNode:
         again = last.restarts > self.first.restarts
         code, reason = (last.exit_before, last.reason_before) if again else (last.exit, last.reason)
         if code is not None:
-            told = f"the cluster: pod {name} ({self.pod.uid}): exit code {code}, {reason}"
-            return ExitStatus(signal=None if reason in _NOT_SEEN else _SIGKILL, told_by=told)
+            statement = f"the cluster: pod {name} ({self.pod.uid}): exit code {code}, {reason}"
+            return ExitStatus(signal=None if reason in _NOT_SEEN else _SIGKILL, told_by=statement)
         if self.pods.is_there(self.pod.uid) and last.phase not in _ENDED and not again and self.pods.lost is None:
             return None
         return ExitStatus(told_by=f"nobody: pod {name} went, and its node had not told the end of its container")

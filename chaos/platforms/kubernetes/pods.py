@@ -60,8 +60,8 @@ class Pods:
     def of_node(self, node: int) -> PodState | None:
         """Return the node's present pod, which exists and is not being deleted. None without one."""
         with self._lock:
-            found = [state for state in self._facts.states.values() if state.node == node and not state.deleting]
-        return found[-1] if found else None
+            states = [state for state in self._facts.states.values() if state.node == node and not state.deleting]
+        return states[-1] if states else None
 
     def state(self, uid: str) -> PodState | None:
         """Return the last reported state of that pod, also of its end; None if there was none."""
@@ -118,5 +118,5 @@ def why_waiting(own: Own, pod: PodState) -> str:
         events = own.api.request("get", EVENT.path(own.namespace), query=query).get("items") or []
     except ApiError as error:
         return f"pod {pod.pod} is {pod.phase}; its events cannot be read: {error}"
-    said = events[-1].get("message") if events else None
-    return f"pod {pod.pod} is {pod.phase}" + (f": {said}" if said else "")
+    message = events[-1].get("message") if events else None
+    return f"pod {pod.pod} is {pod.phase}" + (f": {message}" if message else "")

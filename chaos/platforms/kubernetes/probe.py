@@ -37,8 +37,8 @@ def chaos_mesh(machine: Machine) -> Probe:
         api = connect(_context(machine))
         listed = api.request("get", f"/apis/{NETWORK_CHAOS.api_version}", seconds=_MESH_SECONDS)
     except ApiError as error:
-        seen = "the cluster does not have its API" if error.status == 404 else str(error)
-        return Probe("chaos-mesh", False, seen, advice)
+        reason = "the cluster does not have its API" if error.status == 404 else str(error)
+        return Probe("chaos-mesh", False, reason, advice)
     except PlatformError as error:
         return Probe("chaos-mesh", False, str(error), advice)
     kinds = {resource.get("kind") for resource in listed.get("resources") or ()}

@@ -129,7 +129,7 @@ def ranks_to_pods(
     claim the same ranks.
     """
     each = ranks // nodes
-    found: dict[int, str] = {}
+    pod_names: dict[int, str] = {}
     for pod in pods:
         name = str(pod["metadata"]["name"])
         if pod["metadata"].get("deletionTimestamp"):
@@ -142,7 +142,7 @@ def ranks_to_pods(
             number = node_number(pod)
             held = () if number is None or number >= nodes else range(number * each, (number + 1) * each)
         for rank in held:
-            if rank in found:
-                raise UnreadableRankTable(f"rank {rank} would be in two pods, {found[rank]} and {name}")
-            found[rank] = name
-    return found
+            if rank in pod_names:
+                raise UnreadableRankTable(f"rank {rank} would be in two pods, {pod_names[rank]} and {name}")
+            pod_names[rank] = name
+    return pod_names

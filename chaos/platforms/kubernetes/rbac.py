@@ -53,7 +53,7 @@ class Rule:
 
 def rules(settings: Kubernetes, faults: Iterable[Rule] = ()) -> tuple[Rule, ...]:
     """Return the rules of a run; ``faults`` are the additional rules of its fault kinds."""
-    found = [
+    needed = [
         Rule(WORKLOADS[settings.workload], ("create", "delete", "list")),
         Rule(POD, ("delete", "get", "list", "watch")),
         # An exec stream is asked for with GET; newer API servers want the right to create one as well.
@@ -62,14 +62,14 @@ def rules(settings: Kubernetes, faults: Iterable[Rule] = ()) -> tuple[Rule, ...]
         Rule(EVENT, ("list", "watch")),
     ]
     if settings.workload != "job":
-        found += [Rule(PODGROUP, ("list", "watch")), Rule(CONFIGMAP, ("watch",))]
-        found += [Rule(CONFIGMAP, ("list", "watch"), place=namespace) for namespace in CLUSTER_NAMESPACES]
+        needed += [Rule(PODGROUP, ("list", "watch")), Rule(CONFIGMAP, ("watch",))]
+        needed += [Rule(CONFIGMAP, ("list", "watch"), place=namespace) for namespace in CLUSTER_NAMESPACES]
     if settings.manifest is not None:
-        found.append(Rule(CONFIGMAP, ("create",)))
+        needed.append(Rule(CONFIGMAP, ("create",)))
     if settings.nodes:  # heal checks which of them the run still holds
-        found.append(Rule(NODE, ("get",), place=NODES))
+        needed.append(Rule(NODE, ("get",), place=NODES))
     merged: dict[tuple[Resource, str, tuple[str, ...], str], list[str]] = {}
-    for rule in (*found, *faults):
+    for rule in (*needed, *faults):
         merged.setdefault((rule.resource, rule.subresource, rule.names, rule.place), []).extend(rule.verbs)
     return tuple(
         Rule(resource, tuple(sorted(set(verbs))), subresource, named, place)

@@ -54,8 +54,8 @@ WORKLOADS: Mapping[str, Resource] = MappingProxyType({"job": JOB, "vcjob": VCJOB
 
 def workload_of(manifest: Mapping[str, Any]) -> str | None:
     """Return the workload that a manifest is; None for another kind of object."""
-    seen = (manifest.get("apiVersion"), manifest.get("kind"))
-    return next((name for name, resource in WORKLOADS.items() if (resource.api_version, resource.kind) == seen), None)
+    kind = (manifest.get("apiVersion"), manifest.get("kind"))
+    return next((name for name, resource in WORKLOADS.items() if (resource.api_version, resource.kind) == kind), None)
 
 
 _ALL = (POD, NODE, CONFIGMAP, EVENT, JOB, VCJOB, ASCENDJOB, PODGROUP, NETWORK_CHAOS, IO_CHAOS, DNS_CHAOS)
@@ -63,5 +63,5 @@ _ALL = (POD, NODE, CONFIGMAP, EVENT, JOB, VCJOB, ASCENDJOB, PODGROUP, NETWORK_CH
 
 def resource_of(manifest: Mapping[str, Any]) -> Resource | None:
     """Return the kind of a manifest; None for a kind that the harness does not deal with."""
-    seen = (manifest.get("apiVersion"), manifest.get("kind"))
-    return next((resource for resource in _ALL if (resource.api_version, resource.kind) == seen), None)
+    kind = (manifest.get("apiVersion"), manifest.get("kind"))
+    return next((resource for resource in _ALL if (resource.api_version, resource.kind) == kind), None)

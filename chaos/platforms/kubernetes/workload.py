@@ -145,7 +145,7 @@ def _template(
     npus: int | None = None,
     apart: bool = True,
 ) -> Manifest:
-    wanted = settings.npus if npus is None else npus
+    count = settings.npus if npus is None else npus
     container: Manifest = {
         "name": names.CONTAINER,
         "image": settings.image,
@@ -159,8 +159,8 @@ def _template(
             {"containerPort": names.TTP_PORT, "name": "ttp-port"},
             {"containerPort": names.TASKD_PORT, "name": "taskd-port"},
         ]
-    if wanted:
-        amount = {settings.npu_resource: wanted}
+    if count:
+        amount = {settings.npu_resource: count}
         container["resources"] = {"limits": amount, "requests": amount}
     # The job needs no access to the API, so its pods get no token.
     spec: Manifest = {

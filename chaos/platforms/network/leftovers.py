@@ -34,11 +34,11 @@ def found_here(token: str) -> list[str]:
 
     Raises PlatformError or OSError when unreadable.
     """
-    found = [f"link {name}" for _, name in socket.if_nameindex() if LINK.fullmatch(name)]
-    found += [f"rule: {_rule_in_words(rule)}" for rule in Rules(_Here()).listed() if _is_of_nodes(rule)]
+    leftovers = [f"link {name}" for _, name in socket.if_nameindex() if LINK.fullmatch(name)]
+    leftovers += [f"rule: {_rule_in_words(rule)}" for rule in Rules(_Here()).listed() if _is_of_nodes(rule)]
     laid = [name for family in (IPV4, DEVICE) for name in tables(tables_of(token), family)]
-    found += [f"table {name} of the packet filter" for name in laid]
-    return found + [f"link {name}, in which packets were to wait" for name in devices(devices_of(token))]
+    leftovers += [f"table {name} of the packet filter" for name in laid]
+    return leftovers + [f"link {name}, in which packets were to wait" for name in devices(devices_of(token))]
 
 
 def shown_in(namespace: Namespace) -> list[str]:

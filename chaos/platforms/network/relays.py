@@ -51,8 +51,8 @@ class Relays:
             self._started.append(process)
             assert process.stdout is not None and process.stderr is not None
             if process.stdout.readline() != b"ready\n":
-                said = process.stderr.read().decode("utf-8", "replace").strip()
-                raise PlatformError(f"the relay to node {node} has ended: {said}")
+                words = process.stderr.read().decode("utf-8", "replace").strip()
+                raise PlatformError(f"the relay to node {node} has ended: {words}")
         self._router.do("ip", "link", "set", device, "alias", fault, "up")
         self._router.do("ip", "route", "add", "default", "dev", device, "table", table)
         for source in sources:

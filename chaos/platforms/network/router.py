@@ -136,8 +136,8 @@ class Router:
 
     def cuts(self, fault: str, ports: Ports | None = None) -> set[Direction]:
         """Return the directions that a fault's own rules cut; with ``ports`` those cut for exactly these ports."""
-        found = (rule for rule in self._own_rules(fault) if ports is None or rule.ports == ports)
-        return {(node_at(rule.source), node_at(rule.target)) for rule in found}
+        rules = (rule for rule in self._own_rules(fault) if ports is None or rule.ports == ports)
+        return {(node_at(rule.source), node_at(rule.target)) for rule in rules}
 
     def is_cut(self, source: int, target: int, ports: Ports = ANY) -> bool:
         """Return whether the kernel drops a packet from one node to another, for any fault."""
@@ -192,16 +192,16 @@ class Router:
     def left(self, node: int) -> list[str]:
         """Return the rules of faults that remain in the directions of a node, in words."""
         rules = [rule for rule in self._rules.listed() if node_at(rule.source) == node]
-        found = [f"a rule that cuts node {node} from {_end(rule)}" for rule in rules]
+        leftovers = [f"a rule that cuts node {node} from {_end(rule)}" for rule in rules]
         if not self.is_joined(node):
-            return found
+            return leftovers
         if self.relays.is_there(node):
-            found.append(f"a relay on the way to node {node}")
+            leftovers.append(f"a relay on the way to node {node}")
         if (there := self._discipline(node)) is not None:
-            found.append(f"a limit ({there.get('kind')}) on what is sent to node {node}")
+            leftovers.append(f"a limit ({there.get('kind')}) on what is sent to node {node}")
         if not self.is_connected(node):
-            found.append(f"the link of node {node} is down")
-        return found
+            leftovers.append(f"the link of node {node} is down")
+        return leftovers
 
     def impair(self, fault: str, node: int, what: Impairment) -> None:
         """Delay or lose packets to a node: by netem where the kernel has it, else by a relay."""
@@ -223,11 +223,11 @@ class Router:
     def parted(self, fault: str, directions: Sequence[Direction], here: Sequence[int], there: Sequence[int]) -> Parted:
         """Return the connections of the nodes' namespaces, the kernel's treatment of packets, and the echoes."""
         addresses = {address_of(node) for node in there}
-        found = sum(connections(self.namespace(node).holder.pid, addresses) for node in here)
+        count = sum(connections(self.namespace(node).holder.pid, addresses) for node in here)
         own = self.cuts(fault)
         lost = [direction for direction in directions if direction in own and self.is_cut(*direction)]
         echoes = [self.echo(node, there, count=ECHOES, wait=ECHO_SECONDS) for node in here]
-        return Parted(found, lost, added(echoes))
+        return Parted(count, lost, added(echoes))
 
     def block(self, fault: str, meant: Sequence[tuple[Direction, Ports]]) -> None:
         """Drop TCP packets between these ports in these directions, by rules of the fault's own."""
@@ -245,14 +245,14 @@ class Router:
     def blocked(self, fault: str, port: int, meant: Sequence[tuple[Direction, Ports]], node: int) -> Blocked:
         """Return the connections of the node's namespace, the kernel's treatment of packets, and the answers."""
         others = sorted({one for direction, _ in meant for one in direction} - {node})
-        found = connections(self.namespace(node).holder.pid, {address_of(peer) for peer in others}, port)
+        count = connections(self.namespace(node).holder.pid, {address_of(peer) for peer in others}, port)
         lost = self.lost(fault, meant)
         passing = [direction for direction, _ in meant if not self.is_cut(*direction)]
         heard = [
             sum(len(answered(self.namespace(peer), [(address_of(node), at)], wait=seconds)) for peer in others)
             for at, seconds in ((port, SILENCE_SECONDS), (another_port(port), ANSWER_SECONDS))
         ]
-        return Blocked(found, lost, passing, (len(others), heard[0]), (len(others), heard[1]))
+        return Blocked(count, lost, passing, (len(others), heard[0]), (len(others), heard[1]))
 
     def established(self, node: int, *, of_run: bool) -> list[Connection]:
         """Return all connections of the node's namespace with others: it has only processes of the run."""

@@ -32,9 +32,9 @@ def with_callers_inventory(arguments: Mapping[str, Any], inventory: Path | None)
 
 
 def _same(named: Any, own: tuple[Host, ...], inventory: Path) -> Host:
-    wanted = [named.get(key) for key in ("name", "address", "port")] if isinstance(named, Mapping) else []
+    identity = [named.get(key) for key in ("name", "address", "port")] if isinstance(named, Mapping) else []
     for host in own:
-        if wanted == [host.name, host.address, host.port]:
+        if identity == [host.name, host.address, host.port]:
             return host
-    told = " ".join(map(str, wanted)) or "of no name"
-    raise PlatformError(f"the host {told} is not in {inventory}: nothing was sent to it")
+    description = " ".join(map(str, identity)) or "of no name"
+    raise PlatformError(f"the host {description} is not in {inventory}: nothing was sent to it")

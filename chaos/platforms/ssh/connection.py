@@ -110,11 +110,11 @@ class Connection:
         with contextlib.closing(self.open_channel(command)) as channel:
             channel.settimeout(seconds)
             channel.set_combine_stderr(True)
-            said = b""
+            output = b""
             try:
-                while (piece := channel.recv(1 << 16)) and len(said) < _MAX_OUTPUT:
-                    said += piece
-                return channel.recv_exit_status(), said.decode("utf-8", "replace")
+                while (piece := channel.recv(1 << 16)) and len(output) < _MAX_OUTPUT:
+                    output += piece
+                return channel.recv_exit_status(), output.decode("utf-8", "replace")
             except (TimeoutError, OSError) as error:
                 raise HostUnreachable(f"{self.host}: does not answer within {seconds:g} s") from error
 
@@ -140,13 +140,13 @@ def fingerprint_of(key: paramiko.PKey) -> str:
 class _ByFingerprint(paramiko.MissingHostKeyPolicy):
     """Accepts only the key whose fingerprint the inventory gives."""
 
-    def __init__(self, wanted: str) -> None:
-        self._wanted = wanted
+    def __init__(self, fingerprint: str) -> None:
+        self._fingerprint = fingerprint
 
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
         shown = fingerprint_of(key)
-        if shown != self._wanted:
-            raise UnknownHostKey(f"shows the {key.get_name()} key {shown}, and the inventory has {self._wanted}")
+        if shown != self._fingerprint:
+            raise UnknownHostKey(f"shows the {key.get_name()} key {shown}, and the inventory has {self._fingerprint}")
 
 
 class _Refused(paramiko.MissingHostKeyPolicy):

@@ -78,8 +78,8 @@ def unpack_there(connection: Connection, place: str, made: Iterable[str], files:
                 pass  # the output of a login's own files
             code = channel.recv_exit_status()
             if code != 0:
-                said = channel.recv_stderr(_MOST_SAID).decode("utf-8", "replace").strip()
-                why = said.rpartition("\n")[2] or why or f"exit code {code}"
+                errors = channel.recv_stderr(_MOST_SAID).decode("utf-8", "replace").strip()
+                why = errors.rpartition("\n")[2] or why or f"exit code {code}"
         except (OSError, paramiko.SSHException, EOFError) as error:
             code, why = -1, str(error) or type(error).__name__
     if code != 0:
@@ -90,8 +90,8 @@ def full_there(connection: Connection) -> str:
     """Return the addition to an error of a host whose disk is full; empty where it is not, or does not say."""
     directory = connection.host.directory
     try:
-        code, said = connection.run(shlex.join(["df", "-P", "-k", "--", directory]))
-        available = int(said.strip().rpartition("\n")[2].split()[3]) if code == 0 else None
+        code, output = connection.run(shlex.join(["df", "-P", "-k", "--", directory]))
+        available = int(output.strip().rpartition("\n")[2].split()[3]) if code == 0 else None
     except (PlatformError, ValueError, IndexError):
         return ""
     return f"; its disk is full below {directory}" if available == 0 else ""
@@ -139,7 +139,7 @@ class Listing:
 
 def list_there(sftp: paramiko.SFTPClient, root: str) -> Listing:
     """Return the plain files and the directories below ``root``, without links. Of a deep tree the top is listed."""
-    found = Listing()
+    listing = Listing()
     waiting = [""]
     while waiting:
         inside = waiting.pop()
@@ -154,13 +154,13 @@ def list_there(sftp: paramiko.SFTPClient, root: str) -> Listing:
             if stat.S_ISDIR(entry.st_mode):
                 if name.count("/") == MAX_LEVELS:
                     top = name.partition("/")[0]
-                    found.unlisted[top] = f"it has more than {MAX_LEVELS} levels of directories below"
+                    listing.unlisted[top] = f"it has more than {MAX_LEVELS} levels of directories below"
                     continue
-                found.directories.add(name)
+                listing.directories.add(name)
                 waiting.append(name)
             elif stat.S_ISREG(entry.st_mode):
-                found.files[name] = Seen(entry.st_size or 0, int(entry.st_mtime or 0))
-    return found
+                listing.files[name] = Seen(entry.st_size or 0, int(entry.st_mtime or 0))
+    return listing
 
 
 def is_plain(name: str) -> bool:

@@ -284,8 +284,8 @@ class HostHelper(HelperClient):
         for name in sorted(listing.directories):
             (root / name).mkdir(parents=True, exist_ok=True)
         there = listing.files
-        for name, seen in there.items():
-            if self._known.get(name) != seen:
+        for name, entry in there.items():
+            if self._known.get(name) != entry:
                 try:
                     fetch(self._sftp, f"{self._run}/job/{name}", root / name)
                 except OSError as error:

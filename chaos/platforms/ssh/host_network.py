@@ -86,7 +86,7 @@ class HostNetwork:
         others = sorted({peer for way, _ in meant for peer in way} - {node})
         own, helper = self.address(node), self._hosts[node].helper
         addresses = [self.address(peer) for peer in others]
-        found = helper.connections_at(own, port, addresses)
+        count = helper.connections_at(own, port, addresses)
         if deaf := [self.address(target) for (source, target), _ in meant if source == node]:
             helper.send_from(own, port, deaf)
 
@@ -100,7 +100,7 @@ class HostNetwork:
             direction for direction, _ in meant if heard[direction[0] if direction[0] != node else direction[1]][1]
         ]
         attempts, elsewhere = (sum(one) for one in zip(*heard.values(), strict=True))
-        return Blocked(found, self.lost(fault, meant), passing, (len(others), attempts), (len(others), elsewhere))
+        return Blocked(count, self.lost(fault, meant), passing, (len(others), attempts), (len(others), elsewhere))
 
     def established(self, node: int, *, of_run: bool) -> list[Connection]:
         """Return the connections of a host's data address with the others' data addresses."""
@@ -123,14 +123,14 @@ class HostNetwork:
             addresses = [self.address(peer) for peer in opposite[node]]
             return self._hosts[node].helper.look(fault, addresses, count=ECHOES, wait=ECHO_SECONDS)
 
-        seen = dict(zip(opposite, self._at_once(opposite, look), strict=True))
+        counters = dict(zip(opposite, self._at_once(opposite, look), strict=True))
         lost = []
         for source, target in directions:
             rule = self._rule((source, target))
-            vanished = any(counter.rule == rule and counter.vanished[0] for counter in seen[target].all)
-            if vanished and any(counter.rule == rule for counter in seen[target].own):
+            vanished = any(counter.rule == rule and counter.vanished[0] for counter in counters[target].all)
+            if vanished and any(counter.rule == rule for counter in counters[target].own):
                 lost.append((source, target))
-        own = [seen[node] for node in here]
+        own = [counters[node] for node in here]
         return Parted(sum(one.connections for one in own), lost, added(one.echoes for one in own))
 
     def impair(self, fault: str, node: int, what: Impairment) -> None:
@@ -148,9 +148,11 @@ class HostNetwork:
         laid = self._hosts[node].helper.laid(fault)
         if waits := [counter for counter in laid if counter.rule.delay is not None]:
             return {"by": "netem", "passed": waits[0].passed, "came": sum(counter.came[0] for counter in waits)}
-        found = [counter for counter in laid if counter.rule.loss is not None]
-        came, vanished = (sum(getattr(counter, which)[0] for counter in found) for which in ("came", "vanished"))
-        return {"by": "packet filter", "passed": came - vanished, "vanished": vanished} if found else None
+        loss_counters = [counter for counter in laid if counter.rule.loss is not None]
+        came, vanished = (
+            sum(getattr(counter, which)[0] for counter in loss_counters) for which in ("came", "vanished")
+        )
+        return {"by": "packet filter", "passed": came - vanished, "vanished": vanished} if loss_counters else None
 
     def slow(self, fault: str, node: int, kbit: int) -> None:
         """Drop packets from each of the others beyond a rate; the sender sends them again, later."""
@@ -158,12 +160,12 @@ class HostNetwork:
 
     def slowed(self, fault: str, node: int) -> dict[str, int] | None:
         """Return the rate, the bytes that have passed and the packets beyond the rate; None without one."""
-        found = [one for one in self._hosts[node].helper.laid(fault) if one.rule.rate is not None]
-        if not found or found[0].rule.rate is None:
+        rate_counters = [one for one in self._hosts[node].helper.laid(fault) if one.rule.rate is not None]
+        if not rate_counters or rate_counters[0].rule.rate is None:
             return None
-        passed = sum(counter.came[1] - counter.vanished[1] for counter in found)
-        over = sum(counter.vanished[0] for counter in found)
-        return {"kbit": found[0].rule.rate // _BYTES_PER_KBIT, "bytes": passed, "overlimits": over}
+        passed = sum(counter.came[1] - counter.vanished[1] for counter in rate_counters)
+        over = sum(counter.vanished[0] for counter in rate_counters)
+        return {"kbit": rate_counters[0].rule.rate // _BYTES_PER_KBIT, "bytes": passed, "overlimits": over}
 
     def echo(self, node: int, others: Sequence[int], *, count: int, interval: float = 0.0, wait: float) -> Echoes:
         """Return the results of echo requests from a host to each of the others."""

@@ -167,11 +167,11 @@ def _root(source: Source, problems: Problems) -> MappingNode:
     try:
         return parse(source, problems)
     except ScenarioError as error:
-        told = [problem for problem in error.problems if "a scenario is a mapping" not in problem.message]
-        if len(told) == len(error.problems):
+        rest = [problem for problem in error.problems if "a scenario is a mapping" not in problem.message]
+        if len(rest) == len(error.problems):
             raise
         message = "an inventory is a mapping of keys to values"
-        raise ScenarioError([*told, source.problem(1, 1, message, hint="it begins with 'inventory: 1'")]) from None
+        raise ScenarioError([*rest, source.problem(1, 1, message, hint="it begins with 'inventory: 1'")]) from None
 
 
 def _validated(root: MappingNode, source: Source, problems: Problems) -> InventoryFile | None:
@@ -209,13 +209,13 @@ def _without_secrets(problem: Problem) -> Problem:
 def _check_twice(file: InventoryFile, report: Any) -> None:
     """Report two entries for one host: their ranks would meet, and a fault of one would hit both."""
     for what in ("name", "address"):
-        seen: dict[Any, int] = {}
+        first_entries: dict[Any, int] = {}
         for number, entry in enumerate(file.hosts):
             port = entry.port or file.defaults.port or 22
             key = entry.name if what == "name" else (entry.address, port)
-            if key in seen:
-                report(("hosts", number, what), f"host {seen[key] + 1} of the list has the same {what}")
-            seen.setdefault(key, number)
+            if key in first_entries:
+                report(("hosts", number, what), f"host {first_entries[key] + 1} of the list has the same {what}")
+            first_entries.setdefault(key, number)
 
 
 def _secrets(node: Node, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:

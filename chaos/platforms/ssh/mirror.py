@@ -196,12 +196,12 @@ class Mirror:
     def _look_at_logs(self) -> None:
         inside = f"logs/{self._attempt}"
         listing = self._listing(_LOGS, f"{self._run}/{inside}")
-        for name, seen in listing.files.items():
+        for name, entry in listing.files.items():
             with self._one(_LOGS, name):
                 followed = self._logs.setdefault(name, Followed(self._own(self._run_here / inside / name)))
-                if seen.size < followed.copied:
+                if entry.size < followed.copied:
                     followed.again()
-                if seen.size > followed.copied:
+                if entry.size > followed.copied:
                     followed.catch_up(self._sftp, f"{self._run}/{inside}/{name}")
 
     def _fetch_logs(self) -> None:
@@ -229,16 +229,16 @@ class Mirror:
         self._directories |= listing.directories
         for name in listing.directories:
             (self._meeting_here / name).mkdir(mode=0o700, parents=True, exist_ok=True)
-        for name, seen in listing.files.items():
-            if self._met.get(name) != seen:
-                self._bring(name, seen)
+        for name, entry in listing.files.items():
+            if self._met.get(name) != entry:
+                self._bring(name, entry)
         self._take()
 
-    def _bring(self, name: str, seen: Seen) -> None:
+    def _bring(self, name: str, entry: Seen) -> None:
         here = self._meeting_here / name
         with self._one(_MEETING, name):
             fetch(self._sftp, f"{self._meeting}/{name}", here)
-            self._met[name] = seen
+            self._met[name] = entry
             self._brought[name] = _version(here)
 
     def _take(self) -> None:
@@ -263,8 +263,8 @@ class Mirror:
         there = f"{self._meeting}/{name}"
         # Outside of the directory: a reader of the directory must not take it for a file of another rank.
         put(self._sftp, here, there, f"{self._meeting}.unfinished")
-        found = self._sftp.stat(there)
-        self._met[name] = Seen(found.st_size or 0, int(found.st_mtime or 0))
+        status = self._sftp.stat(there)
+        self._met[name] = Seen(status.st_size or 0, int(status.st_mtime or 0))
         self._brought[name] = version
 
 

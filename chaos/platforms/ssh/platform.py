@@ -231,11 +231,11 @@ class SshNode:
                 raise PlatformError(f"{self.host}: is in boot {now} before its reboot was ordered, not in {boot}")
             self._record("host.reboot", command=command)
             try:
-                code, said = connection.run(command)
+                code, output = connection.run(command)
             except HostUnreachable:
-                code, said = -1, ""  # it was quicker than its answer
+                code, output = -1, ""  # it was quicker than its answer
             if code > 0:
-                raise PlatformError(f"{self.host}: {command} ended with {code}: {said.strip()}")
+                raise PlatformError(f"{self.host}: {command} ended with {code}: {output.strip()}")
             self._ordered = True
 
     def boot(self) -> str | None:

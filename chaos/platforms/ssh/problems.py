@@ -27,26 +27,26 @@ def host_problems(scenario: Scenario, directory: Path) -> Iterator[tuple[str, st
         yield _INVENTORY, str(error), ""
         return
     if len(hosts) < scenario.cluster.nodes:
-        told = f"{len(hosts)} hosts in the inventory, and the job has {scenario.cluster.nodes} nodes"
-        yield "cluster.nodes", told, "name more hosts, or use fewer nodes"
+        message = f"{len(hosts)} hosts in the inventory, and the job has {scenario.cluster.nodes} nodes"
+        yield "cluster.nodes", message, "name more hosts, or use fewer nodes"
     for number, host in enumerate(hosts[: scenario.cluster.nodes]):
         if (why := key_problem(host)) is not None:
             yield _INVENTORY, f"host {host.name}: {why}", ""
         each = scenario.cluster.ranks // scenario.cluster.nodes
         if host.devices is not None and len(host.devices) < each:
-            told = f"host {host.name} has {len(host.devices)} devices, and node {number} has {each} ranks"
-            yield "cluster.ranks", told, "name more devices in the inventory, or spread the ranks over more hosts"
+            message = f"host {host.name} has {len(host.devices)} devices, and node {number} has {each} ranks"
+            yield "cluster.ranks", message, "name more devices in the inventory, or spread the ranks over more hosts"
         reboots = sorted({fault.kind for fault in scenario.faults if effect_of(fault.kind).reboots})
         if host.reboot is None and reboots:
-            told = f"{reboots[0]}: the inventory says no command that reboots host {host.name}"
-            yield _INVENTORY, told, "give it one, such as reboot: [sudo, reboot]"
+            message = f"{reboots[0]}: the inventory says no command that reboots host {host.name}"
+            yield _INVENTORY, message, "give it one, such as reboot: [sudo, reboot]"
 
 
 def network_problems(scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
     """Yield the same problems, and the hosts whose network may not be changed."""
-    found = list(host_problems(scenario, directory))
-    yield from found
-    if not any(key.startswith("cluster.") for key, *_ in found):
+    problems = list(host_problems(scenario, directory))
+    yield from problems
+    if not any(key.startswith("cluster.") for key, *_ in problems):
         yield from _between_hosts(hosts_in(scenario, directory)[: scenario.cluster.nodes])
 
 
@@ -54,8 +54,8 @@ def _between_hosts(hosts: Sequence[Host]) -> Iterator[tuple[str, str, str]]:
     by_address: dict[str, str] = {}
     for host in hosts:
         if not host.network:
-            told = f"the inventory does not let faults change the network of host {host.name}"
-            yield _INVENTORY, told, "where they may, say network: true for it; docs/ssh.md tells what that permits"
+            message = f"the inventory does not let faults change the network of host {host.name}"
+            yield _INVENTORY, message, "where they may, say network: true for it; docs/ssh.md tells what that permits"
         address, advice = host.data_address, "give each host the IPv4 number of its own on the job's network"
         try:
             number = ipaddress.IPv4Address(address)
@@ -65,5 +65,5 @@ def _between_hosts(hosts: Sequence[Host]) -> Iterator[tuple[str, str, str]]:
         if number.is_loopback or number.is_multicast or number.is_unspecified:
             yield _INVENTORY, f"the data address {address} of host {host.name} is no address between hosts", advice
         elif (other := by_address.setdefault(address, host.name)) != host.name:
-            told = f"hosts {other} and {host.name} have one data address, {address}: they cannot be told apart"
-            yield _INVENTORY, told, advice
+            message = f"hosts {other} and {host.name} have one data address, {address}: they cannot be told apart"
+            yield _INVENTORY, message, advice

@@ -79,9 +79,9 @@ def boot_shown(connection: Connection) -> str:
 
     Raises HostUnreachable where the connection breaks before, and PlatformError where the host gives no boot ID.
     """
-    code, said = connection.run(_BOOT)
+    code, output = connection.run(_BOOT)
     if code < 0:
         raise HostUnreachable(f"{connection.host}: the connection was lost before it told its boot")
-    if code > 0 or not said.strip():
-        raise PlatformError(f"{connection.host}: {_BOOT} ended with {code}: {said.strip()}")
-    return said.split()[-1]
+    if code > 0 or not output.strip():
+        raise PlatformError(f"{connection.host}: {_BOOT} ended with {code}: {output.strip()}")
+    return output.split()[-1]

@@ -61,10 +61,10 @@ class ChannelTransport:
         code = self._channel.exit_status
         if code < 0:
             return f"the connection to {self._connection.host} was lost"
-        said = b""
+        data = b""
         self._channel.settimeout(0.1)
         with contextlib.suppress(socket.timeout, OSError):
             while piece := self._channel.recv_stderr(_READ):
-                said = (said + piece)[-_KEPT_WORDS:]
-        text = said.decode("utf-8", "replace").strip()
+                data = (data + piece)[-_KEPT_WORDS:]
+        text = data.decode("utf-8", "replace").strip()
         return f"exit code {code}{text and f': {text}'}"

@@ -56,8 +56,8 @@ def _replica(name: str, spec: Placed) -> Iterator[Problem]:
     elif name == "Scheduler" and count is not None and count.data != 1:
         yield count.problem(f"there must be exactly one Scheduler, not {count.data}")
     containers = spec.at("template", "spec", "containers")
-    found = list(containers.each()) if containers is not None else []
-    named = [value for value in found if (own := value.at("name")) is not None and own.data == names.CONTAINER]
+    listed = list(containers.each()) if containers is not None else []
+    named = [value for value in listed if (own := value.at("name")) is not None and own.data == names.CONTAINER]
     if not named:
         yield spec.nearest("template", "spec", "containers").problem(
             f"no container of {name} is called {names.CONTAINER}: Ascend Operator sets up no other"

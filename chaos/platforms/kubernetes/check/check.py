@@ -62,8 +62,8 @@ def check_file(path: Path, wanted: Wanted | None = None) -> Checked:
     _refuse_scenario(documents)
     jobs = [(document, kind) for document in documents if (kind := workload_of(_head(document))) is not None]
     if len(jobs) != 1:
-        seen = ", ".join(str(document.at("kind").data) for document in documents if document.at("kind")) or "nothing"  # type: ignore[union-attr]
-        message = f"the file has {len(jobs)} jobs, and a run submits one; it holds {seen}"
+        kinds = ", ".join(str(document.at("kind").data) for document in documents if document.at("kind")) or "nothing"  # type: ignore[union-attr]
+        message = f"the file has {len(jobs)} jobs, and a run submits one; it holds {kinds}"
         hint = "a job is an AscendJob (mindxdl.gitee.com/v1), a Job of batch.volcano.sh/v1alpha1 or one of batch/v1"
         if any(_head(document).get("kind") == "Deployment" for document in documents):
             hint += "; MindCluster also trains in a Deployment, which this harness neither checks nor submits"
@@ -72,9 +72,9 @@ def check_file(path: Path, wanted: Wanted | None = None) -> Checked:
             raise ScenarioError([Problem(str(path), 0, 0, "the file holds no manifest", hint=hint)])
         raise ScenarioError([place.problem(message, hint)])
     job, workload = jobs[0]
-    found = [problem for document in documents for problem in _metadata(document, wanted or Wanted())]
-    found += _job_problems(job, workload, wanted or Wanted())
-    return Checked(job, workload, tuple(_said_once(found)))
+    problems = [problem for document in documents for problem in _metadata(document, wanted or Wanted())]
+    problems += _job_problems(job, workload, wanted or Wanted())
+    return Checked(job, workload, tuple(_said_once(problems)))
 
 
 def _said_once(problems: Iterable[Problem]) -> Iterator[Problem]:
@@ -112,8 +112,8 @@ def _head(document: Placed) -> dict[str, object]:
 
 def _metadata(document: Placed, wanted: Wanted) -> Iterator[Problem]:
     for part in ("labels", "annotations"):
-        found = document.at("metadata", part)
-        for key, value in found.items() if found is not None else ():
+        mapping = document.at("metadata", part)
+        for key, value in mapping.items() if mapping is not None else ():
             if not isinstance(value.data, str):
                 kind = "a boolean" if isinstance(value.data, bool) else "no text"
                 yield value.problem(
@@ -174,8 +174,8 @@ def _misplaced(job: Placed) -> Iterator[Problem]:
         (names.FAULT_RETRY_TIMES, "labels", "annotations"),
         (names.SUB_HEALTHY, "labels", "annotations"),
     ):
-        if (found := job.at("metadata", wrong, key)) is not None:
-            yield found.problem(f"{key} is read from the job's {right} only, and here it is among the {wrong}")
+        if (misplaced := job.at("metadata", wrong, key)) is not None:
+            yield misplaced.problem(f"{key} is read from the job's {right} only, and here it is among the {wrong}")
     known = {*_VALUES, names.FAULT_RETRY_TIMES}
     labels = job.at("metadata", "labels")
     for key, value in labels.items() if labels is not None else ():
@@ -198,7 +198,7 @@ def _values(job: Placed) -> Iterator[Problem]:
             )
     least, most = _WAIT_SECONDS
     retries, wait = "a whole number, 0 or more,", f"a whole number from {least} to {most}"
-    for part, key, known, wanted in (
+    for part, key, known, choices in (
         ("labels", names.FAULT_RETRY_TIMES, lambda _: True, retries),
         ("annotations", names.WAIT_RESCHEDULE, lambda number: least <= number <= most, wait),
     ):
@@ -208,7 +208,7 @@ def _values(job: Placed) -> Iterator[Problem]:
         # Go reads it by Atoi, which takes at most 64 bits.
         whole = value.data.isascii() and value.data.isdecimal() and len(value.data) < 19
         if not (whole and known(int(value.data))):
-            yield value.problem(f"{key} is {value.data!r}: {wanted} is wanted")
+            yield value.problem(f"{key} is {value.data!r}: {choices} is wanted")
 
 
 def _strategies(job: Placed, strategies: Sequence[str]) -> Iterator[Problem]:
@@ -251,9 +251,9 @@ def _process_level(job: Placed, workload: str, strategies: Sequence[str], labels
         yield switch.problem("process-recover-enable is on, but there is no recover-strategy (annotation)")
     scheduling = job.at("metadata", "labels", names.FAULT_SCHEDULING)
     if process_level and (scheduling is None or scheduling.data != "grace"):
-        seen = "there is none" if scheduling is None else f"it is {scheduling.data!r}"
+        state = "there is none" if scheduling is None else f"it is {scheduling.data!r}"
         yield (scheduling or labels).problem(
-            f'{", ".join(process_level)} needs the label fault-scheduling: "grace", and {seen}',
+            f'{", ".join(process_level)} needs the label fault-scheduling: "grace", and {state}',
         )
     retries = job.at("metadata", "labels", names.FAULT_RETRY_TIMES)
     if process_level and (retries is None or retries.data == "0"):

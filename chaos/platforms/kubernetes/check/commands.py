@@ -79,7 +79,7 @@ def lost_exit_code(script: str) -> str | None:
 
 def _pipelines(script: str) -> list[tuple[list[list[str]], str]]:
     """Return the pipelines of a script: the words of each of its commands, and the operator behind it."""
-    found: list[tuple[list[list[str]], str]] = []
+    pipelines: list[tuple[list[list[str]], str]] = []
     for line in script.replace("\\\n", " ").split("\n"):
         lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
         lexer.whitespace_split = True
@@ -88,9 +88,9 @@ def _pipelines(script: str) -> list[tuple[list[list[str]], str]]:
             if word in ("|", "|&"):
                 commands.append([])
             elif word in _ENDS:
-                found.append((commands, word))
+                pipelines.append((commands, word))
                 commands = [[]]
             else:
                 commands[-1].append(word)
-        found.append((commands, "\n"))
-    return [(commands, end) for commands, end in found if any(commands)]
+        pipelines.append((commands, "\n"))
+    return [(commands, end) for commands, end in pipelines if any(commands)]

@@ -40,8 +40,8 @@ def _one_port(pods: Sequence[Template]) -> Iterator[Problem]:
         if pod.container is not None and (value := _variable(pod.container, _TTP_PORT, "value")) is not None
     }
     if len(ports) > 1:
-        seen = ", ".join(sorted(ports))
-        yield next(iter(ports.values())).problem(f"TTP_PORT must be the same in all pods, and it is {seen}")
+        values = ", ".join(sorted(ports))
+        yield next(iter(ports.values())).problem(f"TTP_PORT must be the same in all pods, and it is {values}")
 
 
 def _port_agrees(container: Placed) -> Iterator[Problem]:
@@ -75,9 +75,9 @@ def _pod_ip(pod: Template, container: Placed, used: Sequence[str]) -> Iterator[P
     variable = _variable(container, _POD_IP)
     source = _field_of(container, _POD_IP)
     if variable is None or (source is not None and source.data != "status.podIP"):
-        seen = "is not in" if variable is None else "is not the pod's own address in"
+        lack = "is not in" if variable is None else "is not the pod's own address in"
         yield (source or variable or container.nearest("env")).problem(
-            f"POD_IP {seen} the environment of {pod.name}: TaskD listens there, and no process is recovered without "
+            f"POD_IP {lack} the environment of {pod.name}: TaskD listens there, and no process is recovered without "
             f"it; needed for {', '.join(used)}",
             "- {name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}",
         )
@@ -117,5 +117,5 @@ def _variable(container: Placed, name: str, *part: str) -> Placed | None:
 
 
 def _each(container: Placed, part: str) -> Iterator[Placed]:
-    found = container.at(part)
-    yield from found.each() if found is not None else ()
+    values = container.at(part)
+    yield from values.each() if values is not None else ()

@@ -29,9 +29,11 @@ class Template:
     @property
     def container(self) -> Placed | None:
         """The container that trains: the container called ascend, or the only one."""
-        found = list((self.place.at("spec", "containers") or self.place).each())
-        named = [value for value in found if (name := value.at("name")) is not None and name.data == names.CONTAINER]
-        return named[0] if named else found[0] if len(found) == 1 else None
+        containers = list((self.place.at("spec", "containers") or self.place).each())
+        named = [
+            value for value in containers if (name := value.at("name")) is not None and name.data == names.CONTAINER
+        ]
+        return named[0] if named else containers[0] if len(containers) == 1 else None
 
 
 def templates(job: Placed, workload: str) -> list[Template]:
@@ -42,10 +44,10 @@ def templates(job: Placed, workload: str) -> list[Template]:
         return [_template("pod", template, count, trains=True)] if template is not None else []
     if workload == "vcjob":
         tasks = job.at("spec", "tasks")
-        found = [(task, task.at("template")) for task in (tasks.each() if tasks is not None else ())]
+        pairs = [(task, task.at("template")) for task in (tasks.each() if tasks is not None else ())]
         return [
             _template(_name(task), template, task.at("replicas"), trains=True)
-            for task, template in found
+            for task, template in pairs
             if template is not None
         ]
     replicas = job.at("spec", "replicaSpecs")
@@ -76,15 +78,16 @@ def _selectors(pods: Sequence[Template]) -> Iterator[Problem]:
 
     Source: MindCluster, FAQ.
     """
-    found = [(template, template.place.at("spec", "nodeSelector")) for template in pods]
-    first, asked = next(((template, place) for template, place in found if place is not None), (None, None))
+    selectors = [(template, template.place.at("spec", "nodeSelector")) for template in pods]
+    first, asked = next(((template, place) for template, place in selectors if place is not None), (None, None))
     if first is None or asked is None:
         return
-    for other, place in found:
-        seen = {} if place is None else place.plain()
-        if other is not first and seen != asked.plain():
+    for other, place in selectors:
+        selector = {} if place is None else place.plain()
+        if other is not first and selector != asked.plain():
             yield (place or other.place).problem(
-                f"nodeSelector of {other.name} is {seen or 'not there'}, and that of {first.name} is {asked.plain()}: "
+                f"nodeSelector of {other.name} is {selector or 'not there'}, "
+                f"and that of {first.name} is {asked.plain()}: "
                 "with different ones MindCluster cannot reschedule the job"
             )
 

@@ -51,11 +51,11 @@ def _text(value: Placed | None, what: str) -> Iterator[Problem]:
     if value is None or value.data is None or isinstance(value.data, str):
         return
     kind = {bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "a mapping"}
-    seen = f"{kind.get(type(value.data), 'no text')}"
+    type_name = f"{kind.get(type(value.data), 'no text')}"
     plain = not isinstance(value.data, (dict, list))
     shown = f" ({as_written(value.data)})" if plain else ""
     yield value.problem(
-        f"{what} is {seen}{shown}; text is wanted, and the cluster refuses the job",
+        f"{what} is {type_name}{shown}; text is wanted, and the cluster refuses the job",
         f'write it in quotes: "{as_written(value.data)}"' if plain else "",
     )
 
@@ -71,5 +71,5 @@ def _switch(value: Placed | None, what: str) -> Iterator[Problem]:
 
 
 def _each(container: Placed, part: str) -> Iterator[Placed]:
-    found = container.at(part)
-    yield from found.each() if found is not None else ()
+    values = container.at(part)
+    yield from values.each() if values is not None else ()

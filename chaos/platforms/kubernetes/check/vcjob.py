@@ -20,19 +20,19 @@ _DEFAULT_ACTION = "RestartJob"
 def vcjob_problems(job: Placed, pods: list[Template]) -> Iterator[Problem]:
     """Yield policies by which Volcano acts beside MindCluster."""
     policies = job.at("spec", "policies")
-    found = [_policy(entry) for entry in policies.each()] if policies is not None else []
+    pairs = [_policy(entry) for entry in policies.each()] if policies is not None else []
     retries = job.at("metadata", "labels", names.FAULT_RETRY_TIMES)
-    wanted = _wanted_action(job, pods)
-    if (retries is not None and str(retries.data) != "0") or wanted != "Ignore":
-        if (_EVENT, wanted) not in found or len(found) > 1:
+    action = _wanted_action(job, pods)
+    if (retries is not None and str(retries.data) != "0") or action != "Ignore":
+        if (_EVENT, action) not in pairs or len(pairs) > 1:
             yield (policies or job.nearest("spec")).problem(
-                f"policies say {_said(found)}; with {_because(wanted)} Volcano must have {_EVENT} with {wanted} "
+                f"policies say {_said(pairs)}; with {_because(action)} Volcano must have {_EVENT} with {action} "
                 "alone, or it restarts the job by itself beside MindCluster",
-                f"policies: [{{event: {_EVENT}, action: {wanted}}}]",
+                f"policies: [{{event: {_EVENT}, action: {action}}}]",
             )
-    elif policies is not None and found and _on(job.at("metadata", "labels", names.POD_RESCHEDULING)):
+    elif policies is not None and pairs and _on(job.at("metadata", "labels", names.POD_RESCHEDULING)):
         yield policies.problem(
-            f"policies say {_said(found)}; with pod-rescheduling and without fault-retry-times there must be none",
+            f"policies say {_said(pairs)}; with pod-rescheduling and without fault-retry-times there must be none",
             "leave policies out",
         )
 
@@ -44,8 +44,8 @@ def _wanted_action(job: Placed, pods: list[Template]) -> str:
     return "RestartTask" if any(path is not None and path.data == "pod" for path in paths) else "Ignore"
 
 
-def _because(wanted: str) -> str:
-    return names.FAULT_RETRY_TIMES if wanted == "Ignore" else f"{names.RECOVER_POLICY}: pod"
+def _because(action: str) -> str:
+    return names.FAULT_RETRY_TIMES if action == "Ignore" else f"{names.RECOVER_POLICY}: pod"
 
 
 def _policy(entry: Placed) -> tuple[str, str]:
@@ -56,8 +56,8 @@ def _policy(entry: Placed) -> tuple[str, str]:
     )
 
 
-def _said(found: list[tuple[str, str]]) -> str:
-    return ", ".join(f"{event} with {action}" for event, action in found) or "nothing"
+def _said(pairs: list[tuple[str, str]]) -> str:
+    return ", ".join(f"{event} with {action}" for event, action in pairs) or "nothing"
 
 
 def _on(label: Placed | None) -> bool:

@@ -70,8 +70,8 @@ class Api:
                 serialize=False,
                 _request_timeout=seconds,
             )
-            found: dict[str, Any] = json.loads(response.data)
-        return found
+            answer: dict[str, Any] = json.loads(response.data)
+        return answer
 
     def lines(
         self, path: str, query: Mapping[str, str], *, silence: float, longest: float, clock: Clock = SYSTEM_CLOCK
@@ -176,16 +176,16 @@ def _in_time(connect: Callable[[], Any], seconds: float) -> Any:
 
     def run() -> None:
         try:
-            found = connect()
+            connection = connect()
         except BaseException as error:
             failed.append(error)
         else:
             with lock:
                 if not late:
-                    made.append(found)
-                    found = None
-            if found is not None:
-                found.close()
+                    made.append(connection)
+                    connection = None
+            if connection is not None:
+                connection.close()
         done.set()
 
     threading.Thread(target=run, name="exec", daemon=True).start()
@@ -224,7 +224,7 @@ def _reason(error: Any) -> str:
     """Return the API's reason for its refusal, without its headers."""
     body = error.body.decode("utf-8", "replace") if isinstance(error.body, bytes) else error.body
     try:
-        said = json.loads(body or "{}").get("message")
+        message = json.loads(body or "{}").get("message")
     except (ValueError, AttributeError):
-        said = None
-    return f"{error.status} {said or error.reason}"
+        message = None
+    return f"{error.status} {message or error.reason}"

@@ -42,11 +42,11 @@ def _programs_in(path: Path) -> list[tuple[str, str]]:
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise PlatformError(f"kubeconfig {path} cannot be read: {type(error).__name__}") from error
     users: Any = content.get("users") if isinstance(content, Mapping) else None
-    found = []
+    programs = []
     for entry in users if isinstance(users, list) else ():
         user = entry.get("user") if isinstance(entry, Mapping) else None
-        found += [(str(entry.get("name")), key) for key in _PROGRAMS if isinstance(user, Mapping) and key in user]
-    return found
+        programs += [(str(entry.get("name")), key) for key in _PROGRAMS if isinstance(user, Mapping) and key in user]
+    return programs
 
 
 def _is_same(path: Path, other: Path) -> bool:

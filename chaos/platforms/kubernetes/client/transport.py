@@ -42,8 +42,8 @@ class ExecTransport:
             try:
                 self._stream.update(timeout=_LOOK_SECONDS)
                 self._words = (self._words + self._take(_STDERR))[-_KEPT_WORDS:]
-                if found := self._take(_STDOUT):
-                    return found
+                if data := self._take(_STDOUT):
+                    return data
                 if self._closed.is_set() or not self._stream.is_open():
                     return b""
             except Exception as error:
@@ -59,9 +59,9 @@ class ExecTransport:
     def ended(self) -> str:
         """Return the container runtime's message, and the remote helper's last words."""
         with contextlib.suppress(Exception):
-            said = self._take(_ERROR).decode("utf-8", "replace").strip()
+            message = self._take(_ERROR).decode("utf-8", "replace").strip()
             words = self._words.decode("utf-8", "replace").strip()
-            return "the exec stream has ended" + "".join(f": {text}" for text in (said, words) if text)
+            return "the exec stream has ended" + "".join(f": {text}" for text in (message, words) if text)
         return "the exec stream has ended"
 
     def _take(self, channel: int) -> bytes:

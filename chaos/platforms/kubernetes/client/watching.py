@@ -105,9 +105,11 @@ def watch(
 
 
 def _listed(api: Api, path: str, selector: str) -> tuple[dict[str, dict[str, Any]], str]:
-    found = api.request("get", path, query={"labelSelector": selector} if selector else {})
-    items = found.get("items") or []
-    return {str(manifest["metadata"]["uid"]): manifest for manifest in items}, str(found["metadata"]["resourceVersion"])
+    answer = api.request("get", path, query={"labelSelector": selector} if selector else {})
+    items = answer.get("items") or []
+    return {str(manifest["metadata"]["uid"]): manifest for manifest in items}, str(
+        answer["metadata"]["resourceVersion"]
+    )
 
 
 def _query(selector: str, version: str, seconds: int) -> dict[str, str]:
