@@ -65,46 +65,46 @@ def no_inputs(scenario: Scenario, directory: Path) -> Mapping[str, str]:
 class PlatformKind:
     """A platform.
 
-    What it is:
+    Identity:
         name: as in a scenario.
-        make: gives what starts jobs, or makes nodes, there.
+        make: returns the starter of jobs, or the maker of nodes, there.
         order: its place where platforms are listed; the lower, the nearer to this host.
-        settings: the key of ``cluster`` with what a scenario says for it; None for none. ``needs_settings``: it
-            cannot do without.
+        settings: the key of ``cluster`` with a scenario's settings for it; None for none. ``needs_settings``: it
+            needs them.
         network: name of the platform that takes its place where nodes are to have a network that faults can act on
-            (``cluster.network``); None where there is none. Scenarios of before name that one themselves.
-        traits: what the plan has to know.
+            (``cluster.network``); None where there is none. Older scenarios name that platform themselves.
+        traits: the facts that the plan needs.
 
-    What it carries:
-        carries: what faults may act on, keys of :data:`chaos.platforms.means.MEANS`. ``unsupported``: why not others,
-            where the name alone does not tell.
-        shows: what examples of faults act on that live here.
+    Faults:
+        carries: the objects that faults may act on, keys of :data:`chaos.platforms.means.MEANS`. ``unsupported``: why
+            not others, where the name alone does not explain it.
+        shows: the objects whose examples of faults use this platform.
         changeable: names of the cluster's nodes that a scenario lets faults change.
 
-    What it needs:
+    Needs:
         needs: names of probes. ``needs_for`` takes their place where one scenario needs less than another.
-        meets: needs of jobs and faults that its own machines meet, and who does in words; so ``meets_for``.
+        meets: needs of jobs and faults that its own machines meet, and the machine in words; so does ``meets_for``.
         probes: the probes of its own, by name.
-        problems: finds what of a scenario does not do on it. Starts nothing.
+        problems: finds the problems of a scenario on it. Starts nothing.
         inputs: fingerprints of files of its own that decide about a job. Raises PlatformError.
         by_inventory: reads a file of hosts that the command line names. Raises ScenarioError.
 
-    What its nodes are:
+    Nodes:
         own_limits: ranks have the limits of the process that starts them.
-        own_memory: what to do with a job that keeps checkpoints in memory, where what one node keeps no other could
-            load; empty where nodes share one.
-        own_environment: they have an environment of their own, a container's or a login's, and nothing of the harness's
-            comes to a job there.
+        own_memory: the advice for a job that keeps checkpoints in memory, where no node could load the checkpoints
+            of another; empty where nodes share one memory.
+        own_environment: they have an environment of their own, a container's or a login's, and a job there gets nothing
+            of the harness's.
         elsewhere: they are other machines.
 
-    What it may leave:
-        left: searches for what a killed run has left of its nodes, by more than its label; None where the platform's
-            own word (:class:`chaos.platforms.nodes.TellsLeft`) is all. Raises PlatformError.
+    Leftovers:
+        left: searches for the leftovers of a killed run's nodes, by more than its label; None where the platform's
+            own answer (:class:`chaos.platforms.nodes.TellsLeft`) is complete. Raises PlatformError.
         in_kernel: the network of its nodes is inside this host's kernel, so none of it may be in the host's own.
         caller_access: the arguments of a foreign undo step with the caller's own access; None: no such step is done.
             Raises PlatformError.
 
-    ``example`` is what a scenario says for it in ``cluster``, with values that stand for others.
+    ``example`` is an example of its settings in a scenario's ``cluster``.
     """
 
     name: str
