@@ -1,1 +1,1 @@
-"""Stand-ins for what exists only on Ascend, and the jobs to rehearse on. Nothing outside imports this room."""
+"""Stand-ins for the Ascend-only parts, and the jobs to rehearse on. No other room imports this one."""

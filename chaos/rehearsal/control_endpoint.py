@@ -1,8 +1,8 @@
-"""The control endpoints of a rehearsal: they do for the harness what a cluster's manager does inside a job.
+"""The control endpoints of a rehearsal: they act for the harness as a cluster's manager acts inside a job.
 
 In production ``taskd`` receives the cluster's orders and calls the SDK's controller (pause, continue) and, in each
 rank, MindSpore's function that switches the network. Here the harness gives these orders, over the run's own socket. A
-pause ends when the connection of the one who asked for it ends, however that came.
+pause ends when the connection of its requester ends, for whatever reason.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from chaos.agent.channel import Channel
 from chaos.agent.start import Agent
 
 _CONTROLLER_MODULES = ("mindio_ttp.controller_ttp", "mindio_ttp.framework_ttp")
-"""Either may be where the SDK's controller is started; the vendor's has it in the first and names it in the second."""
+"""The SDK's controller may start in either module: the vendor's controller is in the first and exported by the second.
+"""
 
 
 def install(agent: Agent) -> None:
@@ -33,7 +34,7 @@ def install(agent: Agent) -> None:
 
 
 def _open(agent: Agent, endpoint: str, obey: Callable[[dict[str, Any]], None], on_end: Callable[[], None]) -> None:
-    """Connect to the harness and do what it says, in a thread, until it is gone; then ``on_end``."""
+    """Connect to the harness and obey its orders, in a thread, until it is gone; then call ``on_end``."""
     configuration = agent.configuration
     if configuration.socket is None or configuration.secret is None:
         return
@@ -44,7 +45,7 @@ def _open(agent: Agent, endpoint: str, obey: Callable[[dict[str, Any]], None], o
         assert configuration.socket is not None
         try:
             channel = Channel(configuration.socket, secret)
-        except OSError:  # the harness has gone already, and will ask for nothing
+        except OSError:  # the harness has gone already, and will send no order
             return
         known = channel.introduce(
             endpoint=endpoint,
@@ -88,7 +89,7 @@ class _ControllerEndpoint:
         module.tft_start_controller = start_with_endpoint  # type: ignore[attr-defined]
 
     def obey(self, message: dict[str, Any]) -> None:
-        """Do what the harness says: ``pause`` for a fault, once, with a limit in seconds, or ``continue``."""
+        """Obey an order of the harness: ``pause`` for a fault, once, with a limit in seconds, or ``continue``."""
         if message.get("message") == "pause" and self._paused_for != message["fault"]:
             from mindio_ttp import controller_ttp
 
@@ -114,7 +115,7 @@ class _Worker:
         self._record = agent.record
 
     def obey(self, message: dict[str, Any]) -> None:
-        """``switch``: use the backup network on all ranks, by MindSpore's own function where it is loaded."""
+        """Obey ``switch``: use the backup network on all ranks, by MindSpore's own function where it is loaded."""
         switch = _switch()
         if message.get("message") != "switch" or switch is None:
             return
@@ -126,7 +127,10 @@ class _Worker:
 
 
 def _switch() -> Callable[..., Any] | None:
-    """The function that switches the network in this process: MindSpore's, or that of the device of a plain rank."""
+    """Return the function that switches the network in this process.
+
+    It is MindSpore's, or that of the device of a plain rank.
+    """
     management = sys.modules.get("mindspore.communication.management")
     if management is not None:
         return management._comm_switch_nic  # type: ignore[no-any-return]

@@ -1,8 +1,8 @@
-"""Which ranks have trained to their end, and which are told to exit: a file for each, in the run's private directory.
+"""The ranks that have trained to their end or were ordered to exit: a file each, in the run's private directory.
 
-Whoever hosts the SDK's controller outside the ranks must know when to end it. A rank's processor leaves only when the
-controller does (seen with the vendor's MindIO TFT 7.3: a rank that leaves first connects again and waits), so the end
-cannot be learnt from the ranks' processes, and the SDK has no call that tells it.
+A host of the SDK's controller outside the ranks must know when to end it. A rank's processor leaves only when the
+controller does (seen with the vendor's MindIO TFT 7.3: a rank that leaves first connects again and waits). So
+the ranks' processes do not show the end, and the SDK has no call that reports it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def noted(end: str) -> int:
 
 
 def forget() -> None:
-    """All ranks are about to be started again."""
+    """Remove all notes: all ranks are about to be started again."""
     directory = _directory()
     for name in os.listdir(directory) if os.path.isdir(directory) else ():
         os.unlink(os.path.join(directory, name))

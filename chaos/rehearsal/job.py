@@ -1,4 +1,4 @@
-"""The job kind ``rehearsal``: a real MindSpore job on the CPU, with stand-ins for what exists only on Ascend."""
+"""The job kind ``rehearsal``: a real MindSpore job on the CPU, with stand-ins for the Ascend-only parts."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class RehearsalJob(JobKind):
         write_stale_record(job, launch.directory / "checkpoints")
 
     def command(self, launch: Launch) -> Command:
-        """msrun with the script's arguments, the protection switches and the stand-in SDK."""
+        """Return msrun with the script's arguments, the protection switches and the stand-in SDK."""
         job = launch.scenario.job
         master_port, controller_port = launch.ports
         arguments = (
@@ -113,7 +113,7 @@ class RehearsalJob(JobKind):
         return Command(with_controller(launch, argv, controller_port), environment, path)
 
     def missing_files(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
-        """Yield the script, where it cannot be read and none of this kind's own has that name."""
+        """Yield the script, where it cannot be read and this kind has none of that name."""
         named = scenario.job.script
         if named is None or (_ROOM / "jobs" / named).is_file():
             return
@@ -137,7 +137,7 @@ def _norm_arguments(job: Job) -> tuple[str, ...]:
 
 
 def _slicing(scenario: Scenario) -> tuple[str, ...]:
-    """Arguments by which the script slices its weights; none where every rank holds all of them."""
+    """Return the script's arguments for slicing its weights; none where every rank holds all of them."""
     if not is_sliced(scenario):
         return ()
     layout = layout_of(scenario.cluster)

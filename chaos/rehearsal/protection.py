@@ -1,4 +1,4 @@
-"""How a rehearsed job is protected, whatever it trains on: variables, stand-ins, hosts of what is not in the ranks."""
+"""The protection of a rehearsed job, whatever it trains on: variables, stand-ins, hosts of parts outside the ranks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from chaos.scenario.models.scenario import Scenario
 
 _ROOM = Path(__file__).parent
 _TASK = "MINDX_TASK_ID"
-"""Where it is set no controller is started in rank 0: somebody outside hosts it."""
+"""Where it is set no controller is started in rank 0: a host outside the ranks runs it."""
 
 
 def needs_sdk(job: Job) -> bool:
@@ -31,7 +31,7 @@ def needs_sdk(job: Job) -> bool:
 
 
 def protection_environment(launch: Launch, controller_port: int) -> dict[str, str]:
-    """Variables by which the ranks, and whoever hosts the controller, learn of the mechanisms that are on.
+    """Return the variables by which the ranks, and the controller's host, learn of the mechanisms that are on.
 
     Raises JobError where a stand-in would have to listen on a network that is not private.
     """
@@ -55,9 +55,9 @@ def protection_environment(launch: Launch, controller_port: int) -> dict[str, st
 
 
 def protection_path(launch: Launch) -> tuple[Path, ...]:
-    """Directories of the stand-ins that this job must find.
+    """Return the directories of the stand-ins that this job must find.
 
-    A job that protects itself without the SDK finds none: that it needs none is shown, not assumed.
+    A job that protects itself without the SDK finds none: the run proves that it needs none.
     """
     job = launch.scenario.job
     standin = (_ROOM / "sdk",) if launch.sdk == "standin" and needs_sdk(job) else ()
@@ -65,7 +65,7 @@ def protection_path(launch: Launch) -> tuple[Path, ...]:
 
 
 def with_controller(launch: Launch, argv: tuple[str, ...], controller_port: int) -> tuple[str, ...]:
-    """Return the launcher's command line, behind that of the controller where it lives outside ranks and agent."""
+    """Return the launcher's command line, behind the controller's where that lives outside ranks and agent."""
     job = launch.scenario.job
     elsewhere = launch.place is not None and launch.place.node > 0
     if not needs_sdk(job) or job.controller != "outside" or job.agent or elsewhere:
@@ -76,7 +76,7 @@ def with_controller(launch: Launch, argv: tuple[str, ...], controller_port: int)
 
 
 def simulated_protection(scenario: Scenario, sdk: str) -> Iterator[Simulated]:
-    """What of SDK, agent, faults and cluster is not genuine."""
+    """Yield the stand-ins among SDK, agent, faults and cluster."""
     job = scenario.job
     if sdk == "standin" and needs_sdk(job):
         yield Simulated(f"mindio_ttp, timings {job.timings}", "SDK")
@@ -91,12 +91,12 @@ def simulated_protection(scenario: Scenario, sdk: str) -> Iterator[Simulated]:
 
 
 def steps_per_epoch(job: Job) -> int:
-    """Batches in one epoch."""
+    """Return the number of batches in one epoch."""
     return job.steps_per_epoch or job.steps
 
 
 def write_stale_record(job: Job, output: Path) -> None:
-    """The record that an earlier run in the same output directory has left, if the scenario wants one."""
+    """Write an earlier run's record into the output directory, if the scenario asks for one."""
     if job.tre is None or not job.tre.recorded:
         return
     output.mkdir(parents=True, exist_ok=True)
@@ -110,16 +110,16 @@ def room_digest() -> str:
     Each run asks three times before its job starts, so the hundred files are paths as text.
     """
     above = len(str(_ROOM)) + 1
-    found = [os.path.join(place, name) for place, _, names in os.walk(_ROOM) for name in names if name.endswith(".py")]
+    paths = [os.path.join(place, name) for place, _, names in os.walk(_ROOM) for name in names if name.endswith(".py")]
     room = hashlib.sha256()
-    for path in sorted(found):
+    for path in sorted(paths):
         with open(path, "rb", buffering=0) as file:
             room.update(path[above:].encode() + b"\0" + file.read())
     return room.hexdigest()
 
 
 def _agent_environment(launch: Launch) -> dict[str, str]:
-    """What the cluster agent is told: in production by the cluster's manager, here by variables."""
+    """Return the cluster agent's settings: in production the cluster's manager gives them, here variables do."""
     scenario = launch.scenario
     return {
         settings.STRATEGIES: ",".join(scenario.job.strategies),
@@ -132,7 +132,7 @@ def _agent_environment(launch: Launch) -> dict[str, str]:
 
 
 def _simulated_faults(scenario: Scenario) -> Iterator[Simulated]:
-    """What a fault needs that only a device or a cluster has."""
+    """Yield the parts of a fault that only a device or a cluster has."""
     kinds = {fault.kind for fault in scenario.faults}
     if kinds & {"uce", "ecc"}:
         yield Simulated("loss of device memory, its strategy and the times of error and update", "device layer")

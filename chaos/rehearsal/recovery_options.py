@@ -1,4 +1,4 @@
-"""What makes a recovery shorter, as a rehearsed job is started with it: arguments, environment, stand-ins."""
+"""Settings that shorten a recovery, at the start of a rehearsed job: arguments, environment, stand-ins."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ACP = Path(__file__).parent / "acp" / "site"
 
 
 def option_arguments(job: Job) -> tuple[str, ...]:
-    """Arguments for the job's script; none where the scenario asks for nothing."""
+    """Return arguments for the job's script; none where the scenario asks for nothing."""
     arguments = ["--graph=1"] if job.graph else []
     if job.storage.asynchronous_saving:
         arguments.append("--asynchronous-saving=1")
@@ -21,7 +21,7 @@ def option_arguments(job: Job) -> tuple[str, ...]:
 
 
 def option_environment(job: Job, directory: Path) -> dict[str, str]:
-    """Environment variables of every process; ``directory`` is the job's own and outlives a launch."""
+    """Return environment variables of every process; ``directory`` is the job's own and outlives a launch."""
     if not job.graph:
         # Without just-in-time compilation the optimizer wrapper runs as written; compiled, its int32 all-reduce
         # would be refused on a CPU.
@@ -35,12 +35,12 @@ def option_environment(job: Job, directory: Path) -> dict[str, str]:
 
 
 def option_path(job: Job) -> tuple[Path, ...]:
-    """Directories of stand-ins that MindSpore must find."""
+    """Return the directories of stand-ins that MindSpore must find."""
     return (_ACP,) if job.storage.memory else ()
 
 
 def simulated_options(job: Job) -> Iterator[Simulated]:
-    """What of them is not the genuine part, with every factor that is not the vendor's."""
+    """Yield the stand-ins among these options, with every factor that is not the vendor's."""
     if job.hccl is not None:
         scale, timeout = job.hccl.time_scale, job.hccl.exec_timeout
         poll = f", watchdog poll {WATCHDOG_POLL_SECONDS:g} s to {WATCHDOG_POLL_SECONDS * scale:g} s"

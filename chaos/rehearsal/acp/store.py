@@ -1,6 +1,6 @@
 """A store that keeps the latest checkpoint of every rank in memory, beside the file in storage.
 
-Memory is a directory of the run in a file system without a disk (/dev/shm), which outlives the ranks as MindIO ACP's
+The memory is a directory of the run in a file system without a disk (/dev/shm). It outlives the ranks as MindIO ACP's
 server does, and goes with the run. A file is known by its inode, size and time of its last change, not by its name: the
 directory of an end-of-life checkpoint is renamed after it was written.
 """
@@ -29,9 +29,9 @@ class Store:
         return StoredFile(self, path)
 
     def open(self, path: str) -> Any:
-        """Open a file for reading: from memory where the store has it as it is, from storage otherwise.
+        """Open a file for reading: from memory where the store has this version of it, from storage otherwise.
 
-        What comes back has ``source``, ``memory`` or ``storage``.
+        The returned file has ``source``, ``memory`` or ``storage``.
         """
         identity = _identity(path)
         for name in sorted(os.listdir(self._directory)):
@@ -45,10 +45,10 @@ class Store:
         return PacedFile(open(path, mode), self._rate or float("inf"))
 
     def keep(self, path: str, content: bytes) -> None:
-        """Put the content of a file that has just been written in the place of this rank's last one."""
+        """Keep the content of a file that has just been written, in place of this rank's previous one."""
         place = os.path.join(self._directory, f"rank_{self._rank}")
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(place + ".json")  # from here on nobody takes the old content for the new file
+            os.unlink(place + ".json")  # from here on no reader takes the old content for the new file
         with open(place + ".part", "wb") as file:
             file.write(content)
         os.rename(place + ".part", place)  # a reader keeps the content that it has opened
@@ -65,7 +65,7 @@ class Store:
 
 
 class StoredFile:
-    """A file that is being written. Under its own name it appears whole, when it is closed without an error."""
+    """A file that is being written. It appears under its own name, complete, when it is closed without an error."""
 
     def __init__(self, store: Store, path: str) -> None:
         self._store = store
@@ -75,7 +75,7 @@ class StoredFile:
         self._content = bytearray()
 
     def write(self, data: Any) -> int:
-        """Write to storage, and remember it."""
+        """Write to storage, and keep a copy."""
         self._content += data
         self._file.write(data)
         return len(data)
@@ -107,11 +107,11 @@ class MemoryFile:
         self._file = file
 
     def read(self, size: int = -1) -> Any:
-        """Read from it."""
+        """Read from the file."""
         return self._file.read(size)
 
     def close(self) -> None:
-        """Close it."""
+        """Close the file."""
         self._file.close()
 
     def __enter__(self) -> MemoryFile:

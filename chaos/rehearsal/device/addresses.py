@@ -1,4 +1,4 @@
-"""Where stand-ins of a job on several nodes may listen: on a number of a private network, and nowhere else."""
+"""The addresses that stand-ins of a job on several nodes may listen on: numbers of a private network, and no others."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import ipaddress
 
 
 def why_open(address: str) -> str | None:
-    """Return why nothing of a rehearsal may listen on a node's ``address``; None where it may.
+    """Return why no stand-in of a rehearsal may listen on a node's ``address``; None where it may.
 
-    Numbers of private networks are those of the IANA registries of special-purpose addresses (RFC 1918, RFC 4193, …).
-    What a name stands for is not for others to say, and it may change while a run goes on.
+    Numbers of private networks are those of the IANA registries of special-purpose addresses (RFC 1918, RFC 4193, …). A
+    name is refused: others decide what it resolves to, and it may change while a run goes on.
     """
     try:
         number = ipaddress.ip_address(address)

@@ -1,9 +1,9 @@
-"""How a collective of a rehearsal ends without its result."""
+"""The ways in which a collective of a rehearsal ends without its result."""
 
 
 class CommunicationAborted(RuntimeError):
-    """The collective was told to stop."""
+    """The collective was stopped by an order."""
 
 
 class CommunicationTimeout(RuntimeError):
-    """A collective or the joining of ranks outlasted its limit. Names the ranks that did not answer."""
+    """A collective or the joining of ranks exceeded its limit. The text names the ranks that did not answer."""

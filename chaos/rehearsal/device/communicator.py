@@ -1,15 +1,15 @@
 """The communicator of a rehearsal: sums arrays over ranks, can be aborted, and gives the same bits every time.
 
 MindSpore's own CPU collectives cannot go on after the death of a rank (observed on MindSpore 2.10: the others end after
-28 s), and on Ascend it is HCCL, not MindSpore, that is stopped and rebuilt. So this is one of the parts that a
-rehearsal substitutes.
+28 s), and on Ascend it is HCCL, not MindSpore, that is stopped and rebuilt. So the communicator is one of the parts
+that a rehearsal substitutes.
 
-Every rank sends its array to every other rank, and each sums what it got in the order of ranks: no root that can die,
-and the same result whatever the order of arrival. Of many ranks the first one sums and gives the result to the others,
-or each step would take as many messages as there are pairs; the order, and with it the result, is the same. Many ranks
-on one machine have no connection that they do not use: all join at the first one, which says when all have come, and
-two others meet when both are first in a collective, or a transfer, that needs it. A dead peer does not end a
-collective: as on a device, the others stay in it until they are told to stop.
+Every rank sends its array to every other rank, and each sums the arrays in the order of ranks: there is no root that
+can die, and the result is the same whatever the order of arrival. Among many ranks the first one sums and gives the
+result to the others, or each step would take as many messages as there are pairs; the order, and with it the result, is
+the same. Many ranks on one machine have no connection that they do not use: all join at the first one, which announces
+that all have come, and two others meet when both are first in a collective, or a transfer, that needs their connection.
+A dead peer does not end a collective: as on a device, the others stay in it until they are ordered to stop.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _DIRECT = 1 << 63
-"""Sequence numbers from here on belong to what one rank sends to another alone."""
+"""Sequence numbers from here on belong to transfers between two ranks alone."""
 _GROUP_SHIFT = 32
 _GROUP_MASK = 0x7FFFFFFF
-"""Above the count of a collective, a sequence number holds the mark of its group; 0 is that of all ranks."""
+"""Above the count of a collective, a sequence number holds the mark of its group; 0 is the mark of all ranks."""
 _ASKED = 1 << 31
-"""In a sequence number: not a part of the collective, but what the others give to it."""
+"""In a sequence number: not a part of the collective, but the other ranks' contributions to it."""
 _MESH = 16
-"""Members of a group that give each its array to every other one. Of more the first sums for all."""
+"""Members of a group that send their arrays to every other member. In a larger group the first member sums for all."""
 
 
 class Communicator:
@@ -50,9 +50,9 @@ class Communicator:
     With ``address``, this node's own on a network of the run, it is over TCP, and the files in ``directory`` say where
     the ranks listen.
 
-    A peer must prove that it knows the run's ``secret``; one that does not is reported to ``on_refused`` and dropped.
-    ``limit_seconds`` bounds each collective, ``join_seconds`` the joining (by default as long). ``deserted_seconds`` is
-    how long a collective is waited in for a rank that has gone, where nobody is to stop it.
+    A peer must prove that it knows the run's ``secret``; a peer without proof is reported to ``on_refused`` and
+    dropped. ``limit_seconds`` bounds each collective, ``join_seconds`` the joining (by default as long).
+    ``deserted_seconds`` is how long a collective waits for a rank that has gone, where nobody is to stop it.
     """
 
     def __init__(
@@ -91,20 +91,20 @@ class Communicator:
         self._direct: dict[tuple[int, int], int] = {}
 
     def join(self) -> None:
-        """Wait for all other ranks to join. Raises CommunicationTimeout naming those that never came."""
+        """Wait for all other ranks to join. Raises CommunicationTimeout naming the ranks that never came."""
         self._meeting.join()
 
     @property
     def port(self) -> int | None:
-        """The TCP port that the ranks after this one have called it at; None over Unix sockets."""
+        """The TCP port on which the ranks after this one have called it; None over Unix sockets."""
         return self._meeting.rendezvous.port
 
     def all_reduce(self, array: NDArray[Any], group: Collection[int] | None = None) -> NDArray[Any]:
-        """Sum ``array`` over the ranks of ``group`` (default: all), in the order of ranks; blocks until each has
-        contributed.
+        """Sum ``array`` over the ranks of ``group`` (default: all), in the order of ranks.
 
-        A group has no connections of its own: it is stopped and rebuilt with the communicator. Raises ValueError for a
-        group that this rank is not in, CommunicationAborted when told to stop, CommunicationTimeout after the limit.
+        Blocks until each rank has contributed. A group has no connections of its own: it is stopped and rebuilt with
+        the communicator. Raises ValueError for a group that this rank is not in, CommunicationAborted on an order to
+        stop, CommunicationTimeout after the limit.
         """
         members = self.ranks if group is None else sorted(group)
         if self.rank not in members or not set(members) <= set(self.ranks):
@@ -129,18 +129,21 @@ class Communicator:
     def _sum_for_all(
         self, members: Sequence[int], peers: Sequence[Peer], sequence: int, payload: NDArray[Any]
     ) -> NDArray[Any]:
-        """Sum what all give, and give it to each. One may ask first what the others give, before it gives its own."""
-        asked = sequence | _ASKED
+        """Sum the contributions of all members, and send the sum to each.
+
+        A member may ask for the others' contributions first, before it sends its own.
+        """
+        request = sequence | _ASKED
         self._exchange(
-            lambda: missing([peer for peer in peers if asked not in peer.arrived], sequence),
-            lambda: gone_at([peer for peer in peers if asked not in peer.arrived], sequence),
+            lambda: missing([peer for peer in peers if request not in peer.arrived], sequence),
+            lambda: gone_at([peer for peer in peers if request not in peer.arrived], sequence),
             meeting=(peers, members),
         )
         for asking in peers:
-            if asking.arrived.pop(asked, None) is not None:
+            if asking.arrived.pop(request, None) is not None:
                 others = [peer.arrived[sequence] for peer in peers if peer is not asking]
                 self._links.offer(
-                    [asking], asked, numpy.frombuffer(b"".join([payload.tobytes(), *others]), numpy.uint8)
+                    [asking], request, numpy.frombuffer(b"".join([payload.tobytes(), *others]), numpy.uint8)
                 )
                 self._gather([asking], sequence, members)
         total = self._sum(members, sequence, payload)
@@ -149,7 +152,7 @@ class Communicator:
         return total
 
     def _sum(self, members: Sequence[int], sequence: int, own: NDArray[Any]) -> NDArray[Any]:
-        """What all have given, added up in the order of ranks."""
+        """Return the sum of all contributions, added up in the order of ranks."""
         total = None
         for rank in members:
             part = own if rank == self.rank else self._peers[rank].take(sequence, own)
@@ -158,7 +161,7 @@ class Communicator:
         return total
 
     def _gather(self, peers: Sequence[Peer], sequence: int, members: Sequence[int], more: str = "") -> None:
-        """Wait until each of these has given its part, and has taken what is offered."""
+        """Wait until each of these ranks has sent its part, and has taken the offered data."""
 
         def waits() -> str | None:
             waiting = missing(peers, sequence)
@@ -167,18 +170,19 @@ class Communicator:
         self._exchange(waits, lambda: gone_at(peers, sequence), meeting=(peers, members))
 
     def expected(self, like: NDArray[Any], group: Collection[int] | None = None) -> list[NDArray[Any]]:
-        """What the other ranks of ``group`` give to their next all-reduce, in the order of ranks; waits for them all.
+        """Return the other ranks' contributions to their next all-reduce in ``group``, in the order of ranks.
 
-        They are in it already, or will be; it stays to be taken by :meth:`all_reduce`. Only one rank may ask.
+        Waits for them all: they are in it already, or will be; the contributions stay for :meth:`all_reduce`. Only one
+        rank may ask.
         """
         members = self.ranks if group is None else sorted(group)
         peers = [self._peers[rank] for rank in members if rank != self.rank]
         sequence = self._number(tuple(members), self._counts.get(tuple(members), 0) + 1)
         if len(members) > _MESH and self.rank != members[0]:
-            asked, first = sequence | _ASKED, self._peers[members[0]]
-            self._links.offer([first], asked, numpy.zeros(0, numpy.uint8))
-            self._gather([first], asked, members, f", which gathers from {rank_set(members)}")
-            return list(numpy.frombuffer(first.arrived.pop(asked), like.dtype).reshape(len(peers), *like.shape))
+            request, first = sequence | _ASKED, self._peers[members[0]]
+            self._links.offer([first], request, numpy.zeros(0, numpy.uint8))
+            self._gather([first], request, members, f", which gathers from {rank_set(members)}")
+            return list(numpy.frombuffer(first.arrived.pop(request), like.dtype).reshape(len(peers), *like.shape))
         self._exchange(lambda: missing(peers, sequence), meeting=(peers, members))
         return [numpy.frombuffer(peer.arrived[sequence], like.dtype).reshape(like.shape) for peer in peers]
 
@@ -203,7 +207,10 @@ class Communicator:
         return peer.take(sequence, like)
 
     def _next_collective(self, members: tuple[int, ...]) -> int:
-        """Return each group counts its own collectives; all its members come to the same number."""
+        """Return the number of the group's next collective.
+
+        Each group counts its own collectives; all its members come to the same number.
+        """
         self._counts[members] = count = self._counts.get(members, 0) + 1
         return self._number(members, count)
 
@@ -225,15 +232,15 @@ class Communicator:
     def sever(self) -> None:
         """Take this rank's link down: nothing is sent or received any more, and no connection is closed.
 
-        A collective then waits for its limit, as its peers do. ``link_error`` says from here on what a device reports.
-        Only from the thread that calls the collectives.
+        A collective then waits for its limit, as its peers do. ``link_error`` holds a device's report of it from here
+        on. Only from the thread that calls the collectives.
         """
         self._links.sever()
         self.link_error = "error cqe: the link of the parameter plane is down"
 
     @property
     def aborted(self) -> bool:
-        """Whether it has been told to stop."""
+        """Whether it was ordered to stop."""
         return self._links.aborted
 
     def abort(self) -> None:
@@ -247,15 +254,15 @@ class Communicator:
         *,
         meeting: tuple[Sequence[Peer], Sequence[int]] = ((), ()),
     ) -> None:
-        """Serve all peers until ``waits`` has nothing to say any more.
+        """Serve all peers until ``waits`` returns None.
 
-        ``deserted`` says since when a rank has gone that can give no more what is waited for; None where none has.
-        ``meeting`` is whom this needs a connection to, and of which ranks' exchange it is.
+        ``deserted`` returns since when a rank has gone that can no longer contribute; None where none has. ``meeting``
+        names the ranks that this needs a connection to, and the ranks of the exchange.
         """
         deadline = time.monotonic() + self._limit_seconds
 
         def left() -> float | None:
-            """Seconds to wait at most; None where it is over."""
+            """Return seconds to wait at most; None where the wait is over."""
             if self._links.aborted:
                 raise CommunicationAborted("the collective was told to stop")
             if (waiting := waits()) is None:
@@ -273,7 +280,7 @@ class Communicator:
             self._links.serve_ready(seconds)
 
     def _check_deserted(self, since: float, waiting: str) -> None:
-        """Whoever has gone sends nothing more, however busy the machine is."""
+        """Raise once a rank has been gone for too long: it sends nothing more, however busy the machine is."""
         assert self._deserted_seconds is not None
         if time.monotonic() - since >= self._deserted_seconds:
             raise CommunicationTimeout(

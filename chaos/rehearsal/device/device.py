@@ -1,7 +1,7 @@
-"""The device layer of a rehearsal: what MindSpore asks of an Ascend device, answered on a CPU.
+"""The device layer of a rehearsal: the services that MindSpore expects of an Ascend device, on a CPU.
 
-Installed in every rank by the agent, after the import of each module that binds the real thing. The list of what is
-replaced, and who calls it, follows MindSpore 2.10's own sources; everything else a job runs is MindSpore's.
+The agent installs it in every rank, after the import of each module that binds the real device. The list of replaced
+functions, and of their callers, follows MindSpore 2.10's own sources; everything else that a job runs is MindSpore's.
 """
 
 from __future__ import annotations
@@ -45,13 +45,16 @@ def install(agent: Agent) -> Device | None:
 
 
 def run_as_written(module: ModuleType) -> None:
-    """Take ``jit`` off the optimizer: with it the fault tolerance's wrapper would be compiled along with it, and with
-    that the all-reduce of its flag, which is this layer's."""
+    """Remove ``jit`` from the optimizer.
+
+    With ``jit`` the fault tolerance's wrapper would be compiled along with the optimizer, and so would the all-reduce
+    of its flag, which is this layer's.
+    """
     module.Momentum.construct = module.Momentum.construct.__wrapped__
 
 
 class Device(Fabric):
-    """One rank's device: its communicator and the functions put in place of the device's."""
+    """One rank's device: its communicator and the functions that replace the device's."""
 
     def __init__(self, agent: Agent) -> None:
         super().__init__(agent)
@@ -66,13 +69,13 @@ class Device(Fabric):
         return self.reduce(array, self._groups.members(group))
 
     def expected(self, array: Any, group: str | None = None) -> list[Any]:
-        """What the other ranks of a named group give to their next all-reduce."""
+        """Return the other ranks' contributions to their next all-reduce in a named group."""
         return self.awaited(array, self._groups.members(group))
 
     # mindspore.communication: no cluster is formed, rank and size come from msrun's environment.
 
     def replace_communication(self, module: ModuleType) -> None:
-        """Put rank, size, joining and groups of this communicator in place of the cluster's."""
+        """Replace the cluster's rank, size, joining and groups by this communicator's."""
         replacements: dict[str, Callable[..., Any]] = {"init": self._init, **self._groups.replacements()}
         for name, function in replacements.items():
             if hasattr(module, name):
@@ -84,7 +87,7 @@ class Device(Fabric):
         CollectiveManager.comm_switch_nic = self.switch_network
 
     def replace_barrier(self, module: ModuleType) -> None:
-        """A barrier of all ranks, which MindSpore does not have on a CPU."""
+        """Replace the barrier by a barrier of all ranks, which MindSpore does not have on a CPU."""
         module.barrier = self._barrier  # type: ignore[attr-defined]
 
     def _barrier(self, group: str | None = None) -> None:
@@ -97,23 +100,23 @@ class Device(Fabric):
         del backend_name
         self.join()
 
-    # mindspore.ops: the collective that a job calls itself, as one with sliced weights does.
+    # mindspore.ops: the collective that a job calls itself, as the job with sliced weights does.
 
     def replace_operators(self, module: ModuleType) -> None:
-        """``ops.AllReduce`` over this communicator, also for those who import it later."""
+        """Replace ``ops.AllReduce`` by a sum over this communicator, also for later importers."""
         module.AllReduce = functools.partial(_AllReduce, self)  # type: ignore[attr-defined]
 
-    # mindspore.utils.utils and the fault tolerance callback: a device that says it is an Ascend one.
+    # mindspore.utils.utils and the fault tolerance callback: a device that reports to be an Ascend one.
 
     def replace_handle(self, module: ModuleType) -> None:
-        """``TftHandle.init`` runs on Ascend only."""
+        """Run ``TftHandle.init``, which MindSpore calls on Ascend only."""
         module.context = _AscendContext(module.context)  # type: ignore[attr-defined]
 
     def replace_fault_tolerance(self, module: ModuleType) -> None:
-        """What ``TrainFaultTolerance`` and its optimizer wrapper call on the device.
+        """Replace the device's part of ``TrainFaultTolerance`` and of its optimizer wrapper.
 
-        The end of training is noted for a controller outside: before the processor leaves, which may wait for it, and
-        also where it never leaves, as with TSP alone.
+        The end of training is noted for a controller outside: before the processor leaves, which may wait for the
+        controller, and also where the processor never leaves, as with TSP alone.
         """
         end = module.TrainFaultTolerance.end
 
@@ -140,11 +143,11 @@ class Device(Fabric):
         module._pre_launch_send_recv = lambda device_id: None  # type: ignore[attr-defined]
 
     def replace_training(self, module: ModuleType) -> None:
-        """What the wrapper around training calls on the device after a repair.
+        """Replace the device's part of the wrapper around training, which is called after a repair.
 
         In PyNative mode (MindSpore 2.10) an error in the middle of the forward pass leaves half of a graph behind, and
         the next step runs its forward pass twice: one rank would then be ahead of the others by the collectives in it.
-        So what is left is cleared, as MindSpore does itself where it catches such an error.
+        So the rest of the graph is cleared, as MindSpore does itself where it catches such an error.
         """
         executor = getattr(module, "_pynative_executor", None)
         module._reset_error_state = lambda: executor and executor.clear_res()  # type: ignore[attr-defined]
@@ -156,7 +159,10 @@ class Device(Fabric):
         self.stop()
 
     def _send_recv(self, parameters: list[Any], source: int, target: int) -> int:
-        """Copy parameters from one rank to another, both of which call this; 0 as the device's success."""
+        """Copy parameters from one rank to another; both ranks call this.
+
+        Returns 0 as the device's success.
+        """
         from mindspore import Tensor
 
         for parameter in parameters:
@@ -183,7 +189,10 @@ def _set_tensor(parameter: Any, values: Any) -> None:
 
 
 def _reset(parameters: list[Any]) -> int:
-    """Set parameters to zero, as the device does with accumulated gradients after a repair; 0 as its success."""
+    """Set parameters to zero, as the device does with accumulated gradients after a repair.
+
+    Returns 0 as its success.
+    """
     import numpy
 
     for parameter in parameters:
@@ -192,10 +201,10 @@ def _reset(parameters: list[Any]) -> int:
 
 
 def _refuse_without_state() -> None:
-    """In the new process of a lost rank the first collective only shows that it has come so far: it has no state yet.
+    """Refuse the first collective in the new process of a lost rank: it shows only that the rank has come so far.
 
-    Raises RuntimeError with the text by which MindSpore knows that (``ARF FINISH``), once. MindSpore's own flag says
-    whether this process is one; it also keeps MindSpore from initializing parameters.
+    The rank has no state yet. Raises RuntimeError with the text by which MindSpore recognises this (``ARF FINISH``),
+    once. MindSpore's own flag marks such a process; it also keeps MindSpore from initializing parameters.
     """
     from mindspore import _c_expression
 
@@ -205,7 +214,7 @@ def _refuse_without_state() -> None:
 
 
 class _AscendContext:
-    """MindSpore's context module, which says that the device is an Ascend one."""
+    """MindSpore's context module, which reports the device as an Ascend one."""
 
     def __init__(self, context: ModuleType) -> None:
         self._context = context
@@ -218,7 +227,7 @@ class _AscendContext:
 
 
 class _Collectives:
-    """MindSpore's CollectiveManager, as far as the clean handler asks it: to resume communication."""
+    """MindSpore's CollectiveManager, as far as the clean handler uses it: to resume communication."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -245,7 +254,7 @@ class _Operators:
 
 
 class _AllReduce:
-    """A sum over the ranks of a group. The one over the optimizer wrapper's flag also is its barrier before the update.
+    """A sum over the ranks of a group. The sum of the optimizer wrapper's flag also is its barrier before the update.
 
     Raises ValueError for another operation than the sum, which no rehearsed job needs.
     """
@@ -267,7 +276,7 @@ class _AllReduce:
 
 
 class _TensorReport:
-    """On the device this operator tells the SDK that the optimizer update begins, and takes its times."""
+    """On the device this operator reports the beginning of the optimizer update to the SDK, and records its times."""
 
     def __init__(self, agent: Agent, memory: Memory) -> None:
         assert agent.barriers is not None

@@ -1,10 +1,10 @@
 """Generations of the communicator: each stop ends one, and the ranks meet again in the next.
 
-A rank whose process is replaced has no memory of what was stopped before it began, so the generation is in the file
-system: a directory for each, in the run's private directory. A generation that ranks go to for an online repair is for
-the processes that there were: where the repair fails, they leave it and meet their new ones in the one behind it. So is
-the network that they meet over in the file system: a communicator on one host has no network card, and what can be
-switched is the path of its sockets.
+A replaced process has no memory of stops before its start, so the generation is in the file system: a directory for
+each, in the run's private directory. A generation for an online repair admits only the processes that exist already:
+where the repair fails, they leave it and meet their new ones in the generation after it. The network that they meet
+over is in the file system, too: a communicator on one host has no network card, and a switch changes the path of its
+sockets.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ class Generations:
         return "backup" if os.path.isdir(self._backup) else "primary"
 
     def use_backup(self) -> None:
-        """From the next generation on the ranks meet over the backup network. Every rank says so, before it goes there.
+        """Let the ranks meet over the backup network from the next generation on.
 
-        There is no way back: a rehearsal has no need of one.
+        Every rank calls this before it goes there. There is no way back: a rehearsal has no need of one.
         """
         os.makedirs(self._backup, mode=0o700, exist_ok=True)
 
     def place(self) -> str:
         """Return the directory in which the ranks meet.
 
-        A process that comes anew joins the newest generation there is, or the one behind it where that is for the
-        processes that there were: the others may not have gone on yet.
+        A new process joins the newest generation there is, or the one after it where the newest is closed to new
+        processes: the others may not have gone on yet.
         """
         if self._current is None:
             newest = self._newest()
@@ -51,13 +51,13 @@ class Generations:
         return over_backup
 
     def announce_next(self) -> None:
-        """This generation is over. Every rank says so before any of them meets in the next one."""
+        """Announce that this generation is over. Every rank does so before any of them meets in the next one."""
         self.place()
         assert self._current is not None
         self._make(self._current + 1)
 
     def enter_next(self, *, same_processes: bool = False) -> None:
-        """Go to the next generation. ``same_processes`` closes it to those that come anew."""
+        """Go to the next generation. ``same_processes`` closes it to new processes."""
         self.announce_next()
         assert self._current is not None
         if same_processes:
@@ -67,8 +67,8 @@ class Generations:
 
     def _newest(self) -> int:
         pattern = re.compile(re.escape(self._attempt) + r"-(\d+)")
-        found = [int(match[1]) for name in os.listdir(self._directory) if (match := pattern.fullmatch(name))]
-        return max(found, default=1)
+        numbers = [int(match[1]) for name in os.listdir(self._directory) if (match := pattern.fullmatch(name))]
+        return max(numbers, default=1)
 
     def _path(self, generation: int) -> str:
         return os.path.join(self._directory, f"{self._attempt}-{generation}")

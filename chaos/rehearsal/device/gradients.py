@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Reduction:
-    """The sum of one step's gradients over the ranks of a group, with the barrier, the spikes and the record of it."""
+    """The sum of one step's gradients over the ranks of a group, with its barrier, spikes and record."""
 
     def __init__(self, device: Device, agent: Agent) -> None:
         assert agent.barriers is not None and agent.digests is not None and agent.record is not None
@@ -24,7 +24,10 @@ class Reduction:
         self._alterations: Alterations = device.alterations
 
     def reduce(self, flat: Any, *, share: float | None, group: str | None = None) -> Any:
-        """The reduced gradients. ``share`` is what the sum is multiplied with where the mean is taken, else None."""
+        """Return the reduced gradients.
+
+        ``share`` is the factor of the sum where the mean is taken, else None.
+        """
         import numpy
 
         self._barriers.reach("allreduce.enter")
@@ -49,7 +52,7 @@ def gradient_reducer(device: Device, agent: Agent) -> Any:
     from mindspore.nn.cell import Cell
 
     class RehearsedGradReducer(Cell):  # type: ignore[misc]
-        """Averages the gradients of all ranks, or of those of a group, in PyNative mode."""
+        """Averages the gradients of all ranks, or of the ranks of a group, in PyNative mode."""
 
         def __init__(
             self,

@@ -1,7 +1,7 @@
 """Communication groups of a rehearsal: names to ranks, as ``mindspore.communication`` keeps them on a device.
 
-A group has no connections of its own. Its collectives run over the communicator of all ranks, so that it is stopped
-with it and is there again once that one is rebuilt.
+A group has no connections of its own. Its collectives run over the communicator of all ranks, so it is stopped and
+rebuilt with that communicator.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ class Groups:
         self._members: dict[str, tuple[int, ...]] = {}
 
     def create(self, name: str, ranks: Sequence[int]) -> None:
-        """Create a group. As on a device, only its members may; the same name again must mean the same ranks.
+        """Create a group.
 
-        Raises RuntimeError when the group cannot be.
+        As on a device, only its members may; the same name again must mean the same ranks. Raises RuntimeError when the
+        group is impossible.
         """
         members = tuple(sorted(int(rank) for rank in ranks))
         if name in WORLD_GROUPS or self._members.get(name, members) != members:
@@ -34,12 +35,15 @@ class Groups:
         self._members[name] = members
 
     def destroy(self, name: str) -> None:
-        """Forget a group. Raises RuntimeError for one that was not created."""
+        """Remove a group. Raises RuntimeError for a group that was not created."""
         self.members(name)
         self._members.pop(name, None)
 
     def members(self, name: str | None) -> tuple[int, ...]:
-        """Ranks of a group, in order; all ranks for None. Raises RuntimeError for a group that was not created."""
+        """Return the ranks of a group, in order; all ranks for None.
+
+        Raises RuntimeError for a group that was not created.
+        """
         if name is None or name in WORLD_GROUPS:
             return self._world
         if name not in self._members:
@@ -47,7 +51,7 @@ class Groups:
         return self._members[name]
 
     def replacements(self) -> dict[str, Callable[..., Any]]:
-        """Functions of ``mindspore.communication`` that ask about groups, by name."""
+        """Return replacements for the functions of ``mindspore.communication`` about groups, by name."""
         return {
             "create_group": lambda group, rank_ids, options=None: self.create(group, rank_ids),
             "destroy_group": self.destroy,

@@ -1,7 +1,7 @@
-"""The fabric of a rehearsal: what joins one rank's device to the others, whatever framework trains on it.
+"""The fabric of a rehearsal: the connection of one rank's device to the others, whatever framework trains on it.
 
-It says what a device says: a stopped collective, one that has waited too long, one that the watchdog has ended. The
-texts are those by which MindSpore 2.10 tells errors apart.
+It reports as a device does: a stopped collective, a collective that has waited too long, a collective that the watchdog
+has ended. MindSpore 2.10 distinguishes errors by these texts.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from chaos.rehearsal.device.watchdog import POLL_SECONDS, start_watchdog
 
 _COLLECTIVE_LIMIT_SECONDS = 120.0
 _DESERTED_SECONDS = 10.0
-"""How long ranks that nothing protects wait for one whose process has ended: nobody will come to stop them."""
+"""How long unprotected ranks wait for a rank whose process has ended: nobody will come to stop them."""
 _JOIN_LIMIT_SECONDS = 60.0
-"""All ranks are started together; one that has not joined by then will not, and the others say which it is."""
+"""All ranks are started together; a rank that has not joined by then will not, and the others name it."""
 _EACH_JOINS = 2.0
-"""A rank more on the same cores: what its process takes to start, twice over, while others start too."""
+"""For a rank more on the same cores: the time that its process takes to start, twice over, while others start too."""
 _EACH_REDUCES = 1.0
 
 
@@ -47,7 +47,7 @@ class Fabric:
     def reduce(self, array: Any, members: Collection[int] | None = None) -> Any:
         """Sum over these ranks (default: all).
 
-        Raises RuntimeError with the text by which a stopped device is known.
+        Raises RuntimeError with the text of a stopped device.
         """
         try:
             return self.join().all_reduce(array, members)
@@ -61,8 +61,10 @@ class Fabric:
             raise RuntimeError(f"ForceStopError error occurs when execute: {error}") from error
 
     def awaited(self, array: Any, members: Collection[int] | None = None) -> list[Any]:
-        """What the others of these ranks give to their next sum, for an array like this. Raises RuntimeError as that
-        does."""
+        """Return the other ranks' contributions to their next sum, for an array like this.
+
+        Raises RuntimeError as :meth:`reduce` does.
+        """
         try:
             return list(self.join().expected(array, members))
         except CommunicationAborted as error:
@@ -73,7 +75,7 @@ class Fabric:
         return self._membership.join()
 
     def stop(self) -> None:
-        """End whatever collective is under way, and refuse further ones. From any thread."""
+        """End the present collective, and refuse further ones. From any thread."""
         self._membership.stop()
 
     def resume(self) -> None:
@@ -91,7 +93,7 @@ class Fabric:
     def switch_network(self, ranks: list[int], use_backup: list[bool]) -> bool:
         """Join a new communicator on the other network: other sockets in another directory. All ranks call this.
 
-        A communicator on one host has no network card; what is switched is the path that its messages take.
+        A communicator on one host has no network card; the switch changes the path of its messages.
         """
         if not all(use_backup):
             return False

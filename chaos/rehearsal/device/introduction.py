@@ -1,8 +1,8 @@
-"""How two ranks that meet prove to each other that they know the run's secret, before either takes the other for one.
+"""The mutual proof of two ranks that meet: both know the run's secret, before either accepts the other as a rank.
 
-The caller says who it is and a number that it uses once; the listener answers with a number of its own and its proof
-over both; then the caller proves itself over the same. What was overheard at one meeting proves nothing at the next,
-and nobody can listen in the place of a rank. The secret itself is never sent.
+The caller sends its rank and a number that it uses once; the listener answers with a number of its own and its proof
+over both; then the caller proves itself over the same. A proof overheard at one meeting is worthless at the next, and
+nobody can listen in the place of a rank. The secret itself is never sent.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _PROOF_BYTES = 32
 
 
 class Unproven(Exception):
-    """The other side is not the rank that it claims to be. Says so in words; its own are not repeated."""
+    """The other side is not the rank that it claims to be. The text does not repeat the other side's words."""
 
 
 class Caller:
     """The side of rank ``rank`` of ``size``, which calls rank ``other``: ``hello`` is its first word.
 
-    ``wants`` are the bytes to hear next, 0 once all is said; ``met`` is then the other rank.
+    ``wants`` is the number of bytes to hear next, 0 at the end; ``met`` is then the other rank.
     """
 
     def __init__(self, secret: bytes, rank: int, other: int, size: int) -> None:
@@ -37,7 +37,7 @@ class Caller:
         self.met: int | None = None
 
     def hear(self, challenge: bytes) -> bytes:
-        """What to answer. Raises Unproven when it is no listener of this run."""
+        """Return the answer to the listener. Raises Unproven when it is no listener of this run."""
         theirs, proof = _CHALLENGE.unpack(challenge)
         numbers = self._nonce + theirs
         if not hmac.compare_digest(proof, _proof(self._secret, "listener", self._words, numbers)):
@@ -47,7 +47,7 @@ class Caller:
 
 
 class Listener:
-    """The side of rank ``rank`` among ``ranks``, which somebody calls. ``wants`` and ``met`` are as of a caller."""
+    """The side of rank ``rank`` among ``ranks``, which is called. ``wants`` and ``met`` are as of a caller."""
 
     def __init__(self, secret: bytes, rank: int, ranks: Collection[int]) -> None:
         self._secret = secret
@@ -60,29 +60,29 @@ class Listener:
 
     @property
     def introduced(self) -> bool:
-        """Whether the caller has said who it is, and has only to prove it."""
+        """Whether the caller has introduced itself, and only its proof is missing."""
         return bool(self._numbers)
 
-    def hear(self, said: bytes) -> bytes:
-        """What to answer. Raises Unproven when it is no other rank of this run."""
+    def hear(self, words: bytes) -> bytes:
+        """Return the answer to the caller. Raises Unproven when it is no other rank of this run."""
         if self.introduced:
-            if not hmac.compare_digest(said, _proof(self._secret, "caller", self._words, self._numbers)):
+            if not hmac.compare_digest(words, _proof(self._secret, "caller", self._words, self._numbers)):
                 raise self.unproven(b"")
             self.wants, self.met = 0, self._words[1]
             return b""
-        caller, size, theirs = _HELLO.unpack(said)
+        caller, size, theirs = _HELLO.unpack(words)
         if caller not in self._ranks or caller == self._rank or size != len(self._ranks):
-            raise self.unproven(said)
+            raise self.unproven(words)
         ours = secrets.token_bytes(_NONCE_BYTES)
         self._words, self._numbers, self.wants = (self._rank, caller, size), theirs + ours, _PROOF_BYTES
         return _CHALLENGE.pack(ours, _proof(self._secret, "listener", self._words, self._numbers))
 
-    def unproven(self, said: bytes) -> Unproven:
-        """What is told of a caller that has said no more than this since it was heard last."""
-        rank, size, _ = (*self._words[1:], b"") if self.introduced else _HELLO.unpack(said.ljust(_HELLO.size, b"\0"))
+    def unproven(self, words: bytes) -> Unproven:
+        """Return the error for a caller that has sent no more than this since its last message."""
+        rank, size, _ = (*self._words[1:], b"") if self.introduced else _HELLO.unpack(words.ljust(_HELLO.size, b"\0"))
         return Unproven(f"a connection that says it is rank {rank} of {size} did not prove it; dropped")
 
 
 def _proof(secret: bytes, side: str, words: tuple[int, int, int], numbers: bytes) -> bytes:
-    said = f"communicator {side} {' '.join(map(str, words))} ".encode() + numbers
-    return hmac.new(secret, said, "sha256").digest()
+    content = f"communicator {side} {' '.join(map(str, words))} ".encode() + numbers
+    return hmac.new(secret, content, "sha256").digest()

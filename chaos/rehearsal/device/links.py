@@ -1,4 +1,4 @@
-"""The connections of a rank to the other ranks of a communicator: what is offered goes out, what comes in is kept."""
+"""The connections of a rank to the other ranks of a communicator: offered data goes out, incoming data is kept."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ class Links:
 
     @property
     def aborted(self) -> bool:
-        """Whether the rank has been told to stop."""
+        """Whether the rank was ordered to stop."""
         return self._aborted.is_set()
 
     def abort(self) -> None:
-        """Wake whoever waits for a peer. May be called from any thread."""
+        """Wake the threads that wait for a peer. May be called from any thread."""
         self._aborted.set()
         os.write(self._wake_write, b"x")
 
     def connect(self, peer: Peer, connection: socket.socket) -> None:
-        """Take a peer's connection, in place of an earlier one that it has left."""
+        """Take a peer's connection, in place of an earlier one that the peer has left."""
         if peer.met and not peer.gone:
             self.lose(peer)
         connection.setblocking(False)
@@ -50,7 +50,7 @@ class Links:
         self._selector.register(connection, events, peer)
 
     def offer(self, peers: Sequence[Peer], sequence: int, payload: NDArray[Any]) -> None:
-        """Send this to each of these, as soon as they take it."""
+        """Send this to each of these peers, as soon as they take it."""
         for peer in peers:
             if not peer.gone:
                 peer.outgoing = frame(self._rank, sequence, payload)
@@ -58,7 +58,7 @@ class Links:
                 self._selector.modify(peer.socket, selectors.EVENT_READ | selectors.EVENT_WRITE, peer)
 
     def serve_ready(self, seconds: float) -> None:
-        """Serve those peers that are ready, or become so within so many seconds."""
+        """Serve the peers that are ready, or become ready within so many seconds."""
         for key, events in self._selector.select(seconds):
             if key.data is not None:
                 self._serve(key.data, events)
@@ -93,11 +93,11 @@ class Links:
         except BlockingIOError:
             return
         except OSError:
-            peer.outgoing = []  # it has died; what it sent before that is still to be received
+            peer.outgoing = []  # it has died; its earlier messages are still to be received
         self._selector.modify(peer.socket, selectors.EVENT_READ, peer)
 
     def lose(self, peer: Peer) -> None:
-        """Stop listening to a dead peer; whoever waits for it goes on waiting until told to stop."""
+        """Stop listening to a dead peer. A collective that waits for it goes on waiting until ordered to stop."""
         peer.gone, peer.gone_at = True, time.monotonic()
         peer.outgoing = []
         if peer.met:
@@ -119,7 +119,7 @@ class Links:
                 peer.socket.close()
 
     def close(self) -> None:
-        """Close what is left when the connections have been ended."""
+        """Close the remaining resources when the connections have been ended."""
         self._selector.close()
         os.close(self._wake_read)
         os.close(self._wake_write)

@@ -1,4 +1,4 @@
-"""How ranks of a communicator meet: all of them when they join, or two when they need each other first."""
+"""The meeting of ranks in a communicator: all of them when they join, or two when they need each other first."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from chaos.rehearsal.device.presence import Presence
 from chaos.rehearsal.device.rendezvous import Rendezvous
 
 _ALL_HERE = 0
-"""Sequence number of what the first of many ranks says when all have joined; that of a collective is never 0."""
+"""Sequence number of the first rank's announcement that all of many ranks have joined; a collective's is never 0."""
 _LOOK_SECONDS = 1.0
-"""How often a rank that waits to meet others looks whether their processes have ended."""
+"""How often a rank that waits for others checks whether their processes have ended."""
 
 
 @dataclass(frozen=True)
 class Meeting:
     """Brings ``rank`` together with the others of ``ranks``, whose connections ``links`` holds.
 
-    ``presence`` tells which of very many ranks have come. It is None where each has a connection to every other one, by
-    which it knows whether that has gone.
+    ``presence`` shows which of very many ranks have come. It is None where each has a connection to every other one,
+    which shows whether that one has gone.
     """
 
     rank: int
@@ -42,7 +42,7 @@ class Meeting:
     presence: Presence | None
 
     def join(self) -> None:
-        """Wait for all other ranks to join. Raises CommunicationTimeout naming those that never came."""
+        """Wait for all other ranks to join. Raises CommunicationTimeout naming the ranks that never came."""
         deadline = time.monotonic() + self.seconds
         if self.presence is not None:
             self.presence.enter()
@@ -60,7 +60,7 @@ class Meeting:
             self.links.serve_ready(max(0.0, deadline - time.monotonic()))
 
     def _join_at(self, first: Peer, deadline: float) -> None:
-        """Meet the first rank, again where it hangs up, until it says that all have come."""
+        """Meet the first rank, again where it hangs up, until it announces that all have come."""
         while _ALL_HERE not in first.arrived:
             self._check_join(deadline, [first.rank])
             if not first.met or first.gone:
@@ -80,7 +80,7 @@ class Meeting:
     def reach(self, peers: Sequence[Peer], members: Sequence[int], still: Callable[[], object]) -> None:
         """Meet those of these peers that have not been met; each is in the same collective, or comes to it.
 
-        ``still`` is called in between; what it raises ends the meeting.
+        ``still`` is called in between; any error that it raises ends the meeting.
         """
         unmet = [peer.rank for peer in peers if not peer.met and not peer.gone]
         if not unmet:
@@ -109,7 +109,7 @@ class Meeting:
         return ended
 
     def _check_join(self, deadline: float, missing: Collection[int]) -> Collection[int]:
-        """Raise where joining is over; else nobody is given up."""
+        """Raise where joining is over; until then return no rank as given up."""
         if self.links.aborted:
             raise CommunicationAborted("joining was told to stop")
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""A rank's place among the others: the communicator that it is in, left and joined again as the device is told to."""
+"""A rank's place among the others: its communicator, which it leaves and joins again on the device's orders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from chaos.rehearsal.device.generations import Generations
 class Membership:
     """One rank's membership.
 
-    ``make`` makes the communicator that meets at a place, without joining it; ``joined`` is told when all have come.
+    ``make`` makes the communicator that meets at a place, without joining it; ``joined`` is called when all have come.
     """
 
     def __init__(
@@ -27,13 +27,13 @@ class Membership:
         self._joined = False
         self._joiner: threading.Thread | None = None
         self._lock = threading.Lock()
-        """Held while the communicator is put in place or taken away: a stop finds it, or is remembered for the next."""
+        """Held while the communicator is set or removed: a stop finds it, or is remembered for the next."""
         self._stop_ordered = False
 
     def join(self) -> Communicator:
-        """Return the communicator of all ranks; joined at the first call, and again after a joining that has failed.
+        """Return the communicator of all ranks; joined at the first call, and again after a failed joining.
 
-        Raises CommunicationAborted where the rank was told to stop and has not joined since: only ``resume`` and
+        Raises CommunicationAborted where the rank was ordered to stop and has not joined since: only ``resume`` and
         ``rebuild`` lead on from there.
         """
         with self._lock:
@@ -52,7 +52,7 @@ class Membership:
         return communicator
 
     def stop(self) -> None:
-        """End whatever collective or joining is under way, and refuse further ones. From any thread."""
+        """End the present collective or joining, and refuse further ones. From any thread."""
         self._generations.announce_next()
         with self._lock:
             self._stop_ordered = True
@@ -72,7 +72,8 @@ class Membership:
     def resume(self) -> None:
         """Join the next communicator, of the same processes.
 
-        Nobody waits for the others here: a rank whose clean-up fails never comes, which is not for them to find out.
+        This does not wait for the others: a rank whose clean-up fails never comes, and the others are not to find that
+        out.
         """
         self._go_on(same_processes=True)
         with self._lock:
@@ -88,7 +89,7 @@ class Membership:
         self.join()
 
     def _go_on(self, *, same_processes: bool = False) -> None:
-        """Go to the next generation. A stop from here on is for that."""
+        """Go to the next generation. A stop from here on applies to that one."""
         self._stop_ordered = False
         self.leave()
         self._generations.enter_next(same_processes=same_processes)
@@ -104,6 +105,6 @@ class Membership:
 
     def _enter_if_all_come(self) -> None:
         assert self._current is not None
-        # Whoever needs the communicator tries again, and is told then why that fails.
+        # The next user of the communicator tries again, and gets the reason for the failure then.
         with contextlib.suppress(CommunicationAborted, CommunicationTimeout):
             self._enter(self._current)

@@ -1,6 +1,6 @@
-"""A rank's device memory in a rehearsal: what an error takes from it, and what the device then tells of the error.
+"""A rank's device memory in a rehearsal: the loss by an error, and the device's later report of it.
 
-A memory error that a fault raises really loses what the memory held: weights and optimizer state become NaN, so that
+A memory error of a fault destroys the content of the memory for real: weights and optimizer state become NaN, so that
 only a copy from a replica can make the training equal to the fault-free one again.
 """
 
@@ -14,14 +14,14 @@ from chaos.agent.barriers import Barriers
 from chaos.agent.digests import array_of
 
 HIGH_LEVEL, LOW_LEVEL, UNKNOWN = "RS_UCE_HIGHLEVEL", "RS_UCE_LOWLEVEL", "RS_NORMAL"
-"""What the device makes of an error (``_get_uce_process_strategy``): memory in use was lost, none was, or it knows of
-no memory that it could give back; then MindSpore's handler ``clean`` answers that it has failed."""
+"""The device's judgement of an error (``_get_uce_process_strategy``): memory in use was lost, none was, or the device
+knows of no memory that it could give back; then MindSpore's handler ``clean`` answers that it has failed."""
 
 _CLEANING = "handler.clean"
 
 _MEMORY_ERROR = "UCEError"
 _TIME = re.compile(r"time us=(\d+)")
-"""Where the text of a multi-bit ECC error says when it happened, in microseconds."""
+"""The time of a multi-bit ECC error in its text, in microseconds."""
 
 
 class Memory:
@@ -41,27 +41,30 @@ class Memory:
         barriers.on_raise = self.suffer
 
     def update_begins(self) -> None:
-        """The optimizer begins to write."""
+        """Note that the optimizer begins to write."""
         self._update_began = monotonic_ns() // 1000
 
     def update_ends(self) -> None:
-        """The optimizer has written all of the step."""
+        """Note that the optimizer has written all of the step."""
         self._update_ended = monotonic_ns() // 1000
         self._broken = False
 
     def timestamps(self) -> list[int]:
-        """When the error happened, when the optimizer update began and when it ended; 0 where that never was."""
+        """Return when the error happened, when the optimizer update began and when it ended.
+
+        Each is 0 where it never happened.
+        """
         return [self._error_time, self._update_began, self._update_ended]
 
     def strategy(self) -> str:
-        """What has become of the memory."""
+        """Return what has become of the memory."""
         return self._strategy
 
     def suffer(self, order: dict[str, Any]) -> dict[str, Any]:
         """Take the error that is about to be raised. ``order``: its ``text``, its ``strategy`` unless high level.
 
-        Returns how many ``parameters`` of the network are lost, for the record. While the device is cleaned after an
-        error of its memory (``phase``), MindSpore asks it, and another error is in the answer.
+        Returns the number of lost ``parameters`` of the network, for the record. While the device is cleaned after an
+        error of its memory (``phase``), MindSpore queries it, and another error is in the answer.
         """
         text = str(order["text"])
         if _MEMORY_ERROR not in text:
@@ -70,11 +73,11 @@ class Memory:
             self._strategy = UNKNOWN
             return {"parameters": self._lose(), "answered": True}
         self._strategy, self._broken = str(order.get("strategy", HIGH_LEVEL)), True
-        told = _TIME.search(text)
-        if told is not None:
-            self._error_time = int(told[1])
+        match = _TIME.search(text)
+        if match is not None:
+            self._error_time = int(match[1])
             if self._update_began > self._update_ended:
-                # Raised at the barrier with which the update begins: it is the update's first access that has failed.
+                # Raised at the barrier with which the update begins: the update's first access has failed.
                 self._update_began = self._error_time
         return {"parameters": self._lose() if self._strategy == HIGH_LEVEL else 0}
 

@@ -21,7 +21,7 @@ _COUNT = (1 << 31) - 1
 
 
 class Peer:
-    """Rank ``rank`` as another one sees it: what has come from it, by sequence number, and what is to be sent to it.
+    """Rank ``rank`` as another rank sees it: the received data, by sequence number, and the data to be sent to it.
 
     Its ``socket`` is there once it is ``met``.
     """
@@ -36,13 +36,13 @@ class Peer:
         self.gone_at = 0.0
 
     def meet(self, connection: socket.socket) -> None:
-        """Be reached over this connection, the first one or one made anew. What is to be sent stays."""
+        """Use this connection to the peer, the first one or one made anew. Unsent data stays."""
         self.socket = connection
         self.met, self.gone, self.gone_at = True, False, 0.0
         self.incoming, self.arrived = bytearray(), {}
 
     def take_frames(self) -> None:
-        """Move whole frames out of the raw input. Raises RuntimeError on a frame that no peer would send."""
+        """Move complete frames out of the raw input. Raises RuntimeError on a frame that no peer would send."""
         while len(self.incoming) >= _FRAME.size:
             magic, _, sequence, length = _FRAME.unpack_from(self.incoming)
             if magic != _MAGIC:
@@ -54,7 +54,7 @@ class Peer:
             del self.incoming[:end]
 
     def take(self, sequence: int, like: NDArray[Any]) -> NDArray[Any]:
-        """What has come with this number, as an array with the type and shape of ``like``."""
+        """Return the data received with this number, as an array with the type and shape of ``like``."""
         return numpy.frombuffer(self.arrived.pop(sequence), like.dtype).reshape(like.shape)
 
 
@@ -65,18 +65,21 @@ def frame(rank: int, sequence: int, payload: NDArray[Any]) -> list[memoryview]:
 
 
 def gone_at(peers: Sequence[Peer], sequence: int) -> float | None:
-    """Since when a rank has gone that has not given its part of this collective; None where none has."""
+    """Return since when a rank has gone that has not contributed to this collective.
+
+    None where none has.
+    """
     return min((peer.gone_at for peer in peers if peer.gone_at and sequence not in peer.arrived), default=None)
 
 
 def unsent(peers: Sequence[Peer]) -> str | None:
-    """Who has not taken what is offered; None when all have."""
+    """Return the ranks that have not taken the offered data, in words; None when all have."""
     ranks = [peer.rank for peer in peers if peer.outgoing]
     return f"to send to {rank_set(ranks)}" if ranks else None
 
 
 def missing(peers: Sequence[Peer], sequence: int) -> str | None:
-    """Whom a collective still waits for, None when it is over."""
+    """Return the ranks that a collective still waits for, in words; None when it is over."""
     ranks = [peer.rank for peer in peers if sequence not in peer.arrived]
     if not ranks and not any(peer.outgoing for peer in peers):
         return None

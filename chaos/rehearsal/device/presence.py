@@ -1,7 +1,7 @@
-"""Who of a communicator is there: each rank holds a lock on a file of its own, which the kernel gives up with it.
+"""The ranks of a communicator that are there: each holds a lock on a file of its own, which the kernel frees with it.
 
-So ranks that have no connection to each other see, as they would at one, that a process has ended: not that it has
-stopped, or that its link is down. What a file says is believed for that alone, never for who a rank is.
+So ranks without a connection to each other see, as a connection would show, that a process has ended: not that it has
+stopped, or that its link is down. The files count for this purpose alone, never as proof of a rank's identity.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ class Presence:
         self._held: int | None = None
 
     def enter(self) -> None:
-        """Be there until :meth:`leave`, or until this process ends."""
+        """Be present until :meth:`leave`, or until this process ends."""
         if self._held is None:
             self._held = os.open(self._path(self._rank), os.O_RDWR | os.O_CREAT, 0o600)
             fcntl.flock(self._held, fcntl.LOCK_SH)  # shared: an earlier communicator of this process may hold it still
 
     def leave(self) -> None:
-        """Be there no more."""
+        """End this rank's presence."""
         if self._held is not None:
             os.close(self._held)
             self._held = None
 
     def has_come(self, rank: int) -> bool:
-        """Return whether a rank has been there, and may have left since."""
+        """Return whether a rank has been present; it may have left since."""
         return os.path.exists(self._path(rank))
 
     def is_here(self, rank: int) -> bool:
-        """Return whether a rank is there. Where that cannot be looked up it is not said to have gone."""
+        """Return whether a rank is present. Where the look-up fails it counts as present."""
         try:
             file = os.open(self._path(rank), os.O_RDWR)
         except FileNotFoundError:

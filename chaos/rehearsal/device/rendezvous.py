@@ -1,7 +1,7 @@
-"""Where ranks of a communicator meet: each gets a connection to those it asks for, and proof of who is at its end.
+"""The meeting of ranks in a communicator: each gets a proven connection to the ranks it asks for.
 
-A rank calls those of a lower number and listens for the others. Nobody is waited for in silence: whoever meets the
-others is asked, again and again, whether it still wants to.
+A rank calls the ranks of a lower number and listens for the others. No wait is silent: ``still`` asks the caller, again
+and again, whether it still wants to meet the others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from chaos.rehearsal.device.introduction import Caller, Listener, Unproven
 
 _POLL_SECONDS = 0.01
 _EACH_POLLS = 0.0005
-"""Added for each rank, so that the ranks that have come do not keep the others from coming by looking for them."""
+"""Added for each rank, so that the waiting ranks do not keep the others from coming by looking for them."""
 _CONNECT_SECONDS = 5.0
 _MOST_CALLERS = 256
 """Connections that may be silent at a time, where no more ranks can call; of more, the oldest is refused."""
@@ -29,24 +29,25 @@ _MOST_CALLERS = 256
 
 @dataclass(eq=False)
 class _Talk:
-    """A connection on which two ranks introduce themselves, and what was said on it since the last answer.
+    """A connection on which two ranks introduce themselves, and the bytes received on it since the last answer.
 
-    ``called`` is the rank that was called, None where somebody calls, and ``door`` the file by which it was found.
+    ``called`` is the rank that was called, None where the other side calls, and ``door`` the file by which it was
+    found.
     """
 
     connection: socket.socket
     side: Caller | Listener
     called: int | None = None
     door: tuple[int, int] | None = None
-    said: bytes = b""
+    received: bytes = b""
 
 
 class Rendezvous:
     """The meeting of ``rank`` with others of ``ranks``, by files of the ranks' names in ``directory``, behind ``door``.
 
     These are Unix sockets or, with ``address``, this node's own on a network of the run, files that say where a rank
-    listens over TCP. Who does not prove that it knows ``secret``, whether it calls or listens, is told of to
-    ``on_refused`` and dropped.
+    listens over TCP. A caller or listener that does not prove its knowledge of ``secret`` is reported to ``on_refused``
+    and dropped.
     """
 
     def __init__(
@@ -68,21 +69,21 @@ class Rendezvous:
         self._on_refused = on_refused
         self._address = address
         self.port: int | None = None
-        """That which this rank has listened on; None over Unix sockets."""
+        """The port that this rank has listened on; None over Unix sockets."""
         self._strange: set[tuple[int, int]] = set()
-        """Doors behind which somebody else listened: nobody knocks there again."""
+        """Doors with an unproven listener behind them: nobody knocks there again."""
         self._later: dict[int, float] = {}
-        """Ranks that have hung up, and when they are called again."""
+        """Ranks that have hung up, and the times at which they are called again."""
         self._poll = Growing(_POLL_SECONDS, _EACH_POLLS, len(ranks))
         self._next_look = 0.0
 
     def meet(
         self, still: Callable[[Collection[int]], Collection[int]], others: Collection[int] | None = None
     ) -> Iterator[tuple[int, socket.socket]]:
-        """The ``others`` (default: all) with their connections, as they come. One that calls again takes its own place.
+        """Yield the ``others`` (default: all) with their connections, as they come. A second call replaces the first.
 
-        Each of them must ask for this rank behind the same door. ``still`` is called in between with the ranks that are
-        missing, and returns those that will not come; what it raises ends the meeting.
+        Each of them must ask for this rank behind the same door. ``still`` is called in between with the missing ranks,
+        and returns those that will not come; any error that it raises ends the meeting.
         """
         path = self._path(self._rank)
         _unlink(path)  # left by a process of this rank that was ended while it joined
@@ -106,10 +107,13 @@ class Rendezvous:
                         yield met, talk.connection
             for talk in talks.going:
                 if isinstance(talk.side, Listener):
-                    self._on_refused(str(talk.side.unproven(talk.said)))
+                    self._on_refused(str(talk.side.unproven(talk.received)))
 
     def _open_doors(self, ranks: Collection[int]) -> list[int]:
-        """Those of these ranks that listen for this one, by one look at the directory; none between two looks."""
+        """Return those of these ranks that listen for this one, by one look at the directory.
+
+        None of them between two looks.
+        """
         lower = [rank for rank in ranks if rank < self._rank]
         if not lower or time.monotonic() < self._next_look:
             return []
@@ -127,14 +131,14 @@ class Rendezvous:
         return Listener(self._secret, self._rank, self._ranks)
 
     def _answer(self, talk: _Talk) -> bool:
-        """Answer what was said; False where there is nothing more to say to this side."""
+        """Answer the other side; return False at the end of the talk."""
         try:
-            if len(talk.said) == talk.side.wants:
-                answer, talk.said = talk.side.hear(talk.said), b""
+            if len(talk.received) == talk.side.wants:
+                answer, talk.received = talk.side.hear(talk.received), b""
                 talk.connection.sendall(answer)
                 return True
             if isinstance(talk.side, Listener) and not talk.side.introduced:
-                raise talk.side.unproven(talk.said)
+                raise talk.side.unproven(talk.received)
         except Unproven as unproven:
             self._on_refused(str(unproven))
             if talk.door is not None:
@@ -146,7 +150,7 @@ class Rendezvous:
         return False
 
     def _call(self, other: int) -> _Talk | None:
-        """Return a talk with a rank that listens; None where it does not yet, or somebody else does."""
+        """Return a talk with a rank that listens; None where it does not yet, or another process does."""
         door = _door(self._path(other))
         if door is None or door in self._strange or time.monotonic() < self._later.get(other, 0.0):
             return None
@@ -171,7 +175,7 @@ class Rendezvous:
         return made
 
     def _place_of(self, other: int) -> Any:
-        """Return where a rank listens; None where it has not said so yet."""
+        """Return where a rank listens; None where it has not published that yet."""
         if self._address is None:
             return self._path(other)
         try:
@@ -183,7 +187,7 @@ class Rendezvous:
 
 
 class _Talks:
-    """The peers of a rank that joins: callers and called ones. None can hold up the others by saying nothing."""
+    """The peers of a rank that joins: callers and called ones. No silent peer can hold up the others."""
 
     def __init__(
         self,
@@ -202,7 +206,7 @@ class _Talks:
         self._selector = selectors.DefaultSelector()
         self.going: list[_Talk] = []
         self.called: set[int] = set()
-        """Ranks that are called, and have not answered yet."""
+        """Ranks that were called, and have not answered yet."""
         if address is None:
             listener.bind(path)
             listener.listen(self._most)
@@ -228,14 +232,14 @@ class _Talks:
         _unlink(self._path)
 
     def add(self, talk: _Talk) -> None:
-        """Listen to it from now on."""
+        """Listen to this talk from now on."""
         self._selector.register(talk.connection, selectors.EVENT_READ, talk)
         self.going.append(talk)
         if talk.called is not None:
             self.called.add(talk.called)
 
     def take(self, talk: _Talk) -> None:
-        """Give its connection out of hand."""
+        """Release the talk's connection."""
         self._selector.unregister(talk.connection)
         self.going.remove(talk)
         if talk.called is None:
@@ -249,7 +253,7 @@ class _Talks:
         talk.connection.close()
 
     def heard(self) -> list[_Talk]:
-        """Talks in which all was said that is waited for, or that the other has ended; waits a moment for the next."""
+        """Return the talks with all expected bytes, or ended by the other side; waits a moment for the next."""
         done: dict[_Talk, None] = {}
         for key, _ in self._selector.select(self._poll):
             if key.fileobj is self._listener:
@@ -265,20 +269,20 @@ class _Talks:
 
 def _hear(talk: _Talk) -> bool:
     try:
-        chunk = talk.connection.recv(talk.side.wants - len(talk.said))
+        chunk = talk.connection.recv(talk.side.wants - len(talk.received))
     except OSError:
         chunk = b""
-    talk.said += chunk
-    return not chunk or len(talk.said) == talk.side.wants
+    talk.received += chunk
+    return not chunk or len(talk.received) == talk.side.wants
 
 
 def _door(path: str) -> tuple[int, int] | None:
-    """What tells this file from another of its name; None where there is none."""
+    """Return the identity of a file, which another file of its name does not share; None where there is none."""
     try:
-        seen = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return seen.st_ino, seen.st_mtime_ns
+    return status.st_ino, status.st_mtime_ns
 
 
 def _unlink(path: str) -> None:

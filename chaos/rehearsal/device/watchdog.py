@@ -1,7 +1,7 @@
 """MindSpore's watchdog of collective communication, as a thread of the device layer.
 
-On Ascend it asks HCCL for asynchronous errors of every communicator each two seconds, and ends a collective that would
-otherwise wait for HCCL_EXEC_TIMEOUT. Its lines are those of MindSpore 2.10.
+On Ascend it queries HCCL for asynchronous errors of every communicator each two seconds, and ends a collective that
+would otherwise wait for HCCL_EXEC_TIMEOUT. Its lines are those of MindSpore 2.10.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ GROUP = "hccl_world_group"
 def start_watchdog(
     rank: int, poll_seconds: float, error: Callable[[], str | None], fail: Callable[[str], None]
 ) -> threading.Thread:
-    """Ask ``error`` every ``poll_seconds`` until it names one, write that to the log, and hand it to ``fail``, once."""
+    """Ask ``error`` every ``poll_seconds`` until it names an error; log that error, and hand it to ``fail``, once."""
     thread = threading.Thread(
         target=_watch, args=(rank, poll_seconds, error, fail), name="HcclWatchdogThread", daemon=True
     )

@@ -1,1 +1,1 @@
-"""What is altered inside a rank of a rehearsal."""
+"""Alterations inside a rank of a rehearsal."""

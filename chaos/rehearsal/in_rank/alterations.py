@@ -1,6 +1,6 @@
-"""Values that a fault changes inside a rank without a word: a flipped bit, another batch, a loss that is no number.
+"""Values that a fault silently changes inside a rank: a flipped bit, another batch, a loss that is no number.
 
-The change is real, and made where a device or a loader would make it, so whatever follows is computed from it. The rank
+The change is real, and made where a device or a loader would make it, so later values are computed from it. The rank
 records the value before and after.
 """
 
@@ -14,12 +14,12 @@ from chaos.agent.digests import array_digest, array_of
 from chaos.agent.record import Record
 
 _STATE = ("adam_", "moment", "accum")
-"""How the names of an optimizer's state begin."""
+"""Prefixes of the names of an optimizer's state."""
 _WEIGHTS = (".weight", ".bias", ".gamma", ".beta")
 
 
 class Alterations:
-    """What this rank was told to change. ``write`` puts an array's values into a parameter."""
+    """The changes ordered for this rank. ``write`` puts an array's values into a parameter."""
 
     def __init__(self, barriers: Barriers, record: Record, write: Callable[[Any, Any], None]) -> None:
         self._barriers = barriers
@@ -31,12 +31,12 @@ class Alterations:
     def weight(self, order: dict[str, Any], phase: str) -> None:
         """Flip a bit of a weight; the agent calls it where it holds the rank."""
         parameters = [(name, value) for name, value in self._barriers.parameters if _floats(value)]
-        wanted, seed = order.get("parameter"), int(order.get("seed", 0))
-        named = [(name, value) for name, value in parameters if name == wanted]
+        target, seed = order.get("parameter"), int(order.get("seed", 0))
+        named = [(name, value) for name, value in parameters if name == target]
         drawn = [(name, value) for name, value in parameters if name.endswith(_WEIGHTS) and not name.startswith(_STATE)]
-        if not (named or (wanted is None and drawn)):
+        if not (named or (target is None and drawn)):
             known = ", ".join(name for name, _ in parameters)
-            self._record.write("fault.refused", fault=order["fault"], reason=f"no parameter {wanted!r}: {known}")
+            self._record.write("fault.refused", fault=order["fault"], reason=f"no parameter {target!r}: {known}")
             return
         name, parameter = named[0] if named else random.Random(f"{seed} parameter").choice(drawn)
         before = array_of(parameter)
@@ -46,15 +46,15 @@ class Alterations:
         self._note(order, phase, facts)
 
     def gradient(self, gradients: Any) -> Any:
-        """This rank's flat gradients, before they are reduced."""
+        """Return this rank's flat gradients, before they are reduced."""
         return self._flip_in(gradients, "gradient", "allreduce.enter")
 
     def activation(self, values: Any) -> Any:
-        """What a layer gives to the next one."""
+        """Return the output of a layer for the next one."""
         return self._flip_in(values, "activation", "forward")
 
     def batch(self, given: Any) -> Any:
-        """Return the batch to train: that of the step before where a fault says so."""
+        """Return the batch to train: the batch of the step before where a fault says so."""
         before, self._batch = self._batch, given
         for order in self._barriers.take_alterations_of("batch"):
             if before is not None:
@@ -63,7 +63,7 @@ class Alterations:
         return given
 
     def computed(self, loss: Any, gradients: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """Loss and gradients as they come out of the step."""
+        """Return loss and gradients as they leave the step."""
         for order in self._barriers.take_alterations_of("loss"):
             value = float(order["value"])
             facts = {"before": float(loss).hex(), "after": value.hex()}
@@ -90,7 +90,10 @@ def _floats(parameter: Any) -> bool:
 
 
 def _flipped(values: Any, order: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The values with one bit flipped, and what was there before. Element and bit are drawn where none is given."""
+    """Return the values with one bit flipped, and a record of the old value.
+
+    Element and bit are drawn where none is given.
+    """
     seed, width = int(order.get("seed", 0)), values.dtype.itemsize * 8
     element = int(order.get("element", random.Random(f"{seed} element").randrange(values.size))) % values.size
     bit = int(order.get("bit", random.Random(f"{seed} bit").randrange(width))) % width

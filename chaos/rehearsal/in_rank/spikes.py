@@ -1,4 +1,4 @@
-"""Spikes in a rank's gradients: scales them for real, before they are reduced, as a fault has asked for.
+"""Spikes in a rank's gradients: scales them for real, before they are reduced, as a fault orders.
 
 So the reduced gradient, its global norm and the update that follows are those of an abnormal step on every rank.
 """
@@ -14,7 +14,7 @@ from chaos.agent.record import Record
 
 
 class Spikes:
-    """The spikes that this rank was told to make. One with ``repeat`` comes again when its step is trained again."""
+    """The spikes ordered for this rank. A spike with ``repeat`` comes again when its step is trained again."""
 
     def __init__(self, barriers: Barriers, record: Record) -> None:
         self._barriers = barriers
@@ -24,8 +24,8 @@ class Spikes:
     def apply(self, gradients: Any, others: Callable[[Any], Sequence[Any]], *, share: float) -> Any:
         """Return the rank's flat gradients, scaled if a spike is due in this step.
 
-        ``others`` gives what the other ranks are about to reduce, for an array like this rank's. ``share`` is what the
-        sum over the ranks is multiplied with: 1, or one part for each rank where the mean is taken.
+        ``others`` returns the other ranks' arrays for the coming reduction, for an array like this rank's. ``share`` is
+        the factor of the sum over the ranks: 1, or one part for each rank where the mean is taken.
         """
         step = self._barriers.step
         orders = self._barriers.take_alterations() or self._repeats.pop(step, [])
@@ -52,7 +52,8 @@ class Spikes:
 def _factor_for(length: float, gradients: Any, given: Sequence[Any]) -> float:
     """Return the factor by which this rank's gradients must be scaled for the sum over all ranks to have this length.
 
-    ``given`` are the gradients of the other ranks. Of two solutions it is the one that does not turn the own round.
+    ``given`` are the gradients of the other ranks. Of two solutions it is the one that does not reverse this rank's
+    own.
     """
     own = gradients.astype("float64")
     others = sum((array.astype("float64") for array in given), start=0.0 * own)

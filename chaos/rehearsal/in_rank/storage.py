@@ -1,7 +1,7 @@
-"""The storage of a rehearsal: held to a stated throughput. Every checkpoint that is read is recorded with its source.
+"""The storage of a rehearsal, limited to a stated throughput. Every read of a checkpoint is recorded with its source.
 
-Installed by the agent before MindSpore's own ``mindspore.common.file_system`` is used, which every checkpoint file goes
-through: it takes ``open`` or, where the package can be imported, MindIO ACP. Which of the two it is, MindSpore decides.
+The agent installs it before MindSpore's own ``mindspore.common.file_system`` is used, which every checkpoint file goes
+through: MindSpore chooses between ``open`` and, where the package can be imported, MindIO ACP.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ def _replace(agent: Agent, module: ModuleType) -> None:
 
 
 def create(agent: Agent, path: str) -> Any:
-    """A file to write a checkpoint to, as long as the storage takes; for a job that has no file system of MindSpore's.
+    """Return a file to write a checkpoint to, at the storage's throughput.
 
-    Nothing of it waits in a buffer of this process.
+    For a job without MindSpore's file system. None of the data waits in a buffer of this process.
     """
     return _at_pace(agent, lambda name: open(name, "wb", buffering=0))(path)
 
 
 def open_recorded(agent: Agent, path: str) -> Any:
-    """Return a checkpoint to read, as long as the storage takes; that it is read is recorded."""
+    """Return a checkpoint to read, at the storage's throughput; the read is recorded."""
     return _recorded(agent, _at_pace(agent, lambda name: open(name, "rb")), "basic")(path)
 
 
@@ -80,7 +80,7 @@ def _paced(opens: Callable[..., Any], rate: float) -> Callable[..., Any]:
 
 
 class PacedFile:
-    """A file of a storage with ``mb_per_second``: reading and writing take at least as long as that makes of it.
+    """A file of a storage with ``mb_per_second``: reading and writing take at least the time that this rate needs.
 
     It waits asleep, so that other threads go on meanwhile, as with real storage.
     """
@@ -94,13 +94,13 @@ class PacedFile:
         self._moved = 0
 
     def write(self, data: Any) -> Any:
-        """Write, and wait until so much can have been written."""
+        """Write, and wait until the storage could have written so much."""
         written = self._file.write(data)
         self._wait(len(data))
         return written
 
     def read(self, size: int = -1) -> Any:
-        """Read, and wait until so much can have been read."""
+        """Read, and wait until the storage could have read so much."""
         data = self._file.read(size)
         self._wait(len(data))
         return data
@@ -111,7 +111,7 @@ class PacedFile:
 
     def _wait(self, size: int) -> None:
         now = time.monotonic()
-        # Time in which nothing was asked of the storage is not credit for later.
+        # Idle time of the storage is not credit for later.
         self._begun = max(self._begun, now - self._moved / self._rate - _PIECE / self._rate)
         self._moved += size
         left = self._begun + self._moved / self._rate - now

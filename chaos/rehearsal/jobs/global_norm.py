@@ -26,7 +26,7 @@ EXCLUSIVE = (
     "The check_for_global_norm and use_skip_data_by_global_norm cannot be turned on at the same time, "
     "please choose one."
 )
-"""What MindFormers says when data of abnormal steps is to be skipped as well."""
+"""MindFormers' error where data of abnormal steps is to be skipped as well."""
 
 
 def _logger() -> logging.Logger:
@@ -63,7 +63,7 @@ class GlobalNormMonitor(Callback):  # type: ignore[misc]
     """Throws a TREError for a step whose global norm reaches ``threshold``, once for each step.
 
     Rank 0 keeps ``abnormal_global_norm.json`` in ``output``: step → norms. A step that is in it, from this run or from
-    an earlier one, is only recorded again and training goes on. Goes before the callback that saves checkpoints, so
+    an earlier one, is only recorded again and training goes on. It runs before the callback that saves checkpoints, so
     that the state of such a step is not saved before it is known to be abnormal.
     """
 
@@ -116,7 +116,7 @@ class GlobalNormMonitor(Callback):  # type: ignore[misc]
 
 
 def newest_checkpoint(directory: str) -> Callable[[], tuple[dict[str, Any], bool]]:
-    """What ``TrainFaultTolerance`` calls to roll back: loads the newest periodic checkpoint of this rank.
+    """Return the rollback of ``TrainFaultTolerance``: it loads the newest periodic checkpoint of this rank.
 
     Names count from the last rollback, so the newest file is the one that was written last. A save that goes on in the
     background is waited for. The second value says that no redundancy was removed from the file.

@@ -1,6 +1,6 @@
-"""The job that is rehearsed: the five-layer network of the power-off checkpoint document, scaled to fit two cores.
+"""The rehearsed job: the five-layer network of the power-off checkpoint document, scaled to fit two cores.
 
-It is written as for an Ascend machine: nothing in it knows of a rehearsal. What differs from the document's sample:
+It is written as for an Ascend machine: nothing in it knows of a rehearsal. It differs from the document's sample:
 
 1. layers of 128, 256, 256 and 128 in place of 512, 5120, 5120 and 512;
 2. PyNative mode on the device named by --device, synchronous on a CPU (the document: graph mode on Ascend);
@@ -8,13 +8,13 @@ It is written as for an Ascend machine: nothing in it knows of a rehearsal. What
 4. ``TrainFaultTolerance`` and its optimizer wrapper in place of ``OptTFTWrapper`` and ``TFTRegister``, which MindSpore
    deprecated (removed after 2.9);
 5. Momentum and a falling learning rate in place of plain SGD, so that there is optimizer state to lose;
-6. on resume the file is looked for instead of being typed in: the newest finished end-of-life checkpoint;
+6. a resume searches for the newest finished end-of-life checkpoint, whose path the sample has typed in;
 7. training ends after --steps steps, also in the middle of an epoch;
 8. with ARF fault tolerance is initialized first, as MindSpore demands: a new process of a lost rank waits there;
-9. with --continue, a job that is started again without being told where to go on looks for the newest periodic
-   checkpoint that can be read;
-10. where a job has ended without an end-of-life checkpoint, a resume looks for that periodic one too; with --crc-check
-    checkpoints have a checksum, which is looked at;
+9. with --continue, a job that is started again without a checkpoint to go on from searches for the newest readable
+   periodic one;
+10. where a job has ended without an end-of-life checkpoint, a resume searches for that periodic one too; with
+    --crc-check checkpoints have a checksum, which is verified;
 11. --graph compiles forward and backward, --asynchronous-saving writes periodic checkpoints in the background.
 """
 
@@ -126,7 +126,7 @@ class GraphStep(nn.TrainOneStepCell):  # type: ignore[misc]
 
 
 class LastStep(Callback):  # type: ignore[misc]
-    """Ends the training once the optimizer has done all its steps: a checkpoint or a rollback sets its counter back."""
+    """Ends the training once the optimizer has done all its steps: a checkpoint or a rollback resets its counter."""
 
     def __init__(self, steps: int, optimizer: nn.Optimizer) -> None:
         super().__init__()
@@ -158,9 +158,9 @@ def create_dataset(arguments: argparse.Namespace, shards: int, shard: int) -> ds
 
 
 def find_checkpoint(output: str) -> str:
-    """Return the newest end-of-life checkpoint that was finished (renamed), of a rank of this rank's replica group.
+    """Return the newest finished (renamed) end-of-life checkpoint, of a rank of this rank's replica group.
 
-    MindSpore 2.7 names the directory ``tft_…``, later ones ``ttp_…``. With data parallelism alone all ranks are one
+    MindSpore 2.7 names the directory ``tft_…``, later versions ``ttp_…``. With data parallelism alone all ranks are one
     replica group, so any rank's file will do.
     """
     finished = {
@@ -174,9 +174,9 @@ def find_checkpoint(output: str) -> str:
 
 
 def load_to_resume(output: str, crc_check: bool) -> tuple[dict[str, Parameter], int]:
-    """What a job that has ended has left, and its step: an end-of-life checkpoint, else the newest periodic one.
+    """Return the checkpoint of a job that has ended, and its step.
 
-    Raises FileNotFoundError where there is neither.
+    It is an end-of-life checkpoint, else the newest periodic one. Raises FileNotFoundError where there is neither.
     """
     try:
         path = find_checkpoint(output)
@@ -191,7 +191,7 @@ def load_to_resume(output: str, crc_check: bool) -> tuple[dict[str, Parameter], 
 
 
 def load_newest_periodic(output: str, crc_check: bool = False) -> dict[str, Parameter]:
-    """The newest periodic checkpoint that can be read, of a rank of this rank's replica group; empty if there is none.
+    """Return the newest readable periodic checkpoint, of a rank of this rank's replica group; empty if there is none.
 
     A job that has been started again counts its own steps in the names of its files, so the step is the optimizer's.
     Every rank chooses from the same files, and with data parallelism alone any rank's file will do.

@@ -1,6 +1,6 @@
 """Makes training data in the MNIST file format: real files, made from a seed, nothing downloaded.
 
-The format is the IDX one: a big-endian magic number (2051 images, 2049 labels), the sizes, then bytes.
+The format is IDX: a big-endian magic number (2051 images, 2049 labels), the sizes, then bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def write_mnist(directory: str, *, images: int, seed: int) -> None:
     Each class has its own pattern and each picture its own noise, so that a network can learn them and no two batches
     are alike. The same seed gives the same bytes.
     """
-    import numpy  # which takes a tenth of a second: this kind of job is asked for much else before
+    import numpy  # the import takes a tenth of a second: this job kind is used for much else before
 
     generator = numpy.random.Generator(numpy.random.PCG64(seed))
     patterns = generator.integers(0, 256, (_CLASSES, _SIDE, _SIDE))

@@ -15,7 +15,7 @@ fault tolerance's wrapper, five epochs, ``--is-recover``. The smallest differenc
 6. a seed, and no shuffling: two runs must read the same batches to be compared;
 7. an epoch holds --steps-per-epoch batches, and training ends after --steps; directories are arguments;
 8. --width sets the width of the inner layers, 5120 in the document and by default;
-9. --data names the pictures, which are read in the format of MNIST whoever has made them.
+9. --data names the pictures, which are read in the format of MNIST whatever their origin.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def create_dataset(path: str, batches: int) -> ds.Dataset:
 
 
 def find_checkpoint(output: str) -> str:
-    """The file in the newest finished end-of-life directory; any rank's, since all are replicas of each other."""
+    """Return the file in the newest finished end-of-life directory; any rank's, since all are replicas."""
     finished = {
         int(match[1]): directory
         for directory in glob.glob(os.path.join(output, "t[tf][pt]_saved_checkpoints-step_*"))

@@ -1,4 +1,4 @@
-"""Files of sliced weights: which one a rank starts from, and which ranks hold the same slice (``group_info.pb``)."""
+"""Files of sliced weights: the file that a rank starts from, and the ranks with the same slice (``group_info.pb``)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from collections.abc import Sequence
 GROUP_INFO = "group_info.pb"
 
 _CRC, _CRC_SIZE = b"crc_num", 17
-"""What a checksum behind a checkpoint begins with, and how long it is."""
+"""The beginning of a checksum behind a checkpoint, and its length."""
 
 
 def write_group_info(directory: str, replicas: Sequence[int]) -> None:
-    """Write the message that MindSpore writes on Ascend when GROUP_INFO_FILE is set: who holds the same slices."""
+    """Write MindSpore's message on Ascend when GROUP_INFO_FILE is set: the ranks with the same slices."""
     from mindspore.train.node_strategy_pb2 import ParallelGroupMap
 
     message = ParallelGroupMap()
@@ -27,13 +27,13 @@ def write_group_info(directory: str, replicas: Sequence[int]) -> None:
 
 
 def find_slice(output: str, rank: int, ranks: int, replicas: Sequence[int]) -> str | None:
-    """The file that a rank resumes from: of the newest step that every rank has a file of, its own or a replica's.
+    """Return the file that a rank resumes from, of the newest step with a file for every rank, its own or a replica's.
 
     None where there is no such step.
 
-    An end-of-life checkpoint that was finished (renamed) has one file for each replica group; who its replicas are a
-    rank knows from its communication group. In periodic checkpoints a lost file is replaced by one of the ranks that
-    ``group_info.pb`` names. All ranks look at the same files, so they come to the same step.
+    A finished (renamed) end-of-life checkpoint has one file for each replica group; a rank knows its replicas from its
+    communication group. In periodic checkpoints a lost file is replaced by a file of the ranks that ``group_info.pb``
+    names. All ranks look at the same files, so they come to the same step.
     """
     periodic = _periodic(output, ranks)
     end_of_life = _end_of_life(output, replicas)
@@ -48,19 +48,19 @@ def find_slice(output: str, rank: int, ranks: int, replicas: Sequence[int]) -> s
 def _end_of_life(output: str, replicas: Sequence[int]) -> dict[int, str]:
     """Return the file of this rank's replica group in each finished end-of-life checkpoint, by step.
 
-    MindSpore 2.7 names the directory ``tft_…``, later ones ``ttp_…``.
+    MindSpore 2.7 names the directory ``tft_…``, later versions ``ttp_…``.
     """
-    found = {}
+    files_by_step = {}
     for directory in glob.glob(os.path.join(output, "t[tf][pt]_saved_checkpoints-step_*")):
         match = re.search(r"step_(\d+)$", directory)
         files = [file for rank in replicas for file in glob.glob(os.path.join(directory, f"rank_{rank}", "*.ckpt"))]
         if match and files:
-            found[int(match[1])] = sorted(files)[0]
-    return found
+            files_by_step[int(match[1])] = sorted(files)[0]
+    return files_by_step
 
 
 def _periodic(output: str, ranks: int) -> dict[int, dict[int, str]]:
-    """For each step that is complete, the file of every rank."""
+    """Return the file of every rank, for each complete step."""
     replicas = _read_group_infos(output)
     own = {rank: _by_step(os.path.join(output, f"rank_{rank}")) for rank in range(ranks)}
     complete: dict[int, dict[int, str]] = {}
@@ -77,7 +77,7 @@ def _periodic(output: str, ranks: int) -> dict[int, dict[int, str]]:
 
 
 def _read_group_infos(output: str) -> dict[int, list[int]]:
-    """Ranks that hold the same slices, by rank, from the files that are left: a lost rank's is lost with it."""
+    """Return the ranks with the same slices, by rank, from the remaining files: a lost rank's file is lost with it."""
     import mindspore as ms
 
     replicas: dict[int, list[int]] = {}
@@ -89,13 +89,16 @@ def _read_group_infos(output: str) -> dict[int, list[int]]:
 
 
 def _by_step(directory: str) -> dict[int, str]:
-    """A rank's periodic files by the step that is stored in them; their names count from the last resume or repair."""
-    found = {}
+    """Return a rank's periodic files by the step stored in them.
+
+    Their names count from the last resume or repair.
+    """
+    files = {}
     for path in sorted(glob.glob(os.path.join(directory, "*.ckpt"))):
         step = stored_step(path)
         if step is not None:
-            found[step] = path
-    return found
+            files[step] = path
+    return files
 
 
 def stored_step(path: str) -> int | None:

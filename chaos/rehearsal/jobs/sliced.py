@@ -5,9 +5,9 @@ model dimension fastest. The layers come in pairs, the first one sliced by colum
 sum over the model group follows each pair; the last layer is whole on every rank. With --optimizer-shards N each rank
 keeps the N-th part of the rows of its slices, and of their momentum, and gathers the others before it computes.
 
-Where semi-automatic parallelism would tell MindSpore's fault tolerance which ranks hold the same slices, this job says
-so itself: ``parameter_layout_dict`` of the training network, and ``group_info.pb`` beside each rank's checkpoints, from
-the members of its communication groups.
+Where semi-automatic parallelism would give MindSpore's fault tolerance the ranks with the same slices, this job
+provides them itself: ``parameter_layout_dict`` of the training network, and ``group_info.pb`` beside each rank's
+checkpoints, from the members of its communication groups.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from slice_files import GROUP_INFO, find_slice, write_group_info  # type: ignore
 
 @dataclass(frozen=True)
 class Mesh:
-    """Where this rank stands, and its communication groups.
+    """This rank's place in the matrix, and its communication groups.
 
     ``model_group`` holds the ranks that share one batch, ``shard_group`` those that share one copy of the optimizer
     state, ``replica_group`` those that hold the same slices and optimizer state.
@@ -60,7 +60,7 @@ def create_mesh(model_size: int, shards: int) -> Mesh:
 
 
 class SumOverGroup(nn.Cell):  # type: ignore[misc]
-    """Sums partial results; what comes back is the gradient of each part."""
+    """Sums partial results; the backward pass returns the gradient of each part."""
 
     def __init__(self, group: str) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class SumOverGroup(nn.Cell):  # type: ignore[misc]
 
 
 class CopyToGroup(nn.Cell):  # type: ignore[misc]
-    """Hands the same input to every slice; what comes back is the sum of their gradients."""
+    """Hands the same input to every slice; the backward pass returns the sum of their gradients."""
 
     def __init__(self, group: str) -> None:
         super().__init__()
@@ -214,16 +214,16 @@ def main() -> None:
     replicas = get_process_group_ranks(mesh.replica_group)
     directory = os.path.join(arguments.output, f"rank_{get_rank()}")
     initial_epoch, initial_step = 0, 0
-    found = None
+    checkpoint = None
     if arguments.is_recover or arguments.go_on:
-        found = find_slice(arguments.output, get_rank(), get_group_size(), replicas)
-    if arguments.is_recover and found is None:
+        checkpoint = find_slice(arguments.output, get_rank(), get_group_size(), replicas)
+    if arguments.is_recover and checkpoint is None:
         raise FileNotFoundError(
             f"no step in {arguments.output} has a file for every rank: neither its own nor one of a rank that "
             f"{GROUP_INFO} names"
         )
-    if found is not None:
-        saved = ms.load_checkpoint(found)
+    if checkpoint is not None:
+        saved = ms.load_checkpoint(checkpoint)
         ms.load_param_into_net(train_step, saved)
         initial_step = int(saved["global_step"].asnumpy().reshape(-1)[0])
         initial_epoch = initial_step // dataset.get_dataset_size()

@@ -1,1 +1,1 @@
-"""A rehearsal of a MindFormers job on the CPU: what MindSpore has no CPU kernel for, and a tiny job of its own."""
+"""A rehearsal of a MindFormers job on the CPU: the operators without a CPU kernel in MindSpore, and a tiny job."""

@@ -1,8 +1,8 @@
 """A rehearsal whose agent comes as a callback, as it must on a cluster that allows no PYTHONPATH of ours.
 
 The device layer is an extension of the agent and has to be there before MindSpore is imported; a callback comes long
-after. So there is none: the kernels that a CPU has not come in by themselves (``site/``), MindSpore forms its own
-cluster, gradients are reduced by MindFormers' own step. What needs the device layer is refused by the plan.
+after. So there is no device layer: the kernels that a CPU lacks load by themselves (``site/``), MindSpore forms its own
+cluster, gradients are reduced by MindFormers' own step. The plan refuses every scenario that needs the device layer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from chaos.plan.traits import JobTraits
 from chaos.scenario.models.scenario import Scenario
 
 SITE = Path(__file__).parent / "site"
-"""What goes before the job's PYTHONPATH: kernels only."""
+"""The directory before the job's PYTHONPATH: kernels only."""
 
 _LAYER = frozenset({"job.agent", "job.hccl", "job.storage.mb_per_second"})
 """Keys that the device layer heeds, or the stand-ins that come with it."""
@@ -27,7 +27,10 @@ _REPORTED = frozenset({"uce", "ecc", "hcce", "suspect-remote", "link-error"})
 
 
 def traits_of(rehearsed: JobTraits, genuine: JobTraits) -> JobTraits:
-    """What a job of this kind can do without the device layer: what the genuine kind can, on one rank, unprotected."""
+    """Return the traits of a job of this kind without the device layer.
+
+    It can do what the genuine kind can, on one rank, unprotected.
+    """
     without = "has no device layer or stand-in that would heed it"
     return replace(
         rehearsed,
@@ -37,13 +40,13 @@ def traits_of(rehearsed: JobTraits, genuine: JobTraits) -> JobTraits:
         own_ports=genuine.own_ports,
         lacks={**rehearsed.lacks, **dict.fromkeys(sorted(_LAYER), without)},
         mechanisms=frozenset(),
-        # MindFormers wants a barrier of several ranks, which MindSpore has not on a CPU.
+        # MindFormers needs a barrier of several ranks, which MindSpore lacks on a CPU.
         most_ranks=1,
     )
 
 
 def simulated(scenario: Scenario) -> Iterator[Simulated]:
-    """What is not genuine beside the kernels: nothing but the faults themselves."""
+    """Yield the stand-ins beside the kernels: nothing but the faults themselves."""
     if any(fault.kind in _REPORTED for fault in scenario.faults):
         yield Simulated("the device's error, raised where the framework would get it", "device layer")
 

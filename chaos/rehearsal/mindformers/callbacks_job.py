@@ -19,7 +19,7 @@ _SCRIPT = Path(__file__).parent / "jobs" / "callbacks.py"
 
 
 class MindFormersCallbacks(MindSporeJob):
-    """MFLossMonitor, TrainingStateMonitor and CheckpointMonitor around ``Model.train``; nothing is put in any place."""
+    """MFLossMonitor, TrainingStateMonitor and CheckpointMonitor around ``Model.train``; nothing is replaced."""
 
     name = "mindformers-callbacks"
     traits: JobTraits = replace(
@@ -34,10 +34,10 @@ class MindFormersCallbacks(MindSporeJob):
     needs: tuple[str, ...] = (*MindSporeJob.needs, "mindformers")
 
     def prepare(self, launch: Launch) -> None:
-        """Nothing is read but what the job makes itself."""
+        """Prepare nothing: the job makes its own input."""
 
     def command(self, launch: Launch) -> Command:
-        """msrun with this kind's own script. Raises JobError."""
+        """Return msrun with this kind's own script. Raises JobError."""
         job = launch.scenario.job
         arguments = (
             f"--output={launch.directory / 'output'}",

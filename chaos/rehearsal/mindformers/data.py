@@ -12,8 +12,10 @@ VOCABULARY = 64
 
 
 def write_data(directory: Path, *, samples: int, seed: int) -> None:
-    """Write one sample a line: ``train.jsonl`` with the columns that models of the new kind take, ``tokens.jsonl`` with
-    the tokens alone, for legacy models."""
+    """Write one sample a line.
+
+    ``train.jsonl`` has the columns of models of the new kind, ``tokens.jsonl`` the tokens alone, for legacy models.
+    """
     draw = random.Random(seed)
     directory.mkdir(parents=True, exist_ok=True)
     drawn = [[draw.randrange(VOCABULARY) for _ in range(LENGTH + 1)] for _ in range(samples)]

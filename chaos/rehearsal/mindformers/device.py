@@ -1,7 +1,7 @@
 """The device layer of a MindFormers job that is rehearsed on the CPU.
 
-Kernels that a CPU has not, the sum of the gradients over the ranks, and what any rehearsed job of MindSpore needs of a
-device. On Ascend none of this is loaded.
+It has the kernels that a CPU lacks, the sum of the gradients over the ranks, and the general needs of a rehearsed
+MindSpore job from a device. On Ascend none of this is loaded.
 """
 
 from __future__ import annotations
@@ -29,5 +29,5 @@ def install(agent: Agent) -> None:
 
 
 def _replace_cluster(module: ModuleType) -> None:
-    """The cluster that MindFormers asks for (2.1) is there: that of the communicator."""
+    """Replace the cluster that MindFormers asks for (2.1) by the communicator's."""
     module._is_initialized = lambda: True  # type: ignore[attr-defined]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def replace_reduction(device: Device, agent: Agent, module: ModuleType) -> None:
-    """Give MindFormers' training step this reducer, also where there is one rank and none would be."""
+    """Give MindFormers' training step this reducer, also with a single rank, where it would have none."""
     reduction = Reduction(device, agent)
     initialise = module.MFTrainOneStepCell.__init__
 
@@ -36,7 +36,7 @@ def _reducer(reduction: Reduction, weights: Any, share: float | None) -> Any:
         return reduction.reduce(flat, share=share)
 
     class GraphReducer(nn.Cell):  # type: ignore[misc]
-        """All gradients in one flat tensor through the host and back. What is in ``construct`` is compiled."""
+        """All gradients in one flat tensor through the host and back. The content of ``construct`` is compiled."""
 
         def __init__(self) -> None:
             super().__init__(auto_prefix=False)
@@ -62,5 +62,5 @@ def _reducer(reduction: Reduction, weights: Any, share: float | None) -> Any:
 
 
 def _same(given: Any) -> Any:
-    """Return the result has the shape and the type of what is given."""
+    """Return a value with the shape and the type of ``given``."""
     return given

@@ -1,6 +1,6 @@
 """The job kind ``mindformers-rehearsal``: MindFormers' own Trainer and callbacks on the CPU.
 
-The same as the kind ``mindformers``, with stand-ins for what exists only on Ascend, and with tiny jobs of its own.
+The same as the kind ``mindformers``, with stand-ins for the Ascend-only parts, and with tiny jobs of its own.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CONFIGS = Path(__file__).parent / "configs"
 _DATA = "data"
 
 _REHEARSED = frozenset({"job.agent", "job.hccl", "job.storage.mb_per_second"})
-"""What the genuine kind lacks and the device layer has."""
+"""Traits that the genuine kind lacks and the device layer adds."""
 
 
 class MindFormersRehearsal(MindFormersJob):
@@ -50,7 +50,8 @@ class MindFormersRehearsal(MindFormersJob):
     rehearsed = True
     traits: JobTraits = replace(
         MindFormersJob.traits,
-        # The step is one graph, so the points inside it that Python passes are those of the reduction of gradients.
+        # The step is one graph, so the only points inside it that Python passes are those of the reduction of
+        # gradients.
         observable=frozenset(
             {
                 "step.begin",
@@ -69,7 +70,7 @@ class MindFormersRehearsal(MindFormersJob):
         own_ports=frozenset({"communicator"}),
         lacks={key: why for key, why in MindFormersJob.traits.lacks.items() if key not in _REHEARSED},
         loading=frozenset({"path", "callback"}),
-        # Seen to work in a step that is one graph. What copies state between ranks has not been tried there.
+        # Seen to work in a step that is one graph. Mechanisms that copy state between ranks have not been tried there.
         mechanisms=frozenset({"TTP", "TRE"}),
         most_stages=1,
         slices=frozenset({1}),
@@ -84,21 +85,24 @@ class MindFormersRehearsal(MindFormersJob):
     )
 
     def completed(self, cell: Unfinished) -> Completion:
-        """What the configuration says of keys that the scenario may leave out."""
+        """Return the configuration's values of keys that the scenario may leave out."""
         job = dict(mapped(cell.data.get("job")))
         if (config := text(job.get("config"))) is not None:
             job["config"] = _own_or_named(config, cell.file.parent)
         return super().completed(replace(cell, data={**cell.data, "job": job}))
 
     def examined(self, cell: Cell, scenario_file: Path) -> Examined:
-        """What the configuration means for the plan. Raises ScenarioError where it cannot be read."""
-        found = super().examined(replace(cell, scenario=_placed(cell.scenario, scenario_file.parent)), scenario_file)
+        """Return the configuration's meaning for the plan. Raises ScenarioError where it cannot be read."""
+        examined = super().examined(replace(cell, scenario=_placed(cell.scenario, scenario_file.parent)), scenario_file)
         if cell.scenario.job.loading == "path":
-            return found
-        return replace(found, traits=as_callback.traits_of(found.traits, MindFormersJob.traits))
+            return examined
+        return replace(examined, traits=as_callback.traits_of(examined.traits, MindFormersJob.traits))
 
     def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
-        """Kernels always; the device layer where the agent brings it; the SDK where it is the stand-in."""
+        """Return the stand-ins of a scenario: the kernels always.
+
+        The device layer where the agent brings it; the SDK where it is the stand-in.
+        """
         kernels = Simulated(f"kernels that a CPU has not, made of small operators: {', '.join(NAMES)}", "kernels")
         if scenario.job.loading == "callback":
             return (kernels, *as_callback.simulated(scenario))
@@ -119,7 +123,7 @@ class MindFormersRehearsal(MindFormersJob):
         write_data(launch.directory / _DATA, samples=samples, seed=job.seed)
 
     def command(self, launch: Launch) -> Command:
-        """Return the launcher, with what a rehearsal of fault tolerance needs. Raises JobError."""
+        """Return the launcher, with the needs of a rehearsal of fault tolerance. Raises JobError."""
         launch = replace(launch, scenario=_placed(launch.scenario, launch.scenario_directory))
         if launch.resume and _by_strategy(launch.scenario):
             write_strategies(launch.directory / STRATEGIES, launch.scenario.cluster.ranks)
@@ -141,11 +145,11 @@ class MindFormersRehearsal(MindFormersJob):
         )
 
     def trained_from(self, data: dict[str, Any], launch: Launch) -> dict[str, Any]:
-        """Return the copy of the configuration, with what it needs where there is no device layer."""
+        """Return the copy of the configuration, with its additional needs where there is no device layer."""
         return data if launch.scenario.job.loading == "path" else as_callback.trained_from(data)
 
     def protection(self, launch: Launch) -> dict[str, str]:
-        """Variables of the mechanisms that are on, and of the stand-ins that they need."""
+        """Return the variables of the mechanisms that are on, and of the stand-ins that they need."""
         return protection_environment(launch, launch.ports[1])
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
@@ -156,7 +160,7 @@ class MindFormersRehearsal(MindFormersJob):
 
 
 def _by_strategy(scenario: Scenario) -> bool:
-    """Return whether a resume looks for a replica's checkpoint by the strategies that were saved."""
+    """Return whether a resume looks for a replica's checkpoint by the saved strategies."""
     return any(mechanism in STEP_LEVEL for mechanism in scenario.job.protection)
 
 

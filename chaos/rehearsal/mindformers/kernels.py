@@ -1,7 +1,7 @@
 """Operators that MindSpore (2.10) has for Ascend only, composed of operators that a CPU has.
 
-They are cells that stand in the place of primitives, in the modules of MindFormers that use them (2.1): same arguments,
-same results up to rounding, differentiable. Only what the training of a model without parallel slices needs is there.
+They are cells that replace primitives, in the modules of MindFormers that use them (2.1): same arguments, same results
+up to rounding, differentiable. They cover the training of a model without parallel slices, and no more.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from types import ModuleType
 from typing import Any, Callable
 
 NAMES = ("RmsNorm", "Outer", "FlashAttentionScore", "EmbeddingDenseBackward", "NPUGetFloatStatusV2")
-"""The operators that are replaced, by MindSpore's names."""
+"""The replaced operators, by MindSpore's names."""
 
 _TRAINING = "mindformers.parallel_core.training_graph"
 
 
 def install(watch: Callable[[str, Callable[[ModuleType], None]], None]) -> None:
-    """Replace each after the import of the module that uses it; ``watch(module, hook)`` sees to that."""
+    """Replace each operator after the import of the module that uses it, through ``watch(module, hook)``."""
     watch(f"{_TRAINING}.transformer.norm", replace_norm)
     watch(f"{_TRAINING}.transformer.flash_attention", replace_attention)
     watch(f"{_TRAINING}.base_models.common.embeddings.rotary_pos_embedding", replace_rotary)
@@ -25,7 +25,7 @@ def install(watch: Callable[[str, Callable[[ModuleType], None]], None]) -> None:
 
 
 def replace_norm(module: ModuleType) -> None:
-    """``P.RmsNorm`` in MindFormers' norm."""
+    """Replace ``P.RmsNorm`` in MindFormers' norm."""
     from mindspore import nn, ops
 
     class RmsNorm(nn.Cell):  # type: ignore[misc]
@@ -45,7 +45,7 @@ def replace_norm(module: ModuleType) -> None:
 
 
 def replace_rotary(module: ModuleType) -> None:
-    """``Outer`` in the rotary position embedding."""
+    """Replace ``Outer`` in the rotary position embedding."""
     from mindspore import nn
 
     class Outer(nn.Cell):  # type: ignore[misc]
@@ -60,7 +60,10 @@ def replace_rotary(module: ModuleType) -> None:
 
 
 def replace_embedding(module: ModuleType) -> None:
-    """The look-up in the embedding, whose gradient is ``EmbeddingDenseBackward``: a product with ones and zeros."""
+    """Replace the look-up in the embedding.
+
+    Its gradient is ``EmbeddingDenseBackward``: a product with ones and zeros.
+    """
     from mindspore import nn, ops
 
     class Embedding(nn.Cell):  # type: ignore[misc]
@@ -83,10 +86,10 @@ def replace_embedding(module: ModuleType) -> None:
 
 
 def replace_attention(module: ModuleType) -> None:
-    """``FlashAttentionScore`` with layout BNSD or BSH, without dropout. What it does not understand it refuses.
+    """Replace ``FlashAttentionScore`` with layout BNSD or BSH, without dropout. It refuses unknown arguments.
 
-    Masks are those that MindSpore documents (2.10): 1 discards; sparse mode 0 takes what the mask says within
-    ``next_tokens``, 1 what the mask says, 2 and 3 keep what is not later.
+    Masks are those that MindSpore documents (2.10): 1 discards; sparse mode 0 applies the mask within ``next_tokens``,
+    1 applies the mask, 2 and 3 keep the positions that are not later.
     """
     from mindspore import nn, ops
 
@@ -174,7 +177,7 @@ def replace_attention(module: ModuleType) -> None:
 
 
 def replace_overflow(module: ModuleType) -> None:
-    """The device's status of overflows: whether any gradient is not finite."""
+    """Replace the device's status of overflows: whether any gradient is not finite."""
     from mindspore import ops
 
     def get_overflow_status(self: Any, status: Any, gradients: Any) -> Any:

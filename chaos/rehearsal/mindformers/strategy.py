@@ -1,4 +1,4 @@
-"""The parallel strategy by which MindFormers finds whose end-of-life checkpoint a rank may load.
+"""The parallel strategy by which MindFormers finds the end-of-life checkpoint that a rank may load.
 
 On Ascend MindSpore's compiler writes a file for each rank where weights can be sliced (``semi_auto_parallel``). On a
 CPU all ranks hold the same weights and it writes none, so these stand in: one parameter, whole on every rank. The

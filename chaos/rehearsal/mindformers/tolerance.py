@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 
 
 def replace_wrapper(device: Device, module: ModuleType) -> None:
-    """Give the wrapper operators that a graph can hold. ``module`` is MindSpore's fault tolerance callback, in which
-    the device layer has replaced those of a step in Python already."""
+    """Give the wrapper operators that a graph can hold.
+
+    ``module`` is MindSpore's fault tolerance callback, in which the device layer has replaced the operators of a step
+    in Python already.
+    """
     report, operators = module.TensorReport, module.ops
     module.TensorReport = lambda: _in_graph(report(), lambda inner, flag: inner("tft_report", flag))  # type: ignore[attr-defined]
     module.ops = _Operators(operators, device)  # type: ignore[attr-defined]
@@ -36,19 +39,19 @@ class _Operators:
 
 
 def _in_graph(inner: Any, call: Any) -> Any:
-    """Return a cell that calls back into Python with the flag, its last argument, and gives on what that returns."""
+    """Return a cell that calls back into Python with the flag, its last argument, and passes on the returned value."""
     from mindspore import nn, ops
 
     def called(flag: Any) -> Any:
         return call(inner, flag)
 
     class Called(nn.Cell):  # type: ignore[misc]
-        """What is in ``construct`` is compiled."""
+        """The content of ``construct`` is compiled."""
 
         def __init__(self) -> None:
             super().__init__(auto_prefix=False)
             self._call = ops.Custom(called, _same, _same, func_type="pyfunc")
-            # Kept in the graph, and in its order, also where nobody uses the result.
+            # Kept in the graph, and in its order, also where the result is unused.
             self._call.add_prim_attr("side_effect_mem", True)
 
         def add_prim_attr(self, name: str, value: Any) -> Any:
@@ -63,5 +66,5 @@ def _in_graph(inner: Any, call: Any) -> Any:
 
 
 def _same(given: Any) -> Any:
-    """Return the result has the shape and the type of what is given."""
+    """Return a value with the shape and the type of ``given``."""
     return given

@@ -34,7 +34,7 @@ class NormWatch:
                 self._norms = json.load(file)
 
     def judge(self, step: int, gradients: Any) -> None:
-        """Look at the flat gradients of a step that has ended. Raises RuntimeError where training must go back."""
+        """Check the flat gradients of a step that has ended. Raises RuntimeError where training must go back."""
         norm = float(numpy.sqrt((gradients.astype("float64") ** 2).sum()))
         if norm < self._threshold:
             return
@@ -48,7 +48,7 @@ class NormWatch:
             return
         over = f"is greater equal than threshold {self._threshold}, stop training..."
         print(f"Current global norm {[norm]} {over}", flush=True)
-        self._device.reduce(numpy.zeros(1, numpy.int32))  # a barrier: nobody goes back before all know
+        self._device.reduce(numpy.zeros(1, numpy.int32))  # a barrier: no rank goes back before all know
         raise RuntimeError(ERROR)
 
     def _write(self) -> None:

@@ -1,4 +1,4 @@
-"""The job's checkpoints: names and places are those of MindSpore's own savings, end-of-life and periodic."""
+"""The job's checkpoints: names and places are those of MindSpore's own files, end-of-life and periodic."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _KEPT = 10
 class Checkpoints:
     """Saves and loads the state of one rank below ``output``.
 
-    ``interval`` is the number of steps between two periodic ones, 0 for none; the last of ``steps`` is saved, too.
-    With ``crc`` each file gets a checksum.
+    ``interval`` is the number of steps between two periodic checkpoints, 0 for none; the last of ``steps`` is saved,
+    too. With ``crc`` each file gets a checksum.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Checkpoints:
         self._periodic: list[str] = []
 
     def save_end_of_life(self, step: int) -> None:
-        """Save what this rank holds for the step that the SDK names, in a directory that is not renamed yet."""
+        """Save this rank's state for the step that the SDK names, in a directory that is not renamed yet."""
         if not self._state.consistent:
             raise RuntimeError("Can't save parameters, because they are left in inconsistent state!")
         epoch, place = self._counted()
@@ -65,7 +65,7 @@ class Checkpoints:
         self._save(path, appended, end_of_life=True)
 
     def rename(self, step: int) -> None:
-        """All that had to save have saved: the directory gets its name."""
+        """Give the directory its name: all ranks that had to save have saved."""
         os.rename(self._end_of_life(step) + "_tmp", self._end_of_life(step))
 
     def save_if_due(self) -> None:
@@ -77,12 +77,12 @@ class Checkpoints:
         os.makedirs(self._own, exist_ok=True)
         path = os.path.join(self._own, f"plain-{epoch}_{place}.ckpt")
         self._save(path, {"epoch_num": epoch, "step_num": step}, end_of_life=False)
-        self._periodic = [*(one for one in self._periodic if one != path), path]
+        self._periodic = [*(earlier for earlier in self._periodic if earlier != path), path]
         if len(self._periodic) > _KEPT:
             os.unlink(self._periodic.pop(0))
 
     def load_end_of_life(self) -> int:
-        """Load the newest finished one of a rank of this rank's replica group. Returns its step.
+        """Load the newest finished end-of-life checkpoint of a rank of this rank's replica group. Returns its step.
 
         Raises FileNotFoundError where there is none.
         """
@@ -98,7 +98,7 @@ class Checkpoints:
         raise FileNotFoundError(f"no finished end-of-life checkpoint of ranks {self._mesh.replicas} in {self._output}")
 
     def resume(self) -> int:
-        """Load what a job that has ended has left: an end-of-life checkpoint, else periodic ones. Returns their step.
+        """Load the checkpoints of an ended job: an end-of-life checkpoint, else periodic ones. Returns their step.
 
         Raises FileNotFoundError where there is neither.
         """
@@ -111,14 +111,16 @@ class Checkpoints:
         return step
 
     def load_newest_periodic(self) -> int:
-        """Load the newest periodic one that every replica group has. Returns its step, 0 where there is none."""
+        """Load the newest periodic checkpoint that every replica group has. Returns its step, 0 where there is none."""
         steps = [self._periodic_steps(group) for group in self._mesh.groups]
         common = set(steps[0]).intersection(*steps[1:])
         return self._load(steps[self._mesh.model][max(common)]) if common else 0
 
     def roll_back(self) -> int:
-        """Load the newest periodic one of this rank itself. Returns its step. Raises FileNotFoundError if there is
-        none."""
+        """Load the newest periodic checkpoint of this rank itself. Returns its step.
+
+        Raises FileNotFoundError if there is none.
+        """
         own = self._periodic_steps((self._mesh.rank,))
         if not own:
             raise FileNotFoundError(f"no periodic checkpoint in {self._own} to roll back to")
@@ -129,21 +131,21 @@ class Checkpoints:
         return os.path.join(self._output, f"rank_{self._mesh.rank}")
 
     def _periodic_steps(self, ranks: Iterable[int]) -> dict[int, str]:
-        """Finished periodic files of these ranks that can be read, by the step in them: names are hints."""
-        found: dict[int, str] = {}
+        """Return the finished, readable periodic files of these ranks by the step in them: names are hints."""
+        files: dict[int, str] = {}
         for rank in ranks:
             for path in sorted(glob.glob(os.path.join(self._output, f"rank_{rank}", "plain-*.ckpt"))):
                 try:
-                    found.setdefault(int(read_ckpt(path, _open, crc=self._crc)["step_num"]), path)
+                    files.setdefault(int(read_ckpt(path, _open, crc=self._crc)["step_num"]), path)
                 except (OSError, ValueError, KeyError) as error:
                     print(f"{path} cannot be read, looking for another one: {error}", flush=True)
-        return found
+        return files
 
     def _end_of_life(self, step: int | str) -> str:
         return os.path.join(self._output, f"ttp_saved_checkpoints-step_{step}")
 
     def _counted(self) -> tuple[int, int]:
-        """Epoch and place in it of the last step, both from 1."""
+        """Return the epoch of the last step and its place in it, both from 1."""
         epoch, place = divmod(self._state.steps - 1, self.per_epoch)
         return epoch + 1, place + 1
 
@@ -162,5 +164,5 @@ class Checkpoints:
 
 
 def _open(path: str) -> Any:
-    """Return a look at a file, which is no load of it."""
+    """Return a file for inspection, which does not count as a load."""
     return open(path, "rb")

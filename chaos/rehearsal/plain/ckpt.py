@@ -1,8 +1,8 @@
-"""MindSpore's ``.ckpt`` format, as far as this job needs it: written and read by itself, for it has no framework.
+"""MindSpore's ``.ckpt`` format, as far as this job needs it: written and read here, because the job has no framework.
 
-A file is a sequence of records, each a protobuf ``Value {tag = 1, tensor = 2 {dims = 1, tensor_type = 2,
-tensor_content = 3}}`` behind the byte 0x0A and its length. Behind them may be ``crc_num`` and the CRC-32 of all of
-them, as ten big-endian bytes.
+A file is a sequence of records, each a protobuf ``Value {tag = 1, tensor = 2 {dims = 1, tensor_type = 2, tensor_content
+= 3}}`` behind the byte 0x0A and its length. Behind them may be ``crc_num`` and the CRC-32 of all of them, as ten
+big-endian bytes.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def write_ckpt(
 ) -> None:
     """Write arrays by name to the file that ``create`` makes, and call ``wrote`` after each; with ``crc`` a checksum.
 
-    The file has its name only once it is complete. Raises OSError where that cannot be done; what was written until
-    then is left, with the ending ``.tmp``.
+    The file has its name only once it is complete. Raises OSError where writing fails; the part written until then is
+    left, with the ending ``.tmp``.
     """
     unfinished = f"{os.path.splitext(path)[0]}.tmp"
     checksum = 0
@@ -43,13 +43,13 @@ def write_ckpt(
 
 
 def read_ckpt(path: str, opens: Callable[[str], Any], *, crc: bool = False) -> dict[str, Any]:
-    """Arrays by name, from the file that ``opens`` opens. With ``crc`` it must have a checksum.
+    """Return arrays by name, from the file that ``opens`` opens. With ``crc`` it must have a checksum.
 
-    Raises ValueError for a file that is not one of :func:`write_ckpt`, not all of one, or not what its checksum says.
+    Raises ValueError for a file that is not from :func:`write_ckpt`, is incomplete, or contradicts its checksum.
     """
     with opens(path) as file:
         raw = _checked(file.read(), path, crc)
-    found = {}
+    arrays = {}
     for number, record in _fields(raw, path):
         if number != _RECORD:
             raise ValueError(f"{path}: not a checkpoint")
@@ -59,12 +59,12 @@ def read_ckpt(path: str, opens: Callable[[str], Any], *, crc: bool = False) -> d
             named = dict(tensor)
             dtype = numpy.dtype(_DTYPES[named[_TYPE].decode()])
             shape = tuple(value for key, value in tensor if key == _DIMS)
-            found[parts[_TAG].decode()] = numpy.frombuffer(named[_CONTENT], dtype).reshape(shape)
+            arrays[parts[_TAG].decode()] = numpy.frombuffer(named[_CONTENT], dtype).reshape(shape)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{path}: a value is not one of a checkpoint: {error!r}") from error
-    if not found:
+    if not arrays:
         raise ValueError(f"{path}: holds nothing")
-    return found
+    return arrays
 
 
 def _write(file: Any, content: bytes) -> None:
@@ -73,11 +73,11 @@ def _write(file: Any, content: bytes) -> None:
         left = left[file.write(left) :]
 
 
-def _checked(raw: bytes, path: str, wanted: bool) -> bytes:
-    """Return the records without the checksum behind them. Raises ValueError when they are not what it says."""
+def _checked(raw: bytes, path: str, required: bool) -> bytes:
+    """Return the records without the checksum behind them. Raises ValueError when they contradict it."""
     records, trailer = raw[: -len(_CRC) - _CRC_SIZE], raw[-len(_CRC) - _CRC_SIZE :]
     if not trailer.startswith(_CRC):
-        if wanted:
+        if required:
             raise ValueError(f"{path}: its checksum is not there")
         return raw
     if int.from_bytes(trailer[len(_CRC) :], "big") != zlib.crc32(records):

@@ -21,7 +21,7 @@ class Batches:
         self._order: tuple[int, Any] = (-1, None)
 
     def batch(self, position: int) -> tuple[Any, Any]:
-        """Pictures and labels at this position, which counts from 0 over the whole job."""
+        """Return pictures and labels at this position, which counts from 0 over the whole job."""
         epoch, place = divmod(position, self.per_epoch)
         if self._order[0] != epoch:
             self._order = (epoch, _random(self._seed, 2, epoch).permutation(self.per_epoch))

@@ -1,6 +1,6 @@
-"""The device layer of a job in plain Python: its collectives, its memory, and what the agent sees of its training.
+"""The device layer of a job in plain Python: its collectives, its memory, and the agent's view of its training.
 
-Loaded into every process of the job by the agent, as the device layer of a MindSpore rehearsal is.
+The agent loads it into every process of the job, like the device layer of a MindSpore rehearsal.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def install(agent: Agent) -> None:
     stub = ModuleType("mindspore")
     stub.context = SimpleNamespace(get_context=lambda key: device.rank)  # type: ignore[attr-defined]
     sys.modules.setdefault("mindspore", stub)
-    # Who switches the network looks for MindSpore's function.
+    # The code that switches the network looks for MindSpore's function.
     management = ModuleType("mindspore.communication.management")
     management._comm_switch_nic = device.switch_network  # type: ignore[attr-defined]
     sys.modules.setdefault("mindspore.communication.management", management)
@@ -51,7 +51,7 @@ class PlainDevice(Fabric):
         self.alterations = Alterations(agent.barriers, self._record, numpy.copyto)
 
     def plug(self, module: ModuleType) -> None:
-        """Become what the job finds on its machine."""
+        """Become the device that the job finds on its machine."""
         module.device = lambda: self  # type: ignore[attr-defined]
 
     def average(self, gradients: Any, members: Collection[int]) -> Any:
@@ -65,24 +65,27 @@ class PlainDevice(Fabric):
         return mean
 
     def update_begins(self) -> None:
-        """The optimizer begins to write."""
+        """Note that the optimizer begins to write."""
         self._memory.update_begins()
         self.training.reach("optimizer.update")
 
     def update_ends(self) -> None:
-        """The optimizer has written all of the step."""
+        """Note that the optimizer has written all of the step."""
         self._memory.update_ends()
 
     def update_times(self) -> list[int]:
-        """When a memory error happened, when the optimizer's update began and when it ended, in microseconds."""
+        """Return when a memory error happened, when the optimizer's update began and when it ended.
+
+        In microseconds.
+        """
         return self._memory.timestamps()
 
     def memory_strategy(self) -> str:
-        """What a memory error has taken: ``RS_UCE_HIGHLEVEL`` or ``RS_UCE_LOWLEVEL``."""
+        """Return the loss by a memory error: ``RS_UCE_HIGHLEVEL`` or ``RS_UCE_LOWLEVEL``."""
         return self._memory.strategy()
 
     def copy(self, parameters: Iterable[Any], source: int, target: int) -> None:
-        """Copy parameters from one rank to another, both of which call this."""
+        """Copy parameters from one rank to another; both ranks call this."""
         for parameter in parameters:
             if self.rank == source:
                 self.join().send(target, parameter)
@@ -98,9 +101,9 @@ class PlainDevice(Fabric):
         return storage.open_recorded(self._agent, path)
 
     def tell_trained(self) -> None:
-        """This rank has trained to its end; whoever hosts a controller outside waits for that."""
+        """Report that this rank has trained to its end; an outside host of the controller waits for that."""
         finished_ranks.note(finished_ranks.TRAINED, self.rank)
 
     def tell_exiting(self) -> None:
-        """This rank was told to exit."""
+        """Report that this rank was ordered to exit."""
         finished_ranks.note(finished_ranks.EXITING, self.rank)

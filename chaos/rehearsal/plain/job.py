@@ -1,6 +1,6 @@
 """The job kind ``plain``: ranks in plain Python and numpy, under the SDK, without MindSpore.
 
-A run takes a second or two, so what needs hundreds of them stands on it: harness, plan, agent, SDK and checks are the
+A run takes a second or two, so tests that need hundreds of runs use it: harness, plan, agent, SDK and checks are the
 same as in a rehearsal with MindSpore.
 """
 
@@ -69,7 +69,7 @@ class PlainJob(JobKind):
         )
 
     def prepare(self, launch: Launch) -> None:
-        """Nothing is read but what the job makes itself, or an earlier one has left."""
+        """Prepare nothing: the job makes its own input, or reads an earlier one's leftovers."""
         write_stale_record(launch.scenario.job, launch.directory / _CHECKPOINTS)
 
     def command(self, launch: Launch) -> Command:
@@ -87,7 +87,7 @@ class PlainJob(JobKind):
             f"--is-recover={int(launch.resume)}",
             *(["--continue"] if "RSC" in job.protection and job.checkpoint_interval else []),
             *([] if job.tre is None else [f"--norm-threshold={job.tre.threshold!r}"]),
-            # The controller looks every 50 ms whether a pause is asked for; a step or two may pass meanwhile, not five.
+            # The controller looks every 50 ms for a requested pause; a step or two may pass meanwhile, not five.
             *(["--step-seconds=0.05"] if "TSP" in job.protection else []),
             *job.arguments,
         )
@@ -104,7 +104,7 @@ class PlainJob(JobKind):
 
 
 def _share(launch: Launch) -> str:
-    """Return how many ranks there are, and which of them this launcher starts where that is not all."""
+    """Return the number of ranks, and the ranks of this launcher where these are not all."""
     ranks = str(launch.scenario.cluster.ranks)
     return ranks if launch.place is None else f"{ranks}:{','.join(map(str, launch.place.ranks))}"
 

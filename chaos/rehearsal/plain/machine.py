@@ -1,4 +1,4 @@
-"""What this job finds on its machine: the device. Put in place from outside, as a driver is; the job only asks."""
+"""The job's view of its machine: the device. Set from outside, as by a driver; the job only asks for it."""
 
 from __future__ import annotations
 

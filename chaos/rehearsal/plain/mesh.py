@@ -1,4 +1,4 @@
-"""Where a rank stands: ranks are a matrix of data by model, the model dimension fastest."""
+"""A rank's place: ranks are a matrix of data by model, the model dimension fastest."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class Mesh:
 
     @property
     def data(self) -> int:
-        """Which part of the data this rank trains on: ranks that hold the same slices have one each."""
+        """The part of the data that this rank trains on: ranks with the same slices have one each."""
         return self.rank // self.model_size
 
     @property
     def model(self) -> int:
-        """Which slice of the layers this rank holds."""
+        """The slice of the layers that this rank holds."""
         return self.rank % self.model_size
 
     @property

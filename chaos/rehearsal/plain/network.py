@@ -10,12 +10,12 @@ from chaos.rehearsal.plain.data import CLASSES, FEATURES
 from chaos.rehearsal.plain.mesh import Mesh
 
 HIDDEN = 512
-"""So wide that the checkpoint of a quarter of it does not fit into what a full disk has left (fault disk-full)."""
+"""So wide that the checkpoint of a quarter of it does not fit into the rest of a full disk (fault disk-full)."""
 _KEPT = 0.9
 
 
 def first_weights(seed: int, mesh: Mesh) -> dict[str, Any]:
-    """This rank's slices of the weights that training begins with. The bias of the second layer is whole everywhere."""
+    """Return this rank's slices of the initial weights. The bias of the second layer is whole everywhere."""
     draw = numpy.random.Generator(numpy.random.PCG64((seed, 0)))
     first = draw.standard_normal((FEATURES, HIDDEN), numpy.float32) * numpy.float32((100 / FEATURES / HIDDEN) ** 0.5)
     second = draw.standard_normal((HIDDEN, CLASSES), numpy.float32) * numpy.float32(0.25 * (1 / HIDDEN) ** 0.5)
@@ -29,7 +29,10 @@ def first_weights(seed: int, mesh: Mesh) -> dict[str, Any]:
 
 
 def dropout(random_state: Any, mesh: Mesh) -> Any:
-    """This rank's slice of the mask, the same on all ranks: ``random_state`` is a seed and a counter of draws."""
+    """Return this rank's slice of the mask, the same on all ranks.
+
+    ``random_state`` is a seed and a counter of draws.
+    """
     draw = numpy.random.Generator(numpy.random.PCG64([int(part) for part in random_state]))
     mask = (draw.random(HIDDEN, numpy.float32) < _KEPT).astype(numpy.float32) / numpy.float32(_KEPT)
     return mask[_slice(mesh)]
@@ -46,8 +49,11 @@ def gradients(
     add_up: Callable[[Any], Any],
     pass_on: Callable[[Any], Any] = _as_it_is,
 ) -> tuple[Any, dict[str, Any]]:
-    """Loss and gradients of one batch. ``add_up`` sums what the slices of the layers contribute to the output;
-    ``pass_on`` gives what the second layer gets of what the first one has computed."""
+    """Return loss and gradients of one batch.
+
+    ``add_up`` sums the contributions of the layers' slices to the output; ``pass_on`` returns the second layer's input
+    from the first layer's output.
+    """
     pictures, labels = batch
     rows = numpy.arange(len(labels))
     before = pictures @ weights["layer1.weight"] + weights["layer1.bias"]

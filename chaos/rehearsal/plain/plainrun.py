@@ -1,7 +1,7 @@
 """The launcher of plain ranks: as much of msrun as a job without MindSpore needs.
 
 ``python plainrun.py RANKS[:OWN,…] LOGS COMMAND …`` starts the command once for each rank, or for each of the node's own
-ones, each in a session of its own, with msrun's variables and logs, and ends, as msrun does with ``--join=False``.
+ranks, each in a session of its own, with msrun's variables and logs, and ends, as msrun does with ``--join=False``.
 Where a cluster agent (``taskd``) is on the path it hands the ranks over to it, again as msrun does, and stays until the
 job is over.
 """
@@ -30,24 +30,30 @@ class Ranks:
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
 
     def start_all(self) -> int:
-        """Start every rank. 0, or 1 where one has ended at once."""
+        """Start every rank. Returns 0, or 1 where one has ended at once."""
         return self.start(self._own)
 
     def start(self, ranks: Collection[int]) -> int:
-        """Start these ranks; a log that is there is written over. 0, or 1 where one has ended at once."""
+        """Start these ranks; an existing log is overwritten. Returns 0, or 1 where one has ended at once."""
         for rank in ranks:
             self._start(rank)
         return int(any(self._processes[rank].poll() is not None for rank in ranks))
 
     def kill(self, pids: Collection[int]) -> int:
-        """Kill these processes, all of them for ``[-1]``; none that has ended, whose number may be another's."""
+        """Kill these processes, all of them for ``[-1]``.
+
+        A process that has ended is left out: its number may be another's.
+        """
         for process in self._processes.values():
             if (_ALL in pids or process.pid in pids) and process.poll() is None:
                 process.send_signal(signal.SIGKILL)
         return 0
 
     def monitor(self, ranks: Collection[int]) -> dict[int, dict[str, Any]]:
-        """Process and status of these ranks, of all for ``[-1]``: None while it runs, then its return code."""
+        """Return process and status of these ranks, of all for ``[-1]``.
+
+        The status is None while the process runs, then its return code.
+        """
         return {
             rank: {"pid": process.pid, "status": process.poll(), "global_rank": rank}
             for rank, process in self._processes.items()
@@ -87,7 +93,7 @@ def main(arguments: list[str]) -> None:
         return
     from taskd.api.taskd_agent_api import init_taskd_agent, register_func, start_taskd_agent
 
-    # It serves this framework's jobs only; what it is handed are functions like msrun's.
+    # It serves this framework's jobs only; it is handed functions like msrun's.
     if not init_taskd_agent({"Framework": "MindSpore"}):
         sys.exit("the cluster agent does not start")
     for name, function in {

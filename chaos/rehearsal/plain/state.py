@@ -1,6 +1,6 @@
-"""All that training changes: weights, the moments of Adam, counters, the learning rate and the state of the dropout.
+"""Everything that training changes: weights, the moments of Adam, counters, the learning rate and the dropout's state.
 
-Names are those of MindSpore's optimizers, by which the checks know what is what.
+Names are those of MindSpore's optimizers, by which the checks recognise each value.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ class State:
 
     @property
     def steps(self) -> int:
-        """The updates that have been done."""
+        """The number of finished updates."""
         return int(self.parameters["global_step"][0])
 
     @property
     def consistent(self) -> bool:
-        """Whether no update has begun that was not reported yet."""
+        """Whether every update that has begun is reported."""
         return bool(self.parameters[FLAG][0] == 1)
 
     def update(self, gradients: dict[str, Any]) -> None:
-        """One step of Adam. The rate, the counters and the dropout go on with it."""
+        """Do one step of Adam. The rate, the counters and the dropout go on with it."""
         own = self.parameters
         own["beta1_power"] *= _BETA1
         own["beta2_power"] *= _BETA2
@@ -64,8 +64,10 @@ class State:
         own["random_state"][1] += numpy.uint64(1)
 
     def load(self, saved: dict[str, Any]) -> None:
-        """Take over what a checkpoint holds. Raises KeyError or ValueError, naming what is missing or has another
-        shape."""
+        """Load the content of a checkpoint.
+
+        Raises KeyError or ValueError, naming the value that is missing or has another shape.
+        """
         for name, parameter in self.parameters.items():
             if saved[name].shape != parameter.shape:
                 raise ValueError(f"{name} of the checkpoint has shape {saved[name].shape}, not {parameter.shape}")

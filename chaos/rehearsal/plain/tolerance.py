@@ -1,5 +1,7 @@
-"""Fault tolerance by MindIO TFT: calls, handlers and their order are those of MindSpore 2.10's ``TrainFaultTolerance``,
-``TftHandle`` and the wrapper round its training, written down for a loop without a framework.
+"""Fault tolerance by MindIO TFT, written down for a loop without a framework.
+
+Calls, handlers and their order are those of MindSpore 2.10's ``TrainFaultTolerance``, ``TftHandle`` and the wrapper
+round its training.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ _NEED_REPLICAS = frozenset({"TTP", "UCE", "HCCE", "ARF"})
 _ONLINE = frozenset({"UCE", "HCCE", "ARF"})
 _PAUSED = frozenset({"TSP", "ARF"})
 JOINED = "ARF FINISH , do next step repair weight."
-"""What ends the first training of a process that takes a lost one's place."""
+"""The error that ends the first training of a process in a lost one's place."""
 
 
 def switched_on(environment: dict[str, str]) -> frozenset[str]:
@@ -34,7 +36,7 @@ def protects(on: frozenset[str]) -> bool:
 
 
 def keeps_flag(on: frozenset[str]) -> bool:
-    """Return whether the state has the flag that tells whether an update is complete."""
+    """Return whether the state has the flag that shows whether an update is complete."""
     return bool(on & _NEED_REPLICAS)
 
 
@@ -83,7 +85,7 @@ class Tolerance:
             self.joins = True
 
     def _choose_without_agent(self) -> None:
-        """Without a cluster agent the last strategy that is offered is taken, as MindSpore does in rank 0."""
+        """Take the last offered strategy without a cluster agent, as MindSpore does in rank 0."""
         from mindio_ttp import controller_ttp
 
         def stop(lost: Any) -> int:
@@ -123,7 +125,7 @@ class Tolerance:
             tft.tft_register_stream_sync_handler(lambda: None, self)
 
     def end(self) -> None:
-        """Training has come to its end."""
+        """Note that training has come to its end."""
         self._device.tell_trained()
         if not self._on & _NEED_REPLICAS:
             return
@@ -134,19 +136,22 @@ class Tolerance:
     # The callbacks and the optimizer's wrapper.
 
     def begin(self) -> None:
-        """Training begins, for the first time or after a repair."""
+        """Note that training begins, for the first time or after a repair."""
         if self._on & _NEED_REPLICAS:
             self._tft.tft_set_step_args(self._state)
 
     def begin_update(self) -> None:
-        """The gradients are there and the optimizer is about to write. Waits until all ranks have come so far."""
+        """Begin the update: the gradients are there and the optimizer is about to write.
+
+        Waits until all ranks have come so far.
+        """
         if self._on & _NEED_REPLICAS:
             flag = self._state.parameters[FLAG]
             flag[...] = self._device.reduce(flag)
             self._tft.tft_start_updating_os(-1)
 
     def end_step(self) -> None:
-        """The step has ended: report its update, and pause where that is asked for."""
+        """End the step: report its update, and pause where a pause is requested."""
         step = self._state.steps
         if self._on & _NEED_REPLICAS:
             if not self._sent_replicas:
@@ -159,15 +164,15 @@ class Tolerance:
 
     def _tell_replicas(self) -> None:
         group = list(self._mesh.replicas)
-        told = [{"type": 1, "rank_list": group, "replica_cnt": len(group), "replica_shift": 0}]
-        self._tft.tft_set_optimizer_replica(self._mesh.rank, told)
+        groups = [{"type": 1, "rank_list": group, "replica_cnt": len(group), "replica_shift": 0}]
+        self._tft.tft_set_optimizer_replica(self._mesh.rank, groups)
 
     # The wrapper round the training.
 
     def recover(self, error: RuntimeError) -> int:
         """Report an error and wait for the repair. Returns the step after which training goes on.
 
-        Raises the error where there is none; then the process ends, or is ended by the SDK before that.
+        Raises the error where there is no repair; then the process ends, or is ended by the SDK before that.
         """
         tft, states = self._tft, self._tft.ReportState
         text = str(error)
@@ -199,8 +204,10 @@ class Tolerance:
         raise error
 
     def report_unknown(self, error: BaseException) -> None:
-        """Report an error that no repair is for. It ends this process by the SDK, after a checkpoint where one can be
-        saved."""
+        """Report an error that has no repair.
+
+        It ends this process by the SDK, after a checkpoint where one can be saved.
+        """
         _log(f"{type(error).__name__}: {error}")
         self._tft.tft_report_error(self._tft.ReportState.RS_UNKNOWN.value)
 

@@ -1,4 +1,4 @@
-"""The script of every rank: trains a small network in plain Python, under the fault tolerance that is switched on."""
+"""The script of every rank: trains a small network in plain Python, with the switched-on fault tolerance."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from chaos.rehearsal.plain.tolerance import JOINED, Tolerance, keeps_flag, prote
 
 
 def argument_parser() -> argparse.ArgumentParser:
-    """Return the arguments: what the scenario says of the job."""
+    """Return a parser of the scenario's settings for the job."""
     parser = argparse.ArgumentParser(description="Train a small network in plain Python with fault tolerance.")
     parser.add_argument("--output", required=True, help="directory for checkpoints")
     parser.add_argument("--steps", type=int, required=True)
@@ -68,7 +68,7 @@ class Trainer:
         self._tolerance = Tolerance(on, device, self._state, mesh, self._checkpoints) if protects(on) else None
 
     def run(self) -> None:
-        """Train to the last step, through every repair. Raises what ends the job."""
+        """Train to the last step, through every repair. Raises the error that ends the job."""
         if self._tolerance is not None:
             self._tolerance.start()
         self._device.join()
@@ -89,7 +89,7 @@ class Trainer:
             self._tolerance.end()
 
     def _recover(self, error: RuntimeError) -> int:
-        """Return where training goes on after this error. Raises it where it does not."""
+        """Return the step at which training goes on after this error. Raises the error where there is none."""
         if self._rolls_back and ERROR in str(error):
             step = self._checkpoints.roll_back()
             print(f"Resume training after TREError from step {step}.", flush=True)
@@ -99,7 +99,7 @@ class Trainer:
         return self._tolerance.recover(error)
 
     def _restore(self) -> int:
-        """Load the checkpoint to go on from. Returns how many batches have been trained."""
+        """Load the checkpoint to go on from. Returns the number of trained batches."""
         if self._arguments.is_recover:
             return self._checkpoints.resume()
         return self._checkpoints.load_newest_periodic() if self._arguments.go_on else 0
@@ -147,7 +147,7 @@ class Trainer:
         return part if self._mesh.model_size == 1 else self._device.reduce(part, self._mesh.model_group)
 
     def _log(self, position: int, loss: Any) -> None:
-        """A line as MindSpore's LossMonitor writes it."""
+        """Log a line as MindSpore's LossMonitor writes it."""
         epoch, place = divmod(position, self._arguments.steps_per_epoch)
         print(f"epoch: {epoch + 1} step: {place + 1}, loss is {float(loss)}", flush=True)
 

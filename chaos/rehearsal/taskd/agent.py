@@ -17,7 +17,7 @@ from chaos.rehearsal.taskd.workers import Worker, WorkerError, Workers
 FAILED = 1
 
 _REPORT_SECONDS = 5.0
-"""How long the report of a success is waited for; ranks that have trained to the end give the vendor's none to make."""
+"""How long the agent waits for the report of a success; after ranks have trained to the end the vendor's makes none."""
 
 
 class ClusterAgent:
@@ -33,14 +33,14 @@ class ClusterAgent:
         self._trained_since: float | None = None
 
     def register(self, name: str, function: Callable[..., Any]) -> None:
-        """Take over one of msrun's functions."""
+        """Register one of msrun's functions."""
         self._workers.register(name, function)
 
     def run(self) -> int:
         """Control the job to its end. Returns the launcher's exit code."""
-        missing = self._workers.missing()
-        if missing:
-            say(f"the launcher did not hand over {', '.join(missing)}")
+        functions = self._workers.missing()
+        if functions:
+            say(f"the launcher did not hand over {', '.join(functions)}")
             return FAILED
         try:
             self._start()
@@ -67,7 +67,7 @@ class ClusterAgent:
         return dialogue
 
     def _await_order(self) -> None:
-        """Until the next look; an order to start ranks again is followed at once."""
+        """Wait until the next look; an order to start ranks again is followed at once."""
         if self._dialogue is None:
             time.sleep(self._settings.timings.monitor)
             return
@@ -80,7 +80,7 @@ class ClusterAgent:
         self._dead_since = None
 
     def _step(self) -> int | None:
-        """Look at all ranks once. The exit code when the job is over."""
+        """Look at all ranks once. Returns the exit code when the job is over."""
         if (
             self._dialogue is not None
             and finished_ranks.noted(finished_ranks.TRAINED) == self._settings.ranks
@@ -106,7 +106,7 @@ class ClusterAgent:
         return self._lose(dead)
 
     def _settled(self) -> bool:
-        """Whether the controller has told how its last strategy ended, which it does some time after the fact."""
+        """Return whether the controller has reported the end of its last strategy; it does so with a delay."""
         if self._dialogue is None or not self._dialogue.heard:
             return True
         if self._trained_since is None:
@@ -116,8 +116,8 @@ class ClusterAgent:
     def _may_still_act(self, alive: list[int]) -> bool:
         """Return whether the controller may still find a way: it acts, or there is time left for it to notice.
 
-        It acts no more once the job is to end and only ranks are alive that cannot hear it, as a stopped process. They
-        are given the time to exit that one of them needs that can.
+        It acts no more once the job is to end and the only living ranks cannot hear it, as a stopped process. They are
+        given the exit time of a rank that can hear it.
         """
         assert self._dialogue is not None and self._dead_since is not None
         timings, over = self._settings.timings, self._dialogue.gives_up(alive)
@@ -130,7 +130,7 @@ class ClusterAgent:
         return now - self._over_since < timings.leave
 
     def _lose(self, dead: list[Worker]) -> int | None:
-        """Ranks are lost and nothing else recovers them: start all again, or end the job."""
+        """Start all ranks again, or end the job: ranks are lost and nothing else recovers them."""
         if not self._settings.reschedules:
             say(f"{_listed(dead)} lost and no mechanism is left: end the job")
         elif self._restarts >= self._settings.restart_limit:
@@ -146,13 +146,13 @@ class ClusterAgent:
 
 
 def say(text: str) -> None:
-    """A line in the launcher's log."""
+    """Print a line in the launcher's log."""
     sys.stdout.write(f"taskd: {text}\n")
     sys.stdout.flush()
 
 
 def _listed(workers: list[Worker]) -> str:
-    """Return each with its process; of very many only which they are."""
+    """Return each with its process; of very many only their ranks."""
     if len(workers) > FEW:
         return rank_set(worker.rank for worker in workers)
     return ", ".join(f"rank {worker.rank} (process {worker.pid})" for worker in workers)

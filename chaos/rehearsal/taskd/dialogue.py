@@ -1,7 +1,7 @@
-"""The agent's talk with the SDK's controller, which it hosts: which strategy to follow, and how that went.
+"""The agent's talk with the SDK's controller, which it hosts: the strategy to follow, and its result.
 
-The controller (``mindio_ttp``, the vendor's or the stand-in) calls from its own thread; what has to be done to
-processes is handed to the agent's.
+The controller (``mindio_ttp``, the vendor's or the stand-in) calls from its own thread; work on processes is handed to
+the agent's.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Dialogue:
         framework_ttp.tft_start_controller(address, port, False, "")
 
     def end(self) -> None:
-        """End the controller: all ranks have trained to their end, and a rank's own part ends when it does."""
+        """End the controller: all ranks have trained to their end, and a rank's own part ends with the controller."""
         from mindio_ttp import framework_ttp
 
         if not self._ended:
@@ -64,10 +64,10 @@ class Dialogue:
         """Return whether these ranks are all faulty and the job is to end: nothing that is still to come ends them."""
         return self._strategy in ("dump", "exit") and set(ranks) <= set(self._faults)
 
-    # What the controller calls. Versions differ in the number of arguments, so what is not used may be missing.
+    # The controller's calls. Versions differ in the number of arguments, so unused ones may be missing.
 
     def report_fault_ranks(self, faults: dict[int, int], *_: Any) -> int:
-        """Ranks are faulty: training has to stop everywhere."""
+        """Note faulty ranks: training has to stop everywhere."""
         from mindio_ttp import controller_ttp
 
         self.heard = True
@@ -77,20 +77,20 @@ class Dialogue:
         return 0
 
     def report_stop_complete(self, code: int, message: str, faults: dict[int, int], *_: Any) -> int:
-        """Training has stopped: say which ranks of the whole job are faulty."""
+        """Name the faulty ranks of the whole job: training has stopped."""
         del code, message
         self._say_who_is_faulty(faults)
         return 0
 
     def report_strategies(self, faults: dict[int, int], strategies: list[str], *_: Any) -> int:
-        """Return the SDK offers strategies: choose one."""
+        """Choose one of the strategies that the SDK offers."""
         self._remember(faults)
         self._offered = tuple(strategies)
         self._follow()
         return 0
 
     def report_result(self, code: int, message: str, faults: dict[int, int], strategy: str, *_: Any) -> int:
-        """Return a strategy has succeeded, or another one is needed."""
+        """Note that a strategy has succeeded, or choose another one."""
         self._say(f"strategy {strategy}: result {code}, {message}")
         if code == OK:
             if self._strategy != "dump":  # after a dump the ranks are about to exit, and the agent waits for that
@@ -98,8 +98,8 @@ class Dialogue:
             return 0
         self._tried.add(self._strategy)
         if code == RETRY_FAILED:
-            # Who is faulty is asked once more, and then which strategy to follow. The cluster's manager answers later,
-            # as over the network it always does: an answer from within this call is lost (MindIO TFT 26.1, observed).
+            # The controller asks once more for the faulty ranks, and then for the strategy. The cluster's manager
+            # answers later, over the network: an answer from within this call is lost (MindIO TFT 26.1, observed).
             self._later(self._settings.timings.monitor, self._say_who_is_faulty, faults)
             return 0
         self._remember(faults)
@@ -115,11 +115,11 @@ class Dialogue:
         controller_ttp.tft_notify_controller_on_global_rank(dict(self._faults))
 
     def _follow(self, *, asked: bool = True) -> None:
-        """Choose, and tell the controller if it asked. Lost ranks are started again only now.
+        """Choose, and notify the controller if it asked. Lost ranks are started again only now.
 
-        A rank that registered before its predecessor's death has been dealt with would pass for that one. After a dump
-        that has failed the controller is about to end the ranks by itself, and does not when it is told to (MindIO TFT
-        26.1, observed: it then leaves that to the cluster for good).
+        A rank that registered before its predecessor's death has been dealt with would pass for its predecessor. After
+        a failed dump the controller is about to end the ranks by itself, and does not on an order (MindIO TFT 26.1,
+        observed: it then leaves that to the cluster for good).
         """
         from mindio_ttp import controller_ttp
 
@@ -134,7 +134,10 @@ class Dialogue:
             controller_ttp.tft_notify_controller_change_strategy("recover" if strategy in RESTARTS else strategy)
 
     def _moved_along(self) -> list[int]:
-        """Healthy ranks that are started again too: with recover, the cluster moves a node's container as a whole."""
+        """Return healthy ranks that are started again too.
+
+        With recover, the cluster moves a node's container as a whole.
+        """
         hit = {self._node(rank) for rank in self._faults}
         allowed = self._settings.strategies
         if (

@@ -1,4 +1,4 @@
-"""What the job kind tells the agent, in environment variables: in production the cluster's manager does."""
+"""The job kind's settings for the agent, in environment variables: in production the cluster's manager gives them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TIMINGS = "REHEARSAL_TIMINGS"
 
 
 class SettingsError(ValueError):
-    """The agent was told something that it cannot work with. Names the variable."""
+    """The agent cannot work with a setting. The text names the variable."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class Timings:
     """Limits in seconds.
 
     ``monitor`` passes between two looks at the processes. ``answer`` is how long the controller may say nothing of a
-    lost rank before the agent ends the job: nobody would act any more. It is longer than what the controller may need
-    before it speaks: it notices, asks every rank, and tries three times to bring all to one step. ``leave`` is how long
-    ranks are waited for that have been told to exit when the others have.
+    lost rank before the agent ends the job: nobody would act any more. It is longer than the time that the controller
+    may need before it speaks: it notices, asks every rank, and tries three times to bring all to one step. ``leave`` is
+    how long the agent waits for ranks that were ordered to exit when the others have.
     """
 
     monitor: float
@@ -47,7 +47,7 @@ _GROWTH: Mapping[str, float] = {"answer": 1.0, "leave": 0.25}
 
 @dataclass(frozen=True)
 class Settings:
-    """What the agent may do, and where the ranks' logs are.
+    """The agent's permissions, and the directory of the ranks' logs.
 
     ``switches`` is MS_ENABLE_TFT's content. ``controller`` is where the SDK's controller has to listen, None when no
     mechanism that needs the SDK is on.

@@ -1,7 +1,7 @@
-"""Which recovery strategy the cluster's manager chooses: MindCluster's rules (clusterd, the recover controller).
+"""The recovery strategy that the cluster's manager chooses: MindCluster's rules (clusterd, the recover controller).
 
-Of the strategies that the job allows, the first in order of priority that fits the fault, that the SDK has offered and
-that has not failed yet.
+Of the strategies that the job allows, it is the first in order of priority that fits the fault, that the SDK has
+offered and that has not failed yet.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ PRIORITY = ("retry", "recover-in-place", "recover", "elastic-training", "dump", 
 PROCESS_FAULT = 1
 """Fault type that the SDK's controller reports for a process that has ended; 0 is a memory error, 2 HCCL."""
 
-# What the SDK's controller answers (report_result).
+# The SDK's controller's answers (report_result).
 OK, RETRY_FAILED, ONLY_DUMP, ONLY_EXIT = 0, 405, 406, 499
 
 
 @dataclass(frozen=True)
 class Situation:
-    """What is known when a strategy has to be chosen.
+    """The known facts when a strategy has to be chosen.
 
     ``nodes_hit`` counts the nodes that the faulty ranks are on. ``tried`` are strategies that have failed.
     """
@@ -38,12 +38,12 @@ def choose(now: Situation) -> str:
 
 
 def offered_after(code: int, offered: Collection[str]) -> tuple[str, ...]:
-    """What is left of the offered strategies after the controller has reported a failure.
+    """Return the strategies that are still offered after the controller has reported a failure.
 
     After ``RETRY_FAILED`` it offers anew.
     """
-    gone = {"retry", "recover"} if code == ONLY_DUMP else {"retry", "recover", "dump"}
-    return tuple(strategy for strategy in offered if strategy not in gone)
+    withdrawn = {"retry", "recover"} if code == ONLY_DUMP else {"retry", "recover", "dump"}
+    return tuple(strategy for strategy in offered if strategy not in withdrawn)
 
 
 def _fits(strategy: str, now: Situation) -> bool:

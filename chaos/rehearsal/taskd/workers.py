@@ -21,7 +21,7 @@ _POLL_SECONDS = 0.01
 
 
 class WorkerError(RuntimeError):
-    """msrun could not do what it was asked. Names the ranks."""
+    """msrun could not carry out a request. The text names the ranks."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Workers:
         self._kept = 0
 
     def register(self, name: str, function: Callable[..., Any]) -> None:
-        """Take over one of msrun's functions."""
+        """Register one of msrun's functions."""
         self._functions[name] = function
 
     def missing(self) -> list[str]:
@@ -55,10 +55,10 @@ class Workers:
 
     def look(self) -> list[Worker]:
         """Return all ranks' processes, by rank."""
-        seen: Mapping[int, Mapping[str, Any]] = self._functions["MONITOR"]([_ALL])
+        states: Mapping[int, Mapping[str, Any]] = self._functions["MONITOR"]([_ALL])
         return [
             Worker(rank, state["pid"], state["status"])
-            for rank, state in sorted(seen.items())
+            for rank, state in sorted(states.items())
             if state["pid"] is not None
         ]
 
@@ -71,7 +71,7 @@ class Workers:
             )
 
     def start(self, ranks: Collection[int]) -> None:
-        """Start these ranks again; what is left of their old processes is ended first."""
+        """Start these ranks again; remaining old processes are ended first."""
         self.end(ranks)
         self._keep_logs(ranks)
         if self._functions["START_WORKER_LIST"](sorted(ranks)) != 0:
@@ -90,7 +90,7 @@ class Workers:
             self._await_end({worker.rank for worker in running})
 
     def _await_end(self, ranks: Collection[int]) -> None:
-        """A killed process may outlive the signal by a moment, and hold ports and sockets until then."""
+        """Wait until these ranks have ended: a killed process may hold ports and sockets for a moment."""
         limit = Growing(_END_SECONDS, _EACH_ENDS, len(ranks))
         deadline = time.monotonic() + limit
         while left := [worker.rank for worker in self.look() if worker.rank in ranks and worker.status is None]:
@@ -99,7 +99,7 @@ class Workers:
             time.sleep(_POLL_SECONDS)
 
     def _keep_logs(self, ranks: Collection[int]) -> None:
-        """msrun writes over a rank's log when it starts the rank again, so the one that is there gets another name."""
+        """Rename the ranks' logs: msrun overwrites a rank's log when it starts the rank again."""
         if not self._logs or not ranks:
             return
         self._kept += 1

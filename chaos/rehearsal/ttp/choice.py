@@ -1,4 +1,4 @@
-"""Who chooses the strategy: the cluster's agent where one has registered, else the controller itself."""
+"""The chooser of the strategy: the cluster's agent where one has registered, else the controller itself."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ class Choice:
         self._agent.close()
 
     def training(self) -> None:
-        """Training goes on: what was ordered before is over."""
+        """Note that training goes on: earlier orders are over."""
         self._agent.forget()
 
     def ordered(self) -> tuple[str, dict[int, int]] | None:
-        """Return whether the agent has ordered a stop or a dump of its own accord, and of which ranks it says so."""
+        """Return the agent's own order to stop or dump, with the ranks that it names; None where it gave none."""
         order = self._agent.last_order()
         if order is None or order[0] not in (STOP, DUMP):
             return None
         return order[0], dict(order[1]) if order[0] == STOP else {}
 
     def ordered_to_end(self) -> str | None:
-        """Return whether the agent has ordered to dump or to exit while it was not asked."""
+        """Return the agent's unrequested order to dump or to exit; None where it gave none."""
         order = self._agent.last_order()
         return str(order[1]) if order is not None and order[0] == CHANGE and order[1] in ("dump", "exit") else None
 
     def first(self, faults: dict[int, int], possible: Callable[[], Possible]) -> str:
         """Return the strategy for ``faults``, to which the agent may add ranks that are faulty elsewhere in the job.
 
-        ``possible`` tells what is possible with the faults as they then are.
+        ``possible`` returns the possible strategies for the resulting faults.
         """
         if not self.agent:
             return possible().default()
@@ -76,11 +76,11 @@ class Choice:
     def next(
         self, failed: str, text: str, possible: Possible, faults: dict[int, int], again: Callable[[], Possible]
     ) -> str:
-        """What follows a strategy that has failed, for the reason that ``text`` gives.
+        """Return the strategy after a failed one, whose reason ``text`` gives.
 
-        The agent is told the faults of the beginning, as by the vendor's SDK: those that came since it must see itself.
-        Only where a replacement may follow, it is told the ``faults`` as they now are, names those of the whole job
-        once more, and is offered what is then possible: ``again``.
+        The agent gets the faults of the beginning, as from the vendor's SDK: later ones it must see itself. Only where
+        a replacement may follow, the agent gets the present ``faults``, names those of the whole job once more, and is
+        offered the strategies that are then possible: ``again``.
         """
         self._log.warning("TTP controller.cpp:1260", f"{failed} failed: {text}")
         if not self.agent:
@@ -96,22 +96,25 @@ class Choice:
         return chosen or self._unanswered()
 
     def succeeded(self, strategy: str) -> None:
-        """Training goes on."""
+        """Report that training goes on."""
         if self.agent:
             self._agent.report_result(OK, "Mindio do repair operation ok", {}, strategy, self._log)
 
     def paused(self, code: int, text: str) -> None:
-        """Training has paused, or cannot."""
+        """Report that training has paused, or cannot."""
         if self.agent:
             self._agent.report_paused(code, text, self._log)
 
     def pause_ended(self, code: int, text: str) -> None:
-        """Training goes on after a pause, or what else became of it."""
+        """Report that training goes on after a pause, or its other outcome."""
         if self.agent:
             self._agent.report_result(code, text, {}, "continue", self._log)
 
     def dumped(self, saved: bool, *, faults: dict[int, int] | None = None) -> None:
-        """The job ends after an attempt to save. ``faults`` are told where the agent was not asked before."""
+        """Report that the job ends after an attempt to save.
+
+        ``faults`` are passed where the agent was not asked before.
+        """
         if faults is not None:
             self._reported_faults = dict(faults)
         if self.agent:
@@ -119,6 +122,9 @@ class Choice:
             self._agent.report_result(code, text, self._reported_faults, "dump", self._log)
 
     def _unanswered(self) -> str:
-        """Without an answer nothing is repaired and nothing is saved: whether that is wanted is the agent's to say."""
+        """Return the strategy without an answer: nothing is repaired and nothing is saved.
+
+        Only the agent may decide otherwise.
+        """
         self._log.warning("TTP mindx_engine.cpp:160", "the agent does not answer: exit")
         return "exit"

@@ -1,4 +1,4 @@
-"""How a processor finds the controller and registers with it."""
+"""A processor's search for the controller and its registration there."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def register(
 ) -> tuple[Link, bool]:
     """Register ``rank`` with the controller at ``address``.
 
-    Returns the connection, and whether this process replaces one that was lost. ``wait`` waits some seconds between two
-    tries. Raises ConnectionError when there is no controller within ``seconds``, when it does not answer within
+    Returns the connection, and whether this process replaces a lost one. ``wait`` waits some seconds between two tries.
+    Raises ConnectionError when there is no controller within ``seconds``, when it does not answer within
     ``answer_seconds``, and when it is none of this run.
     """
     host, port = address
@@ -44,7 +44,7 @@ def register(
             continue
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.settimeout(answer_seconds)
-        link, asked = Link(connection), time.monotonic()
+        link, asked_at = Link(connection), time.monotonic()
         unproven = False
         try:
             answer = Trust(run, secret).register(link, rank)
@@ -52,7 +52,7 @@ def register(
             answer, unproven = None, True
         if answer is None:
             link.close()
-            if not unproven and time.monotonic() - asked >= answer_seconds:
+            if not unproven and time.monotonic() - asked_at >= answer_seconds:
                 raise ConnectionError(
                     f"rank {rank}: the controller at {host}:{port} took the connection and did not answer for "
                     f"{in_words(answer_seconds)}; see the log of the process that hosts it"

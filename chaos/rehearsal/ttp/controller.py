@@ -2,7 +2,7 @@
 
 States and choices are those published for MindIO TFT 7.3: INIT, NORMAL, ABNORMAL, then ENV_CLEAR, REPAIR and NORMAL
 again, or DUMP, EXIT and FINAL. It knows the online repair, the replacement of lost processes, and the end-of-life
-checkpoint. Where an agent of the cluster has registered, that one chooses.
+checkpoint. Where an agent of the cluster has registered, the agent chooses.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _UNPROVEN = 256
 """Callers that may be silent at a time. Of a larger job all ranks may call at once, and a second process of each."""
 _PORTS = range(1024, 65536)
 _EVENTS = {STOP: 5, DUMP: 17}
-"""How the vendor's log numbers these orders."""
+"""The numbers of these orders in the vendor's log."""
 
 
 class Controller:
@@ -89,9 +89,10 @@ class Controller:
         )
 
     def start(self, address: str, port: int, own: str | None = None) -> None:
-        """Listen and begin to watch. Raises OSError when the port is taken, ValueError off the loopback or range.
+        """Listen and begin to watch.
 
-        ``own`` is this node's address on the private network of a run with several nodes.
+        ``own`` is this node's address on the private network of a run with several nodes. Raises OSError when the port
+        is taken, ValueError off the loopback or range.
         """
         if not _is_loopback(address) and address != own:
             raise ValueError(f"the stand-in's controller listens on the loopback only, not on {address}")
@@ -124,7 +125,7 @@ class Controller:
         return not self._closing.is_set() and any(m.link_broken is None for m in self._roster.members())
 
     def close(self) -> None:
-        """Stop watching and listening, and tell the ranks: who has not finished yet need not look for a controller."""
+        """Stop watching and listening, and notify the ranks: an unfinished rank need not look for a controller."""
         self._closing.set()
         self._choice.close()
         for member in self._roster.members():
@@ -151,12 +152,12 @@ class Controller:
             return
         finally:
             self._unproven.leave(connection)
-        # A process that comes before the death of the one before it was noticed is an ordinary rank, as with the
+        # A process that comes before its predecessor's death was noticed is an ordinary rank, as with the
         # vendor's: nobody repairs it.
         reboot = self._arf and rank in self._faults
         member = self._roster.add(rank, link, reboot=reboot)
         link.send({"message": "registered", "reboot": reboot})
-        if self._exiting:  # a new process of a lost rank that has come too late: nobody else would tell it
+        if self._exiting:  # a new process of a lost rank that has come too late: nothing else would end it
             link.send({"message": "exit"})
         while (message := link.receive()) is not None:
             if message["message"] == "replicas":
@@ -199,12 +200,12 @@ class Controller:
             self._closing.wait(self._timings.check_interval)
 
     def _train(self) -> None:
-        """Enter the state of training, in which an order that came before is over."""
+        """Enter the state of training, in which an earlier order is over."""
         self._choice.training()
         self._enter("STATE_OP_NORMAL")
 
     def _abnormal(self) -> bool:
-        """Two looks, one check interval apart, must both find an abnormal rank."""
+        """Return whether two looks, one check interval apart, both find an abnormal rank."""
         if not self._abnormal_members():
             return False
         self._closing.wait(self._timings.check_interval)
@@ -225,13 +226,13 @@ class Controller:
         )
 
     def _handle(self, *, only_dump: bool = False, ordered: bool = False) -> str | None:
-        """Answer the fault. Returns the strategy by which training goes on, None when the job has been ended.
+        """Handle the fault. Returns the strategy by which training goes on, None when the job has been ended.
 
         ``only_dump``: nothing is repaired, as after a pause that nobody has ended in time. ``ordered``: the agent has
         ordered to save and end the job, whether there is a fault or not, and is not asked again.
         """
         self._enter("STATE_OP_ABNORMAL")
-        silent = self._roster.ask(self._asked(), "collect", self._timings.collection)
+        silent = self._roster.ask(self._members_to_ask(), "collect", self._timings.collection)
         self._log.info("TTP controller.cpp:1540", "controller collect latest status end...")
         lost = self._abnormal_members("TTP controller.cpp:2600", "detected abnormal heartbeat")
         bad = {member.rank for member in [*silent, *lost]} | self._faults.keys()
@@ -264,7 +265,10 @@ class Controller:
         return None
 
     def _dump(self, good: set[int]) -> bool:
-        """Have the state saved. The cluster may order it where that is not possible, before the first step say."""
+        """Have the state saved.
+
+        The cluster may order it where that is impossible, for example before the first step.
+        """
         if not self._possible(recover=False).dump:
             self._log.error("TTP controller.cpp:1142", "do not support dump!")
             return False
@@ -282,7 +286,7 @@ class Controller:
         return self._choice.first(self._faults, lambda: self._possible(retry=True))
 
     def _possible(self, *, retry: bool = False, dump: bool = True, recover: bool = True) -> Possible:
-        """What the faults allow, of what is asked about."""
+        """Return the strategies that the faults allow, among the requested ones."""
         bad = set(self._faults)
         known = self._step > 0 and self._replicas.complete()
         everywhere = known and self._complete_without(bad)
@@ -328,7 +332,7 @@ class Controller:
         return None
 
     def _note_faults(self, ranks: set[int]) -> None:
-        """Remember which ranks have failed and how; the agent is told, and a new process of one is known by it."""
+        """Record the failed ranks and their failures; the agent gets them, and they identify a rank's new process."""
         for rank in ranks - self._faults.keys():
             member = self._roster.member(rank)
             self._faults[rank] = fault_of(member.status, self._roster.lost(member) or member.link_broken is not None)
@@ -338,8 +342,11 @@ class Controller:
         members = [member for member in self._roster.members() if member.rank in bad]
         return bool(members) and all(member.status in ONLINE and not self._roster.lost(member) for member in members)
 
-    def _asked(self) -> list[Member]:
-        """Who is asked how far it is. Where heartbeats alone decide, so is a silent rank that is still connected."""
+    def _members_to_ask(self) -> list[Member]:
+        """Return the ranks that are asked for their step.
+
+        Where heartbeats alone decide, a silent rank that is still connected is among them.
+        """
         if self._timings.link_lost_after is not None:
             return self._alive()
         return [member for member in self._roster.members() if member.link_broken is None]
@@ -354,7 +361,7 @@ class Controller:
         return pre_lock(self._roster, self._timings, self._log, self._rank, bad, online)
 
     def _exit(self) -> None:
-        """Tell every living rank to exit; the rank that hosts this controller last, since it takes it along."""
+        """Order every living rank to exit; the rank that hosts this controller last, since it takes it along."""
         self._enter("STATE_OP_EXIT")
         self._exiting = True
         members = sorted(self._alive(), key=lambda member: member.rank == self._rank)
@@ -374,7 +381,7 @@ class Controller:
 
 
 def _is_loopback(address: str) -> bool:
-    """Whether it is a number, not a name, of this host alone: what a name stands for is not for others to say."""
+    """Return whether the address is a number, not a name, of this host alone: others decide what a name resolves to."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:

@@ -20,7 +20,7 @@ class Dump:
         self._log = log
 
     def run(self, step: int, good: Collection[int]) -> bool:
-        """Save the state of ``step`` by the lowest of the ``good`` ranks of each group. What fails is in the log.
+        """Save the state of ``step`` by the lowest of the ``good`` ranks of each group. Failures are in the log.
 
         Returns whether there is a checkpoint.
         """

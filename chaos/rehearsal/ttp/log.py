@@ -14,20 +14,20 @@ _STDOUT = 1
 class TtpLog:
     """Appends to ``<directory>/ttp_log.log.<pid>``, or to one file for all, or writes to standard output.
 
-    ``environment`` says how, as for MindIO TFT 7.3: TTP_LOG_MODE (``PER_PROC``, or ``ONLY_ONE``: ``ttp_log.log``),
+    ``environment`` chooses, as for MindIO TFT 7.3: TTP_LOG_MODE (``PER_PROC``, or ``ONLY_ONE``: ``ttp_log.log``),
     TTP_LOG_LEVEL (``DEBUG`` to ``ERROR``, else ``INFO``), TTP_LOG_STDOUT (``1``: no file).
     """
 
     def __init__(self, directory: str | None, environment: Mapping[str, str] | None = None) -> None:
-        told = environment or {}
-        self._least = _LEVELS.get(told.get("TTP_LOG_LEVEL", ""), _LEVELS["INFO"])
-        self._printed = told.get("TTP_LOG_STDOUT") == "1"
+        settings = environment or {}
+        self._least = _LEVELS.get(settings.get("TTP_LOG_LEVEL", ""), _LEVELS["INFO"])
+        self._printed = settings.get("TTP_LOG_STDOUT") == "1"
         self._file: int | None = None
         if self._printed:
             self._file = _STDOUT
         elif directory:
             os.makedirs(directory, exist_ok=True)
-            name = "ttp_log.log" if told.get("TTP_LOG_MODE") == "ONLY_ONE" else f"ttp_log.log.{os.getpid()}"
+            name = "ttp_log.log" if settings.get("TTP_LOG_MODE") == "ONLY_ONE" else f"ttp_log.log.{os.getpid()}"
             self._file = os.open(os.path.join(directory, name), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)
 
     def info(self, place: str, text: str) -> None:

@@ -15,13 +15,14 @@ from chaos.rehearsal import finished_ranks
 
 _POLL_SECONDS = 0.1
 _EXIT_SECONDS = 3.0
-"""How long no further rank has been told to exit when all have been: the vendor tells one after the other."""
+"""How long no further rank has been ordered to exit when all have been: the vendor orders one after the other."""
 
 
 def main(arguments: list[str]) -> None:
     """Fork: the child is the controller until nothing is left to watch, this process becomes the launcher.
 
-    Not before the controller listens: without one the ranks would look for it until their patience is over.
+    It does so only once the controller listens: without a controller the ranks would look for it until their patience
+    is over.
     """
     ranks, address, port, *launcher = arguments
     ready, listening = os.pipe()
@@ -30,7 +31,7 @@ def main(arguments: list[str]) -> None:
         if os.read(ready, 1):
             os.close(ready)
             os.execv(launcher[0], launcher)
-        # It has said why. Its code is that of the vendor's controller that cannot start.
+        # It has printed the reason. Its code is that of the vendor's controller that cannot start.
         sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     os.close(ready)
     os.setsid()
@@ -47,7 +48,10 @@ def main(arguments: list[str]) -> None:
 
 
 def _wait_for_end(ranks: int) -> str:
-    """Wait until every rank has trained to its end, or all that live have been told to exit. Returns which it is."""
+    """Wait until every rank has trained to its end, or all living ranks have been ordered to exit.
+
+    Returns which it is.
+    """
     exiting, since = 0, time.monotonic()
     while finished_ranks.noted(finished_ranks.TRAINED) < ranks:
         if (now := finished_ranks.noted(finished_ranks.EXITING)) != exiting:

@@ -1,4 +1,4 @@
-"""What a process of the stand-in is told of its own run: where it belongs, the secret, the timings, the log."""
+"""The settings of a process of the stand-in in its own run: its place, the secret, the timings, the log."""
 
 from __future__ import annotations
 

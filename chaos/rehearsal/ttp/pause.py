@@ -1,10 +1,10 @@
-"""The pause of the training (TSP): all ranks stop after the same step, and go on when they are told to.
+"""The pause of the training (TSP): all ranks stop after the same step, and go on by an order.
 
-A cluster's agent asks for it, for instance to switch the network meanwhile. Behaviour and log lines are those of MindIO
-TFT 7.3: the controller enters the state PAUSE, collects how far every rank is, and has all of them stop one step later,
-in ``tft_pause_train``. One thing is added: a rank that has said how far it is finishes no further step until it knows
-the agreed one. Where a step is shorter than the way to the controller and back, it would have passed it otherwise, and
-the vendor's controller would wait for it until its time limit.
+A cluster's agent requests it, for instance to switch the network meanwhile. Behaviour and log lines are those of MindIO
+TFT 7.3: the controller enters the state PAUSE, collects every rank's step, and has all of them stop one step later, in
+``tft_pause_train``. One addition: a rank that has reported its step finishes no further step until it knows the agreed
+one. Where a step is shorter than the way to the controller and back, the rank would have passed it otherwise, and the
+vendor's controller would wait for it until its time limit.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from chaos.rehearsal.ttp.roster import Member, Roster
 from chaos.rehearsal.ttp.timings import Timings
 
 PAUSED, FAILED = 0, 1
-"""What a rank answers: its training is blocked after the step, or it is not."""
+"""A rank's answers: its training is blocked after the step, or it is not."""
 
 
 class Pause(Enum):
-    """How a pause has ended."""
+    """The outcome of a pause."""
 
     CONTINUED = "continued"
     ABNORMAL = "a rank has become abnormal"
@@ -32,9 +32,9 @@ class Pause(Enum):
 
 
 class Pausing:
-    """The controller's side. Requests come from any thread; :meth:`run` is called by the state machine's.
+    """The controller's side. Requests come from any thread; the state machine's thread calls :meth:`run`.
 
-    ``abnormal`` says whether a rank is abnormal, seen twice; ``closing`` is set when the controller is to end.
+    ``abnormal`` returns whether a rank is abnormal, seen twice; ``closing`` is set when the controller is to end.
     ``paused`` and ``ended`` take a code and a text for the cluster's agent.
     """
 
@@ -63,16 +63,16 @@ class Pausing:
 
     @property
     def requested(self) -> bool:
-        """Whether somebody has asked for a pause that has not begun yet."""
+        """Whether a requested pause has not begun yet."""
         return self._seconds is not None
 
     def request(self, seconds: float) -> None:
-        """Ask for a pause of at most that long."""
+        """Request a pause of at most that long."""
         self._go_on.clear()
         self._seconds = seconds
 
     def go_on(self) -> None:
-        """Let the training go on, or not be paused at all if the pause has not begun."""
+        """Let the training go on, or cancel a pause that has not begun."""
         self._go_on.set()
 
     def run(self) -> Pause:
@@ -85,7 +85,7 @@ class Pausing:
         if not self._pause(members):
             self._log.warning("TTP controller.cpp:2300", "Controller pause train failed.")
             self._tell_paused(EXIT_ONLY, "Controller pause train failed.")
-            self._continue(members)  # those that have stopped must not wait for ever
+            self._continue(members)  # the stopped ranks must not wait for ever
             return Pause.ABNORMAL if self._abnormal() else Pause.CONTINUED
         self._log.info("TTP controller.cpp:2305", "Controller pause train success!")
         self._tell_paused(OK, "Controller pause train success!")
@@ -103,7 +103,7 @@ class Pausing:
         if silent:
             return False
         self._log.info("TTP controller.cpp:1540", "controller collect latest status end...")
-        # The step of a reply: a heartbeat may have said another since, which knows nothing of the pause point.
+        # The step of a reply: a heartbeat may have carried another since, which knows nothing of the pause point.
         step = max((member.replies["collect"]["step"] for member in members), default=0) + 1
         self._log.info(
             "TTP action_engine.cpp:538", f"send msg success, msg_type:TTP_MSG_OP_PAUSE rank_num:{len(members)}"
@@ -133,7 +133,7 @@ class Pausing:
 
 
 class PausePoint:
-    """A rank's side: where its training blocks while a pause is asked for."""
+    """A rank's side: the point at which its training blocks while a pause is requested."""
 
     def __init__(self, rank: int, log: TtpLog) -> None:
         self._rank = rank
@@ -145,7 +145,7 @@ class PausePoint:
         self._blocked: int | None = None
 
     def hold(self, seconds: float) -> int:
-        """Finish no further step until :meth:`ask` says which one to pause after, or for at most that long.
+        """Finish no further step until :meth:`ask` names the step to pause after, or for at most that long.
 
         Returns the last step that training has finished.
         """
@@ -154,7 +154,7 @@ class PausePoint:
             return self._passed
 
     def reach(self, step: int) -> None:
-        """Training has finished ``step``: blocks while a pause at this step or an earlier one is asked for."""
+        """Note that training has finished ``step``; block while a pause at this step or an earlier one is requested."""
         with self._changed:
             while self._held_until > time.monotonic():
                 self._changed.wait(self._held_until - time.monotonic())

@@ -11,9 +11,9 @@ _TRIES = 3
 
 
 def pre_lock(roster: Roster, timings: Timings, log: TtpLog, controller: int, bad: set[int], online: bool) -> int:
-    """Bring all good ranks to the highest step that any rank has told of. -1 when they do not get there.
+    """Bring all good ranks to the highest step that any rank has reported. Returns -1 when they do not get there.
 
-    The lost ones' last word counts too: a rank that is behind such a step has its gradients, and only has to finish.
+    A lost rank's last report counts too: a rank that is behind such a step has its gradients, and only has to finish.
     Where steps were counted anew since, none ever gets there, and nothing can be saved. A rank that dies meanwhile is
     added to the ``bad`` ones. ``online``: no rank has lost anything.
     """
@@ -23,15 +23,15 @@ def pre_lock(roster: Roster, timings: Timings, log: TtpLog, controller: int, bad
             return _common_step(roster)
         step = max((member.step for member in roster.members()), default=0)
         log.info("TTP controller.cpp:1552", f"controller:{controller} pre lock start.")
-        missing = roster.ask(good, "pre-lock", timings.pre_lock, step=step)
+        silent = roster.ask(good, "pre-lock", timings.pre_lock, step=step)
         log.info("TTP controller.cpp:1556", f"controller prelock step: {step} try times: {attempt}")
-        if not missing and all(member.step == step and not member.updating for member in good):
+        if not silent and all(member.step == step and not member.updating for member in good):
             log.info("TTP controller.cpp:1558", f"controller:{controller} pre lock success.")
             return step
-        if not missing and any(member.step < step and member.status == NORMAL for member in good):
+        if not silent and any(member.step < step and member.status == NORMAL for member in good):
             log.error("TTP controller.cpp:1561", f"controller:{controller} pre lock error.")
             return -1
-        bad |= {member.rank for member in missing if member.link_broken}
+        bad |= {member.rank for member in silent if member.link_broken}
     log.error("TTP controller.cpp:1566", f"controller:{controller} pre lock max_step error, try limit.")
     return -1
 

@@ -15,7 +15,7 @@ from chaos.rehearsal.ttp.timings import Timings
 from chaos.rehearsal.ttp.wire import Link, Message
 
 _RAISED = 4
-"""How the vendor's SDK counts a clean handler that raised (RET_EXCEPTION)."""
+"""The vendor's SDK's code for a clean handler that raised (RET_EXCEPTION)."""
 
 _NAMES = {"stop": "device stop", "clean": "device clean", "rebuild": "pt comm operation"}
 
@@ -24,7 +24,7 @@ _UCE_HIGHLEVEL = 1
 Handler = tuple[Callable[..., Any], Any]
 
 RETRY, EXIT = 0, 1
-"""What a rank does next."""
+"""A rank's next action."""
 
 _ORDERED = "the controller has ordered it"
 
@@ -86,13 +86,13 @@ class Processor:
         threading.Thread(target=self._beat, name="ttp-heartbeat", daemon=True).start()
 
     def set_step_arguments(self, arguments: Any) -> None:
-        """Keep what the handlers get as ``args``."""
+        """Keep the handlers' argument ``args``."""
         self._step_arguments = arguments
 
     def report_replicas(self, ranks: list[int]) -> None:
-        """Tell the controller which ranks hold the same state as this one; waits until it has taken it.
+        """Report to the controller the ranks with the same state as this one; waits until the controller has taken it.
 
-        After the rank that hosts it has trained to its end nobody has use for it, so nobody is waited for. Raises
+        After the controller's host has trained to its end the report is useless, so this does not wait. Raises
         ConnectionError when it is not taken in time.
         """
         self._send({"message": "replicas", "ranks": ranks})
@@ -104,18 +104,18 @@ class Processor:
             )
 
     def begin_update(self) -> None:
-        """The optimizer starts to write. Blocks while the controller has locked the step before.
+        """Begin the optimizer's update. Blocks while the controller has locked the step before.
 
-        Raises RuntimeError (ForceStopError) when the rank is told to stop meanwhile.
+        Raises RuntimeError (ForceStopError) when the rank is ordered to stop meanwhile.
         """
         with self._state:
             self._pass_lock()
             self._updating = True
 
     def begin_copy(self) -> None:
-        """The optimizer copies its state within the device. Blocks and raises as an update does.
+        """Begin the optimizer's copy of its state within the device. Blocks and raises as an update does.
 
-        The copy changes nothing: the state stays that of the step before, and nobody has to wait for its end.
+        The copy changes nothing: the state stays that of the step before, and no wait for its end is needed.
         """
         with self._state:
             self._pass_lock()
@@ -126,7 +126,7 @@ class Processor:
             raise RuntimeError("ForceStopError error occurs when execute, the optimizer update is locked.")
 
     def end_update(self, step: int) -> None:
-        """The optimizer state is that of ``step``."""
+        """Note that the optimizer state is that of ``step``."""
         with self._state:
             self._step = step
             self._updating = False
@@ -150,7 +150,7 @@ class Processor:
     def wait_next_action(self) -> int:
         """Wait until all ranks go on: RETRY. An exit ends this process instead, or is returned if no handler does so.
 
-        In the new process of a lost rank it also ends when the groups have been rebuilt.
+        In the new process of a lost rank the wait also ends when the groups have been rebuilt.
         """
         self._log.info("TTP processor.cpp:1863", f"rank:{self.rank} start wait next action..")
         self._waits = True
@@ -161,7 +161,7 @@ class Processor:
         return self._action
 
     def leave(self) -> None:
-        """Training is over: stop reporting."""
+        """Stop reporting: training is over."""
         self._send(self._report("leave"))
         self._closing.set()
         if self._link is not None:
@@ -218,7 +218,7 @@ class Processor:
                 self._find_controller_again()
 
     def _find_controller_again(self) -> None:
-        """The controller has gone: look for it for a while, then exit, since nobody will say so any more."""
+        """Look for the vanished controller for a while, then exit, since no order to exit would come any more."""
         self._log.warning("TTP processor.cpp:1800", f"rank:{self.rank} lost the controller")
         try:
             self._link = self._register(self._timings.reconnect)
@@ -231,14 +231,14 @@ class Processor:
         if kind == "replicas taken":
             self._replicas_taken.set()
         elif kind == "collect":
-            # Who asks for a pause only, with no replica to repair from, reports no updates: its steps are known here.
+            # A rank that only pauses, with no replica to repair from, reports no updates: its steps are known here.
             passed = self.pause_point.hold(self._timings.action) if message.get("hold") else 0
             self._reply(kind, step=max(self._step, passed))
         elif kind == "pre-lock":
             # Waits for this rank's own update to end, so it must not keep the receiver from an exit.
             threading.Thread(target=self._pre_lock, args=(message["step"],), daemon=True).start()
         elif kind == "dump":
-            self._saving.acquire()  # here, or an exit that comes next could be faster than the thread
+            self._saving.acquire()  # here, or a following exit could be faster than the thread
             threading.Thread(target=self._dump, args=(message["step"],), daemon=True).start()
         elif kind in ("stop", "clean", "rebuild", "repair", "rollback"):
             # In a thread of its own: a handler may wait for other ranks, and an exit must still be heard.
@@ -291,7 +291,7 @@ class Processor:
         return self._call("save_ckpt", step, [{"type": 0, "ranks": [self.rank]}], self._step_arguments)
 
     def _ready_to_dump(self) -> bool:
-        """Stop and clean the device before a save, where that is wanted. Only what clean says counts."""
+        """Stop and clean the device before a save, where required. Returns by clean's answer alone."""
         if not self._cleans_before_dump or self._cleaned:
             return True
         if (stopped := self._stop("dump")) != 0:
@@ -341,37 +341,40 @@ class Processor:
             self._go_on.set()
 
     def _rebuild(self, lost: list[int]) -> int:
-        """Rebuild the groups. A new process has no handler yet: it joins them when it forms its groups anyway."""
+        """Rebuild the groups.
+
+        A new process has no handler yet: it joins them when it forms its groups anyway.
+        """
         self._log.info("PYH ttp_decorator.py:698", f"[ARF] rebuild group, rank:{self.rank}, repairId:1")
         if "rebuild_group" not in self._handlers:
             return 0
         return self._call("rebuild_group", lost, self._step_arguments)
 
     def _exit(self, why: str) -> None:
-        """End this process: by its handler; before there is one, through whoever waits for the next action.
+        """End this process: by its handler; before there is one, through the waiter for the next action.
 
-        ``why`` goes to the rank's own log as well: what its handler says is the same whatever the reason.
+        ``why`` goes to the rank's own log as well: the handler's text is the same whatever the reason.
         """
-        said = f"mindio_ttp{',' if why == _ORDERED else ':'} rank {self.rank} exits: {why}"
+        text = f"mindio_ttp{',' if why == _ORDERED else ':'} rank {self.rank} exits: {why}"
         if "exit" in self._handlers:
-            say(said)
+            say(text)
             self._call("exit")
         elif self._waits:
-            say(said)
+            say(text)
             self._action = EXIT
             self._go_on.set()
         else:
             self._log.warning("TTP processor.cpp:1350", f"rank:{self.rank} has no exit handler, exit")
-            leave(1, f"{said}; it has no exit handler yet")
+            leave(1, f"{text}; it has no exit handler yet")
 
     def _stop(self, strategy: str) -> int:
         self.repair_type = strategy
-        self.pause_point.release()  # who is paused has to notice the stop
+        self.pause_point.release()  # a paused thread has to notice the stop
         with self._state:
             self._stopping = True
             self._state.notify_all()
         result = self._call("stop", self._step_arguments)
-        # The device has stopped; the step has when training has noticed and reported, which is what is waited for.
+        # The device has stopped; the step stops when training has noticed and reported, and the reply waits for that.
         return result if self._parked.wait(self._timings.action) else 1
 
     def _resume(self, step: int) -> None:
@@ -394,7 +397,7 @@ class Processor:
         function, context = self._handlers[name]
         try:
             result = function() if name == "stream_sync" else function(*arguments, context)
-        except Exception as error:  # whatever a handler raises is a failed action, said in the log
+        except Exception as error:  # any error of a handler is a failed action, reported in the log
             self._log.warning("PYH ttp_decorator.py:430", f"rank:{self.rank} {name} failed: {error}")
             return _RAISED if name == "clean" else 1
         return int(result or 0) if name == "clean" else 0

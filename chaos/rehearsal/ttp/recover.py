@@ -24,7 +24,7 @@ class RecoverFailed(RuntimeError):
 
 
 class OrderedToEnd(RuntimeError):
-    """The agent has ordered another end while the new processes were awaited: ``strategy`` is dump or exit."""
+    """The agent has ordered another end during the wait for new processes: ``strategy`` is dump or exit."""
 
     def __init__(self, strategy: str) -> None:
         super().__init__(strategy)
@@ -75,7 +75,7 @@ class Recover:
         self._all(everyone, "rollback", "ROLLBACK", step=step)
         self._log.info("TTP controller.cpp:3237", "Controller:0 rollback success")
         self._log.info("TTP controller.cpp:1251", "start notify all rank normal...")
-        # Whoever is told trains on, so a rank that dies from here on is a fault of its own.
+        # A rank trains on after this message, so a rank that dies from here on is a fault of its own.
         self._log_sent("NOTIFY_NORMAL", len(everyone))
         self._roster.ask(everyone, "go on", self._timings.action, step=step)
         for member in new:
@@ -129,19 +129,25 @@ class Recover:
                 sending = actions.setdefault(source, {"repair_type": _SEND, "src": [], "dst": []})
                 sending["src"].append(source)
                 sending["dst"].append(rank)
-        for info in actions.values():  # the vendor's names all who take part, of whichever group
+        for info in actions.values():  # the vendor's line names all ranks that take part, of whichever group
             info["rank_list"] = sorted(actions)
         members = [self._roster.member(rank) for rank in sorted(actions)]
         self._all(members, "repair", "REPAIR", step=step, actions={str(rank): info for rank, info in actions.items()})
 
     def _source(self, group: tuple[int, ...], rank: int) -> int | None:
-        """Who gives its state to ``rank``: the next member of its group that has one (cyclic, as the vendor's SDK)."""
+        """Return the rank that gives its state to ``rank``.
+
+        It is the next member of its group that has one (cyclic, as the vendor's SDK).
+        """
         place = group.index(rank)
         others = (*group[place + 1 :], *group[:place])
         return next((other for other in others if other not in self._lost), None)
 
     def _all(self, members: list[Member], message: str, name: str, **fields: Any) -> None:
-        """Have every member do it. Raises RecoverFailed as soon as one dies, when one fails or does not answer."""
+        """Have every member act on a message.
+
+        Raises RecoverFailed as soon as one dies, when one fails or does not answer.
+        """
         self._log_sent(name, len(members))
         timings = self._timings
         missing = self._roster.ask(members, message, timings.action, patience=timings.collection, **fields)

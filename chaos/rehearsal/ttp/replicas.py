@@ -1,4 +1,4 @@
-"""Which ranks save: one complete copy of every replica group."""
+"""The ranks that save: one complete copy of every replica group."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Replicas:
         self._groups: dict[int, tuple[int, ...]] = {}
 
     def report(self, rank: int, members: Sequence[int]) -> bool:
-        """Take a rank's report. True when its group was not known before."""
+        """Take a rank's report. Returns True when its group was not known before."""
         group = tuple(sorted(members))
         new = group not in self._groups.values()
         self._groups[rank] = group
@@ -36,9 +36,9 @@ class Replicas:
         )
 
     def renamer(self, savers: Collection[int]) -> int:
-        """Return who renames when all have saved: the first saver that is not rank 0, as the vendor's SDK has it.
+        """Return the rank that renames when all have saved: the first saver except rank 0, as in the vendor's SDK.
 
-        The groups count in the order in which they were reported.
+        The groups count in the order of their reports.
         """
         ordered = [rank for group in dict.fromkeys(self._groups.values()) for rank in group if rank in savers]
         return next((rank for rank in ordered if rank), 0)

@@ -12,10 +12,10 @@ from chaos.rehearsal.ttp.status import RETRY, UCE
 from chaos.rehearsal.ttp.timings import Timings
 
 CLEANED, UNCLEAN, LOW_LEVEL = 0, 1, 2
-"""What a clean handler answers: the device is clean, is not, or its memory was given back without being lost."""
+"""The answers of a clean handler: the device is clean, is not, or its memory was given back without being lost."""
 
 SILENT = -1
-"""In its place: no answer in time."""
+"""Instead of an answer: none came in time."""
 
 _SEND, _UCE_HIGH, _RECEIVE = 0, 1, 3
 
@@ -23,7 +23,7 @@ _SEND, _UCE_HIGH, _RECEIVE = 0, 1, 3
 class RetryFailed(RuntimeError):
     """The repair cannot go on, and no end-of-life checkpoint may follow: the ranks may have changed their state.
 
-    ``unclean`` are ranks that say they could not be cleaned; a new process in their place may still repair the job.
+    ``unclean`` are ranks that report a failed clean-up; a new process in their place may still repair the job.
     """
 
     def __init__(self, text: str, unclean: Collection[int] = ()) -> None:
@@ -32,7 +32,10 @@ class RetryFailed(RuntimeError):
 
 
 def losing(members: Iterable[Member]) -> dict[int, int]:
-    """Ranks whose state may not be sound, with their status: an error of communication harms none."""
+    """Return the ranks whose state may not be sound, with their status.
+
+    An error of communication harms none.
+    """
     return {member.rank: member.status for member in members if member.status in (UCE, RETRY)}
 
 
@@ -70,18 +73,24 @@ class Retry:
         self._all(members, "go on", "NOTIFY_NORMAL", step=step)
 
     def _clean(self, members: list[Member], broken: Collection[int]) -> dict[int, int]:
-        """Clean all devices. Returns what each answered; an answer that is neither clean nor low level ends it."""
+        """Clean all devices. Returns each rank's answer.
+
+        An answer that is neither clean nor low level ends the repair.
+        """
         self._ask(members, "clean", "DEVICE_CLEAN", broken=sorted(broken))
         answers = {member.rank: int(member.replies.get("clean", {}).get("result", SILENT)) for member in members}
         failed = sorted(rank for rank, answer in answers.items() if answer not in (CLEANED, LOW_LEVEL))
         if failed:
-            # One that has raised counts as neither: what has become of its device is not known.
+            # A handler that has raised counts as neither: the state of its device is unknown.
             unclean = [rank for rank in failed if answers[rank] == UNCLEAN]
             raise RetryFailed(f"device clean failed, ranks: {failed}", unclean)
         return answers
 
     def _repair(self, step: int, broken: dict[int, int], cleaned: dict[int, int]) -> None:
-        """Copy to every broken rank from the next good one of its group. Memory that was not lost needs no copy."""
+        """Copy to every broken rank from the next good one of its group.
+
+        Memory that was not lost needs no copy.
+        """
         actions: dict[int, dict[str, Any]] = {}
         for group in self._replicas.groups():
             for rank in sorted(broken.keys() & set(group)):
@@ -96,13 +105,13 @@ class Retry:
                 sending["dst"].append(rank)
         if not actions:
             return
-        for info in actions.values():  # the vendor's names all who take part, of whichever group
+        for info in actions.values():  # the vendor's line names all ranks that take part, of whichever group
             info["rank_list"] = sorted(actions)
         members = [self._roster.member(rank) for rank in sorted(actions)]
         self._all(members, "repair", "REPAIR", step=step, actions={str(rank): info for rank, info in actions.items()})
 
     def _all(self, members: list[Member], message: str, name: str, **fields: Any) -> None:
-        """Have every member do it. Raises RetryFailed when one does not answer or fails."""
+        """Have every member act on a message. Raises RetryFailed when one does not answer or fails."""
         self._ask(members, message, name, **fields)
         failed = [member.rank for member in members if member.replies.get(message, {}).get("result", 0) != 0]
         if failed:

@@ -1,4 +1,4 @@
-"""What the controller knows of every rank."""
+"""The controller's record of every rank."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Roster:
         self._changed = threading.Condition()
 
     def add(self, rank: int, link: Link, *, reboot: bool = False) -> Member:
-        """Register a rank, in the place of a process of it that was registered before."""
+        """Register a rank, in the place of an earlier process of it."""
         with self._changed:
             member = Member(rank, link, self._now(), reboot=reboot)
             self._members[rank] = member
@@ -63,7 +63,7 @@ class Roster:
         return self._members[rank]
 
     def hear(self, member: Member, message: Message) -> None:
-        """Take in a heartbeat or a reply, both of which carry the rank's state."""
+        """Record a heartbeat or a reply; both carry the rank's state."""
         with self._changed:
             member.heard = self._now()
             member.step = message.get("step", member.step)
@@ -82,7 +82,7 @@ class Roster:
             self._changed.notify_all()
 
     def silent_ms(self, member: Member) -> int:
-        """Milliseconds since the rank was last heard."""
+        """Return the milliseconds since the rank was last heard."""
         return int((self._now() - member.heard) * 1000)
 
     def lost(self, member: Member) -> bool:
@@ -93,7 +93,7 @@ class Roster:
         return limit is not None and member.link_broken is not None and self._now() - member.link_broken > limit
 
     def wait_until(self, condition: Callable[[], bool], seconds: float, *, poll: float) -> bool:
-        """Wait for a condition that what ranks say can make true, or time alone, which is why it is polled too."""
+        """Wait for a condition that messages of ranks can make true, or time alone; for the latter it is polled too."""
         deadline = self._now() + seconds
         while not condition():
             left = deadline - self._now()
@@ -106,10 +106,11 @@ class Roster:
     def ask(
         self, members: list[Member], message: str, seconds: float, *, patience: float | None = None, **fields: Any
     ) -> list[Member]:
-        """Send a message to ranks and wait for their replies. Returns those that did not answer in time.
+        """Send a message to ranks and wait for their replies. Returns the ranks that did not answer in time.
 
-        ``patience`` is for what one rank may wait for another in: when one of them dies, the others are not waited for,
-        and when one fails, only for so many seconds more, in which all who need not wait for it answer.
+        ``patience`` is for actions in which one rank may wait for another: when one of them dies, the wait for the
+        others ends, and when one fails, it goes on for only so many seconds more, in which every rank that need not
+        wait for it answers.
         """
         for member in members:
             member.replies.pop(message, None)

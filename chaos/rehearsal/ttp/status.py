@@ -1,4 +1,4 @@
-"""A rank's status, as numbers: what ranks report (ReportState) and what the vendor's log shows (MindIO TFT 7.3)."""
+"""A rank's status, as numbers: in ranks' reports (ReportState) and in the vendor's log (MindIO TFT 7.3)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _IN_LOG = {RETRY: 9, HCCL: 12}
 _RUN_STATUS = {UNKNOWN: 1, INIT_FINISH: 7, PREREPAIR_FINISH: 8}
 
 FAULT_UCE, FAULT_PROCESS, FAULT_HCCL = 0, 1, 2
-"""Kinds of faults as the agent of the cluster is told them."""
+"""Kinds of faults in reports to the agent of the cluster."""
 
 
 def in_log(status: int) -> int:
@@ -35,7 +35,7 @@ def run_status(status: int) -> int:
 
 
 def fault_of(status: int, lost: bool) -> int:
-    """What kind of fault the agent is told of."""
+    """Return the kind of a fault in a report to the agent."""
     if lost:
         return FAULT_PROCESS
     return {RETRY: FAULT_UCE, UCE: FAULT_UCE, HCCL: FAULT_HCCL}.get(status, FAULT_PROCESS)

@@ -1,4 +1,4 @@
-"""Which strategies are possible for a fault, and what may follow one that has failed."""
+"""The possible strategies for a fault, and those that may follow a failed one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from chaos.rehearsal.ttp.agent_dialogue import DUMP_ALLOWED, EXIT_ONLY, RECOVER_
 
 @dataclass(frozen=True)
 class Possible:
-    """What the state of the ranks allows.
+    """The strategies that the state of the ranks allows.
 
     ``dump``: all good ranks are at one step and every replica group has one. ``retry``: every process lives, all errors
     are of the device or of communication, and every replica group has a rank whose state no error of the device has
@@ -22,7 +22,7 @@ class Possible:
     recover: bool
 
     def offered(self) -> tuple[str, ...]:
-        """Return names in the order in which the agent is offered them; ending the job is always possible."""
+        """Return names in the order of the offer to the agent; ending the job is always possible."""
         return (
             "exit",
             *(("dump",) if self.dump else ()),
@@ -31,13 +31,16 @@ class Possible:
         )
 
     def default(self) -> str:
-        """What is done when nobody chooses: nothing is replaced then, since nobody would start the new process."""
+        """Return the strategy without a chooser.
+
+        Nothing is replaced then, since nobody would start the new process.
+        """
         if self.retry:
             return "retry"
         return "dump" if self.dump else "exit"
 
     def code(self) -> int:
-        """What the agent is told after a failure: the most that is still allowed."""
+        """Return the agent's code after a failure: the most that is still allowed."""
         if self.recover:
             return RECOVER_ALLOWED
         return DUMP_ALLOWED if self.dump else EXIT_ONLY

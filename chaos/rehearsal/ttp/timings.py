@@ -41,7 +41,7 @@ PROFILES: dict[str, Timings] = {
     # For everyday runs on two loaded cores: a broken connection is believed at once, silence only after 5 s, since a
     # rank that compiles can hold its interpreter lock for seconds. For the same reason a rank has 5 s to say how it is.
     # A new process imports MindSpore before it can register: 3 s on idle cores. A step takes a tenth of a second, so
-    # whoever has not come to the common step after 10 s never will.
+    # a rank that has not come to the common step after 10 s never will.
     "fast": Timings(0.1, 5.0, 0.15, 0.05, 5.0, 10.0, 60.0, 60.0, 1.0, 30.0, 40.0),
 }
 
@@ -56,7 +56,7 @@ _GROWTH: Mapping[str, float] = {
     "agent_answer": 0.25,
 }
 """By how much the limits of the fast profile grow for a rank: its ranks share a few cores, and one process hears all of
-them, so that of many each is heard less often. The vendor's limits are what its SDK has for any number of ranks."""
+them, so each of many ranks is heard less often. The vendor's limits are those of its SDK for any number of ranks."""
 
 _BACK_OFF = (1, 2, 4, 8)
 _LONGEST_WAIT = 10
@@ -65,12 +65,12 @@ _LONGEST_WAIT = 10
 def timings_of(profile: str, environment: Mapping[str, str], ranks: int = 1) -> Timings:
     """Return the limits of a profile for a job of ``ranks``.
 
-    In the vendor's, those that its SDK reads from ``environment`` are read here too.
+    In the vendor's profile, the limits that its SDK reads from ``environment`` are read here too.
 
     Like the SDK, a number outside its range counts as none. The fast profile has limits of its own and ignores them.
     Source: MindIO TFT 7.3, TTP_NORMAL_ACTION_TIME_LIMIT (30 to 1800 s), MINDIO_WAIT_MINDX_TIME (1 to 3600 s) and
-    TTP_RETRY_TIMES (1 to 300 tries to connect, with 1, 2, 4, 8 and then 10 s between them). Raises KeyError for a
-    profile that there is not.
+    TTP_RETRY_TIMES (1 to 300 tries to connect, with 1, 2, 4, 8 and then 10 s between them). Raises KeyError for an
+    unknown profile.
     """
     limits = PROFILES[profile]
     if profile != "vendor":

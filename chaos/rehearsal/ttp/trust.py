@@ -1,8 +1,8 @@
-"""How controller and processor prove to each other that they are of the same run.
+"""The mutual proof of controller and processor that they are of the same run.
 
-Both know the run's secret, and neither obeys the other before that is proved: the port is open to every user of the
-host, and whoever spoke for the controller could end all ranks. Each side proves it over two numbers that are used once,
-so that what was heard on one connection is of no use on another. The secret itself is never sent.
+Both know the run's secret, and neither obeys the other before the proof: the port is open to every user of the host,
+and a false controller could end all ranks. Each side proves it over two numbers that are used once, so that words
+overheard on one connection are of no use on another. The secret itself is never sent.
 """
 
 from __future__ import annotations
@@ -18,18 +18,21 @@ _NONCE_BYTES = 16
 
 
 class UnprovenCaller(Exception):
-    """The other side is not of this run. Says why; the other side's own words are not repeated."""
+    """The other side is not of this run. The text says why, without the other side's own words."""
 
 
 @dataclass(frozen=True)
 class Trust:
-    """What makes a party of this protocol: the run, and its secret."""
+    """The identity of a party of this protocol: the run, and its secret."""
 
     run: str
     secret: bytes = field(repr=False)
 
     def challenge(self, link: Link) -> int:
-        """The controller's side: the rank that has called and proved itself. Raises UnprovenCaller when nobody has."""
+        """Return the rank that has called and proved itself: the controller's side.
+
+        Raises UnprovenCaller when nobody has.
+        """
         first = link.receive(MAX_UNPROVEN)
         if first is None:
             raise UnprovenCaller("it said nothing that can be read")
@@ -46,7 +49,7 @@ class Trust:
         return rank
 
     def register(self, link: Link, rank: int) -> Message | None:
-        """Return the processor's side: what the controller says to the registration, None when it has said nothing.
+        """Return the controller's answer to the registration, None when it has sent none: the processor's side.
 
         Raises UnprovenCaller when the other side is no controller of this run.
         """
@@ -67,8 +70,8 @@ class Trust:
         return answer
 
     def _proof(self, side: str, rank: int, processors: str, controllers: str) -> str:
-        said = json.dumps([side, self.run, rank, processors, controllers])
-        return hmac.new(self.secret, said.encode(), "sha256").hexdigest()
+        content = json.dumps([side, self.run, rank, processors, controllers])
+        return hmac.new(self.secret, content.encode(), "sha256").hexdigest()
 
 
 def _same(shown: object, proof: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 _LENGTH = struct.Struct(">I")
 _MAX_MESSAGE = 1 << 20
 MAX_UNPROVEN = 1 << 10
-"""Bytes of a message from somebody who has proved nothing yet."""
+"""Bytes of a message from a party that has proved nothing yet."""
 
 Message = dict[str, Any]
 
@@ -25,7 +25,7 @@ class Link:
         self._lock = threading.Lock()
 
     def send(self, message: Message) -> bool:
-        """Send a message; False when the other side has gone."""
+        """Send a message; return False when the other side has gone."""
         body = json.dumps(message).encode()
         try:
             with self._lock:
@@ -37,7 +37,7 @@ class Link:
     def receive(self, most: int = _MAX_MESSAGE) -> Message | None:
         """Wait for a message of up to ``most`` bytes.
 
-        None when the other side has gone or sends what no party of this protocol would.
+        Returns None when the other side has gone or breaks the protocol.
         """
         head = self._receive(_LENGTH.size)
         if head is None:

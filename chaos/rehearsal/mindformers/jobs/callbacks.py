@@ -1,4 +1,4 @@
-"""A training script of plain MindSpore with MindFormers' callbacks: losses, norms and checkpoints are told by them.
+"""A training script of plain MindSpore with MindFormers' callbacks, which report losses, norms and checkpoints.
 
 It knows nothing of chaos. With --resume it goes on from the checkpoint that MindFormers chooses by its meta.json.
 """
@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("--resume", action="store_true")
     arguments = parser.parse_args()
     if os.environ.get("MS_ROLE") == "MS_SCHED":
-        return  # one rank has nobody to meet
+        return  # a single rank has no other to meet
     ms.set_context(mode=ms.PYNATIVE_MODE, pynative_synchronize=True)
     ms.set_device("CPU")
     ms.set_seed(arguments.seed)

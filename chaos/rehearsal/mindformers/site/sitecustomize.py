@@ -1,8 +1,8 @@
-"""Brings in the kernels that a CPU has not, where the agent comes as a callback; then what this file hides.
+"""Loads the kernels that a CPU lacks, where the agent comes as a callback; then the module that this file hides.
 
-Callbacks are built when the modules that use the kernels are imported already. So the kernels come by themselves, in
-every process of the job, without the agent: the modules are loaded under names of their own, and of the package
-``chaos`` nothing is imported. What loads the agent is the callback alone.
+Callbacks are built when the modules that use the kernels are imported already. So the kernels load by themselves, in
+every process of the job, without the agent: the modules are loaded under names of their own, and nothing of the package
+``chaos`` is imported. Only the callback loads the agent.
 """
 
 from __future__ import annotations

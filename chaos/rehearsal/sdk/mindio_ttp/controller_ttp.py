@@ -15,14 +15,14 @@ from chaos.rehearsal.ttp.own_run import configuration, log, secret, timings
 from chaos.rehearsal.ttp.pause import Pausing
 
 dialogue = AgentDialogue()
-"""The one of this process."""
+"""The dialogue of this process."""
 
 pausings: list[Pausing] = []
 """The pausing of this process's controller, once it is made."""
 
 _TAKEN, _REFUSED = 0, 1
 _PAUSE_SECONDS = 600.0
-"""How long a pause may last where the agent does not say: what MindCluster takes for a network switch by default."""
+"""How long a pause may last where the agent does not say: MindCluster's default for a network switch."""
 
 _controller: Controller | None = None
 
@@ -30,7 +30,7 @@ _controller: Controller | None = None
 def tft_init_controller(
     rank: int, world_size: int, enable_local_copy: bool, enable_arf: bool = False, enable_zit: bool = False
 ) -> None:
-    """Make the controller; rank 0, or -1 outside the ranks. Where one is there already it stays."""
+    """Make the controller; rank 0, or -1 outside the ranks. An existing controller stays."""
     del enable_local_copy
     global _controller
     if _controller is not None and not _controller.closed:
@@ -118,7 +118,7 @@ def tft_notify_controller_change_strategy(strategy: str, params: str = "") -> in
 def tft_notify_controller_prepare_action(action: str, fault_ranks: dict[int, int] | None = None) -> int:
     """Prepare a hot switch: the move of a rank to a spare node, which this stand-in does not know.
 
-    It has nothing to do with switching the network, which takes place during a pause. No other action can be prepared.
+    It is unrelated to switching the network, which takes place during a pause. No other action can be prepared.
     """
     del fault_ranks
     if action not in ("hot switch", "stop switch"):
@@ -127,7 +127,7 @@ def tft_notify_controller_prepare_action(action: str, fault_ranks: dict[int, int
 
 
 def tft_notify_controller_dump() -> int:
-    """Order to save and end the job, whether anybody has asked or not.
+    """Order to save and end the job, whether the controller has asked or not.
 
     It is no answer to an offer of strategies: there the controller exits without a checkpoint.
     """

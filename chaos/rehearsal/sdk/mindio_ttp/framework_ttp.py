@@ -1,6 +1,6 @@
 """The interface of MindIO TFT 7.3 (``mindio_ttp.framework_ttp``), as far as saving, repair and replacement need it.
 
-The interface is a module with one processor a process, so this module holds it. What it does is in
+The interface is a module with one processor a process, so this module holds it. The implementation is in
 :mod:`chaos.rehearsal.ttp`. The controller's functions are those of :mod:`mindio_ttp.controller_ttp`.
 """
 
@@ -21,7 +21,7 @@ from mindio_ttp.controller_ttp import tft_start_controller as tft_start_controll
 
 
 class ReportState(Enum):
-    """What a rank reports of itself."""
+    """A rank's report of its own state."""
 
     RS_NORMAL = 0
     RS_RETRY = 1
@@ -35,7 +35,7 @@ class ReportState(Enum):
 
 
 class RepairType(Enum):
-    """What a rank does in a repair."""
+    """A rank's part in a repair."""
 
     RT_SEND = 0
     RT_UCE_HIGHLEVEL = 1
@@ -47,14 +47,14 @@ class RepairType(Enum):
 
 
 class Action(Enum):
-    """What a rank does next."""
+    """A rank's next action."""
 
     RETRY = 0
     EXIT = 1
 
 
 class OptimizerType(Enum):
-    """Which optimizer a replica list belongs to."""
+    """The optimizer that a replica list belongs to."""
 
     ATTENTION = 0
     MOE = 1
@@ -106,7 +106,7 @@ def tft_start_processor(master_ip: str, port: int, local_ip: str = "") -> None:
 
 
 def _leave_in_order() -> None:
-    """Say that this process ends, unless by an error: where TSP is on alone, MindSpore destroys no processor."""
+    """Announce the end of this process, unless an error ends it: with TSP alone, MindSpore destroys no processor."""
     if _processor is not None and not hasattr(sys, "last_type"):
         _processor.leave()
 
@@ -124,28 +124,28 @@ def tft_set_optimizer_replica(rank: int, replica_info: list[dict[str, Any]]) -> 
 
 
 def tft_set_step_args(args: Any) -> None:
-    """Keep what the handlers get as ``args``."""
+    """Keep the handlers' argument ``args``."""
     _running().set_step_arguments(args)
 
 
 def tft_start_updating_os(backup_step: int = -1) -> None:
-    """The optimizer update begins."""
+    """Note that the optimizer update begins."""
     del backup_step
     _running().begin_update()
 
 
 def tft_end_updating_os(step: int) -> None:
-    """The optimizer update of ``step`` is done."""
+    """Note that the optimizer update of ``step`` is done."""
     _running().end_update(step)
 
 
 def tft_start_copy_os() -> None:
-    """The optimizer begins to copy its state within the device."""
+    """Note that the optimizer begins to copy its state within the device."""
     _running().begin_copy()
 
 
 def tft_pause_train(cur_step: int) -> None:
-    """Training has finished ``cur_step``: blocks while a pause is asked for."""
+    """Note that training has finished ``cur_step``; block while a pause is requested."""
     if cur_step >= 0:
         _running().pause_point.reach(cur_step)
 
@@ -157,7 +157,10 @@ def tft_report_error(state: int, error_code: str = "") -> None:
 
 
 def tft_wait_next_action() -> int:
-    """Wait for the end of the repair, or a part of it: RETRY. An exit ends the process instead, or is returned."""
+    """Wait for the end of the repair, or a part of it: RETRY.
+
+    An exit ends the process instead, or is returned.
+    """
     return Action(_running().wait_next_action()).value
 
 
@@ -167,25 +170,25 @@ def tft_get_repair_step() -> int:
 
 
 def tft_report_load_ckpt_step(step: int) -> None:
-    """This rank has loaded a checkpoint of ``step`` in a repair, so that is the step to go on from."""
+    """Report that this rank has loaded a checkpoint of ``step`` in a repair, the step to go on from."""
     if step <= 0:
         raise RuntimeError(f"a loaded checkpoint is of step 1 or later, not of {step}")
     _running().repair_step = step
 
 
 def tft_get_repair_type() -> str:
-    """Return which repair goes on: ``retry`` or ``recover``; ``unknow`` when there is none."""
+    """Return the present repair: ``retry`` or ``recover``; ``unknow`` when there is none."""
     return _running().repair_type
 
 
 def tft_reset_limit_step() -> None:
-    """Forget the locked step. A rank that waits there is woken by the stop itself, and going on unlocks it."""
+    """Forget the locked step. The stop itself wakes a rank that waits there, and going on unlocks it."""
 
 
 def tft_can_do_uce_repair(hbm_error_time: int, start: int, end: int) -> bool:
     """Return whether memory that failed at that time can be repaired: only if the optimizer's update was over by then.
 
-    A time that is not known (0) is no time at which the update was over.
+    At an unknown time (0) the update was not over.
     """
     return 0 < start <= end < hbm_error_time
 

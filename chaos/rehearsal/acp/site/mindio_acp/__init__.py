@@ -1,6 +1,6 @@
-"""The part of MindIO ACP's interface that MindSpore asks for (``mindspore.common.file_system``).
+"""The part of MindIO ACP's interface that MindSpore uses (``mindspore.common.file_system``).
 
-On the job's path only where ``job.storage.memory`` is set. What it does is in :mod:`chaos.rehearsal.acp.store`.
+On the job's path only where ``job.storage.memory`` is set. The implementation is in :mod:`chaos.rehearsal.acp.store`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _store: Store | None = None
 
 
 def initialize(server_info: dict[str, str] | None = None) -> int:
-    """Find the run's store. 0 as the vendor's success; not 0 where the run has none."""
+    """Find the run's store. Returns 0 as the vendor's success; another number where the run has none."""
     del server_info
     global _store
     settings = read_configuration(os.environ["CHAOS_AGENT"]).settings.get("storage", {})

@@ -1,6 +1,6 @@
-"""What msrun (MindSpore 2.7 to 2.10) calls when it hands its processes over to the cluster agent.
+"""The functions that msrun (MindSpore 2.7 to 2.10) calls when it hands its processes over to the cluster agent.
 
-What the agent does is in :mod:`chaos.rehearsal.taskd`.
+The implementation is in :mod:`chaos.rehearsal.taskd`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ _agent: ClusterAgent | None = None
 
 
 def init_taskd_agent(config: dict[str, Any], cls: Any = None) -> bool:
-    """Make the agent. What it cannot work with ends the launcher: on False, msrun would go on without an agent."""
+    """Make the agent.
+
+    Unusable settings end the launcher: on False, msrun would go on without an agent.
+    """
     del cls
     global _agent
     try:
@@ -30,7 +33,7 @@ def init_taskd_agent(config: dict[str, Any], cls: Any = None) -> bool:
 
 
 def register_func(operator: str, func: Callable[..., Any]) -> bool:
-    """Take over one of msrun's functions: KILL_WORKER, START_ALL_WORKER, START_WORKER_LIST or MONITOR."""
+    """Register one of msrun's functions: KILL_WORKER, START_ALL_WORKER, START_WORKER_LIST or MONITOR."""
     if _agent is None:
         return False
     _agent.register(operator, func)
