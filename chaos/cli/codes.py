@@ -13,7 +13,7 @@ OF_VERDICT = {"pass": PASS, "fail": FAIL, "unknown": UNKNOWN}
 
 
 def of_verdict(verdict: str) -> int:
-    """Exit code of a verdict. Raises ValueError for a word that is none."""
+    """Return the exit code of a verdict. Raises ValueError for any other word."""
     try:
         return OF_VERDICT[verdict]
     except KeyError:

@@ -12,9 +12,9 @@ F = TypeVar("F")
 
 @dataclass
 class Settings:
-    """What holds for every command.
+    """Settings that hold for every command.
 
-    ``kept`` says where its result is, for a reader who could not be shown it. ``arguments`` are those of the whole
+    ``kept`` names the place of its result, for a reader who could not be shown it. ``arguments`` are those of the whole
     command line, behind ``chaos``.
     """
 

@@ -1,6 +1,7 @@
 """Text on a stream whose encoding lacks some of its characters: GBK, ASCII, Latin-1.
 
-A character that has a plain form is shown by that, any other by its escape. Nothing is left out, and nothing raises.
+A character that has a plain form is shown in that form, any other as its escape. Nothing is left out, and nothing
+raises.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ PLAINER = {"µ": "u", "±": "+/-", "…": "...", "→": "->", "≤": "<=", "⁶"
 
 
 def plainer(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Replace what an encoding lacks; the handler that is registered as ``chaos.plainer``."""
+    """Replace a character that an encoding lacks; the handler that is registered as ``chaos.plainer``."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    missing = error.object[error.start : error.end]
-    return "".join(PLAINER.get(char) or _escape(char) for char in missing), error.end
+    characters = error.object[error.start : error.end]
+    return "".join(PLAINER.get(char) or _escape(char) for char in characters), error.end
 
 
 def _escape(char: str) -> str:
@@ -42,7 +43,7 @@ def takes_everything(stream: Any) -> bool:
 
 @contextmanager
 def showing_what_it_can(stream: Any) -> Iterator[None]:
-    """Let a stream show each text as far as its encoding can. One that cannot be set stays as it is."""
+    """Let a stream show each text as far as its encoding can. A stream without that setting stays as it is."""
     before = getattr(stream, "errors", None)
     set_up = getattr(stream, "reconfigure", None)
     if set_up is None or before is None:
@@ -52,5 +53,5 @@ def showing_what_it_can(stream: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError, ValueError):  # it has been closed, or its last bytes found no place
+        with suppress(OSError, ValueError):  # it has been closed, or its last bytes could not be written
             set_up(errors=before)

@@ -1,4 +1,4 @@
-"""What is printed when the harness itself fails."""
+"""The message for a failure of the harness itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNWRITABLE = {
 
 
 def explain(error: BaseException, arguments: Sequence[str], *, debug: bool) -> str:
-    """Say that the harness failed, where, and what to put into a report of it; or only why it refused to start.
+    """Return the message that the harness failed: the place, and the facts for a report; or why it refused to start.
 
     ``arguments`` are the command line's. The traceback is included only with ``debug``.
     """
@@ -61,7 +61,7 @@ def explain(error: BaseException, arguments: Sequence[str], *, debug: bool) -> s
 
 
 def _unwritable(error: BaseException | None) -> str | None:
-    """Return why the disk took nothing more, if that is what the error comes from."""
+    """Return why the disk took nothing more, if that has caused the error."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in _UNWRITABLE:
             return _UNWRITABLE[error.errno]

@@ -1,4 +1,4 @@
-"""Lines about a run for whoever watches it. What very many ranks do alike is told once for all of them."""
+"""Lines about a run for a watcher. An action that very many ranks share gets a single line for all of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HELD_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Deed:
-    """What a rank has done: ``one`` behind the rank's name, ``several`` behind those of several ranks."""
+    """An action of a rank: ``one`` behind the rank's name, ``several`` behind those of several ranks."""
 
     attempt: str | None
     one: str
@@ -32,7 +32,7 @@ class Deed:
 
 
 def deed_of(event: Event) -> Deed | None:
-    """What the event says of its rank, where that matters to a watcher."""
+    """Return the event's action of its rank, where that matters to a watcher."""
     data, attempt = event.data, event.attempt
     match event.event:
         case "train.begin":
@@ -82,7 +82,7 @@ def headline(event: Event) -> str | None:
 
 
 class Headlines:
-    """Tells the headlines of a run in order, with the seconds since the first event."""
+    """Shows the headlines of a run in order, with the seconds since the first event."""
 
     def __init__(self, tell: Callable[[str], None], now: Callable[[], float] = monotonic) -> None:
         self._tell = tell
@@ -93,9 +93,9 @@ class Headlines:
         self._since, self._mono = 0.0, 0
 
     def event(self, event: Event) -> None:
-        """Tell of an event, if it matters; with many ranks not before others had a second to do the same.
+        """Show an event, if it matters; with many ranks not before others had a second to do the same.
 
-        That is a second of who watches: the events of one rank come together, whenever they happened.
+        That is a second of the watcher's time: the events of one rank come together, whenever they happened.
         """
         self._first = event.mono if self._first is None else self._first
         if event.event == "rank.found" and event.rank is not None:
@@ -112,7 +112,7 @@ class Headlines:
             self._line(event.mono, text)
 
     def flush(self) -> None:
-        """Tell what is held back."""
+        """Show the events that are held back."""
         for deed, ranks in self._alike.items():
             self._line(self._mono, deed.of(ranks))
         self._alike.clear()

@@ -1,4 +1,4 @@
-"""What ``chaos inject`` shows: who and what would be hit, and what came of it."""
+"""The output of ``chaos inject``: the targets, and the outcome."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def show(
     targets = _targets(fault)
     if as_json:
         hit, rest = ([plain(process) for process in some] for some in (chosen, others))
-        told = {"schema_version": 1, "fault": fault.name, "dry_run": True, "would_hit": hit, "others": rest}
-        echo_json(told | ({"targets": targets} if targets else {}))
+        preview = {"schema_version": 1, "fault": fault.name, "dry_run": True, "would_hit": hit, "others": rest}
+        echo_json(preview | ({"targets": targets} if targets else {}))
         return
     click.echo(f"{fault.name} would hit:", err=to_errors)
     show_processes(chosen, to_errors=to_errors)
@@ -53,8 +53,8 @@ def show(
 def _list(processes: Sequence[JobProcess]) -> str:
     """Return each with its PID; many ranks as a set."""
     ranks = _ranks(processes)
-    told = [process for process in processes if not ranks or process.role != "rank" or process.rank is None]
-    texts = [f"{_who(process)} {process.pid}" for process in told]
+    listed = [process for process in processes if not ranks or process.role != "rank" or process.rank is None]
+    texts = [f"{_who(process)} {process.pid}" for process in listed]
     return ", ".join([*texts, f"{rank_set(ranks)}, whose PIDs --dry-run --json lists"] if ranks else texts)
 
 
@@ -65,7 +65,7 @@ def _ranks(processes: Sequence[JobProcess]) -> list[int]:
 
 
 def of_ranks(chosen: Sequence[JobProcess]) -> str:
-    """``rank 0 (PID 4711), rank 1 (PID 4712)``; many as a set."""
+    """Return a text such as ``rank 0 (PID 4711), rank 1 (PID 4712)``; many ranks as a set."""
     ranks = _ranks(chosen)
     return rank_set(ranks) if ranks else ", ".join(f"rank {process.rank} (PID {process.pid})" for process in chosen)
 

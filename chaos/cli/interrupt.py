@@ -1,4 +1,4 @@
-"""What ends a command that has a job to stop and faults to undo."""
+"""The signals that end a command with a job to stop and faults to undo."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def ended_like_ctrl_c() -> Iterator[None]:
-    """Let SIGTERM and a terminal that goes away end a run as Ctrl-C does, unless they are ignored (``nohup``)."""
+    """Let SIGTERM and a closed terminal end a run as Ctrl-C does, unless they are ignored (``nohup``)."""
     numbers = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) != signal.SIG_IGN]
     before = [(number, signal.signal(number, signal.default_int_handler)) for number in numbers]
     try:

@@ -1,4 +1,4 @@
-"""What ``chaos soak --kill`` says of its kills, and how it clears a place that it has used."""
+"""The report of ``chaos soak --kill`` on its kills, and the clean-up of its places."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chaos.soak.kill_soak import KillTally
 
 
 def heal_and_remove(place: Path) -> None:
-    """Put back what a soak has left in a place, and remove that; what cannot be put back stays, and is told."""
+    """Undo a soak's leftovers in a place, and remove the place; whatever cannot be undone stays, and is reported."""
     reports = heal_all(place)
     if all(report.ok for report in reports):
         shutil.rmtree(place)
@@ -21,7 +21,7 @@ def heal_and_remove(place: Path) -> None:
 
 
 def print_tallies(tallies: list[KillTally], times: int, reports: Path) -> None:
-    """Say what the kills of each cell came to."""
+    """Print the results of the kills of each cell."""
     for tally in tallies:
         name = f"{tally.scenario}[{tally.cell}]" if tally.cell else tally.scenario
         counts = f"{tally.killed} of {times} killed, {tally.healed} with something to heal, {tally.left} left something"

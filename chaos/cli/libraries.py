@@ -1,4 +1,4 @@
-"""What libraries would print by themselves: each failure is raised to the harness as well, which tells it once."""
+"""The output that libraries would print by themselves: the harness gets each failure as well, and reports it once."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command, or None when there is none of that name."""
+        """Import the command; return None when there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
         from importlib import import_module
@@ -76,7 +76,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, with the name that was probably meant when there is no such command."""
+        """Resolve a command as click does; where it does not exist, suggest the probable name."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from difflib import get_close_matches
 
@@ -121,7 +121,7 @@ def entry(arguments: Sequence[str] | None = None) -> int:
 
 
 def _refuse_closed(closed: Sequence[str]) -> int | None:
-    """Refuse to work where nobody could be told what it came to; None where that is no reason."""
+    """Refuse to work where no stream could show the result; return None where that is no reason."""
     lacking = [name for name in closed if name != "standard input"]
     if not lacking:
         return None
@@ -154,14 +154,14 @@ def _invoke(arguments: list[str], settings: Settings) -> int:
         click.echo("chaos: interrupted", err=True)
         return codes.INTERRUPTED
     except OutputLost:
-        return codes.HARNESS  # told when everything has ended
+        return codes.HARNESS  # shown when everything has ended
     except Exception as error:
         return _failed(error, arguments, settings)
     return code if isinstance(code, int) else codes.PASS
 
 
 def _show(error: click.ClickException) -> None:
-    """Print it. It may quote a path that is no text, which no stream would take, or one that moves the cursor."""
+    """Print the exception. It may quote a path that is no text, which no stream takes, or one that moves the cursor."""
     from chaos.scenario.errors import printable
 
     text = "\n".join(printable(line) for line in error.format_message().split("\n"))

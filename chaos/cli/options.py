@@ -46,7 +46,7 @@ def _settings(_: click.Context, __: click.Parameter, values: Sequence[str]) -> d
 
 
 def settings_option(about: str) -> Callable[[_Command], _Command]:
-    """``--set NAME=VALUE``, as often as there are names."""
+    """Return the option ``--set NAME=VALUE``, which may be repeated."""
     return click.option(
         "--set",
         "settings",

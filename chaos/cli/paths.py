@@ -1,4 +1,4 @@
-"""Where scenarios and runs are looked for."""
+"""The directories in which scenarios and runs are looked for."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ REPORTS = "reports"
 
 
 def scenario_directories(start: Path) -> tuple[Path, ...]:
-    """Directories in which a scenario is found by its name, in the order in which they are searched.
+    """Return the directories in which a scenario is found by its name, in the order of the search.
 
-    ``start``/scenarios first, then the nearest parent's, then the one beside the installed package (there in a
-    repository that is installed with ``pip install -e``). Only those that exist.
+    ``start``/scenarios comes first, then the nearest parent's, then the one beside the installed package (it exists in
+    a repository that is installed with ``pip install -e``). Only existing directories are returned.
     """
     paths: list[Path] = []
     for directory in (start, *start.parents):
@@ -33,7 +33,7 @@ def scenario_directories(start: Path) -> tuple[Path, ...]:
 def find_run(text: str, reports: Path) -> Path:
     """Return the directory of a run: a path, or a name in the reports directory.
 
-    Raises click.UsageError, with the name that was probably meant, when there is no such run.
+    Raises click.UsageError, with the probable name, when there is no such run.
     """
     for directory in (Path(text), reports / text):
         if (directory / "run.json").is_file() or (directory / "plan.json").is_file():
@@ -44,8 +44,8 @@ def find_run(text: str, reports: Path) -> Path:
         raise click.UsageError(f"{text} is not the directory of a run: it holds neither run.json nor plan.json")
     names = run_names(reports)
     if not names:
-        seen = f"there are no runs in {reports}" if reports.is_dir() else f"there is no directory {reports}"
-        raise click.UsageError(f"no run {text!r}: {seen} (give another with --reports)")
+        reason = f"there are no runs in {reports}" if reports.is_dir() else f"there is no directory {reports}"
+        raise click.UsageError(f"no run {text!r}: {reason} (give another with --reports)")
     near = get_close_matches(text, names, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"the last one is {names[-1]!r}"
     raise click.UsageError(f"no run {text!r} in {reports}; {hint}")

@@ -15,7 +15,7 @@ _COMMAND = 60
 
 
 def show_processes(processes: Sequence[JobProcess], *, to_errors: bool = False) -> None:
-    """One line for each: rank, PID, start time, role, command, container."""
+    """Print one line for each process: rank, PID, start time, role, command, container."""
     from chaos.evidence.text import readable
     from chaos.machine.linux.procfs import started_at
 

@@ -63,7 +63,7 @@ class PlainProgress:
         self._headlines.event(event)
 
     def flush(self) -> None:
-        """Print what is held back to be told of several ranks at a time."""
+        """Print the events that are held back for several ranks at a time."""
         self._headlines.flush()
 
     def _print(self, text: str) -> None:
@@ -72,12 +72,12 @@ class PlainProgress:
         try:
             print(text, file=self._stream, flush=True)
         except (OSError, OutputLost):
-            # Whoever was watching has gone (`chaos run … | head`). The run itself goes on to its end and its clean-up.
+            # The reader has gone (`chaos run … | head`). The run itself goes on to its end and its clean-up.
             self._stream = None
 
 
 class LiveProgress:
-    """A table with one row for each rank, and the last lines of what happened above it."""
+    """A table with one row for each rank, and the latest events above it."""
 
     def __init__(self) -> None:
         self._ranks: dict[int, tuple[str, str, str]] = {}
@@ -94,7 +94,7 @@ class LiveProgress:
         self._print(text)
 
     def flush(self) -> None:
-        """Print what is held back to be told of several ranks at a time."""
+        """Print the events that are held back for several ranks at a time."""
         self._headlines.flush()
 
     def _print(self, text: str) -> None:
@@ -125,7 +125,7 @@ class LiveProgress:
         self._ranks[event.rank] = (event.attempt or attempt, step, state)
 
     def table(self) -> Table:
-        """Return the table as it is now: a row for each rank, with very many for all of which the same is true."""
+        """Return the table as it is now: a row for each rank, or for each state of very many ranks."""
         from rich.table import Table
 
         many = len(self._ranks) > _ROWS

@@ -1,4 +1,4 @@
-"""``chaos soak --random``: the drawn scenarios of a soak, and what their runs came to."""
+"""``chaos soak --random``: the drawn scenarios of a soak, and the results of their runs."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def draw_scenarios(
 ) -> list[Drawn]:
     """Draw ``number`` scenarios and keep each as a file in ``directory``, to be run again by itself.
 
-    Kinds and mechanisms take turns; unless mechanisms are asked for, only those that a kind of job can have. A scenario
-    depends on the seed, its number, whose turn it is, and what the SDK that is asked for can do. Raises
+    Kinds and mechanisms take turns; unless mechanisms are requested, only those that a kind of job can have. A scenario
+    depends on the seed, its number, its kind and mechanism, and the abilities of the requested SDK. Raises
     click.UsageError where none can be drawn, and Refused where that SDK is not there.
     """
     directory.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,10 @@ def draw_scenarios(
 
 
 def _can(kind: str, mechanism: str) -> bool:
-    """Whether a kind of job can take part in what a recipe is for; one of no single mechanism is for all kinds."""
+    """Return whether a kind of job can take part in a recipe's recovery.
+
+    A recipe of no single mechanism is for all kinds.
+    """
     able = job_kind(kind).traits.mechanisms
     return able is None or mechanism not in mechanism_names() or mechanism in able
 
@@ -76,7 +79,7 @@ def _draw(seed: int, index: int, kind: str, mechanism: str, directory: Path, sdk
             plan = plan_cell(loaded, with_timings_of(chosen_sdk(sdk, cell.scenario), cell))
         except ScenarioError:
             continue
-        # What MindSpore is known to do wrong (docs/findings.md) is no good recovery.
+        # A known error of MindSpore (docs/findings.md) is no good recovery.
         if recovers(plan) and not (traits.mindspore and (counts_within_epoch(plan) or overwrites_names(plan))):
             return Drawn(loaded, loaded.cells[0], kind, acting(plan))
     path.unlink()
@@ -86,7 +89,7 @@ def _draw(seed: int, index: int, kind: str, mechanism: str, directory: Path, sdk
 def summarise(
     drawn: Sequence[Drawn], runs: Sequence[SoakRun], earlier: Sequence[SoakRun], reports: Path
 ) -> dict[str, Any]:
-    """What the runs came to: by kind and mechanisms, the machine's load, and why those that did not pass did not.
+    """Return the results of the runs: by kind and mechanisms, the machine's load, and why failing runs did not pass.
 
     ``earlier`` are runs of the same names by other code, which are only counted.
     """
@@ -113,7 +116,7 @@ def summarise(
 
 
 def print_summary(summary: dict[str, Any]) -> None:
-    """The summary for a terminal."""
+    """Print the summary on a terminal."""
     for row in summary["by_mechanism"]:
         counts = ", ".join(f"{row[name]} {name}" for name in (*VERDICTS, "harness failed") if name in row)
         click.echo(f"{row['runs']:5}  {row['kind']:<10} {row['acting']:<24} {counts}")
@@ -122,9 +125,9 @@ def print_summary(summary: dict[str, Any]) -> None:
         for reason in row["reasons"]:
             click.echo(f"    {reason}")
     load = summary["load"]
-    told = f"; load average {load['mean']} in the mean, {load['max']} at most" if load else ""
+    load_text = f"; load average {load['mean']} in the mean, {load['max']} at most" if load else ""
     counts = ", ".join(f"{count} {name}" for name, count in summary["verdicts"].items() if count) or "no run"
-    click.echo(f"{summary['runs']} of {summary['drawn']} drawn recoveries: {counts}{told}")
+    click.echo(f"{summary['runs']} of {summary['drawn']} drawn recoveries: {counts}{load_text}")
     if summary["by_earlier_code"]:
         counts = ", ".join(f"{count} {name}" for name, count in summary["by_earlier_code"].items())
         click.echo(f"recorded by other code, and not counted: {counts}")

@@ -34,7 +34,7 @@ def load(
 ) -> LoadedScenario:
     """Load a scenario by its path or by its name, with variables and the platform set from the command line.
 
-    Raises ScenarioError for a file that is not there or is wrong, and click.UsageError for an unknown platform, or an
+    Raises ScenarioError for a file that is missing or wrong, and click.UsageError for an unknown platform, or an
     inventory without a platform of hosts.
     """
     if inventory is not None and platform not in (takers := with_inventory()):
@@ -51,9 +51,9 @@ def load(
 def prepare_cells(
     pairs: Iterable[tuple[LoadedScenario, Cell]], sdk: str, draw_seed: int | None = None
 ) -> list[Prepared]:
-    """Plan all cells: one that cannot work is refused before any other is started. ``sdk`` is the one asked for.
+    """Plan all cells: an impossible cell is refused before any other is started. ``sdk`` is the requested SDK.
 
-    Raises ScenarioError, and click.UsageError where the SDK is not there or what a job reads cannot be read.
+    Raises ScenarioError, and click.UsageError where the SDK is not there or a job's input cannot be read.
     """
     try:
         return [prepare(loaded, cell, sdk, draw_seed) for loaded, cell in pairs]
@@ -62,10 +62,10 @@ def prepare_cells(
 
 
 def refuse_impossible(pairs: Iterable[tuple[LoadedScenario, Cell]], sdk: str) -> None:
-    """Refuse a cell that cannot be planned, before any is run by a process of its own.
+    """Refuse a cell that cannot be planned, before a process of its own runs any cell.
 
-    What of a job's inputs cannot be read its own run says. Raises ScenarioError, and click.UsageError where the SDK is
-    not there.
+    Inputs of a job that cannot be read are reported by its own run. Raises ScenarioError, and click.UsageError where
+    the SDK is not there.
     """
     for loaded, cell in pairs:
         try:
@@ -76,30 +76,32 @@ def refuse_impossible(pairs: Iterable[tuple[LoadedScenario, Cell]], sdk: str) ->
 
 
 def named_files(texts: Sequence[str]) -> list[Path]:
-    """Return the scenario files that are meant: those of files and directories, and those that have such a name.
+    """Return the scenario files that the texts name: those of files and directories, and those that have such a name.
 
-    Raises ScenarioError, with the name that was probably meant, for what is none of them.
+    Raises ScenarioError, with the probable name, for a text that names none.
     """
-    found = scenario_directories(Path.cwd())
-    return iter_scenarios([text if os.path.lexists(text) else find_scenario(text, directories=found) for text in texts])
+    directories = scenario_directories(Path.cwd())
+    return iter_scenarios(
+        [text if os.path.lexists(text) else find_scenario(text, directories=directories) for text in texts]
+    )
 
 
-def pick_cells(loaded: Sequence[LoadedScenario], wanted: Sequence[str]) -> list[tuple[LoadedScenario, Cell]]:
-    """Return the cells to work on: all, or those that are named; a name may be in several scenarios.
+def pick_cells(loaded: Sequence[LoadedScenario], named: Sequence[str]) -> list[tuple[LoadedScenario, Cell]]:
+    """Return the cells to work on: all, or the named ones; a name may be in several scenarios.
 
-    Raises click.UsageError, with the name that was probably meant, for one that is in none.
+    Raises click.UsageError, with the probable name, for a name that is in none.
     """
     pairs = [(scenario, cell) for scenario in loaded for cell in scenario.cells]
-    if not wanted:
+    if not named:
         return pairs
     names = [cell.name for _, cell in pairs if cell.name]
     if not names:
         raise click.UsageError(
-            f"no cell {wanted[0]!r}: there is no matrix in {', '.join(scenario.path.name for scenario in loaded)}"
+            f"no cell {named[0]!r}: there is no matrix in {', '.join(scenario.path.name for scenario in loaded)}"
         )
-    for name in wanted:
+    for name in named:
         if name not in names:
             near = get_close_matches(name, names, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, names))}"
             raise click.UsageError(f"no cell {name!r}; {hint}")
-    return [pair for pair in pairs if pair[1].name in wanted]
+    return [pair for pair in pairs if pair[1].name in named]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class LineWatcher:
-    """Hands on a line for each thing that happens. ``advance`` is called for every defect that is done with."""
+    """Passes on a line for each event. ``advance`` is called for every finished defect."""
 
     def __init__(self, say: Callable[[str], None], advance: Callable[[], None] = lambda: None) -> None:
         self._say = say
@@ -23,12 +23,12 @@ class LineWatcher:
         self._lock = threading.Lock()
 
     def note(self, text: str) -> None:
-        """Say something."""
+        """Pass on a line."""
         with self._lock:
             self._say(text)
 
     def row(self, row: Row) -> None:
-        """Say what became of a defect."""
+        """Pass on the result of a defect."""
         with self._lock:
             self._say(f"{row.outcome:<12}  {row.seconds:6.2f} s  {row.defect.name}")
             self._advance()

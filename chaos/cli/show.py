@@ -26,7 +26,7 @@ def show(result: Result) -> None:
 
 
 def show_interrupted(result: Result, run_dir: Path) -> None:
-    """Print what became of a run that was interrupted, in a line; of what it would have shown nothing is known."""
+    """Print the outcome of an interrupted run in a line; its result would be unknown."""
     import click
 
     with suppress(OutputLost, BrokenPipeError):

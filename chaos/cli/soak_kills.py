@@ -1,4 +1,4 @@
-"""``chaos soak --kill``: kill the harness at random moments, heal, and look for what is left."""
+"""``chaos soak --kill``: kill the harness at random moments, heal, and look for leftovers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def stem_of(name: CellName) -> str:
 
 
 def _has_come(moment: Moment, place: Path) -> bool:
-    """Return whether that is there in ``place`` from which the moment is counted."""
+    """Return whether ``place`` shows the event from which the moment is counted."""
     if moment.undo is not None:
         return moment.undo in open_undo(place)
     return moment.line is None or recorded_lines(place) >= moment.line
@@ -62,7 +62,7 @@ def soak_kills(
     seed: int | None,
     as_json: bool,
 ) -> int:
-    """Make the kills that are left, print what they came to, and return the exit code."""
+    """Make the remaining kills, print their results, and return the exit code."""
     soak = KillSoak(pairs, reports, times, jobs, settings, sdk, seed)
     interrupted = soak.run()
     tallies = soak.tallies()
@@ -78,7 +78,7 @@ def soak_kills(
 
 
 class KillSoak:
-    """The kills that are left to make. Each run has a reports directory of its own, so its leftovers are its alone."""
+    """The remaining kills. Each run has a reports directory of its own, so its leftovers are its alone."""
 
     def __init__(
         self,
@@ -106,20 +106,20 @@ class KillSoak:
         self._stopped = threading.Event()
         self._measuring = threading.Lock()
         self._counted = Counter(kill.of for kill in self.kills() if kill.killed)
-        self._numbers = Counter(kill.of for kill in self._record.kills())  # of any code, or places were used twice
+        self._numbers = Counter(kill.of for kill in self._record.kills())  # of any code, or places would be used twice
 
     def kills(self) -> list[Kill]:
-        """Return the kills of the present code, also those that came too late."""
+        """Return the kills of the present code, also kills that came too late."""
         return [kill for kill in self._record.kills() if self._codes.get(kill.of) == kill.code]
 
     def tallies(self) -> list[KillTally]:
-        """What each cell came to."""
+        """Return the result of each cell."""
         kills = self.kills()
         undo = {run.of: run.undo for run in self._record.wholes() if self._codes.get(run.of) == run.code}
         return [tally(name, kills, undo.get(name, ())) for name in self._cells]
 
     def run(self) -> bool:
-        """Make the kills that are left; True when Ctrl-C has ended it."""
+        """Make the remaining kills; return True when Ctrl-C has ended them."""
         click.echo(f"seed {self._seed}; {sum(self._counted.values())} kills are recorded", err=True)
         self._tidy()
         with ThreadPoolExecutor(self._jobs) as pool:
@@ -141,10 +141,10 @@ class KillSoak:
         try:
             while (name := self._next()) is not None:
                 whole = self._whole(name)
-                if self._one(name, whole):
+                if self._kill_and_heal(name, whole):
                     continue
                 with self._lock:
-                    self._counted[name] -= 1  # it came too late, so another one has to be made
+                    self._counted[name] -= 1  # it came too late, so another kill has to be made
         except _Interrupted:
             return
         except BaseException:
@@ -161,7 +161,7 @@ class KillSoak:
             return name
 
     def _whole(self, name: CellName) -> Whole:
-        """Return how long a run takes that nobody kills, measured once."""
+        """Return the duration of a run without a kill, measured once."""
         with self._measuring:
             known = [run for run in self._record.wholes() if (run.of, run.code) == (name, self._codes[name])]
             if known:
@@ -172,9 +172,9 @@ class KillSoak:
             _, errors = process.communicate()
             self._end(process)
             if process.returncode not in (codes.PASS, codes.FAIL, codes.UNKNOWN):
-                said = errors.decode("utf-8", "replace")
+                text = errors.decode("utf-8", "replace")
                 raise click.ClickException(
-                    f"a run of {name[0]} that nobody kills ends with {process.returncode}: {said}"
+                    f"a run of {name[0]} that nobody kills ends with {process.returncode}: {text}"
                 )
             seconds = round(time.monotonic() - started, 3)
             acts, undo = acts_of_faults(place), kinds_of_undo(place)
@@ -184,8 +184,8 @@ class KillSoak:
             shutil.rmtree(place)
             return whole
 
-    def _one(self, name: CellName, whole: Whole) -> bool:
-        """Kill one run, heal it, and record what was left; False when it had ended before."""
+    def _kill_and_heal(self, name: CellName, whole: Whole) -> bool:
+        """Kill one run, heal it, and record its leftovers; return False when it had ended before."""
         with self._lock:
             self._numbers[name] += 1
             number = self._numbers[name]
@@ -197,12 +197,12 @@ class KillSoak:
             harness = self._start(place, self._run_of(name))
             killed = self._kill(harness, moment, place)
             last, undo = reached(place), open_undo(place)
-            gone = [harness.pid]
+            pids = [harness.pid]
             if moment.heal is not None:
                 healer = self._start(place, ["heal"])
                 self._kill(healer, Moment(moment.heal, None, None), place)
-                gone.append(healer.pid)
-            done, failed = self._heal(place, gone)
+                pids.append(healer.pid)
+            done, failed = self._heal(place, pids)
         except _Interrupted:
             heal_and_remove(place)
             raise
@@ -211,7 +211,7 @@ class KillSoak:
                 f"{self._cells[name].path}: it, what its job is made of, a version, or the harness's own code, has "
                 "changed since the soak began: this kill does not count; start the soak again"
             )
-        left = [*failed, *leftovers(place, *gone)]
+        left = [*failed, *leftovers(place, *pids)]
         seconds = round(time.monotonic() - started, 1)
         head = (*name, self._codes[name], number, self._seed, str(moment))
         self._record.append(Kill(*head, killed, last, seconds, done, left, undo))
@@ -221,7 +221,7 @@ class KillSoak:
         return killed
 
     def _kill(self, process: subprocess.Popen[bytes], moment: Moment, place: Path) -> bool:
-        """Wait for the moment and send SIGKILL; False when the process has ended before."""
+        """Wait for the moment and send SIGKILL; return False when the process has ended before."""
         while not _has_come(moment, place) and process.poll() is None:
             time.sleep(_LOOK_SECONDS)
         try:
@@ -231,13 +231,16 @@ class KillSoak:
         self._end(process)
         return process.returncode == -signal.SIGKILL
 
-    def _heal(self, place: Path, gone: list[int]) -> tuple[list[str], list[str]]:
-        """Heal twice: what the first has done, and what is wrong with either. Their PIDs are added to ``gone``."""
+    def _heal(self, place: Path, pids: list[int]) -> tuple[list[str], list[str]]:
+        """Heal twice, and return the actions of the first heal and the problems of either.
+
+        The heals' PIDs are added to ``pids``.
+        """
         done: list[str] = []
         wrong: list[str] = []
         for again in (False, True):
             process = self._start(place, ["heal", "--json"], subprocess.PIPE)
-            gone.append(process.pid)
+            pids.append(process.pid)
             output, errors = process.communicate()
             self._end(process)
             try:
@@ -261,7 +264,7 @@ class KillSoak:
         return arguments
 
     def _start(self, place: Path, arguments: list[str], out: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
-        with self._lock:  # no process is started after the others were told to end
+        with self._lock:  # no process is started after the order to end
             if self._stopped.is_set():
                 raise _Interrupted
             process = subprocess.Popen(
@@ -296,7 +299,7 @@ class KillSoak:
         return place
 
     def _tidy(self) -> None:
-        """Put back what a soak has left that was itself broken off. Directories with findings are kept."""
+        """Undo the leftovers of a soak that was itself broken off. Directories with findings are kept."""
         kept = {self._place(kill.of, f"{kill.number:04d}") for kill in self._record.kills() if kill.left}
         for place in sorted(self._places.glob("*")):
             if place not in kept:

@@ -1,6 +1,6 @@
 """Standard input, output and error, whatever they are: closed, full, a pipe, a lost terminal, an old encoding.
 
-Nothing that becomes of a stream may end a command with a code that reads as a verdict.
+No failure of a stream may end a command with a code that reads as a verdict.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ NAMES = ("standard input", "standard output", "standard error")
 class OutputLost(Exception):
     """Standard output takes nothing more. The text is the reason.
 
-    No OSError, so that nobody takes it for one of a file that is read or written meanwhile.
+    It is no OSError, so that no handler takes it for an error of a file that is read or written meanwhile.
     """
 
 
 class Output:
-    """Standard output: what it does not take raises :class:`OutputLost`, unless its terminal has gone.
+    """Standard output: a failed write raises :class:`OutputLost`, unless its terminal has gone.
 
     ``lost`` says why it took nothing more, None as long as it did. Everything else is the stream's.
     """
@@ -44,7 +44,7 @@ class Output:
             return len(text)
 
     def flush(self) -> None:
-        """Flush what the stream still takes."""
+        """Flush the text that the stream still takes."""
         try:
             self._stream.flush()
         except (OSError, ValueError) as error:
@@ -65,7 +65,7 @@ class Output:
 
 
 class Errors(Output):
-    """Standard error: there is nobody to tell that it takes nothing more."""
+    """Standard error: its failure is ignored, since no stream is left to report it."""
 
     def _leave(self, error: OSError | ValueError) -> None:
         discard(self._stream)
@@ -74,7 +74,7 @@ class Errors(Output):
 def hold_closed_descriptors() -> tuple[str, ...]:
     """Open the null device on each of the descriptors 0 to 2 that is closed, so that no file of ours can come there.
 
-    Returns the names of those that were. Standard input cannot be read then, rather than being empty.
+    Returns the names of the closed ones. Standard input cannot be read then, rather than being empty.
     """
     closed = []
     for descriptor, name in enumerate(NAMES):
@@ -91,7 +91,7 @@ def hold_closed_descriptors() -> tuple[str, ...]:
 
 @contextmanager
 def guarded_streams() -> Iterator[Output]:
-    """Let standard output and error show what they can, and end as :class:`Output` and :class:`Errors` say."""
+    """Let standard output and error show every text they can, and end as :class:`Output` and :class:`Errors` say."""
     before = sys.stdout, sys.stderr
     output, errors = Output(before[0]), Errors(before[1])
     with showing_what_it_can(before[0]), showing_what_it_can(before[1]):
@@ -108,7 +108,7 @@ def guarded_streams() -> Iterator[Output]:
 
 
 def discard(stream: TextIO) -> None:
-    """Let what is still buffered go nowhere, so that the interpreter's own flush at exit stays quiet."""
+    """Discard the buffered text, so that the interpreter's own flush at exit stays quiet."""
     try:
         descriptor = stream.fileno()
     except (OSError, ValueError, io.UnsupportedOperation):  # no file, or closed

@@ -1,4 +1,4 @@
-"""Asking an operator for each step that is not shown to be this user's: ``chaos heal RUN --trust``."""
+"""The operator's consent to each step that is not proved to be this user's: ``chaos heal RUN --trust``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def chosen(run_dir: Path, steps: Sequence[str], inventory: Path | None, *, ask: bool) -> HealReport:
-    """Do the steps that are named, or that the operator says yes to on a terminal.
+    """Do the named steps, or those that the operator confirms on a terminal.
 
     Raises click.UsageError for a name that no step has, and nothing is done then.
     """
@@ -34,9 +34,9 @@ def chosen(run_dir: Path, steps: Sequence[str], inventory: Path | None, *, ask: 
             raise click.UsageError(f"no step {', '.join(map(repr, unknown))} is open there; open are: {listed}")
         return heal_trusted(run_dir, lambda act: act.id in steps, inventory=inventory)
     on_terminal = ask and sys.stdin.isatty() and sys.stdout.isatty()
-    return heal_trusted(run_dir, _asked if on_terminal else lambda act: False, inventory=inventory)
+    return heal_trusted(run_dir, _confirmed if on_terminal else lambda act: False, inventory=inventory)
 
 
-def _asked(act: Act) -> bool:
+def _confirmed(act: Act) -> bool:
     click.echo(f"  {printable(act.what)}")
     return click.confirm(f"  do {printable(act.id)}?", default=False)

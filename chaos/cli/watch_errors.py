@@ -1,4 +1,4 @@
-"""Errors that no form fits: a watcher prints the first ones of each log, and at the end how many more there were."""
+"""Errors of unknown forms: a watcher prints the first ones of each log, and at the end the number of the others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from chaos.attach.event import JobEvent
 
 FIRST = 5
-"""Errors of one log that get a line each: a program that has lost its way writes thousands."""
+"""Errors of one log that get a line each: a broken program writes thousands."""
 
 
 class FirstErrors:
@@ -19,7 +19,7 @@ class FirstErrors:
         self._of_log: Counter[str] = Counter()
 
     def shows(self, event: JobEvent) -> bool:
-        """Return whether it gets a line: everything does but the later errors of a log."""
+        """Return whether the event gets a line: only the later errors of a log do not."""
         if event.event != "log" or event.before or not str(event.data.get("kind")).endswith(".error"):
             return True
         file = str(event.data.get("file"))
@@ -27,7 +27,7 @@ class FirstErrors:
         return self._of_log[file] <= FIRST
 
     def left(self) -> str | None:
-        """What was not shown, None where all was."""
+        """Return the number of hidden errors in words, None where all were shown."""
         more = {file: count - FIRST for file, count in self._of_log.items() if count > FIRST}
         if not more:
             return None

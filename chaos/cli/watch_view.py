@@ -32,18 +32,18 @@ _LONGEST = 160
 
 
 class View(Protocol):
-    """Shows what happens, one thing after the other."""
+    """Shows events, one after the other."""
 
     def show(self, event: JobEvent) -> None:
-        """Something has happened."""
+        """Show an event."""
 
     def looked(self) -> None:
-        """A look at the job is over."""
+        """Note that a look at the job is over."""
 
 
 @contextmanager
 def open_view(watch: Watch, stream: TextIO, *, as_json: bool) -> Iterator[View]:
-    """The view that fits the stream."""
+    """Open the view that fits the stream."""
     if as_json:
         yield JsonView(stream)
     elif not stream.isatty():
@@ -59,7 +59,7 @@ def open_view(watch: Watch, stream: TextIO, *, as_json: bool) -> Iterator[View]:
 
 
 def headline(event: JobEvent) -> str | None:
-    """Return one line about it, None for what a watcher does not want a line for."""
+    """Return one line about an event, None for an event that gets none."""
     data, who = event.data, f"rank {event.rank}"
     match event.event:
         case "launcher.found":
@@ -107,7 +107,7 @@ def headline(event: JobEvent) -> str | None:
 
 
 def finite(value: Any) -> Any:
-    """JSON has no infinity and no NaN: such a number becomes its text."""
+    """Return a value that JSON can hold: infinity and NaN, which JSON lacks, become their texts."""
     if isinstance(value, dict):
         return {name: finite(field) for name, field in value.items()}
     if isinstance(value, list):
@@ -133,11 +133,11 @@ class JsonView:
         print(json.dumps(about | finite(event.data)), file=self._stream, flush=True)
 
     def looked(self) -> None:
-        """Nothing more."""
+        """Do nothing more."""
 
 
 class PlainView:
-    """A line for each thing that matters, and now and then one about steps and losses."""
+    """A line for each event that matters, and now and then one about steps and losses."""
 
     def __init__(self, watch: Watch, stream: TextIO) -> None:
         self._watch = watch
@@ -181,7 +181,7 @@ class PlainView:
 
 
 class TableView:
-    """A row for each rank, and what has happened above it."""
+    """A row for each rank, and the latest events above it."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -204,20 +204,22 @@ class TableView:
             self._live.console.print(_line(text), markup=False, highlight=False)
 
     def looked(self) -> None:
-        """The table is made again by itself."""
+        """Do nothing: the table refreshes by itself."""
 
     def table(self) -> Table:
-        """Return the table as it is now: a row for each rank, of very many for all of which the same is true."""
+        """Return the table as it is now: a row for each rank, or for each state of very many ranks."""
         from rich.table import Table
 
         many = len(self._watch.ranks) > _ROWS
         columns = ("state", "step", "loss", "starts", "container")
         table = Table(*(("ranks",) if many else ("rank", "PID")), *columns, box=None)
-        told = {rank: _row(view) for rank, view in sorted(self._watch.ranks.items())}
+        words_by_rank = {rank: _row(view) for rank, view in sorted(self._watch.ranks.items())}
         if many:
-            rows = [(spans(ranks), *words) for words, ranks in by_word(told).items()]
+            rows = [(spans(ranks), *words) for words, ranks in by_word(words_by_rank).items()]
         else:
-            rows = [(str(rank), str(self._watch.ranks[rank].process.pid), *words) for rank, words in told.items()]
+            rows = [
+                (str(rank), str(self._watch.ranks[rank].process.pid), *words) for rank, words in words_by_rank.items()
+            ]
         for row in rows[:_ROWS]:
             table.add_row(*row)
         if len(rows) > _ROWS:
@@ -231,7 +233,7 @@ def _row(view: RankView) -> tuple[str, ...]:
 
 
 def _unknown(lines: dict[str, int]) -> str:
-    """What the readers did not know of the job's logs."""
+    """Return a text about the lines of the job's logs that the readers do not know."""
     if not lines:
         return ""
     most = max(lines, key=lambda name: lines[name])

@@ -1,7 +1,7 @@
 """``python -m chaos.cli.with_parent PID ARGUMENT...``: the command line, ended like Ctrl-C when process PID ends.
 
-For whoever starts runs, as a soak and pytest do: after a SIGKILL of the process that started them nobody would count
-the runs, or stop them. ``python -m chaos.cli.with_parent PID -- COMMAND...`` does the same with any other command.
+It is for programs that start runs, as a soak and pytest do: after a SIGKILL of such a program nobody would count the
+runs, or stop them. ``python -m chaos.cli.with_parent PID -- COMMAND...`` does the same with any other command.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _OTHER = "--"
 def command_of(parent: int, arguments: Sequence[str]) -> list[str]:
     """Return the command that runs ``chaos`` with ``arguments`` tied to process ``parent``.
 
-    A thread that waits for it has to start it: the kernel counts the end of that thread as the parent's.
+    The thread that starts it has to wait for it: the kernel counts the end of that thread as the parent's.
     """
     return [sys.executable, "-m", "chaos.cli.with_parent", str(parent), *arguments]
 
@@ -34,7 +34,7 @@ def _main(parent: int, arguments: list[str]) -> int:
     if not end_with_parent(parent, signal.SIGTERM):
         return codes.INTERRUPTED
     if arguments[:1] == [_OTHER]:
-        os.execvp(arguments[1], arguments[1:])  # what the kernel was asked for stays
+        os.execvp(arguments[1], arguments[1:])  # the kernel's setting stays
     from chaos.cli.main import entry
 
     return entry(arguments)

@@ -1,1 +1,1 @@
-"""Running scenarios for hours, also with a harness that is killed, and what must not be left afterwards."""
+"""Running scenarios for hours, also with a killed harness, and the search for its leftovers."""

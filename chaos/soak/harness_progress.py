@@ -1,4 +1,4 @@
-"""How far a harness has come, by what it has recorded in a reports directory of its own."""
+"""The progress of a harness, by its records in a reports directory of its own."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ def _runs(place: Path) -> list[Path]:
 
 
 def _events(place: Path) -> list[Event]:
-    """What the harness has recorded in all of its runs, in order."""
+    """Return the events of all of the harness's runs, in order."""
     events = [event for run in _runs(place) for event in read_history(run / "history").select(writer="harness")]
     return sorted(events, key=lambda event: event.mono)
 
 
 def _histories(place: Path) -> list[bytes]:
-    """What the harness has recorded in its runs, the baseline's first."""
+    """Return the histories of the harness's runs, the baseline's first."""
     paths = sorted(place.glob(f"*/{RUN_FILE}"), key=lambda path: path.stat().st_mtime_ns)
     files = [path.parent / "history" / "harness.jsonl" for path in paths if not path.parent.is_symlink()]
     return [file.read_bytes() for file in files if file.exists()]
 
 
 def recorded_lines(place: Path) -> int:
-    """Return how many lines the harness has recorded so far, over all runs in ``place``."""
+    """Return the number of lines that the harness has recorded so far, over all runs in ``place``."""
     return sum(text.count(b"\n") for text in _histories(place))
 
 
 def reached(place: Path) -> str:
-    """Return the last thing that it has recorded, in words."""
+    """Return the last recorded event, in words."""
     last = next(reversed(_events(place)), None)
     return "nothing" if last is None else f"{last.attempt or 'run'}: {last.event}"
 
 
 def acts_of_faults(place: Path) -> dict[int, float]:
-    """After which of its lines, over all runs in ``place``, a fault was there, was being made, or was being ended.
+    """Return the lines after which a fault was there, was being made, or was being ended, over all runs in ``place``.
 
-    The last line of each kind for each fault, with the seconds until the fault was put back, or the run ended.
+    It is the last line of each kind for each fault, with the seconds until the fault was undone, or the run ended.
     """
     events = _events(place)
     acts: dict[tuple[str, object], int] = {}

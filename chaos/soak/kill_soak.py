@@ -12,7 +12,7 @@ from chaos.soak.soak import Cell
 from chaos.store.json_lines import JsonLines
 
 _LATE_SECONDS = 0.2
-"""At most so long after a line of the history its moment is: what follows a record lasts milliseconds."""
+"""The longest delay of a moment after its line of the history: the actions after a record last milliseconds."""
 _HEAL_SECONDS = 1.5
 """A heal that is killed itself is killed within this time from its start."""
 
@@ -21,10 +21,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Whole:
-    """A run of the cell that was not killed: how long it took, and how many lines its harness has recorded.
+    """A run of the cell that was not killed: its duration, and the number of lines that its harness has recorded.
 
-    After the lines ``acts`` a fault was there, was being made or was being ended; ``lasted`` is for how many seconds
-    each of them, until the fault was put back. ``undo`` are the kinds of undo steps that it had.
+    After the lines ``acts`` a fault was there, was being made or was being ended; ``lasted`` gives the seconds of each
+    of them, until the fault was undone. ``undo`` are the kinds of its undo steps.
     """
 
     scenario: str
@@ -44,10 +44,10 @@ class Whole:
 
 @dataclass(frozen=True)
 class Moment:
-    """When a harness is killed: ``seconds`` after its start, or after line ``line`` of its history, or after a step of
-    the kind ``undo`` was open.
+    """The moment at which a harness is killed.
 
-    ``heal`` is when the first heal is killed too, in seconds; None when it is not.
+    It is ``seconds`` after its start, or after line ``line`` of its history, or after a step of the kind ``undo`` was
+    open. ``heal`` is when the first heal is killed too, in seconds; None when it is not.
     """
 
     seconds: float
@@ -66,8 +66,8 @@ class Moment:
 class Kill:
     """One run whose harness was killed. ``killed`` is False when the run had ended before the moment came.
 
-    ``reached`` is the last event of its history, ``done`` what heal did, ``left`` what was left afterwards. ``open``
-    are the kinds of undo steps that were open when it was killed.
+    ``reached`` is the last event of its history, ``done`` are the actions of heal, ``left`` the leftovers afterwards.
+    ``open`` are the kinds of undo steps that were open when it was killed.
     """
 
     scenario: str
@@ -90,11 +90,11 @@ class Kill:
 
 
 def draw(seed: int, cell: Cell, number: int, whole: Whole, hit: Collection[str] = ()) -> Moment:
-    """The moment of kill ``number``: half of them uniform in time, a quarter close to anything that was recorded.
+    """Return the moment of kill ``number``: half of them uniform in time, a quarter close to any record.
 
     In time alone the short acts, a mount or a signal, would hardly ever be hit. The last quarter is in the acts of the
-    faults: while a step of a kind of undo is open that is not among those ``hit`` so far, one kind after another, and
-    in the acts by what was recorded once all were. Every fourth heal is killed too.
+    faults: while an undo step is open whose kind is not among those ``hit`` so far, one kind after another, and in the
+    recorded acts once all kinds were hit. Every fourth heal is killed too.
     """
     source = random.Random(f"{seed} {cell} {number}")
     heal = source.uniform(0, _HEAL_SECONDS) if source.random() < 0.25 else None
@@ -112,7 +112,7 @@ def draw(seed: int, cell: Cell, number: int, whole: Whole, hit: Collection[str] 
 
 
 def _early(source: random.Random, late: float) -> float:
-    """Seconds up to ``late``, the sooner the likelier."""
+    """Return seconds up to ``late``, the sooner the likelier."""
     return source.uniform(0, late) ** 2 / late if late > 0 else 0.0
 
 
@@ -131,7 +131,7 @@ class KillRecord:
         return self._of(Whole)
 
     def kills(self) -> list[Kill]:
-        """Return every kill, in order, also those that came too late."""
+        """Return every kill, in order, also kills that came too late."""
         return self._of(Kill)
 
     def _of(self, kind: type[T]) -> list[T]:
@@ -153,7 +153,7 @@ def _made(kind: type[T], record: dict[str, Any]) -> T | None:
 
 @dataclass(frozen=True)
 class KillTally:
-    """What the kills of one cell came to. ``healed``: heal found something. ``left``: something was left after it.
+    """The results of the kills of one cell. ``healed``: heal had work to do. ``left``: leftovers remained after it.
 
     ``hit`` are the kinds of undo steps that were open at a kill, ``missed`` those of a whole run that never were.
     """
@@ -167,13 +167,19 @@ class KillTally:
     missed: list[str]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return asdict(self)
 
 
 def tally(cell: Cell, kills: Iterable[Kill], undo: Collection[str] = ()) -> KillTally:
-    """Add up the kills of a cell; those that came too late do not count. ``undo`` has the kinds of a whole run."""
+    """Add up the kills of a cell; kills that came too late do not count.
+
+    ``undo`` has the kinds of a whole run.
+    """
     own = [kill for kill in kills if kill.of == cell and kill.killed]
     hit = {kind for kill in own for kind in kill.open}
-    healed, left = (sum(bool(texts) for texts in ones) for ones in ([k.done for k in own], [k.left for k in own]))
+    healed, left = (
+        sum(bool(texts) for texts in texts_of_kills)
+        for texts_of_kills in ([k.done for k in own], [k.left for k in own])
+    )
     return KillTally(*cell, len(own), healed, left, sorted(hit), sorted(set(undo) - hit))

@@ -1,7 +1,7 @@
 """Processes that a killed harness has started and that have to end with it, and the networks that they hold.
 
-The remote helpers of nodes, the holder of a run's network, relays, and what a fault keeps beside the job: they stay in
-the harness's session and carry nothing of the run. Each ends when its input does, or its switch is lost.
+They are the remote helpers of nodes, the holder of a run's network, relays, and a fault's processes beside the job:
+they stay in the harness's session and carry nothing of the run. Each ends when its input does, or its switch is lost.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ from chaos.machine.linux.procfs import PROC, all_pids, command_line, read_stat
 from chaos.platforms.network.leftovers import shown_in
 
 _END_SECONDS = 10.0
-"""For what ends with its harness: a starved machine may not have let it run since."""
+"""For processes that end with their harness: a starved machine may not have let them run since."""
 
 
 def left_by_harness(harnesses: Sequence[int], clock: Clock = SYSTEM_CLOCK) -> list[int]:
-    """Return the living processes of these sessions, each by the PID of the harness that led it and was killed.
+    """Return the living processes of these sessions, each by the PID of the killed harness that led it.
 
     They are given some seconds to end.
     """
-    found: list[int] = []
+    living: list[int] = []
 
     def all_ended() -> bool:
-        found[:] = _in_sessions(harnesses)
-        return not found
+        living[:] = _in_sessions(harnesses)
+        return not living
 
     with contextlib.suppress(DeadlineExpired):
         wait_for("the end of what ends with a harness", all_ended, seconds=_END_SECONDS, clock=clock)
-    return found
+    return living
 
 
 def networks_of(pids: Iterable[int]) -> list[str]:
-    """Return the network namespaces that these processes are in and this one is not, with what is in each, in words."""
+    """Return the network namespaces that these processes are in and this one is not, with their contents, in words."""
     own = _network_of("self")
     held: dict[str, int] = {}
     for pid in pids:
         network = _network_of(pid)
         if network is not None and network != own:
             held.setdefault(network, pid)
-    told = {network: f"network {network} is held by process {pid}: {_shown(pid)}" for network, pid in held.items()}
-    return [text for network, text in told.items() if _network_of(held[network]) == network]  # else it has just ended
+    texts = {network: f"network {network} is held by process {pid}: {_shown(pid)}" for network, pid in held.items()}
+    return [text for network, text in texts.items() if _network_of(held[network]) == network]  # else it has just ended
 
 
 def _in_sessions(harnesses: Sequence[int]) -> list[int]:
-    # A leader that lives is another's: the number was used again. Session 0 is led from outside of this PID namespace.
+    # A leader that lives is another's: the number was used again. Session 0 is led from outside this PID namespace.
     led = {pid for pid in harnesses if pid > 0 and ((leader := read_stat(pid)) is None or leader.ended)}
     stats = (read_stat(pid) for pid in all_pids())
     return sorted(

@@ -1,6 +1,6 @@
-"""What the platform of a killed run still has of it: its containers, its hosts, this host's own network.
+"""A killed run's leftovers on its platform: its containers, its hosts, this host's own network.
 
-A search that cannot be made is told like something that was found: nobody knows what is there.
+A search that fails is reported like a leftover: nobody knows what is there.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from chaos.platforms.nodes import END_NODES, TellsLeft
 
 
 def left_on_platform(run_dir: Path, token: str, steps: Iterable[UndoStep]) -> list[str]:
-    """What is left of a run there, in words. Its undo steps say where its nodes were, whether open or closed.
+    """Return the leftovers of a run there, in words. Its undo steps name its nodes, whether open or closed.
 
-    A run without nodes has none of it: nothing is made on a platform before its step is in the ledger.
+    A run without nodes has none: nothing is made on a platform before its step is in the ledger.
     """
     return [text for step in steps if step.action == END_NODES for text in _of_nodes(step, run_dir, token)]
 
@@ -28,18 +28,18 @@ def left_on_platform(run_dir: Path, token: str, steps: Iterable[UndoStep]) -> li
 def _of_nodes(step: UndoStep, run_dir: Path, token: str) -> list[str]:
     name = str(step.arguments.get("platform"))
     kind: PlatformKind | None = None
-    found: list[str] = []
+    leftovers: list[str] = []
     try:
         kind = kind_of_step(step)
         if kind.left is not None:
-            found += kind.left(step.arguments, token, run_dir)
+            leftovers += kind.left(step.arguments, token, run_dir)
         elif isinstance(platform := platform_of_step(step), TellsLeft):
-            found += platform.left(step.arguments, token)
+            leftovers += platform.left(step.arguments, token)
     except (PlatformError, CannotUndo, KeyError) as error:
-        found.append(f"not searched: the platform {name}: {error}")
+        leftovers.append(f"not searched: the platform {name}: {error}")
     if kind is not None and kind.in_kernel:
         try:
-            found += [f"in this host's own network: {leftover}" for leftover in found_here(token)]
+            leftovers += [f"in this host's own network: {leftover}" for leftover in found_here(token)]
         except (PlatformError, OSError) as error:
-            found.append(f"not searched: this host's own network: {error}")
-    return found
+            leftovers.append(f"not searched: this host's own network: {error}")
+    return leftovers

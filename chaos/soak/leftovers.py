@@ -1,4 +1,4 @@
-"""What a killed harness may leave, looked for by other ways than those of the run itself and of ``heal``."""
+"""The search for a killed harness's leftovers, by other ways than those of the run itself and of ``heal``."""
 
 from __future__ import annotations
 
@@ -37,30 +37,31 @@ CONTROL_GROUPS = Path("/sys/fs/cgroup")
 
 
 def leftovers(reports: Path, *harnesses: int) -> list[str]:
-    """What is left of the runs in ``reports``, in words. ``harnesses`` are the PIDs of those that were killed.
+    """Return the leftovers of the runs in ``reports``, in words. ``harnesses`` are the PIDs of the killed harnesses.
 
-    Each of them must have led a session of its own: by that is found what it has started and what has to end with it,
-    and the networks that this holds. Besides: processes, by their identity and by the directory in their environment or
-    arguments; mounts, private directories, control groups, locks (leases, ownership), open undo steps, files and
-    directories that were never finished or belong to one act, what the run's platform still has, histories that cannot
-    be read, and a verdict *pass* of a run that was broken off. A search that cannot be made is told too.
+    Each of them must have led a session of its own: the session identifies the processes that it has started and that
+    have to end with it, and the networks that these hold. The search also covers processes, by their identity and by
+    the directory in their environment or arguments; mounts, private directories, control groups, locks (leases,
+    ownership), open undo steps, files and directories that were never finished or belong to one act, the leftovers on
+    the run's platform, histories that cannot be read, and a verdict *pass* of a run that was broken off. A search that
+    fails is reported too.
     """
     reports = reports.resolve()
     started = left_by_harness(harnesses)
-    found = [f"{described(pid)}, which has to end with its harness" for pid in started]
+    texts = [f"{described(pid)}, which has to end with its harness" for pid in started]
     naming = _naming(reports)
-    found += [f"process {pid} names {reports}" for pid in naming]
-    found += networks_of([*started, *naming])
-    found += [f"mounted at {mount.point}: {mount}" for mount in mounts_in(reports)]
-    found += [f"lock {lock} of process {harness}" for harness in harnesses for lock in _locks_of(harness)]
-    found += [f"unfinished file {path.name}" for path in unfinished_files(reports)]
-    found += _cut_off(reports)
+    texts += [f"process {pid} names {reports}" for pid in naming]
+    texts += networks_of([*started, *naming])
+    texts += [f"mounted at {mount.point}: {mount}" for mount in mounts_in(reports)]
+    texts += [f"lock {lock} of process {harness}" for harness in harnesses for lock in _locks_of(harness)]
+    texts += [f"unfinished file {path.name}" for path in unfinished_files(reports)]
+    texts += _cut_off(reports)
     for directory in sorted(path for path in reports.iterdir() if path.is_dir() and not path.is_symlink()):
         if (directory / RUN_FILE).exists():
-            found += [f"{directory.name}: {text}" for text in _of_run(directory)]
+            texts += [f"{directory.name}: {text}" for text in _of_run(directory)]
         elif RUN_NAME.fullmatch(directory.name):
-            found.append(f"{directory.name}: its making was cut off")
-    return found
+            texts.append(f"{directory.name}: its making was cut off")
+    return texts
 
 
 def _of_run(run_dir: Path) -> list[str]:
@@ -70,25 +71,28 @@ def _of_run(run_dir: Path) -> list[str]:
         return [str(error)]
     ledger = Ledger(run_dir / LEDGER_FILE).read()
     processes = find_run_processes(token)
-    found = [f"process {process.pid}: {' '.join(process.cmdline)}" for process in processes]
-    found += networks_of(process.pid for process in processes)
-    found += [f"private directory {path}" for path in private_directories(token) if os.path.lexists(path)]
-    found += [f"control group {path}" for path in _groups_of(token, ledger.steps)]
-    found += [f"open undo step {step.id}" for step in ledger.open]
-    found += left_on_platform(run_dir, token, ledger.steps)
-    found += list(ledger.problems)
-    found += [f"unfinished file {path.name}" for path in unfinished_files(run_dir)]
-    found += [f"files left aside: {path}" for path in (run_dir / "job").glob(".*.kept*")]
+    texts = [f"process {process.pid}: {' '.join(process.cmdline)}" for process in processes]
+    texts += networks_of(process.pid for process in processes)
+    texts += [f"private directory {path}" for path in private_directories(token) if os.path.lexists(path)]
+    texts += [f"control group {path}" for path in _groups_of(token, ledger.steps)]
+    texts += [f"open undo step {step.id}" for step in ledger.open]
+    texts += left_on_platform(run_dir, token, ledger.steps)
+    texts += list(ledger.problems)
+    texts += [f"unfinished file {path.name}" for path in unfinished_files(run_dir)]
+    texts += [f"files left aside: {path}" for path in (run_dir / "job").glob(".*.kept*")]
     history = read_history(run_dir / "history")
-    found += [str(problem) for problem in history.problems if problem.kind != "torn-last-line"]
+    texts += [str(problem) for problem in history.problems if problem.kind != "torn-last-line"]
     ended = history.first("run.end") is not None
     if not ended and (run_dir / "plan.json").exists() and (verdict := judge(run_dir).verdict) != "unknown":
-        found.append(f"it was broken off and is judged {verdict}")
-    return found
+        texts.append(f"it was broken off and is judged {verdict}")
+    return texts
 
 
 def _cut_off(reports: Path) -> list[str]:
-    """What has a name that the harness uses within one act only, wherever it is; ``heal`` looks where it was made."""
+    """Return the files and directories with names that the harness uses within one act only, wherever they are.
+
+    ``heal`` looks where they were made.
+    """
     unread: list[OSError] = []
     paths = list((reports / BASELINES).glob("*.new"))
     for directory, directories, files in walk(reports, unread.append):
@@ -99,7 +103,7 @@ def _cut_off(reports: Path) -> list[str]:
 
 
 def _groups_of(token: str, steps: Sequence[UndoStep]) -> list[str]:
-    """Control groups that have the run in their name, or that a step names, whether it is open or was closed."""
+    """Return control groups that have the run in their name, or that a step names, whether it is open or closed."""
     named = {str(step.arguments.get("path")) for step in steps}
     groups = [Path(directory, name) for directory, names, _ in walk(CONTROL_GROUPS) for name in names]
     return sorted(
@@ -110,22 +114,25 @@ def _groups_of(token: str, steps: Sequence[UndoStep]) -> list[str]:
 
 
 def _naming(directory: Path) -> list[int]:
-    """Processes that have the directory in their environment or arguments, or work in it; this process excepted."""
-    wanted = os.fsencode(directory)
-    found = []
+    """Return processes that have the directory in their environment or arguments, or work in it.
+
+    This process is left out.
+    """
+    path = os.fsencode(directory)
+    pids = []
     for pid in all_pids():
         place = PROC / str(pid)
         try:
             texts = [(place / name).read_bytes() for name in ("environ", "cmdline")]
-            seen = b"".join([*texts, os.fsencode((place / "cwd").readlink())])
+            content = b"".join([*texts, os.fsencode((place / "cwd").readlink())])
         except OSError:
             continue
-        if wanted in seen and pid != os.getpid():
-            found.append(pid)
-    return found
+        if path in content and pid != os.getpid():
+            pids.append(pid)
+    return pids
 
 
 def _locks_of(pid: int) -> list[str]:
-    """Locks that a process has taken and that still count, by the kernel's list (proc(5))."""
+    """Return a process's locks that still count, by the kernel's list (proc(5))."""
     lines = lines_of(PROC / "locks")
     return [" ".join(fields[5:6]) for line in lines if len(fields := line.split()) > 5 and fields[4] == str(pid)]

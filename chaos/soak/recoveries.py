@@ -1,7 +1,7 @@
 """Random scenarios of recoveries that must be good: drawn by a seed, kept only if the plan says that they recover.
 
-For soaks that look for false alarms. What is drawn is a proposal; the plan decides whether it is possible at all, and
-whether it is one after which training goes on. The same seed and number give the same scenario again.
+For soaks that look for false alarms. Each draw is a proposal; the plan decides whether it is possible at all, and
+whether training goes on after it. The same seed and number give the same scenario again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Proposal = dict[str, Any]
 
 
 def propose(draw: Random, *, kind: str, mechanism: str, variety: bool) -> Proposal:
-    """A random scenario for a job of ``kind`` that ``mechanism`` is meant to answer; it may be an impossible one.
+    """Return a random scenario for a job of ``kind`` that ``mechanism`` is meant to answer; it may be impossible.
 
     With ``variety`` the job itself varies widely too. Without, it is one of a few, which share their fault-free runs.
     """
@@ -54,7 +54,10 @@ def recovers(plan: Plan) -> bool:
 
 
 def counts_within_epoch(plan: Plan) -> bool:
-    """Whether a fault follows a repair beyond the first epoch, after which MindSpore counts steps wrongly (F-06)."""
+    """Return whether a fault follows a repair beyond the first epoch.
+
+    After such a repair MindSpore counts steps wrongly (F-06).
+    """
     earlier = plan.response.recoveries[:-1]
     return any(
         recovery.mechanism in REPAIRING
@@ -66,8 +69,10 @@ def counts_within_epoch(plan: Plan) -> bool:
 
 
 def overwrites_names(plan: Plan) -> bool:
-    """Whether MindSpore saves a later step over an earlier one's file (F-14): after a rollback its names count from the
-    beginning of the epoch in which the rollback ends."""
+    """Return whether MindSpore saves a later step over an earlier one's file (F-14).
+
+    After a rollback its names count from the beginning of the epoch in which the rollback ends.
+    """
     interval, epoch = plan.training.checkpoint_interval, plan.training.steps_per_epoch
     if interval is None:
         return False
@@ -81,7 +86,7 @@ def overwrites_names(plan: Plan) -> bool:
 
 
 def acting(plan: Plan) -> str:
-    """Return the mechanisms that act, in order: ``UCE, TTP``; one that is tried in vain is in brackets."""
+    """Return the mechanisms that act, in order: ``UCE, TTP``; a mechanism that is tried in vain is in brackets."""
     return ", ".join(
         recovery.mechanism if recovery.succeeds else f"({recovery.mechanism})" for recovery in plan.response.recoveries
     )
@@ -89,6 +94,8 @@ def acting(plan: Plan) -> str:
 
 @cache
 def recipes() -> Mapping[str, Recipe]:
-    """What can be asked for: the recipes of the mechanisms in their turns."""
-    found: list[Recipe] = [resolve_name(place) for mechanism in mechanisms().values() for place in mechanism.recipes]
-    return MappingProxyType({recipe.name: recipe for recipe in sorted(found, key=lambda recipe: recipe.turn)})
+    """Return the recipes of the mechanisms in their turns."""
+    recipes_in_turn: list[Recipe] = [
+        resolve_name(place) for mechanism in mechanisms().values() for place in mechanism.recipes
+    ]
+    return MappingProxyType({recipe.name: recipe for recipe in sorted(recipes_in_turn, key=lambda recipe: recipe.turn)})

@@ -32,10 +32,10 @@ Cell = tuple[str, str]
 
 @dataclass(frozen=True)
 class SoakRun:
-    """One run of a soak. ``verdict`` is None where the harness failed; ``code`` is the key of what was run.
+    """One run of a soak. ``verdict`` is None where the harness failed; ``code`` is the key of the run's inputs.
 
     ``started`` is in seconds of the epoch, ``load`` the machine's load average over the last minute at the end.
-    ``failing`` names the checks that failed, with spaces between them; ``sdk`` is the one that it was made with.
+    ``failing`` names the checks that failed, with spaces between them; ``sdk`` is the SDK of the run.
     """
 
     scenario: str
@@ -56,7 +56,7 @@ class SoakRun:
 
 
 class SoakRecord:
-    """The file of a soak: one line a run. Lines that say something else do not count."""
+    """The file of a soak: one line a run. Lines of another form do not count."""
 
     def __init__(self, path: Path) -> None:
         self._lines = JsonLines(path)
@@ -66,7 +66,7 @@ class SoakRecord:
         self._lines.append(asdict(run))
 
     def runs(self) -> list[SoakRun]:
-        """Return every run that the file tells of, in order."""
+        """Return every run in the file, in order."""
         return [run for record in self._lines.read() if (run := _parsed(record)) is not None]
 
 
@@ -88,10 +88,10 @@ def key_of_runs(
     made_with: Mapping[str, str],
     inputs: Mapping[str, str] | None = None,
 ) -> str:
-    """The key of what is run now: the scenario's file and settings, the harness's files, versions, the job's inputs.
+    """Return the key of a run made now: scenario file and settings, the harness's files, versions, the job's inputs.
 
-    Take it again after each run: an edited file or new code makes a run one of another key. Raises OSError when the
-    scenario cannot be read.
+    Take it again after each run: an edited file or new code gives a run another key. Raises OSError when the scenario
+    cannot be read.
     """
     given = json.dumps([dict(settings), dict(made_with), dict(inputs or {})], sort_keys=True)
     return code_key(scenario.read_text("utf-8") + given, package)
@@ -99,9 +99,9 @@ def key_of_runs(
 
 @dataclass(frozen=True)
 class Keys:
-    """Keys of what is run now. ``of`` includes what the job's data look like from outside.
+    """Keys of a run made now. ``of`` includes the outside view of the job's data.
 
-    A job may write to its data itself. So whether a run is still one of that key is told by ``sources``, without them.
+    A job may write to its data itself. So ``sources``, without the data, decides whether a run still has that key.
     """
 
     of: str
@@ -111,27 +111,30 @@ class Keys:
 def keys_of_cells(
     loaded: LoadedScenario, cells: Iterable[LoadedCell], settings: Mapping[str, str], package: Path, sdk: str = "auto"
 ) -> Keys:
-    """Return the keys of a run of these cells with the SDK that is asked for.
+    """Return the keys of a run of these cells with the requested SDK.
 
-    What of a job's inputs cannot be read is told by the run itself. Raises OSError when the scenario cannot be read.
+    Inputs of a job that cannot be read are reported by the run itself. Raises OSError when the scenario cannot be read.
     """
-    found: dict[str, str] = {}
+    inputs_by_name: dict[str, str] = {}
     for cell in cells:
         scenario, names = cell.scenario, registered(cell.scenario)
-        found[f"SDK of cell {cell.name}"] = chosen_sdk(sdk, scenario, names)
+        inputs_by_name[f"SDK of cell {cell.name}"] = chosen_sdk(sdk, scenario, names)
         try:
             inputs = inputs_of(names.job, names.named, scenario, loaded.path.parent, os.environ)
         except (JobError, OSError) as error:
             inputs = {"not readable": str(error)}
-        found.update({f"{name} of cell {cell.name}": value for name, value in inputs.items()})
-    solid = {name: value for name, value in found.items() if not name.startswith(SEEN)}
+        inputs_by_name.update({f"{name} of cell {cell.name}": value for name, value in inputs.items()})
+    solid = {name: value for name, value in inputs_by_name.items() if not name.startswith(SEEN)}
     sources = key_of_runs(loaded.path, settings, package, versions(), solid)
-    of = hashlib.blake2b((sources + json.dumps(found, sort_keys=True)).encode(), digest_size=8).hexdigest()
+    of = hashlib.blake2b((sources + json.dumps(inputs_by_name, sort_keys=True)).encode(), digest_size=8).hexdigest()
     return Keys(of, sources)
 
 
 def still_to_run(cells: Sequence[Cell], runs: Iterable[SoakRun], times: int) -> Iterator[Cell]:
-    """Cells in the order in which they must run so that each has run ``times`` times: those with the fewest first."""
+    """Yield cells in the order in which they must run so that each has run ``times`` times.
+
+    The cells with the fewest runs come first.
+    """
     done = Counter(run.of for run in runs)
     for round_number in range(times):
         for cell in cells:
@@ -141,11 +144,11 @@ def still_to_run(cells: Sequence[Cell], runs: Iterable[SoakRun], times: int) -> 
 
 @dataclass(frozen=True)
 class Tally:
-    """What the runs of one cell came to.
+    """The results of the runs of one cell.
 
-    ``failing`` has the checks that failed, one text for each combination: where a failure is wanted, another one than
-    in the other runs is another defect. ``unexpected`` are those of them that the finding does not name.
-    ``now_and_then``: not every run shows the finding, so one that passes is as good as one that fails by it.
+    ``failing`` has the checks that failed, one text for each combination: where a failure is expected, another failure
+    than in the other runs is another defect. ``unexpected`` are those of them that the finding does not name.
+    ``now_and_then``: not every run shows the finding, so a run that passes is as good as one that fails by it.
     """
 
     scenario: str
@@ -159,48 +162,49 @@ class Tally:
 
     @property
     def runs(self) -> int:
-        """How many there are."""
+        """The number of runs."""
         return sum(self.verdicts.values()) + self.harness_failed
 
     @property
     def good(self) -> bool:
-        """Whether there are runs, and every one has the verdict that is wanted, and fails in the same checks.
+        """Whether there are runs, and every run has the expected verdict, and fails in the same checks.
 
-        Where a failure is wanted it must be the finding's own: in the checks that it names.
+        An expected failure must be the finding's own: in the checks that it names.
         """
-        wanted = self.verdicts[self.wanted] + (self.verdicts["pass"] if self.now_and_then else 0)
-        return 0 < self.runs == wanted and not self.flaky and not self.unexpected
+        expected = self.verdicts[self.wanted] + (self.verdicts["pass"] if self.now_and_then else 0)
+        return 0 < self.runs == expected and not self.flaky and not self.unexpected
 
     @property
     def flaky(self) -> bool:
-        """Whether the runs do not agree."""
+        """Whether the runs disagree."""
         passed, failed, unknown = (self.verdicts[name] for name in VERDICTS)
         counts = (passed + failed, unknown) if self.now_and_then else (passed, failed, unknown)
         differ = sum(count > 0 for count in (*counts, self.harness_failed)) > 1
         return differ or (self.wanted == "fail" and len(self.failing) > 1)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {**asdict(self), "runs": self.runs, "flaky": self.flaky}
 
 
 def tally(cell: Cell, runs: Iterable[SoakRun], expected: Collection[str] = (), *, now_and_then: bool = False) -> Tally:
-    """Add up the runs of a cell. ``expected`` are the checks in which a known finding fails; without one, none.
+    """Add up the runs of a cell.
 
-    ``now_and_then``: not every run shows the finding.
+    ``expected`` are the checks in which a known finding fails; without a finding, none. ``now_and_then``: not every run
+    shows the finding.
     """
     own = [run for run in runs if run.of == cell]
     verdicts = Counter(run.verdict for run in own)
     failing = sorted({run.failing for run in own if run.verdict == "fail"})
     others = [name for line in failing for name in unexpected(line.split(), expected)] if expected else []
     counts = {name: verdicts[name] for name in VERDICTS}
-    wanted = "fail" if expected else "pass"
-    told = tuple(failing), tuple(dict.fromkeys(others))
-    return Tally(*cell, counts, verdicts[None], wanted, *told, now_and_then and bool(expected))
+    verdict = "fail" if expected else "pass"
+    checks = tuple(failing), tuple(dict.fromkeys(others))
+    return Tally(*cell, counts, verdicts[None], verdict, *checks, now_and_then and bool(expected))
 
 
 def tally_with_finding(scenario: Scenario, cell: Cell, runs: Sequence[SoakRun]) -> Tally:
-    """Add up the runs of a scenario's cell, by its finding where that holds with the SDK that they were made with."""
+    """Add up the runs of a scenario's cell, by its finding where that holds with the SDK of the runs."""
     sdks = {run.sdk for run in runs if run.of == cell and run.sdk}
     known = holding(scenario, sdks)
     if known is None:

@@ -1,4 +1,4 @@
-"""Harnesses in processes of their own that can be told, all at once, to end as after Ctrl-C."""
+"""Harnesses in processes of their own that end together, on request, as after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Finished:
-    """What became of a command: its exit code and what it wrote."""
+    """The outcome of a command: its exit code and its output."""
 
     code: int
     output: str
@@ -27,11 +27,11 @@ class StoppableRuns:
 
     @property
     def stopped(self) -> bool:
-        """Whether all were told to end."""
+        """Whether all were ordered to end."""
         return self._stopped.is_set()
 
     def finish(self, command: Sequence[str], *, keep_errors: bool = False) -> Finished:
-        """Run a command to its end. What it writes to standard error is lost unless it is to be kept."""
+        """Run a command to its end. Its standard error is discarded unless it is to be kept."""
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -41,14 +41,14 @@ class StoppableRuns:
             start_new_session=True,  # Ctrl-C is handed on, once
         )
         self._running.add(process)
-        if self.stopped:  # it was started while the others were told
+        if self.stopped:  # it was started while the others were ordered to end
             process.send_signal(signal.SIGTERM)
         output, errors = process.communicate()
         self._running.discard(process)
         return Finished(process.returncode, output, errors or "")
 
     def stop(self) -> None:
-        """Have every command end now; later ones end at once."""
+        """Make every command end now; later ones end at once."""
         self._stopped.set()
         for process in list(self._running):
             process.send_signal(signal.SIGTERM)  # SIGINT may be ignored, and is inherited so

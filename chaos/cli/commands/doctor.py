@@ -1,4 +1,4 @@
-"""``chaos doctor``: what this machine can run, and what is missing for the rest."""
+"""``chaos doctor``: the abilities of this machine, and the parts that it lacks for the rest."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def command(scenarios: tuple[str, ...], kinds: tuple[str, ...], deep: bool, repo
       chaos doctor --for rehearsal --deep
     """
     machine = Machine(reports=reports)
-    asked = _asked(scenarios, kinds)
+    requested = _requested(scenarios, kinds)
     # A pair that disagrees is refused by every run with the vendor's package: by those of any job with MindSpore.
-    needed = {need for needs in asked.values() for need in needs} or {*BASE, INTERFACE}
+    needed = {need for needs in requested.values() for need in needs} or {*BASE, INTERFACE}
     probes = probe(all_probes(), machine)
     if deep:
         probes.append(import_mindspore(machine))
         if "mindspore" in needed:
             needed.add("mindspore import")
-    by_name = {found.need: found for found in probes}
-    missing = [name for name, found in by_name.items() if name in needed and not found.ok]
+    by_name = {result.need: result for result in probes}
+    missing = [name for name, result in by_name.items() if name in needed and not result.ok]
     can = {kind: [need for need in needs if not by_name[need].ok] for kind, needs in _everything().items()}
     with_sdk = [] if by_name[INTERFACE].ok else [kind for kind, needs in _everything().items() if "mindspore" in needs]
     if as_json:
@@ -55,9 +55,9 @@ def command(scenarios: tuple[str, ...], kinds: tuple[str, ...], deep: bool, repo
             {
                 "schema_version": 1,
                 "python": sys.executable,
-                "asked": {name: list(needs) for name, needs in asked.items()},
+                "asked": {name: list(needs) for name, needs in requested.items()},
                 "missing": missing,
-                "probes": [asdict(found) for found in probes],
+                "probes": [asdict(result) for result in probes],
                 "kinds": {
                     kind: {"runs": not lacking, "missing": lacking, "standin_only": kind in with_sdk}
                     for kind, lacking in can.items()
@@ -65,30 +65,30 @@ def command(scenarios: tuple[str, ...], kinds: tuple[str, ...], deep: bool, repo
             }
         )
     else:
-        _print(probes, needed, can, asked, missing, with_sdk)
+        _print(probes, needed, can, requested, missing, with_sdk)
     return codes.UNKNOWN if missing else codes.PASS
 
 
-def _asked(scenarios: tuple[str, ...], kinds: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """What was asked for, with its needs. Raises click.UsageError for a kind that does not exist."""
-    asked: dict[str, tuple[str, ...]] = {}
+def _requested(scenarios: tuple[str, ...], kinds: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """Return the requested items, with their needs. Raises click.UsageError for a kind that does not exist."""
+    requested: dict[str, tuple[str, ...]] = {}
     for kind in kinds:
         known = _everything()
         if kind not in known:
             raise click.UsageError(f"no job kind or platform {kind!r}; {suggest(kind, known, 'there are')}")
-        asked[kind] = known[kind]
+        requested[kind] = known[kind]
     for text in scenarios:
         from chaos.cli.scenarios import load
         from chaos.run.prepare.needs import needs_of_scenario
 
         loaded = load(text)
         needs = [needs_of_scenario(cell.scenario) for cell in loaded.cells]
-        asked[str(loaded.path)] = tuple(dict.fromkeys(need for cell_needs in needs for need in cell_needs))
-    return asked
+        requested[str(loaded.path)] = tuple(dict.fromkeys(need for cell_needs in needs for need in cell_needs))
+    return requested
 
 
 def _everything() -> dict[str, tuple[str, ...]]:
-    """Needs of every job kind and platform that is registered."""
+    """Return the needs of every registered job kind and platform."""
     from chaos.jobs.kind import job_kinds
     from chaos.platforms.kind import platform_kinds
 
@@ -100,20 +100,20 @@ def _print(
     probes: list[Probe],
     needed: set[str],
     can: dict[str, list[str]],
-    asked: dict[str, tuple[str, ...]],
+    requested: dict[str, tuple[str, ...]],
     missing: list[str],
     with_sdk: list[str],
 ) -> None:
-    width = max(len(found.need) for found in probes)
+    width = max(len(result.need) for result in probes)
     click.echo("This machine")
-    for found in probes:
-        mark = "ok" if found.ok else ("MISSING" if found.need in needed else "absent")
-        click.echo(f"  {found.need:<{width}}  {mark:<7}  {found.seen}")
-        if found.advice:
-            click.echo(f"  {'':<{width}}  {'':<7}  -> {found.advice}")
+    for result in probes:
+        mark = "ok" if result.ok else ("MISSING" if result.need in needed else "absent")
+        click.echo(f"  {result.need:<{width}}  {mark:<7}  {result.seen}")
+        if result.advice:
+            click.echo(f"  {'':<{width}}  {'':<7}  -> {result.advice}")
     click.echo("Can run")
     for kind, lacking in can.items():
         yes = "with --sdk standin or without MindIO TFT only" if kind in with_sdk else "yes"
         click.echo(f"  {kind:<{width}}  {yes if not lacking else 'no: missing ' + ', '.join(lacking)}")
-    about = ", ".join(asked) if asked else "every run"
+    about = ", ".join(requested) if requested else "every run"
     click.echo(f"Missing for {about}: {', '.join(missing)}" if missing else f"Nothing is missing for {about}.")

@@ -1,4 +1,4 @@
-"""``chaos heal``: undo what a run has left behind when the harness itself was killed."""
+"""``chaos heal``: undo the faults that a run has left behind when the harness itself was killed."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ def command(
         report for report in reported if report.failed or report.refused or (runs and (report.live or report.copy))
     ]
     if as_json:
-        told = [_plain(report) for report in reported]
-        echo_json({"schema_version": 1, "healed": not failed, "looked_at": looked_at, "runs": told})
+        healed = [_plain(report) for report in reported]
+        echo_json({"schema_version": 1, "healed": not failed, "looked_at": looked_at, "runs": healed})
     else:
         for report in reported:
             _print(report)
         if not looked_at:
-            missing = "" if reports.is_dir() else ": there is no such directory"
-            click.echo(f"no run found below {reports}{missing}; runs that are kept elsewhere need --reports")
+            hint = "" if reports.is_dir() else ": there is no such directory"
+            click.echo(f"no run found below {reports}{hint}; runs that are kept elsewhere need --reports")
         elif not reported:
             click.echo(f"nothing to heal in {reports}")
     return codes.HARNESS if failed else codes.PASS
@@ -117,8 +117,8 @@ def _print(report: HealReport) -> None:
     }
     heading = _IN_PART if report.outcome == "refused" and report.done else words[report.outcome]
     click.echo(f"{printable(report.run)}: {heading}")
-    told = {"found": report.found, "done": report.done, "failed": report.failed, "why": report.refused}
-    for mark, texts in {**told, "would": report.would}.items():
+    sections = {"found": report.found, "done": report.done, "failed": report.failed, "why": report.refused}
+    for mark, texts in {**sections, "would": report.would}.items():
         for text in texts[:_MOST]:
             click.echo(f"  {mark:<6}  {_shown(text)}")
         if len(texts) > _MOST:
@@ -133,6 +133,6 @@ def _print(report: HealReport) -> None:
 
 
 def _shown(text: str) -> str:
-    """Without characters that a terminal would obey, and not for ever: it may be anybody's text."""
+    """Return a text without characters that a terminal would obey, and of limited length: it may be anybody's."""
     text = printable(text)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

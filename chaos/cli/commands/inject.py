@@ -1,4 +1,4 @@
-"""``chaos inject``: one fault in a job that runs already."""
+"""``chaos inject``: one fault in a running job."""
 
 from __future__ import annotations
 
@@ -99,16 +99,16 @@ def command(
 
 
 def _chosen(name: str, ranks: tuple[int, ...]) -> tuple[RunningJob, list[JobProcess]]:
-    """Return the job that is meant, and the processes of the ranks that are to be hit."""
+    """Return the job that the name matches, and the processes of the ranks to be hit."""
     from chaos.attach.choose import chosen_ranks, named_job
     from chaos.evidence.text import readable
     from chaos.jobs.kind import JobError
     from chaos.machine.running.running import survey
 
     try:
-        found = survey()
-        job = named_job(found, name, here=Path.cwd())
-        return job, chosen_ranks(job, ranks, name, here=Path.cwd(), all_jobs=found.jobs)
+        jobs = survey()
+        job = named_job(jobs, name, here=Path.cwd())
+        return job, chosen_ranks(job, ranks, name, here=Path.cwd(), all_jobs=jobs.jobs)
     except JobError as error:
         raise click.UsageError(readable(str(error))) from error
 
@@ -142,7 +142,7 @@ def _inject(
 
 
 def _aimed(fault: FaultKind, chosen: list[JobProcess], parameters: dict[str, Any]) -> FaultKind:
-    """Return the kind with what it is to hit besides the ranks, found before anything is touched."""
+    """Return the kind with its targets besides the ranks, found before anything is touched."""
     from chaos.evidence.text import readable
     from chaos.faults.kind import FaultMissed
     from chaos.faults.registered import aimed_kind
@@ -196,7 +196,10 @@ def _refuse_what_needs_more(fault: FaultKind, job: RunningJob, chosen: list[JobP
 
 
 def _parameters(fault: FaultKind, settings: dict[str, str], seconds: float | None) -> dict[str, Any]:
-    """What the fault is to be like. How long it lasts is told by --for; a kind that limits that has it here too."""
+    """Return the fault's parameters.
+
+    --for gives its duration; a kind with a limit has it here too.
+    """
     from chaos.scenario.errors import suggest
 
     known = fault.parameters or {}
@@ -225,7 +228,7 @@ def _parameters(fault: FaultKind, settings: dict[str, str], seconds: float | Non
 
 
 def _value(text: str) -> object:
-    """Return a number where it is one, else the text."""
+    """Return a number where the text is one, else the text."""
     for number in (int, float):
         with suppress(ValueError):
             return number(text)
@@ -237,8 +240,8 @@ def _refuse_what_this_machine_lacks(fault: FaultKind) -> None:
 
     missing = [candidate for candidate in probe(fault.needs, Machine()) if not candidate.ok]
     if missing:
-        told = "; ".join(f"{result.need}: {result.seen}. {result.advice}" for result in missing)
-        raise click.UsageError(f"{fault.name} cannot be made on this machine: {told}")
+        reasons = "; ".join(f"{result.need}: {result.seen}. {result.advice}" for result in missing)
+        raise click.UsageError(f"{fault.name} cannot be made on this machine: {reasons}")
 
 
 def _held(chosen: list[JobProcess], *, hearing: bool) -> AdoptedJob:

@@ -26,7 +26,9 @@ from chaos.scenario.models.scenario import Scenario
 
 @click.group("kubernetes", short_help="Check manifests of a job; print those of a scenario, and the rights needed.")
 def command() -> None:
-    """Manifests of a job in a cluster, and the rights that the harness needs there. Nothing is sent to a cluster.
+    """Check or make the manifests of a job in a cluster, and print the rights that the harness needs there.
+
+    Nothing is sent to a cluster.
 
     \b
     Examples:
@@ -51,9 +53,9 @@ def check(manifest: Path, scenario: Path | None, as_json: bool) -> int:
 
     MANIFEST is a file, a pipe, or - for standard input. Ends with 64 when there is a problem.
     """
-    wanted = _wanted(_load(scenario)) if scenario is not None else Wanted()
+    expected = _expected(_load(scenario)) if scenario is not None else Wanted()
     try:
-        checked = check_file(manifest, wanted)
+        checked = check_file(manifest, expected)
         problems, workload = checked.problems, checked.workload
     except ScenarioError as error:
         problems, workload = error.problems, None
@@ -99,7 +101,7 @@ def rights(scenario: Path, account_namespace: str | None) -> int:
 
 
 def rights_of(scenario: Scenario) -> tuple[rbac.Rule, ...]:
-    """What the fault kinds of a scenario do in a cluster, beside what every run does."""
+    """Return the actions of a scenario's fault kinds in a cluster, beside the actions of every run."""
     kinds = sorted({fault.kind for fault in scenario.faults})
     return tuple(rule for kind in kinds for rule in fault_kind(kind).rights)
 
@@ -114,7 +116,7 @@ def _settings(scenario: Scenario, path: Path) -> Kubernetes:
     return scenario.cluster.kubernetes
 
 
-def _wanted(scenario: Scenario) -> Wanted:
+def _expected(scenario: Scenario) -> Wanted:
     cluster = scenario.cluster
     namespace = cluster.kubernetes.namespace if cluster.kubernetes is not None else None
     return Wanted(scenario.job.strategies or None, cluster.nodes, cluster.ranks, namespace)
@@ -125,7 +127,7 @@ def _print(objects: list[dict[str, Any]]) -> None:
 
 
 class _Plain(yaml.SafeDumper):
-    """Writes no anchors: what is the same in two places is written twice."""
+    """Writes no anchors: a text that is the same in two places is written twice."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True

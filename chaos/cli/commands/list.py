@@ -1,4 +1,4 @@
-"""``chaos list``: the scenarios that there are."""
+"""``chaos list``: the existing scenarios."""
 
 from __future__ import annotations
 

@@ -127,12 +127,12 @@ def _as_json(event: LogEvent) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no infinity and no NaN: such a number becomes its text."""
+    """Return a value that JSON can hold: infinity and NaN, which JSON lacks, become their texts."""
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _ending(path: Path, scan: LogScan, counts: Counter[str], *, as_json: bool) -> Iterator[str]:
-    """Yield the unknown lines, if they were kept, and what the file came to."""
+    """Yield the unknown lines, if they were kept, and a summary of the file."""
     from chaos.evidence.text import readable
 
     if as_json:

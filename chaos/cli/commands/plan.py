@@ -1,4 +1,4 @@
-"""``chaos plan``: what should happen, worked out before anything starts."""
+"""``chaos plan``: the expected course, worked out before anything starts."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def _run(
         return text
 
     def save(so_far: Summary) -> None:
-        with suppress(OSError):  # told at the end
+        with suppress(OSError):  # shown at the end
             if so_far.cells:
                 write_summary(so_far, options.reports)
 
@@ -161,7 +161,7 @@ def _exit_code(summary: Summary) -> int:
 
 
 def _save(summary: Summary, reports: Path) -> bool:
-    """Write summary.json; False, and a line about it, where the disk does not take it."""
+    """Write summary.json. Returns False, after a line about it, where the disk does not take it."""
     try:
         if summary.cells:
             write_summary(summary, reports)
@@ -183,18 +183,18 @@ def _with_results(summary: Summary) -> dict[str, Any]:
 
 
 def _with_comparisons(summary: Summary, loaded: list[LoadedScenario]) -> Summary:
-    """Return the summary with every pair of cells compared that its scenario compares and that both were run."""
+    """Return the summary with a comparison of every pair of cells that its scenario compares and that both were run."""
     from chaos.report.compare import compare
     from chaos.report.result import read_result
 
     runs = {(cell.scenario, cell.cell): cell.directory for cell in summary.cells if cell.directory is not None}
-    found = []
+    comparisons = []
     for scenario in loaded:
-        for one, other in compared(scenario.cells):
-            first, second = (runs.get((cell.scenario.name, cell.name)) for cell in (one, other))
+        for cell_of_pair, other in compared(scenario.cells):
+            first, second = (runs.get((cell.scenario.name, cell.name)) for cell in (cell_of_pair, other))
             if first is not None and second is not None:
-                found.append(compare(read_result(Path(first)), read_result(Path(second))))
-    return replace(summary, comparisons=tuple(found))
+                comparisons.append(compare(read_result(Path(first)), read_result(Path(second))))
+    return replace(summary, comparisons=tuple(comparisons))
 
 
 def _print_comparisons(summary: Summary) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from chaos.selftest.session import Result
 
 LAYERS = ("files", "SDK", "device layer", "job")
-"""As chaos.selftest.defect has them; written out here so that the help needs no import of it."""
+"""The layers of chaos.selftest.defect; written out here so that the help needs no import of it."""
 
 
 @click.command("selftest", short_help="Put defects into recoveries; the checks must catch them.")
@@ -79,7 +79,7 @@ def command(
 
 
 def _chosen(defects: Sequence[Defect], only: Sequence[str], layer: str | None) -> list[Defect]:
-    """Return the defects that are asked for. Raises click.UsageError where a name is none, or nothing is left."""
+    """Return the requested defects. Raises click.UsageError for an unknown name, or where no defect is left."""
     names = {name for defect in defects for name in (defect.name, defect.base)}
     for name in only:
         if name not in names:

@@ -150,7 +150,7 @@ def _given(
 def _drawn(
     number: int, seed: int, reports: Path, kinds: tuple[str, ...], mechanisms: tuple[str, ...], sdk: str
 ) -> list[Drawn]:
-    """Scenarios that the seed draws, kept in the reports directory."""
+    """Return the scenarios that the seed draws, kept in the reports directory."""
     kinds = kinds or (DEFAULT_KIND,)
     return draw_scenarios(number, seed, directory=reports / "random", kinds=kinds, mechanisms=mechanisms, sdk=sdk)
 
@@ -176,14 +176,14 @@ def _kill(
 
 
 def _run(soak: _Soak, drawn: list[Drawn], seed: int, times: int, reports: Path, *, as_json: bool) -> int:
-    """Make the runs that are left, and show what all came to. Returns the exit code."""
+    """Make the remaining runs, and show all results. Returns the exit code."""
     with ended_like_ctrl_c():
         interrupted = soak.run()
     tallies = soak.tallies()
     summary = summarise(drawn, soak.runs(), soak.other_runs(), reports) if drawn else None
     if as_json:
-        told = {"times": times, "interrupted": interrupted, "cells": [tally.to_json() for tally in tallies]}
-        echo_json(told if summary is None else {**told, "random": {"seed": seed, **summary}})
+        result = {"times": times, "interrupted": interrupted, "cells": [tally.to_json() for tally in tallies]}
+        echo_json(result if summary is None else {**result, "random": {"seed": seed, **summary}})
     elif summary is not None:
         print_summary(summary)
     else:
@@ -192,14 +192,14 @@ def _run(soak: _Soak, drawn: list[Drawn], seed: int, times: int, reports: Path, 
 
 
 def _not_piped(text: str) -> str:
-    """A scenario that can be read again by every run, and by this command when it goes on after an interruption."""
+    """Return a scenario that every run can read again, and this command too when it goes on after an interruption."""
     if is_pipe(Path(text)):
         raise click.UsageError(f"{text} is a pipe, which gives its content once, and every run reads it: give a file")
     return text
 
 
 class _Soak:
-    """The runs that are left, and the processes that make them."""
+    """The remaining runs, and the processes that make them."""
 
     def __init__(
         self,
@@ -235,12 +235,12 @@ class _Soak:
         return [run for run in self._record.runs() if self._codes.get(run.of, run.code) != run.code]
 
     def tallies(self) -> list[Tally]:
-        """What each cell came to."""
+        """Return the result of each cell."""
         runs = self.runs()
         return [tally_with_finding(cells[0].scenario, name, runs) for name, (_, cells) in self._cells.items()]
 
     def run(self) -> bool:
-        """Make the runs that are left; True when Ctrl-C has ended it."""
+        """Make the remaining runs; return True when Ctrl-C has ended them."""
         self._put_back()
         left = list(still_to_run(list(self._cells), self.runs(), self._times))
         click.echo(f"{len(left)} runs to make, {len(self.runs())} are recorded", err=True)
@@ -250,7 +250,7 @@ class _Soak:
                 for name in left:
                     if len(waiting) == self._jobs:
                         waiting = self._take(waiting)
-                    waiting.add(pool.submit(self._one, name))
+                    waiting.add(pool.submit(self._run_in_process, name))
                 while waiting:
                     waiting = self._take(waiting)
             except KeyboardInterrupt:
@@ -262,7 +262,10 @@ class _Soak:
         return False
 
     def _put_back(self) -> None:
-        """What was killed along with an earlier soak; its own runs end with a soak that is killed alone."""
+        """Undo leftovers of runs that were killed along with an earlier soak.
+
+        A soak that is killed alone ends its own runs.
+        """
         for report in heal_all(self._reports):
             for text in (*report.done, *report.failed):
                 click.echo(f"left by an earlier soak: {report.run}: {text}", err=True)
@@ -280,8 +283,8 @@ class _Soak:
                 click.echo(f"{run.verdict or 'harness failed':<14}  {run.seconds:7.1f} s  {name}", err=True)
         return rest
 
-    def _one(self, name: tuple[str, str]) -> SoakRun | None:
-        """Run a cell, or two that are compared, in a process of its own; None where it was interrupted."""
+    def _run_in_process(self, name: tuple[str, str]) -> SoakRun | None:
+        """Run a cell, or two that are compared, in a process of its own; return None where it was interrupted."""
         if self._started.stopped:
             return None
         loaded, cells = self._cells[name]
@@ -314,7 +317,7 @@ class _Soak:
 
 
 def _groups(pairs: list[tuple[LoadedScenario, Cell]]) -> Iterator[tuple[LoadedScenario, tuple[Cell, ...]]]:
-    """What is run together: each cell by itself, or two that their scenario compares."""
+    """Yield the cells that run together: each cell by itself, or two that their scenario compares."""
     for loaded in {id(loaded): loaded for loaded, _ in pairs}.values():
         cells = [cell for other, cell in pairs if other is loaded]
         together = [*compared(cells)]
@@ -328,9 +331,9 @@ def _name(cells: tuple[Cell, ...]) -> tuple[str, str]:
 
 
 def _read(output: str) -> tuple[str | None, list[str], str, str]:
-    """Verdict and runs of what ``chaos run --json`` prints, comparisons included, the checks that fail, and the SDK.
+    """Return verdict and runs of ``chaos run --json``, comparisons included, the failing checks, and the SDK.
 
-    None and none without a result.
+    The verdict is None, and no run is listed, without a result.
     """
     try:
         answer = json.loads(output)
@@ -366,7 +369,7 @@ def _print(tallies: list[Tally], times: int, reports: Path) -> None:
 
 
 def _exit_code(tallies: list[Tally], times: int) -> int:
-    """Fewer runs than were asked for show nothing, whatever became of the others."""
+    """Return the exit code. Fewer runs than requested show nothing, whatever became of the others."""
     if any(tally.harness_failed for tally in tallies):
         return codes.HARNESS
     bad = [tally for tally in tallies if tally.runs and not tally.good]

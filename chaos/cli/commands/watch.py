@@ -1,4 +1,4 @@
-"""``chaos watch``: follow a job that runs already."""
+"""``chaos watch``: follow a running job."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def command(name: str, checkpoints: Path | None, record: Path | None, as_json: b
 
 @contextmanager
 def _recorded(directory: Path | None) -> Iterator[HistoryWriter | None]:
-    """The history of what is seen, in its own directory."""
+    """Yield the history of the watch, in its own directory."""
     if directory is None:
         yield None
         return
