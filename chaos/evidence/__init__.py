@@ -1,1 +1,1 @@
-"""What may be looked at in a run, and how it is said: artifacts, events, times, recoveries, doubts, findings."""
+"""The evidence of a run and the words for it: artifacts, events, times, recoveries, doubts, findings."""

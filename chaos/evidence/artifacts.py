@@ -1,4 +1,4 @@
-"""What a check may look at beside plan and history: files of the run's directory, and the fault-free baseline."""
+"""The files that a check may read beside plan and history: the run's directory, and the fault-free baseline."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _BLOCK = 1 << 20
 SDK_LOGS = ("ttp/ttp_log.log*", "ttp-node_*/ttp_log.log*")
-"""The SDK's logs below those of an attempt: of all ranks on one machine, or of those of each node."""
+"""The SDK's logs below an attempt's logs: of all ranks on one machine, or of the ranks of each node."""
 _WORKER_LOG = re.compile(r"worker_(?P<rank>[0-9]{1,9})(?:\.before-(?P<before>[0-9]{1,9}))?\.log")
 
 SIGNS = ("is greater equal than threshold", "Resume training after TREError", "Set TFT replica with dp")
-"""What every line contains that tells of a rollback of an abnormal result, or of a rank's replicas."""
+"""The text in every line that reports a rollback of an abnormal result, or a rank's replicas."""
 
 
 class Artifacts:
-    """Paths in ``run_dir``, and what is behind them. Reading is cached; nothing is written or changed.
+    """Paths in ``run_dir``, and their content. Reading is cached; nothing is written or changed.
 
-    ``steps_per_update`` is the plan's: by it the optimizer's count in a file says a step.
+    ``steps_per_update`` is the plan's: it turns the optimizer's count in a file into a step.
     """
 
     def __init__(self, run_dir: Path, baseline: History | None, *, steps_per_update: int = 1) -> None:
@@ -65,13 +65,13 @@ class Artifacts:
 
     @property
     def job_dir(self) -> Path:
-        """The job's working directory, as it was kept."""
+        """The kept working directory of the job."""
         return self.run_dir / "job"
 
     def search(self, find: Callable[[Path, Unseen], _T]) -> _T:
-        """What a search finds below the job's directory; each is made once.
+        """Return the result of a search below the job's directory; each search is made once.
 
-        What it could not look into is kept for :meth:`take_unseen`, anew for everybody who asks.
+        The places that it could not read are kept for :meth:`take_unseen`, anew for every caller.
         """
         if find not in self._found:
             unseen: list[OSError] = []
@@ -81,14 +81,14 @@ class Artifacts:
         return cast("_T", found)
 
     def take_unseen(self) -> list[str]:
-        """What the searches since the last call could not look into, in words: nobody knows what is there."""
+        """Return the places that searches since the last call could not read, in words: their content is unknown."""
         texts = dict.fromkeys(f"{self.relative(Path(str(error.filename)))}: {error.strerror}" for error in self._unseen)
         self._unseen = []
         return list(texts)
 
     @property
     def checkpoints(self) -> list[FoundCheckpoint]:
-        """Every checkpoint file that the job left, by its name. Whose they are says evidence.checkpoints.owner."""
+        """Every checkpoint file that the job left, by its name. Their owners: evidence.checkpoints.owner."""
         return self.search(find_checkpoints)
 
     @property
@@ -110,7 +110,7 @@ class Artifacts:
             return path.name
 
     def recorded(self, path: str) -> str:
-        """A path that a process recorded, as findings quote it: from the job's directory on, or its last parts."""
+        """Return a recorded path as findings quote it: from the job's directory on, or its last parts."""
         parts = PurePosixPath(path).parts
         if not path.startswith("/"):
             return path
@@ -135,14 +135,14 @@ class Artifacts:
                     return kept
         return None
 
-    # What has the name of a log and is no plain file, a link included, is an error of whoever opens it: a log that
-    # cannot be read is not one in which nothing stands.
+    # A log's name on anything but a plain file, a link included, is an error for the reader: a log that
+    # cannot be read is not an empty log.
 
     def sdk_events(self, attempt: str) -> list[LogEvent]:
-        """What the SDK's log files of an attempt say, file by file in the order of their lines.
+        """Return the events in the SDK's log files of an attempt, file by file in the order of their lines.
 
         Their times are local without a zone. They are read as UTC here, so that the result is the same on every
-        machine; chaos.evidence.clock puts them right.
+        machine; chaos.evidence.clock corrects them.
         """
         if attempt not in self._logs:
             paths = sorted(path for pattern in SDK_LOGS for path in (self.run_dir / "logs" / attempt).glob(pattern))
@@ -153,10 +153,10 @@ class Artifacts:
         return self._logs[attempt]
 
     def worker_events(self, attempt: str, rank: int) -> list[LogEvent]:
-        """What a rank's own logs say of the framework and the device, in the order of lines; nothing without a log.
+        """Return the framework's and device's events in a rank's own logs, in the order of lines; none without a log.
 
-        The log of a process that was replaced is beside that of the new one (``worker_2.before-1.log``) and comes
-        first. Times are read as UTC, as those of the SDK.
+        The log of a replaced process is beside the new one's (``worker_2.before-1.log``) and comes first. Times are
+        read as UTC, like the SDK's.
         """
         key = f"{attempt}/worker_{rank}"
         if key not in self._logs:
@@ -169,13 +169,13 @@ class Artifacts:
         return self._logs[key]
 
     def worker_logs(self, attempt: str, rank: int) -> list[Path]:
-        """Return a rank's own logs that are there, those of replaced processes first."""
+        """Return a rank's existing logs, the logs of replaced processes first."""
         return self._worker_logs(self.run_dir / "logs" / attempt).get(rank, [])
 
     def losses(self, attempt: str, rank: int) -> list[tuple[str, LossColumns]]:
-        """Return the losses in a rank's own logs, file by file. Not kept: those of a thousand ranks fill the memory.
+        """Return the losses in a rank's own logs, file by file. Not cached: a thousand ranks would fill the memory.
 
-        Raises OSError for a log that cannot be read, and what a reader of another package raises.
+        Raises OSError for a log that cannot be read, and the errors of other packages' readers.
         """
         return [self._losses_of(path, rank, columns) for path, columns in self._scan(attempt, rank)]
 
@@ -185,7 +185,7 @@ class Artifacts:
         return [self._losses_of(path, rank, self._scanner.scan(path)) for path in paths]
 
     def _losses_of(self, path: Path, rank: int, columns: LossColumns) -> tuple[str, LossColumns]:
-        """By the forms of this package; where a log has none of them, by the readers of other packages."""
+        """Read losses by the forms of this package; where a log has none of them, by the readers of other packages."""
         if not len(columns.step) and self._other_readers:
             columns = read_losses(path, rank, self._other_readers)
         return self.relative(path), columns
@@ -195,7 +195,7 @@ class Artifacts:
         return other_readers(timezone.utc)
 
     def _scan(self, attempt: str, rank: int) -> list[tuple[Path, LossColumns]]:
-        """What this package's own forms give of a rank's logs; its signs of a rollback are kept."""
+        """Return the matches of this package's own forms in a rank's logs; keep its signs of a rollback."""
         scanned = [(path, self._scanner.scan(path)) for path in self.worker_logs(attempt, rank)]
         self._signs[attempt, rank] = [
             replace(event, file=self.relative(path), line=line)
@@ -206,7 +206,7 @@ class Artifacts:
         return scanned
 
     def signs(self, attempt: str, rank: int) -> list[LogEvent]:
-        """Return the lines of a rank's own logs that tell of a rollback of an abnormal result, or of its replicas."""
+        """Return the lines of a rank's own logs that report a rollback of an abnormal result, or its replicas."""
         if (attempt, rank) not in self._signs:
             self._scan(attempt, rank)
         return self._signs[attempt, rank]
@@ -236,7 +236,7 @@ class Artifacts:
         return any(_contains(path, needle) for path in logs if not _is_directory(path))
 
     def unfinished(self) -> list[Path]:
-        """Files and directories under the job's directory whose names say that they were not finished."""
+        """Return the files and directories under the job's directory whose names mark them as unfinished."""
         return self.search(_find_unfinished)
 
 

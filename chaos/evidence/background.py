@@ -24,7 +24,7 @@ def is_background(save: Event) -> bool:
 
 
 def written(history: History, save: Event) -> Event | None:
-    """Return the end of the writing that ``save`` has begun; None where the rank has recorded none."""
+    """Return the end of the writing that ``save`` has begun; None without a record."""
     ends = history.select(WRITTEN, attempt=save.attempt, rank=save.rank, path=save.data.get("path"))
     return next(
         (event for event in ends if event.pid == save.pid and event.data.get("step") == save.data.get("step")), None
@@ -32,7 +32,7 @@ def written(history: History, save: Event) -> Event | None:
 
 
 def is_finished(history: History, save: Event, before: int) -> bool:
-    """Return whether the file of a save whose call has returned was whole before the time ``before``."""
+    """Return whether the file of a returned save was whole before the time ``before``."""
     if not is_background(save):
         return save.mono < before
     end = written(history, save)
@@ -42,7 +42,7 @@ def is_finished(history: History, save: Event, before: int) -> bool:
 def background_doubts(plan: Plan, history: History, fault: PlannedFault) -> Iterator[Doubt]:
     """Yield reasons to doubt that the fault came when the checkpoint that the plan goes on from was written.
 
-    The plan takes the last save that was begun. Where it still went on, another one is the last.
+    The plan takes the last save that was begun. Where it was still under way, another save is the last.
     """
     steps = {
         recovery.step

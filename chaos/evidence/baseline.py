@@ -1,4 +1,4 @@
-"""The fault-free baseline: what the same job does when nothing happens to it, and when it cannot be compared with."""
+"""The fault-free baseline: the same job without a fault, and the obstacles to a comparison with it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from chaos.evidence.logged import Logged
 
 NONE = "none"
-"""The plan's ``baseline`` when the user has chosen to run without one."""
+"""The plan's ``baseline`` when the user has chosen to run without a baseline."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class Baseline:
 
     @cached_property
     def objection(self) -> tuple[str, tuple[str, ...]] | None:
-        """Why a comparison would be ill-posed, and where that is seen. None when it can be made.
+        """Why a comparison would be ill-posed, and the places that show it. None when it can be made.
 
         A difference from before the first fault cannot come from the recovery: then the two are not runs of one
-        deterministic job, and later differences say nothing either.
+        deterministic job, and later differences prove nothing either.
         """
         baseline = self.artifacts.baseline
         if baseline is None:
@@ -61,7 +61,7 @@ class Baseline:
             return f"rank {broken[0].rank} of the baseline did not end well: {exit_status(broken[0])}", (
                 at_baseline(broken[0]),
             )
-        from chaos.evidence.logged import logged  # and numpy, which proofs that use this module do without
+        from chaos.evidence.logged import logged  # and numpy, which proofs with this module do without
 
         logs = logged(self.plan, self.history, self.artifacts)
         ended = steps(baseline, "step.end", TRAIN)
@@ -83,7 +83,7 @@ class Baseline:
         )
 
     def _of_this_run(self, baseline: History) -> Event | None:
-        """Return a run that is compared with itself agrees with itself."""
+        """Return the baseline's writer that belongs to this very run: a run compared with itself agrees with itself."""
         own = {event.data.get("run") for event in self.history.select("writer.start")}
         return next((event for event in baseline.select("writer.start") if event.data.get("run") in own), None)
 
@@ -93,7 +93,7 @@ class Baseline:
         begun: set[int | None] = set()
         for ours in sorted(self.history.select("initial", attempt=TRAIN), key=lambda event: event.mono):
             other = theirs.get(ours.rank)
-            # A rank that was repaired or replaced records its state again: that is no beginning.
+            # A repaired or replaced rank records its state again: that is no beginning.
             if other is None or ours.rank in begun:
                 continue
             begun.add(ours.rank)
@@ -144,9 +144,9 @@ class Baseline:
 
 
 def _uneven(baseline: History) -> tuple[str, tuple[str, ...]] | None:
-    """Return where the baseline has not one digest of each rank after a step, all that it has of others.
+    """Return the place where the baseline lacks one digest of each rank after a step that other ranks have.
 
-    Digests may be thinned out, and then of all ranks alike. What one has not recorded could be compared with nothing.
+    Digests may be thinned out, and then for all ranks alike. A missing record could be compared with nothing.
     """
     recorded = by_rank(baseline, "digest", TRAIN)
     every = {step_of(event) for own in recorded.values() for event in own}
@@ -166,18 +166,18 @@ def _uneven(baseline: History) -> tuple[str, tuple[str, ...]] | None:
 
 
 def at_baseline(event: Event) -> str:
-    """Return where an event of the baseline is found in the run's directory."""
+    """Return the place of a baseline event in the run's directory."""
     return f"baseline/{event.source}"
 
 
 def loss_of(event: Event) -> float | None:
-    """The loss in a digest event. None when there is none. Raises ValueError when it is not a float's hex form."""
+    """Return the loss in a digest event, None without a loss. Raises ValueError when it is not a float's hex form."""
     text = event.data.get("loss")
     return None if text is None else float.fromhex(str(text))
 
 
 def close(ours: float, theirs: float, tolerance: float) -> bool:
-    """Bit for bit at tolerance 0; otherwise within ``tolerance`` relative to the baseline's value.
+    """Return whether two values are equal: bit for bit at tolerance 0; otherwise relative to the baseline's value.
 
     NaN and infinity are never close to anything.
     """
@@ -189,7 +189,7 @@ def close(ours: float, theirs: float, tolerance: float) -> bool:
 
 
 def differing(ours: object, theirs: object) -> list[str]:
-    """Return names whose digests differ, or that only one side has, in order. The consistency flag is left out.
+    """Return the names whose digests differ, or that only one side has, in order. The consistency flag is left out.
 
     Nothing differs where one side recorded nothing.
     """
@@ -201,7 +201,7 @@ def differing(ours: object, theirs: object) -> list[str]:
 def origin(baseline: Baseline, own: int, name: str, ours: Mapping[str, str], step: int) -> str:
     """Return where a wrong value comes from, if the fault-free run has it elsewhere: another step, or another rank.
 
-    A text that begins with a space, or nothing.
+    The text begins with a space, or is empty.
     """
     for rank, by_step in sorted(baseline.digests.items(), key=lambda item: item[0] != own):
         for other_step, other in sorted(by_step.items(), key=lambda item: abs(item[0] - step)):

@@ -1,9 +1,9 @@
 """From the wall clock of a log line to the monotonic clock of the history.
 
-A log has local times without a zone; the history has both clocks in every event. The zone is found by what both know,
-so the result does not depend on where the run is judged: nothing is logged before the process that wrote the log had
-started, nor after the launch had ended. All offsets in use are whole quarters of an hour, most of them whole hours.
-Each host has a wall clock of its own; a log's is that of the host on which the process that wrote it began.
+A log has local times without a zone; the history has both clocks in every event. The zone follows from the facts of
+both, so the result does not depend on where the run is judged: nothing is logged before the start of the writing
+process, nor after the end of the launch. All offsets in use are whole quarters of an hour, most of them whole hours.
+Each host has a wall clock of its own; a log's clock is that of the host on which the writing process began.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ JUMP_NS = 50_000_000
 """Wall and monotonic clock may drift apart by this much within a run. More is a jump, and log times mean nothing."""
 
 _UNORDERED_NS = 1_000_000_000
-"""A line may come so much later than one of a later time: a thread that has taken the time may have to wait until it
-can write. Where the clock itself has jumped the history tells."""
+"""A line may come this much later than a line with a later time: a thread that has taken the time may have to wait
+until it can write. The history shows where the clock itself has jumped."""
 
 _AROUND, _AGREE, _NEAR_NS = 4, 3, 5_000_000
-"""An event between whose two clocks its process had no processor lies apart from those around it, which agree: so many
-of so many on either side of it, within so much. After a jump the two sides do not agree."""
+"""Where a process lost its processor between reading the two clocks, its event lies apart from the events around it,
+which agree: so many of so many on either side, within this time. After a jump the two sides do not agree."""
 
 _OF_NODE = re.compile(r"/ttp-node_(\d{1,9})/")
 _QUARTER_NS = 15 * 60 * 1_000_000_000
@@ -36,8 +36,8 @@ _BY_USE = (4, 2, 1)
 """Quarters of an hour of which a zone's offset is a multiple: whole hours are the likeliest."""
 
 _LATE_NS = 10 * 60 * 1_000_000_000
-"""A process may log after the last that the history has of its host: its agent has ended before. No zone is so near to
-another."""
+"""A process may log this much later than the history's last event of its host: its agent has ended before. No two zones
+are so close."""
 
 
 class ClockError(Exception):
@@ -54,11 +54,14 @@ class LogClock:
     ends: dict[str, int]
 
     def mono(self, event: LogEvent) -> int:
-        """Nanoseconds of the harness's monotonic clock. Raises ClockError when the line's time or zone is not known."""
+        """Return nanoseconds of the harness's monotonic clock.
+
+        Raises ClockError when the line's time or zone is not known.
+        """
         return self.placed(event).mono
 
     def placed(self, event: LogEvent) -> Event:
-        """Return the moment of the line as one of the history: on which clock it was read, and how wrong it may be."""
+        """Return the moment of the line as an event of the history: the clock on which it was read, and its error."""
         if event.wall_ns is None or event.file not in self.zones:
             raise ClockError(f"{event.source} has no time that can be placed")
         clock = self.hosts[event.file]
@@ -72,7 +75,7 @@ class LogClock:
 
 @dataclass(frozen=True)
 class _Points:
-    """Both clocks of a host, wherever its part of the history has them, in order of the wall clock."""
+    """Both clocks of a host at every event of its part of the history, in order of the wall clock."""
 
     walls: tuple[int, ...]
     offsets: tuple[int, ...]
@@ -118,10 +121,11 @@ def log_clock(history: History, artifacts: Artifacts) -> LogClock:
 
 
 def _zone(after_start: int, after_end: int) -> int:
-    """Return the offset of a log's zone, by how far its first line is behind the start and its last behind the end.
+    """Return the offset of a log's zone.
 
-    A process may take long until it logs: of several that are possible the commonest counts, then the one nearest to
-    the start; that also where none is possible, since the zone has changed in between.
+    It follows from the distance of the first line from the start, and of the last line from the end. A process may take
+    long until it logs: of several possible offsets the commonest counts, then the one nearest to the start. This holds
+    also where none is possible, since the zone has changed in between.
     """
     most = (after_start + JUMP_NS) // _QUARTER_NS
     least = -((_LATE_NS - after_end) // _QUARTER_NS)
@@ -133,15 +137,15 @@ def _zone(after_start: int, after_end: int) -> int:
 
 
 def _named_pid(file: str) -> int:
-    """Return the process that the name of a log of the SDK ends in; -1 where it ends in none."""
+    """Return the process number at the end of an SDK log's name; -1 without a number."""
     _, _, number = file.rpartition(".")
     return int(number) if number.isascii() and number.isdigit() else -1
 
 
 def _clocks_of_its_node(history: History, file: str) -> set[str] | None:
-    """Return the clocks of the node whose directory this log of the SDK is in; None where it is in that of no node.
+    """Return the clocks of the node whose directory holds this log of the SDK; None for a log outside node directories.
 
-    Hosts count processes by themselves: one number may be that of a process on each of them.
+    Each host counts its processes by itself: one number may name a process on each of them.
     """
     in_node = _OF_NODE.search(file)
     if in_node is None:
@@ -159,7 +163,7 @@ def _by_clock(history: History) -> dict[str, list[Event]]:
 
 
 def _points(events: list[Event]) -> _Points:
-    """Raises ClockError when the host's wall clock jumped."""
+    """Return both clocks of a host at its events. Raises ClockError when the host's wall clock jumped."""
     if _drift(events) > JUMP_NS:
         events = _without_starved_steps(events)
     if (drift := _drift(events)) > JUMP_NS:
@@ -177,7 +181,7 @@ def _drift(events: list[Event]) -> int:
 
 
 def _without_starved_steps(events: list[Event]) -> list[Event]:
-    """Without those whose process was kept from the processor after it had read one clock and before the other."""
+    """Return the events without those whose process lost its processor between reading one clock and the other."""
     in_order = sorted(events, key=lambda event: event.mono)
     offsets = [_offset(event) for event in in_order]
     return [event for index, event in enumerate(in_order) if not _lies_apart(offsets, index)]

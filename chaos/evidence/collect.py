@@ -1,8 +1,8 @@
 """Gathers the findings of one check.
 
 A check works through aspects (one promise each). Every aspect ends with :meth:`Collector.settle`: it becomes a pass
-only if nothing worse was said about it. What is found of many ranks alike is one finding, and findings of one kind are
-capped, so a defect on 1,000 ranks stays readable.
+only without a worse finding about it. The same finding about many ranks is merged into one, and findings of one kind
+are capped, so a defect on 1,000 ranks stays readable.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CAP = 5
 _RANK = re.compile(r"(?<![a-z])(?:rank[ _]|worker_)(\d{1,9})\b")
 
 BY_LOG = ", by lines of a log alone"
-"""Ends what was seen where nothing else can tell of it."""
+"""Ends a statement whose only evidence is a log."""
 
 
 class Collector:
@@ -32,17 +32,17 @@ class Collector:
         self._aspect: list[Finding] = []
 
     def fail(self, expected: str, seen: str, *where: str) -> None:
-        """The promise was broken, and this is the evidence."""
+        """Add a fail: the promise was broken, and this is the evidence."""
         self._add("fail", expected, seen, where)
 
     def unknown(self, expected: str, seen: str, *where: str) -> None:
-        """The evidence that would decide is missing or cannot be believed."""
+        """Add an unknown: the evidence that would decide is missing or not credible."""
         self._add("unknown", expected, seen, where)
 
     def settle(self, expected: str, seen: str, *where: str, by_log: bool = False) -> bool:
-        """End an aspect. Returns True and adds a pass if nothing was said against it since the last one ended.
+        """End an aspect. Returns True and adds a pass if it has no finding.
 
-        ``by_log``: nothing but lines of a log tells of it, and the finding says so.
+        ``by_log``: only lines of a log show it, and the finding says so.
         """
         good = not self._aspect
         if good:
@@ -62,7 +62,7 @@ class Collector:
         self._aspect = []
 
     def findings(self) -> list[Finding]:
-        """Return everything that was found."""
+        """Return all findings."""
         self.close()
         return self._done
 
@@ -72,7 +72,7 @@ class Collector:
 
 
 def _merged(findings: Sequence[Finding]) -> list[Finding]:
-    """These findings, and in the place of more than CAP that differ in the number of a rank only one of them all."""
+    """Return the findings; more than CAP that differ only in a rank's number become a single one."""
     alike: dict[object, dict[int, Finding]] = {}
     for finding in findings:
         if (rank := _only_rank(finding)) is not None:
@@ -88,7 +88,7 @@ def _merged(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _first_of(ranks: Mapping[int, Finding]) -> Finding:
-    """Return the first of these findings, with the ranks of the others, and the places of the first few of them."""
+    """Return the first of these findings, with the ranks of the others, and the places of the first few."""
     (first, *others), (finding, *alike) = ranks, ranks.values()
     seen, findings = f"{finding.seen}; the same of {rank_set(others)}", alike[: CAP - 1]
     places = dict.fromkeys([*finding.where, *(place for one in findings for place in one.where)])
@@ -99,7 +99,7 @@ def _first_of(ranks: Mapping[int, Finding]) -> Finding:
 
 
 def _only_rank(finding: Finding) -> int | None:
-    """The rank that it is about, by its words or else by the first place; None where these name none, or several."""
+    """Return the rank of a finding, by its words or else by its first place; None without a rank, or with several."""
     for text in (f"{finding.expected}\n{finding.seen}", *finding.where[:1]):
         if named := {int(number) for number in _RANK.findall(text)}:
             return named.pop() if len(named) == 1 else None

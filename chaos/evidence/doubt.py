@@ -1,6 +1,6 @@
-"""A doubt: what speaks against a proof."""
+"""A doubt: an observation that contradicts a proof."""
 
 from __future__ import annotations
 
 Doubt = tuple[str, tuple[str, ...]]
-"""What was seen against the proof, and where."""
+"""The observation that contradicts the proof, and its places."""

@@ -1,4 +1,4 @@
-"""Questions that several checks put to a history. Answers are facts; nothing here judges."""
+"""Questions that several checks ask about a history. Answers are facts; nothing here judges."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NUMBERS = {name: number for number, name in _SIGNALS.items()}
 
 
 def by_rank(history: History, event: str, attempt: str) -> dict[int, list[Event]]:
-    """Events of one name in one attempt, for each rank in the order in which it wrote them."""
+    """Return the events of one name in one attempt, for each rank in the order in which it wrote them."""
     found: dict[int, list[Event]] = defaultdict(list)
     for fact in history.select(event, attempt=attempt):
         if fact.rank is not None:
@@ -63,7 +63,7 @@ def last_trained(history: History, rank: int) -> Event | None:
 
 
 def digests(history: History, attempt: str) -> dict[int, dict[int, Event]]:
-    """Digest events by rank and step. A step that was trained again counts with its last training."""
+    """Return digest events by rank and step. A step that was trained again counts with its last training."""
     return {
         rank: {step_of(event): event for event in events}
         for rank, events in by_rank(history, "digest", attempt).items()
@@ -71,7 +71,7 @@ def digests(history: History, attempt: str) -> dict[int, dict[int, Event]]:
 
 
 def processes(history: History, attempt: str) -> dict[int, list[int]]:
-    """Process ids that were each rank in an attempt, as harness and agents recorded them."""
+    """Return the ids of the processes that were each rank in an attempt, as harness and agents recorded them."""
     found: dict[int, list[int]] = defaultdict(list)
     for event in history.select("rank.found", attempt=attempt) + history.select("agent.start", attempt=attempt):
         if event.rank is not None and event.pid is not None and event.pid not in found[event.rank]:
@@ -80,7 +80,7 @@ def processes(history: History, attempt: str) -> dict[int, list[int]]:
 
 
 def is_of_this_run(history: History, recorded: str) -> bool | None:
-    """Whether a path leads through the directory that the run had when it was made; None: its name is not recorded.
+    """Return whether a path leads through the run's original directory; None where its name is not recorded.
 
     A path that is not absolute begins in the job's own directory.
     """
@@ -92,7 +92,7 @@ def is_of_this_run(history: History, recorded: str) -> bool | None:
 
 
 def signal_number(value: object) -> int | None:
-    """A signal as the history may hold it (9, ``"9"`` or ``"SIGKILL"``), as a number. None if it is none of these."""
+    """Return a signal of the history (9, ``"9"`` or ``"SIGKILL"``) as a number. None if it is none of these."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -106,7 +106,7 @@ def signal_number(value: object) -> int | None:
 
 
 def signal_name(number: int | None) -> str:
-    """``SIGKILL`` for 9; ``signal 40`` where there is no better name; ``no signal`` for None."""
+    """Return a signal's name: ``SIGKILL`` for 9; ``signal 40`` without a better name; ``no signal`` for None."""
     return "no signal" if number is None else _SIGNALS.get(number, f"signal {number}")
 
 
@@ -117,24 +117,24 @@ def exit_status(event: Event) -> str:
 
 
 def error_text(event: Event) -> str:
-    """What an event says went wrong, with the first error of the chain where the last one hides it."""
+    """Return an event's error, with the first error of the chain where the last one hides it."""
     text = str(event.data.get("error", "no reason given"))
     first = event.data.get("first")
     return f"{text}, behind which is {first}" if first else text
 
 
 def ranks_text(ranks: Iterable[int]) -> str:
-    """``rank 2``, ``ranks 0-1,3``, ``ranks 0-127 (128 in all)``."""
+    """Return ranks in words: ``rank 2``, ``ranks 0-1,3``, ``ranks 0-127 (128 in all)``."""
     return rank_set(ranks)
 
 
 def places(events: Iterable[Event]) -> tuple[str, ...]:
-    """Return where to look for these events."""
+    """Return the places of these events."""
     return tuple(event.source for event in events if event.source)
 
 
 def text_list(items: Iterable[object], limit: int = 5) -> str:
-    """Up to ``limit`` items, then how many more there are."""
+    """Return up to ``limit`` items, then the number of further ones."""
     listed = [str(item) for item in items]
     more = f" and {len(listed) - limit} more ({len(listed)} in all)" if len(listed) > limit else ""
     return ", ".join(listed[:limit]) + more

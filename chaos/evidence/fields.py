@@ -1,4 +1,4 @@
-"""What evidence tells under its keys, where it may tell anything."""
+"""The fields of evidence, which may hold anything."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def number(evidence: Fields, key: str) -> float | None:
 
 
 def some(key: str) -> Callable[[Fields, Fields], str | None]:
-    """Return the evidence has a number above 0 under ``key``."""
+    """Return a judge of whether the evidence has a number above 0 under ``key``."""
 
     def judge(parameters: Fields, evidence: Fields) -> str | None:
         del parameters

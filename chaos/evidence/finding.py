@@ -1,4 +1,4 @@
-"""What a check says: three-valued, and never without what was expected and what was seen."""
+"""A check's statement: three-valued, and never without the expectation and the observation."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _ORDER: dict[Verdict, int] = {"pass": 0, "unknown": 1, "fail": 2}
 class Finding:
     """One statement of one check.
 
-    ``by_log``: it rests on lines of a log alone, since nothing else can tell (docs/log-evidence.md).
-    ``where`` lists places to look at: ``scenario.yaml:12``, ``history/rank_2.jsonl:88``, a checkpoint file.
+    ``by_log``: it rests on lines of a log alone, since no other evidence exists (docs/log-evidence.md). ``where`` lists
+    places to look at: ``scenario.yaml:12``, ``history/rank_2.jsonl:88``, a checkpoint file.
     """
 
     check: str
@@ -27,5 +27,5 @@ class Finding:
 
 
 def worst(verdicts: list[Verdict]) -> Verdict:
-    """Return the worst verdict wins: fail, then unknown, then pass. Nothing checked at all is unknown."""
+    """Return the worst verdict: fail, then unknown, then pass. Nothing checked at all is unknown."""
     return max(verdicts, key=_ORDER.__getitem__) if verdicts else "unknown"

@@ -1,8 +1,8 @@
-"""The first errors in the logs of a run: what a reader would look for first when it has not passed.
+"""The first errors in the logs of a run: a reader looks for them first when the run has not passed.
 
-An error is a line of level ERROR or above, and the line that ends a traceback of Python. Nothing is judged by them: a
-fault makes errors that the plan expects. Only the beginning of each log is searched, so that a run of many gigabytes
-does not take long.
+An error is a line of level ERROR or above, or the last line of a Python traceback. Nothing is judged by them: a fault
+makes errors that the plan expects. Only the beginning of each log is searched, so that a run of many gigabytes does not
+take long.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_BYTES = 16 << 20
 MOST_BYTES_IN_ALL = 256 << 20
 MOST_LOGS = 20_000
 MOST_LINES = 200_000
-"""Lines in all that may be errors and are looked at closely."""
+"""Lines in all that may be errors and are examined closely."""
 
 MOST_OF_A_LOG = 3
 MOST = 8
@@ -44,7 +44,7 @@ _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 @dataclass(frozen=True)
 class FirstError:
-    """An error in a log. ``alike`` counts the other logs of the attempt that say the same, numbers aside."""
+    """An error in a log. ``alike`` counts the attempt's other logs with the same error, numbers aside."""
 
     attempt: str
     rank: int | None
@@ -74,7 +74,7 @@ class _Seen:
 
 
 def first_errors(run_dir: Path) -> tuple[FirstError, ...]:
-    """Return the first errors of a run, those of its first attempt first; by time where the lines tell it."""
+    """Return the first errors of a run, the first attempt's before the others; by time where the lines have one."""
     errors: list[FirstError] = []
     left = _Left(MOST_BYTES_IN_ALL, MOST_LOGS, MOST_LINES)
     for directory in _attempts(run_dir / "logs"):
@@ -105,7 +105,7 @@ def _logs(directory: Path) -> list[Path]:
 
 
 def _errors_of(path: Path, attempt: str, name: str, left: _Left) -> Iterator[_Seen]:
-    """Yield the first errors of one log. One without a time was written after the last that has one."""
+    """Yield the first errors of one log. An error without a time was written after the last one that has a time."""
     reader, splitter = ErrorLineReader(timezone.utc), LineSplitter()
     match = _WORKER.fullmatch(path.name)
     rank = int(match[1]) if match else None

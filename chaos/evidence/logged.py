@@ -1,8 +1,8 @@
-"""What the ranks' own logs say of losses and steps, for the ranks of which no agent has recorded any.
+"""The losses and steps in the ranks' own logs, for the ranks without an agent's record.
 
 An agent's record is exact and says more, so it wins wherever there is one. MindFormers' own training loop (PyNative)
-calls no hooks; there its log is what there is. The logs of a thousand ranks are gone through once, rank by rank, and
-only what the checks say is kept of them.
+calls no hooks; there its log is the only evidence. The logs of a thousand ranks are read once, rank by rank, and only
+the checks' findings are kept.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from chaos.plan.model import Plan
 
 _STEP_EVENTS = ("step.begin", "step.end", "digest")
 _SOME = 8
-"""Most lines that are kept of those that show the same; the others are counted."""
+"""Most lines that are kept for the same observation; the others are counted."""
 
 _MOST_STEPS = 10_000_000  # a table of all steps has to fit into memory
 _MOST_RETURNS = 100  # no plan has so many recoveries
@@ -40,7 +40,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Difference:
-    """A loss and that of the fault-free run, or of another rank, at the same step."""
+    """A loss beside the loss of the fault-free run, or of another rank, at the same step."""
 
     ours: Printed
     theirs: Printed
@@ -48,12 +48,12 @@ class Difference:
 
 @dataclass(frozen=True)
 class RankLog:
-    """What a rank's logs come to.
+    """The result of a rank's logs.
 
     ``places`` are the fewest digits after the point, here or in the fault-free run. ``missing`` are steps that count
-    and have no line with a loss (``missing_count`` of them). ``early`` and ``late`` are the first ``compared`` losses
-    that differ from the baseline's, before and after the first fault could have an effect; ``baseline_last`` is that
-    run's last step.
+    and have no line with a loss (``missing_count`` of them). ``early`` and ``late`` are the first of the ``compared``
+    losses that differ from the baseline's, before and after the first fault could have an effect; ``baseline_last`` is
+    the baseline's last step.
     """
 
     rank: int
@@ -72,7 +72,7 @@ class RankLog:
 class Logged:
     """The logs of all ranks that are judged by them. ``apart`` are ranks of one replica group that disagree.
 
-    ``unseen`` are ranks of whose steps nothing tells, no record and no log, here or in the baseline.
+    ``unseen`` are ranks without evidence of their steps, neither record nor log, here or in the baseline.
     """
 
     ranks: dict[int, RankLog] = field(default_factory=dict)
@@ -82,14 +82,14 @@ class Logged:
 
     @property
     def precision(self) -> str:
-        """How exact this evidence is, for findings."""
+        """The precision of this evidence, for findings."""
         places = sorted({log.places for log in self.ranks.values() if log.places >= 0})
         digits = f"{places[0]} digits after the point" if places else "what they print"
         return f"by the ranks' logs, exact to {digits}"
 
 
 def logged(plan: Plan, history: History, artifacts: Artifacts) -> Logged:
-    """Go through the logs of every rank that has no record of steps, here or in the baseline. Done once for a run."""
+    """Read the logs of every rank without a record of steps, here or in the baseline. Done once for a run."""
     if artifacts.logged is None:
         artifacts.logged = _go_through(plan, history, artifacts)
     return artifacts.logged
@@ -123,7 +123,7 @@ def _go_through(plan: Plan, history: History, artifacts: Artifacts) -> Logged:
 
 
 def _unrecorded(plan: Plan, history: History, artifacts: Artifacts) -> set[int]:
-    """Ranks of which no record has a step."""
+    """Return the ranks whose records have no step."""
     records = [history] if artifacts.baseline is None else [history, artifacts.baseline]
     told = {event.rank for record in records for name in _STEP_EVENTS for event in record.select(name)}
     return {rank for rank in range(plan.layout.ranks) if rank not in told}
@@ -131,7 +131,7 @@ def _unrecorded(plan: Plan, history: History, artifacts: Artifacts) -> set[int]:
 
 @dataclass(frozen=True)
 class _Both:
-    """A rank's tracks by launch, its training that counts, and that of the fault-free run (None: there is none)."""
+    """A rank's tracks by launch, its training that counts, and the fault-free run's (None: there is none)."""
 
     rank: int
     tracks: dict[str, Track]
@@ -217,7 +217,7 @@ def _before(plan: Plan, saved: int | None) -> int:
 
 
 def _missing(plan: Plan, both: _Both, saved: int | None, killed: bool) -> Numbers:
-    """Steps that count and have no line: those of the fault-free run, or all where there is none."""
+    """Return the steps that count and have no line: steps of the fault-free run, or all where there is none."""
     unprinted = np.flatnonzero(both.course.rows[1:] < 0) + 1
     missing = unprinted if both.baseline is None else without(both.course, both.baseline)
     if plan.equivalence.comparable is not None:
@@ -225,12 +225,12 @@ def _missing(plan: Plan, both: _Both, saved: int | None, killed: bool) -> Number
     if not (plan.resume.resumes or reaches_the_end(plan)):
         missing = missing[missing <= both.course.steps().max(initial=0)]  # a fault has ended the job there
     if killed and saved is not None:
-        missing = missing[missing != saved]  # it may have been killed before it printed that
+        missing = missing[missing != saved]  # it may have been killed before it printed the step
     return missing
 
 
 def _compare(plan: Plan, result: Logged, reference: _Both, both: _Both, saved: int | None) -> None:
-    """Two ranks of a replica group that print the same without a fault must print the same with one."""
+    """Compare the ranks of a replica group: where they print the same without a fault, they must with one."""
     compared, apart = unequal(both.course, reference.course, 0.0)
     if both.baseline is not None and reference.baseline is not None:
         alike, differ = unequal(both.baseline, reference.baseline, 0.0)

@@ -1,4 +1,4 @@
-"""Which mechanisms acted, by the calls into MindSpore's handlers, by the SDK's own log and by those of the ranks."""
+"""The mechanisms that acted, by the calls of MindSpore's handlers, by the SDK's own log and by the ranks' logs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REPAIR_BEGINS, STATE = "ttp.repair_begin", "ttp.state"
 
 @dataclass
 class Acted:
-    """Evidence by mechanism: what was seen, and where. ``listened`` says whether anybody was there to see."""
+    """Evidence by mechanism: each observation and its place. ``listened`` says whether anything recorded it."""
 
     evidence: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     listened: bool = False
@@ -58,7 +58,10 @@ def all_signs() -> tuple[Signs, ...]:
 
 
 def _reader(signs: tuple[Signs, ...]) -> Callable[[LogEvent], str | None]:
-    """Gives for a line of the SDK's log whose sign it is; a log may have very many."""
+    """Return a function that maps a line of the SDK's log to the name of its sign.
+
+    A log may have very many lines.
+    """
     lines = {kind: own.name for own in signs for kind in own.lines}
     states = {state: own.name for own in signs for state in own.states}
     repairs = {word: own.name for own in signs for word in own.repairs}

@@ -1,8 +1,8 @@
-"""Whether evidence stands in its order, as far as the clocks of its hosts tell.
+"""Whether evidence is in its order, as far as the clocks of its hosts show.
 
-What must come first has caused what follows (a barrier, then the injection, then the landing), so within the error of
-clocks that are well known nothing is held against it. A larger error would cover an order that is wrong, so then only
-an order that is sure will do.
+An event that must come first has caused the next one (a barrier, then the injection, then the landing), so an apparent
+inversion within the error of well-known clocks is ignored. A larger error would cover a wrong order, so then only a
+certain order will do.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 from chaos.history.event import Event
 
 TELLS_NS = 100_000_000
-"""An error of two hosts' clocks that covers what a message takes, and no more. Clocks that are wrong by more tell an
-order only where it is beyond their error."""
+"""An error of two hosts' clocks that covers the time of a message, and no more. Clocks with a larger error prove an
+order only beyond their error."""
 
 
 def out_of_order(first: Event, second: Event) -> str | None:
-    """Say why ``first`` may not have come before ``second``, as the end of a sentence; None where nothing tells so.
+    """Say why ``first`` may not have come before ``second``, as the end of a sentence; None where nothing says so.
 
-    The end is empty where the clocks tell that it did not.
+    The end is empty where the clocks show that it did not.
     """
     error = first.uncertainty(second)
     if second.surely_before(first):

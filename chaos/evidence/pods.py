@@ -1,4 +1,4 @@
-"""What became of a job's pods in the time of each recovery: replaced, started again in place, or untouched.
+"""The fate of a job's pods in the time of each recovery: replaced, started again in place, or untouched.
 
 A process that is recovered inside its container leaves the pod as it was; a pod with another UID is a rescheduling.
 Facts only: ``rules/kept_pods.py`` judges them.
@@ -23,7 +23,7 @@ _ENDED = ("Failed", "Succeeded")
 
 @dataclass(frozen=True)
 class Pod:
-    """A pod: its name, its identity, and the cluster's node that it is on, None before it has one."""
+    """A pod: its name, its identity, and its node in the cluster, None before it has one."""
 
     name: str
     uid: str
@@ -35,10 +35,10 @@ class Pod:
 
 @dataclass(frozen=True)
 class PodFate:
-    """What became of the pod of a node in recovery ``recovery`` (from 1), that of ``mechanisms``.
+    """The fate of the pod of a node in recovery ``recovery`` (from 1), which ``mechanisms`` carry out.
 
     ``before`` is the pod at the fault, ``after`` the last one that came in its place. ``ended``: it ended, or is being
-    deleted, and no other has come. ``why`` says what ``what`` rests on.
+    deleted, and no other has come. ``why`` is the basis of ``what``.
     """
 
     recovery: int
@@ -52,12 +52,12 @@ class PodFate:
 
 
 def in_pods(history: History) -> bool:
-    """Return whether the job ran in pods: the harness says before each launch which pod a rank is in."""
+    """Return whether the job ran in pods: before each launch the harness records the pod of each rank."""
     return bool(history.select("ranks.placed") or history.select(writer=POD_WRITER))
 
 
 def pod_fates(plan: Plan, history: History) -> list[PodFate]:
-    """What became of every node's pod in every recovery of the plan; nothing for a job that did not run in pods."""
+    """Return the fate of every node's pod in every recovery of the plan; nothing for a job outside pods."""
     if not in_pods(history):
         return []
     nodes = range(plan.layout.nodes)
@@ -107,9 +107,9 @@ def _fate(history: History, window: Window, node: int) -> PodFate:
 
 
 def placed_at(own: list[Event], mono: int) -> Event | None:
-    """What was told last before that time of the pod that a node is, of ``own``, the node's events.
+    """Return the last record before a time about a node's pod, out of ``own``, the node's events.
 
-    None where nothing tells.
+    None without a record.
     """
     before = [event for event in own if event.mono < mono]
     came = [event for event in before if event.event == "pod.rescheduled"]

@@ -17,7 +17,7 @@ _SLACK = 1 + 1e-9  # half a unit has no exact binary form
 
 @dataclass(frozen=True)
 class Printed:
-    """One line: the step, what was printed (None: the rank says that it has no loss), digits after the point, place."""
+    """One line: the step, the printed loss (None: the rank says that it has no loss), digits after the point, place."""
 
     step: int
     loss: float | None
@@ -58,17 +58,17 @@ class Track:
         return Printed(int(self.step[row]), loss, int(self.places[row]), where)
 
     def infinite(self) -> list[int]:
-        """Rows whose loss is NaN or infinite."""
+        """Return the rows whose loss is NaN or infinite."""
         return [int(row) for row in np.flatnonzero(self.present & ~np.isfinite(self.loss))]
 
     def returns(self) -> list[int]:
-        """Rows whose step is not after that of the row before."""
+        """Return the rows whose step is not after the step of the row before."""
         return [int(row) for row in np.flatnonzero(np.diff(self.step) <= 0) + 1]
 
 
 @dataclass(frozen=True)
 class Course:
-    """The training of one rank that counts: for each step up to the last one the row that has its loss.
+    """The training of one rank that counts: for each step up to the last one, the row that has its loss.
 
     ``rows`` has -1 where a step has no line. It is indexed by step.
     """
@@ -90,15 +90,16 @@ def course(track: Track, last_step: int, rows: Numbers | None = None) -> Course:
     chosen = np.arange(len(track)) if rows is None else rows
     chosen = chosen[track.step[chosen] <= last_step]
     table = np.full(last_step + 1, -1, np.int64)
-    table[track.step[chosen]] = chosen  # of several the last stays
+    table[track.step[chosen]] = chosen  # the last of several rows stays
     return Course(track, table)
 
 
 def unequal(ours: Course, theirs: Course, tolerance: float) -> tuple[int, Numbers]:
     """Return how many losses can be compared, and the steps at which they differ.
 
-    Equal is what is printed alike; with different numbers of digits, what the shorter one may be rounded from. With a
-    tolerance (relative to ``theirs``) the rounding of both is allowed for. NaN and infinity equal nothing.
+    Losses are equal when they are printed alike; with different numbers of digits, when the shorter may be rounded from
+    the longer. With a tolerance (relative to ``theirs``) the rounding of both is allowed for. NaN and infinity equal
+    nothing.
     """
     length = min(len(ours.rows), len(theirs.rows))
     array, two = ours.rows[:length], theirs.rows[:length]
@@ -120,7 +121,7 @@ def unequal(ours: Course, theirs: Course, tolerance: float) -> tuple[int, Number
 
 
 def without(ours: Course, theirs: Course) -> Numbers:
-    """Steps that only one side has a line or a loss of."""
+    """Return the steps for which only one side has a line or a loss."""
     length = min(len(ours.rows), len(theirs.rows))
     array, two = ours.rows[:length], theirs.rows[:length]
     lone = (array >= 0) != (two >= 0)

@@ -1,4 +1,4 @@
-"""What proves a fault of one kind. Built-in kinds and kinds of other packages bring it in this same form.
+"""The proof of a fault of one kind. Built-in kinds and kinds of other packages provide it in this same form.
 
 A proof is pure: it reads the plan, the history, the files and the evidence of the landing, and never the code that made
 the fault. So a run can be judged again where that code is not installed, as long as the proof is.
@@ -28,8 +28,8 @@ OF_THE_HARNESS = frozenset({"rank", "role", "pid", "barrier"})
 class Case:
     """A planned fault at one of its ranks.
 
-    ``injection`` is the harness's record of the act on this rank, ``landing`` that of the landing on all ranks, and
-    ``evidence`` what the landing tells of this rank.
+    ``injection`` is the harness's record of the act on this rank, ``landing`` the record of the landing on all ranks,
+    and ``evidence`` the landing's evidence about this rank.
     """
 
     plan: Plan
@@ -42,17 +42,17 @@ class Case:
 
     @property
     def wanted(self) -> Demands:
-        """What the trigger asks of the place at which the rank is hit."""
+        """The demands of the trigger on the place at which the rank is hit."""
         return demands(self.fault.trigger)
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What proves a fault kind.
+    """The proof of a fault kind.
 
     ``words`` complete "proven by …" in the report. ``fields`` are the fields of the evidence that the proof needs; a
-    fault whose evidence lacks one is not proven, and ``doubts`` is not asked. It yields everything else that speaks
-    against the fault at one rank, with where to look: a fault without a doubt is proven.
+    fault whose evidence lacks one is not proven, and ``doubts`` is not asked. It yields every other doubt about the
+    fault at one rank, with its places: a fault without a doubt is proven.
     """
 
     words: str
@@ -66,11 +66,11 @@ class Proof:
 
 
 Part = Callable[[Case], Iterable[Doubt]]
-"""A part of what speaks against a fault at one rank."""
+"""A part of a proof: it yields doubts about a fault at one rank."""
 
 
 def all_of(*parts: Part) -> Part:
-    """Yield everything that any of the parts says."""
+    """Return a part that yields the doubts of all parts."""
 
     def doubts(case: Case) -> Iterator[Doubt]:
         for part in parts:
@@ -80,7 +80,7 @@ def all_of(*parts: Part) -> Part:
 
 
 def lacking_evidence(proof: Proof, evidence: Mapping[str, Any]) -> str | None:
-    """What the evidence lacks for this proof, in words; None where nothing."""
+    """Return the lack of the evidence for this proof, in words; None where nothing is missing."""
     own = {key: value for key, value in evidence.items() if key not in OF_THE_HARNESS}
     if all(value is None or value in ([], {}, "") for value in own.values()):
         return "says nothing of what was done to it"

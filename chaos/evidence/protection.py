@@ -1,4 +1,4 @@
-"""How each process of a rank was protected, by its agent's record. Facts only; nothing here judges."""
+"""The protection of each process of a rank, by its agent's record. Facts only; nothing here judges."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ CONTROLLER = "sdk.controller"
 
 CONNECTED, DISCONNECTED = "sdk.connected", "sdk.disconnected"
 REPORTED, PAUSED = "update.reported", "pause.enter"
-"""What a rank tells the SDK behind each step: that its update is over, and that it could be paused here."""
+"""The reports of a rank to the SDK behind each step: its update is over, and it could be paused here."""
 
 _STEPS = ("train.begin", "step.begin", "step.end")
 
 
 @dataclass(eq=False)
 class Process:
-    """One process of a rank: its handlers, its connection to the SDK, its steps and what it told the SDK behind them.
+    """One process of a rank: its handlers, its connection to the SDK, its steps and its reports to the SDK behind them.
 
     ``handlers`` has the registrations of each name. ``steps`` are the steps that it ended since its training began for
-    the last time, and ``earlier`` those before, each with the names of the events that followed.
+    the last time, and ``earlier`` the steps before, each with the names of the events that followed.
     """
 
     rank: int
@@ -54,7 +54,7 @@ class Process:
         return {name: events[-1] for name, events in own.items() if events}
 
     def disconnection(self) -> Event | None:
-        """Return where it left the SDK before its last step, and did not connect again before that."""
+        """Return the record of its leaving the SDK before its last step, without a new connection before the step."""
         last = self.last_step
         before = [event for event in self.connections if last is None or event.seq < last.seq]
         return before[-1] if before and before[-1].event == DISCONNECTED else None
@@ -99,14 +99,15 @@ def _read_steps(process: Process, events: list[Event]) -> None:
 
 
 def steps_before(process: Process, until: int) -> list[tuple[int, set[str]]]:
-    """Return the steps that it ended before a time, each with what it told the SDK then."""
+    """Return the steps that it ended before a time, each with its reports to the SDK behind the step."""
     return [(step_of(event), told) for event, told in (*process.earlier, *process.steps) if event.mono < until]
 
 
 def steps_since(process: Process, since: int, last_step: int | None) -> list[tuple[int, set[str]]]:
-    """Return the steps of its last training that it ended after a time, each with what it told the SDK then.
+    """Return the steps of its last training that it ended after a time, each with its reports to the SDK.
 
-    The last one counts only where it is ``last_step``, that of the training: it may have been broken off behind it.
+    The last one counts only where it is ``last_step``, the last of the training: the process may have been broken off
+    behind it.
     """
     steps = [(step_of(event), told) for event, told in process.steps if event.mono > since]
     return steps if steps and steps[-1][0] == last_step else steps[:-1]

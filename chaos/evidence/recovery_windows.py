@@ -1,4 +1,4 @@
-"""The time that each planned recovery has in a run. Facts only; nothing here judges."""
+"""The time of each planned recovery in a run. Facts only; nothing here judges."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from chaos.plan.parts.response import ENDING, Recovery
 from chaos.plan.recovery.mechanism import PAUSING
 
 _JUDGED = ("handler.enter", "handler.exit", "train.begin", "agent.start", "load.begin", "load.end")
-"""What rules ask the time of to know which recovery it belongs to."""
+"""The events whose time rules need to assign them to a recovery."""
 
 _JUDGED_OF_PAUSES = (*_JUDGED, "pause.enter")
-"""The same where the plan has a pause. Elsewhere ranks pass that point after every step, and nobody asks when."""
+"""The same where the plan has a pause. Elsewhere ranks pass the point after every step, and no rule needs the time."""
 
 
 class Ambiguous(Exception):
-    """It is ambiguous which recovery something belongs to. The text says what is missing."""
+    """The recovery that something belongs to is ambiguous. The text names the missing fact."""
 
 
 @dataclass(frozen=True)
 class Window:
     """One planned recovery and its time.
 
-    ``number`` counts from 1. ``recovery`` is the one that must succeed, None where all that are tried fail; ``tried``
-    are those that must be tried before it and fail. It has the time from ``begin``, the act of its first fault, up to
-    ``end``, that of the next one's (None: the end of the run), in nanoseconds of the monotonic clock.
+    ``number`` counts from 1. ``recovery`` is the one that must succeed, None where every tried one fails; ``tried`` are
+    the recoveries that must be tried before it and fail. It lasts from ``begin``, the act of its first fault, to
+    ``end``, the act of the next one's first fault (None: the end of the run), in nanoseconds of the monotonic clock.
     """
 
     number: int
@@ -40,16 +40,16 @@ class Window:
     end: int | None
 
     def holds(self, event: Event) -> bool:
-        """Return whether the event is of the time of this recovery."""
+        """Return whether the event falls within this recovery."""
         return self.begin <= event.mono and (self.end is None or event.mono < self.end)
 
     def of(self, events: Iterable[Event]) -> list[Event]:
-        """Keep the events of the time of this recovery."""
+        """Keep the events within this recovery."""
         return [event for event in events if self.holds(event)]
 
     @property
     def all(self) -> tuple[Recovery, ...]:
-        """Everything that is tried, in order."""
+        """All recoveries that are tried, in order."""
         return self.tried if self.recovery is None else (*self.tried, self.recovery)
 
     @property
@@ -90,7 +90,7 @@ def reaches_the_end(plan: Plan) -> bool:
 
 
 def chains(plan: Plan) -> list[list[Recovery]]:
-    """Return the planned recoveries, each with those that are tried before it and fail, in order."""
+    """Return the planned recoveries, each with the failing ones that are tried before it, in order."""
     found: list[list[Recovery]] = [[]]
     for recovery in plan.response.recoveries:
         found[-1].append(recovery)
@@ -100,7 +100,10 @@ def chains(plan: Plan) -> list[list[Recovery]]:
 
 
 def recovery_windows(plan: Plan, history: History) -> list[Window]:
-    """The planned recoveries with their times. Raises Ambiguous when a fault has no time, or they are out of order."""
+    """Return the planned recoveries with their times.
+
+    Raises Ambiguous when a fault has no time, or they are out of order.
+    """
     grouped = chains(plan)
     if not grouped:
         return []
@@ -131,9 +134,9 @@ def replayed_windows(plan: Plan, history: History) -> list[Window]:
 
 
 def _refuse_ambiguous(history: History, judged: tuple[str, ...], borders: list[int]) -> None:
-    """Raise Ambiguous where two hosts' clocks leave open in which recovery something was done.
+    """Raise Ambiguous where two hosts' clocks leave open in which recovery an event happened.
 
-    Only what rules look at counts, and that comes after its fault has been noticed; steps end all the time.
+    Only events that rules read count, and these come after their fault has been noticed; steps end all the time.
     """
     near = [
         event
@@ -157,7 +160,7 @@ def _act(history: History, faults: tuple[PlannedFault, ...]) -> int:
 
 
 def _unanswered(plan: Plan, history: History) -> int | None:
-    """When the first fault was made that no recovery answers, and that ends the job."""
+    """Return the time of the first fault that no recovery answers and that ends the job."""
     if plan.response.mechanism != "none":
         return None
     answered = {name for recovery in plan.response.recoveries for name in recovery.faults}

@@ -1,7 +1,7 @@
-"""Ranks that load no checkpoint by themselves: another one of their replica group loads it, and gives it to them.
+"""Ranks that load no checkpoint by themselves: another rank of their replica group loads it and hands it over.
 
-Whether they were given it is told by their state before the first step, which is compared like that of a rank that has
-loaded the file.
+Their state before the first step shows whether they got it; it is compared like the state of a rank that has loaded the
+file.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from chaos.plan.model import Plan
 
 
 def loaded_by_replica(plan: Plan, loads: Iterable[Event]) -> dict[int, int]:
-    """Ranks of which neither the beginning nor the end of a load is recorded, each with one of its replica group that
-    has begun and ended one.
+    """Return the ranks without a record of a load, each with a rank of its replica group that has begun and ended one.
 
-    Of a rank with one of the two in its record, the other is missing, and nobody knows what it has loaded.
+    A rank with only the beginning or only the end in its record does not count: its load is not known.
     """
     told: dict[int, set[str]] = {}
     for event in loads:

@@ -1,4 +1,4 @@
-"""A moment of a recovery, and how wrong it may be: that of one event, or the first or last of several hosts' events."""
+"""A moment of a recovery, and its error: the time of one event, or the first or last time of several hosts' events."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from chaos.history.event import Event
 
 @dataclass(frozen=True)
 class Timestamp:
-    """A moment, and how wrong its time may be against those of another host's clock, as in an event.
+    """A moment, and the possible error of its time against another host's clock, as in an event.
 
     ``clock`` is None where it was picked from times of several clocks: then its error counts against every clock.
-    ``by_log``: nothing but a line of a log tells of it.
+    ``by_log``: only a line of a log shows it.
     """
 
     mono: int
@@ -28,12 +28,15 @@ class Timestamp:
         return cls(event.mono, event.source, event.clock, event.error)
 
     def uncertainty(self, other: Timestamp) -> int:
-        """Nanoseconds by which the time between both may be wrong."""
+        """Return the nanoseconds by which the time between both may be wrong."""
         return 0 if self.clock is not None and self.clock == other.clock else self.error + other.error
 
 
 def latest(moments: Iterable[Timestamp]) -> Timestamp:
-    """Return the last of the moments, at least one: which of them it is, clocks of several hosts may leave open."""
+    """Return the last of the moments, at least one.
+
+    Clocks of several hosts may leave open which of them it is.
+    """
     found = list(moments)
     last = max(found, key=lambda moment: moment.mono)
     surely = max(moment.mono - moment.error for moment in found)
@@ -49,7 +52,7 @@ def earliest(moments: Iterable[Timestamp]) -> Timestamp:
 
 
 def _picked(moment: Timestamp, candidates: list[Timestamp]) -> Timestamp:
-    """Return the moment with the error of all that it may be: their least and greatest times bound it."""
+    """Return the moment with the error of all its candidates: their least and greatest times bound it."""
     if len({other.clock for other in candidates}) == 1:
         return moment
     error = max(abs(other.mono - moment.mono) + other.error for other in candidates)

@@ -1,1 +1,1 @@
-"""How each mechanism of the SDK is judged, and what a rule is given."""
+"""The judgement of each mechanism of the SDK, and the case that a rule is given."""

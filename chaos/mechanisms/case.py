@@ -1,4 +1,4 @@
-"""What a rule is given: one planned recovery, its time, and the evidence."""
+"""The input of a rule: one planned recovery, its time, and the evidence."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Case:
         return f"scenario.yaml:{line}" if line else ""
 
     def calls(self, name: str, event: str = "handler.enter") -> dict[int, list[Event]]:
-        """Calls of a handler in the time of this recovery, by rank."""
+        """Return the calls of a handler within this recovery, by rank."""
         found: dict[int, list[Event]] = {}
         for fact in self.window.of(self.history.select(event, attempt=TRAIN, name=name)):
             if fact.rank is not None:
@@ -42,10 +42,10 @@ class Case:
         return found
 
     def records_calls(self, name: str) -> bool:
-        """Whether every rank's agent stood round its handler, so that a call which none has recorded was not made."""
+        """Return whether every rank's agent wrapped its handler, so that an unrecorded call was not made."""
         registered = self.history.select(REGISTERED, attempt=TRAIN, name=name)
         return {event.rank for event in registered} >= set(range(self.plan.layout.ranks))
 
     def logged(self) -> list[LogEvent]:
-        """What the SDK's logs tell of the faulted launch, from its beginning to its end."""
+        """Return the SDK's log of the faulted launch, from its beginning to its end."""
         return self.artifacts.sdk_events(TRAIN)

@@ -26,11 +26,11 @@ def ends_by_sdk(plan: Plan) -> bool:
 
 
 def judge_ended(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
-    """Judge the calls of handler ``exit``, and the SDK's own log. Says nothing of other plans.
+    """Judge the calls of handler ``exit``, and the SDK's own log. Says nothing about other plans.
 
-    A controller that dies with its rank can tell nobody: then its being there is what counts. One that exits with its
-    rank may be gone before it has told the others, and with an agent the vendor's first waits for it to end the ranks
-    (docs/conformance.md). So of ranks that were not told there must be that reason.
+    A controller that dies with its rank can order nothing: then its presence counts. A controller that exits with its
+    rank may be gone before it has ordered the others to exit, and with an agent the vendor's controller first waits for
+    the agent to end the ranks (docs/conformance.md). So ranks without the order must have such a reason.
     """
     if not ends_by_sdk(plan):
         return
@@ -59,10 +59,10 @@ def judge_ended(plan: Plan, history: History, artifacts: Artifacts, found: Colle
 
 
 def _judge_host(history: History, host: LogEvent, found: Collector) -> bool:
-    """Hold the line of the SDK's log against the ranks' own records. Returns whether it is the only witness.
+    """Compare the line of the SDK's log with the ranks' own records; return whether it is the only witness.
 
     A rank whose agent records its connection would have recorded the controller as well; where another rank has, the
-    line may be that of a backup.
+    line may be a backup controller's.
     """
     started = {event.rank: event for event in history.select(CONTROLLER, attempt=TRAIN)}
     if not started and (connected := history.select(CONNECTED, attempt=TRAIN, rank=host.rank)):
@@ -85,18 +85,18 @@ def _hit(plan: Plan) -> frozenset[int]:
 
 
 def _silent(plan: Plan) -> frozenset[int]:
-    """Ranks whose process a fault ends or stops, and with it a controller in it."""
+    """Return the ranks whose process a fault ends or stops, and with it a controller in it."""
     return frozenset(rank for fault in plan.faults if fault.effect.silences for rank in fault.ranks)
 
 
 def _killed_by_agent(plan: Plan, history: History, rank: int) -> bool:
-    """Return whether there is an agent that may have ended the rank before the controller told it to exit."""
+    """Return whether an agent may have ended the rank before the controller ordered it to exit."""
     ends = history.select("rank.exit", attempt=TRAIN, rank=rank)
     return bool(plan.fault_tolerance.strategies and ends and signal_number(ends[-1].data.get("signal")) == _SIGKILL)
 
 
 def _host(logged: list[LogEvent]) -> LogEvent | None:
-    """Return the line by which a controller has started inside a rank; None where it is outside, or not told."""
+    """Return the line by which a controller has started inside a rank; None where it is outside, or not logged."""
     starts = [event for event in logged if event.kind == "ttp.controller_start"]
     return starts[-1] if starts and starts[-1].rank is not None and starts[-1].rank >= 0 else None
 
@@ -106,7 +106,7 @@ def _is_state(event: LogEvent, state: str) -> bool:
 
 
 def _judge_nothing_saved(plan: Plan, logged: list[LogEvent], found: Collector, line: str) -> None:
-    """Where the plan has no save that is broken off, the controller has not even begun one."""
+    """Judge that the controller has not even begun a save where the plan has no broken-off one."""
     if any(recovery.mechanism in SAVING for recovery in plan.response.recoveries):
         return
     for event in logged:

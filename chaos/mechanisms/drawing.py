@@ -1,6 +1,6 @@
-"""Parts of random scenarios: which faults, when, and where. A mechanism's recipe is made of them.
+"""Parts of random scenarios: faults, times and places. A mechanism's recipe is made of them.
 
-What is drawn is a proposal; the plan decides whether it is possible at all.
+A drawn scenario is a proposal; the plan decides whether it is possible at all.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Recipe:
 
 
 def one_after_another(draw: Random, cluster: Keys, job: Keys, makers: list[Maker]) -> list[Any]:
-    """Faults in the order of their makers, far enough from each other."""
+    """Return faults in the order of their makers, far enough from each other."""
     steps, faults = apart(draw, job["steps"], len(makers)), []
     for number, (maker, step) in enumerate(zip(makers, steps, strict=True)):
         faults.append({**maker(draw, cluster, job, step), "id": f"fault-{number + 1}"})
@@ -48,7 +48,7 @@ def one_after_another(draw: Random, cluster: Keys, job: Keys, makers: list[Maker
 
 
 def apart(draw: Random, last: int, count: int) -> list[int]:
-    """Steps in order, ``GAP`` apart at least, from the second to the last but one."""
+    """Return steps in order, at least ``GAP`` apart, from the second to the last but one."""
     slack = max(0, last - 3 - (count - 1) * GAP)
     return [2 + at + number * GAP for number, at in enumerate(sorted(draw.randint(0, slack) for _ in range(count)))]
 
@@ -95,7 +95,7 @@ def a_pause(draw: Random, cluster: Keys, job: Keys, step: int) -> Any:
 
 
 def a_target(draw: Random, cluster: dict[str, Any]) -> Any:
-    """Ranks by one of the ways in which a target is written."""
+    """Return ranks in one of the notations of a target."""
     ranks = cluster["ranks"]
     shape = draw.random()
     if shape < 0.6:

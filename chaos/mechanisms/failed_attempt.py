@@ -7,7 +7,7 @@ from chaos.mechanisms.case import Case
 
 
 def judge_tried(case: Case, handlers: tuple[str, ...]) -> None:
-    """Judge the calls of its handlers: at least one, and one that never ended well.
+    """Judge the calls of its handlers: at least one call, and at least one that never ended well.
 
     A handler fails when it raises, or when its process ends in it.
     """

@@ -9,7 +9,7 @@ from chaos.mechanisms.case import Case
 def judge_refused(case: Case, handlers: tuple[str, ...]) -> None:
     """Judge the errors of the handlers. Says nothing where the plan has no fault of the storage.
 
-    A volume that was taken from a node is the reason of its own ranks alone, where one of them is told to save.
+    A volume that was taken from a node is a reason for its own ranks only, where one of them is ordered to save.
     """
     begun = case.window.of(case.history.select("handler.enter", attempt=TRAIN))
     saving = {event.rank for event in begun if event.data.get("name") in handlers}

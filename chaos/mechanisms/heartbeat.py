@@ -13,9 +13,9 @@ EXPECTED = "every rank of the job started again has registered with the SDK's co
 
 
 def judge_watched(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
-    """Judge the registrations in the SDK's own logs. Says nothing where those of the faulted launch tell of none.
+    """Judge the registrations in the SDK's own logs. Says nothing where the faulted launch's logs show none.
 
-    What the ranks themselves have recorded of it is judged by :mod:`chaos.checks.mechanism.protected`.
+    The ranks' own records of it are judged by :mod:`chaos.checks.mechanism.protected`.
     """
     before = _registered(artifacts, TRAIN)
     if not before:

@@ -1,4 +1,4 @@
-"""The ends of phases: what the history and the SDK's log tell of when something began or ended in a launch."""
+"""The ends of phases: the evidence in history and SDK log for the beginning or the end of an act in a launch."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from chaos.plan.model import Plan
 from chaos.plan.phases import phase_names
 
 SLACK_NS = 1_000_000
-"""A log's time and a history's time of two moments that follow at once may be in the wrong order by this much."""
+"""A log's time and a history's time of two moments in close succession may be in the wrong order by this much."""
 
 
 class MarkerError(Exception):
-    """The end of a phase cannot be told. The text says what is missing."""
+    """The end of a phase cannot be determined. The text names the missing evidence."""
 
 
 @dataclass
 class Launch:
-    """What is known of a run whose recovery is measured."""
+    """The facts about a run whose recovery is measured."""
 
     plan: Plan
     history: History
@@ -58,7 +58,7 @@ class Launch:
 
 
 Marker = Callable[[Launch, int], Timestamp]
-"""The end of a phase in a recovery that began at a time. Raises MarkerError when it cannot be told."""
+"""The end of a phase in a recovery that began at a time. Raises MarkerError when it cannot be determined."""
 
 
 def marked(markers: Mapping[str, Marker], launch: Launch, after: int) -> Iterator[tuple[str, Timestamp | str]]:
@@ -89,7 +89,7 @@ def last_of_ranks(launch: Launch, events: list[Event], what: str, ranks: int) ->
 
 
 def noticed(launch: Launch, after: int) -> Timestamp:
-    """Return the SDK's controller knows of the fault."""
+    """Return the moment at which the SDK's controller notices the fault."""
 
     def abnormal(event: LogEvent) -> bool:
         return event.kind == "ttp.state" and event.fields.get("state") == "ABNORMAL"
@@ -98,7 +98,7 @@ def noticed(launch: Launch, after: int) -> Timestamp:
 
 
 def state_reached(launch: Launch, state: str, after: int) -> Timestamp:
-    """Return the SDK's controller changes its state."""
+    """Return the moment at which the SDK's controller changes to a state."""
 
     def reached(event: LogEvent) -> bool:
         return event.kind == "ttp.state" and event.fields.get("state") == state

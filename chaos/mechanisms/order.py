@@ -1,4 +1,4 @@
-"""Whether something began only after something else had ended everywhere, however wrong the clocks of hosts may be."""
+"""Whether an act began only after another had ended everywhere, whatever the error of the hosts' clocks."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ UNTOLD = ": the clocks of their hosts do not tell"
 
 
 def suspicious(begun: Sequence[Event], ended: Sequence[Event]) -> tuple[Event, Event, bool] | None:
-    """A pair of which the first began before the second had ended, and whether that is sure; None where none did.
+    """Return a pair of which the first began before the second had ended, and whether this is sure; None without one.
 
-    A sure pair comes before one that two hosts' clocks leave open. On one clock only the outermost can be a pair.
+    A sure pair takes precedence over a pair that two hosts' clocks leave open. On one clock only the outermost events
+    can be a pair.
     """
     clocks = sorted({event.clock for event in (*begun, *ended)})
     firsts = _outermost(begun, clocks, min)

@@ -63,7 +63,7 @@ def _expected(plan: Plan) -> str:
 
 
 def _judge_replaced(history: History, attempts: Sequence[str], found: Collector, line: str) -> None:
-    """No rank is started a second time within a launch: that would be rescheduling."""
+    """Judge that no rank is started a second time within a launch: that would be rescheduling."""
     for attempt in attempts:
         seen_pids = processes(history, attempt)
         for rank, pid, _ in _ends_by_launcher(history, attempt):
@@ -77,7 +77,10 @@ def _judge_replaced(history: History, attempts: Sequence[str], found: Collector,
 
 
 def _ends_by_launcher(history: History, attempt: str) -> Iterator[tuple[int, int, Event]]:
-    """Processes of ranks whose end the launcher has told of: one may have ended before anybody else saw it."""
+    """Yield the processes of ranks whose end the launcher recorded.
+
+    A process may have ended before any other witness saw it.
+    """
     for event in history.select("child.exit", attempt=attempt):
         rank, pid = event.data.get("child_rank"), event.data.get("child_pid")
         if isinstance(rank, int) and isinstance(pid, int):

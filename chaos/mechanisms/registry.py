@@ -1,4 +1,4 @@
-"""The rules by mechanism: each mechanism says where its rule is, and it is imported when a run is judged."""
+"""The rules by mechanism: each mechanism names the place of its rule, which is imported when a run is judged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Rule:
         phase_ends: yields the end of each phase of a recovery that began at a time, or why it is not known.
         judge_launch: judges the launch as a whole, whether the mechanism had to act or not.
         failures: kinds of lines by which the SDK's log says that it has failed.
-        named: what to call it by the evidence, where several leave the same signs.
+        named: its name by the evidence, where several mechanisms leave the same signs.
         acted: whether it acted, where it leaves no signs.
     """
 

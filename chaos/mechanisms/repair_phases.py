@@ -1,4 +1,4 @@
-"""When the phases of a repair within the launch end, of the processes that live and of those that are new."""
+"""The ends of the phases of a repair within the launch, for living processes and for new ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from chaos.mechanisms.markers import (
 
 
 def _cleaned(launch: Launch, after: int) -> Timestamp:
-    """Return all ranks are stopped and clean: the controller goes on to the repair."""
+    """Return the moment when all ranks are stopped and clean: the controller goes on to the repair."""
     begin = noticed(launch, after).mono
     try:
         return state_reached(launch, "REPAIR", begin)
@@ -42,7 +42,7 @@ def _called(name: str, launch: Launch, after: int) -> Timestamp:
 
 
 def _first_replayed(launch: Launch, after: int) -> Timestamp:
-    """Return every rank has ended a step that it began after the repair."""
+    """Return the moment when every rank has ended a step that it began after the repair."""
     normal = _repaired(launch, after)
     ends: list[Event] = []
     ended = by_rank(launch.history, "step.end", TRAIN)
@@ -50,7 +50,7 @@ def _first_replayed(launch: Launch, after: int) -> Timestamp:
         again = next((event.mono for event in begins if event.mono > after), None)
         ends.extend([event for event in ended.get(rank, []) if again is not None and event.mono > again][:1])
     last = last_of_ranks(launch, ends, "the end of a step after the repair", launch.plan.layout.ranks)
-    # A rank may have been told, and be quick, before the controller writes its own line.
+    # A rank may have its order, and be quick, before the controller writes its own line.
     return last if last.mono > normal.mono else replace(latest((last, normal)), where=last.where)
 
 

@@ -1,9 +1,9 @@
-"""What mechanisms have in common that repair a job within its launch."""
+"""The common ground of mechanisms that repair a job within its launch."""
 
 from __future__ import annotations
 
 ONLINE_REPAIR = "online repair"
-"""What is said to have acted where processes were stopped, cleaned and repaired."""
+"""The name of the actor where processes were stopped, cleaned and repaired."""
 
 REPAIR = frozenset({"DEVICE_STOP", "DEVICE_CLEAN", "REPAIR", "ROLLBACK", "NOTIFY_NORMAL"})
-"""What the SDK's controller asks of the ranks in such a repair, as its log names it."""
+"""The orders of the SDK's controller to the ranks in such a repair, as its log names them."""

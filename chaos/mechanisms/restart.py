@@ -1,4 +1,4 @@
-"""What a restart of the job may take on real devices, whichever mechanism calls for it."""
+"""The time budget of a job's restart on real devices, whichever mechanism calls for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Part of check ``mechanism``: the cluster's agent was asked, and what it chose is what the plan says."""
+"""Part of check ``mechanism``: the cluster's agent was asked, and its choice is the plan's."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from chaos.plan.recovery.mechanism import ROLLING_BACK
 from chaos.plan.recovery.registry import Facts
 
 WORDS: Mapping[str, str] = Facts(lambda mechanism: mechanism.strategy)
-"""What the SDK calls a mechanism when it talks to the agent. A restart in place is a ``recover`` to it, too."""
+"""The SDK's words for mechanisms when it talks to the agent. A restart in place is a ``recover`` to it, too."""
 
 
 def judge_strategies(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
-    """Judge the SDK's own log of its talk with the agent. Mechanisms that the SDK has no part in are not in it.
+    """Judge the SDK's own log of its talk with the agent. Mechanisms outside the SDK are not in it.
 
-    That the agent chooses ``exit`` has no result that is reported: that the SDK goes on to that is judged by
-    :mod:`chaos.mechanisms.clean_exit`.
+    The agent's choice of ``exit`` has no reported result: :mod:`chaos.mechanisms.clean_exit` judges that the SDK
+    carries it out.
     """
     planned = [recovery for recovery in plan.response.recoveries if recovery.mechanism in WORDS]
     exits = ends_by_sdk(plan)
@@ -73,7 +73,7 @@ def judge_strategies(plan: Plan, history: History, artifacts: Artifacts, found: 
 def _could_be_saved(plan: Plan, history: History) -> bool:
     """Return whether every replica group has a rank that no fault hits and that has trained a step.
 
-    After a rollback it may still be that nothing can: the ranks count their steps anew.
+    After a rollback there may still be nothing to save: the ranks count their steps anew.
     """
     hit = {rank for fault in plan.faults if not fault.effect.harmless for rank in fault.ranks}
     whole = {rank for rank in range(plan.layout.ranks) if rank not in hit and last_trained(history, rank) is not None}
@@ -90,12 +90,12 @@ def _repaired(logged: list[LogEvent]) -> int:
 def _judge_results(
     found: Collector, expected: str, done: list[LogEvent], wanted: list[str], least: int, line: str, repaired: int
 ) -> None:
-    """Strategies that succeeded, in order, and no other.
+    """Judge the strategies that succeeded: in order, and no other.
 
-    The first ``least`` of those that are wanted must be reported: the launch goes on after them. That an end-of-life
-    checkpoint was saved is the last thing that the SDK has to say, and the end of the job may come before that. The
-    vendor's controller reports a repair only when a heartbeat has shown a later step, which the end of a short job
-    forestalls: that it came back to normal ``repaired`` times is in its states all the same.
+    The first ``least`` of the expected ones must be reported: the launch goes on after them. The save of an end-of-life
+    checkpoint is the SDK's last report, and the end of the job may come before it. The vendor's controller reports a
+    repair only when a heartbeat has shown a later step, which the end of a short job prevents; its ``repaired`` returns
+    to normal are in its states all the same.
     """
     seen = [str(event.fields.get("strategy")) for event in done]
     if seen == wanted[: len(seen)] and (len(seen) >= least or repaired == least):

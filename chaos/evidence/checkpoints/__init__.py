@@ -1,1 +1,1 @@
-"""What a run's checkpoints are: whose, of which step, how whole, and with what in them."""
+"""The checkpoints of a run: their owners, their steps, their completeness and their content."""

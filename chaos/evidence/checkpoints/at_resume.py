@@ -1,4 +1,4 @@
-"""What a checkpoint held when the job was started again: it may have been saved anew under the same name since."""
+"""The content of a checkpoint when the job was started again: the job may have saved the same name anew since."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STATE = TypeAdapter(SavedState)
 
 
 def state_at_resume(history: History, artifacts: Artifacts, file: FoundCheckpoint) -> SavedState:
-    """By the harness's record, else by the file as it is now.
+    """Return the state by the harness's record, else by the file as it is now.
 
     Raises chaos.observe.checkpoints.checkpoint.CheckpointError when the file was not sound, or the record is not.
     """

@@ -1,4 +1,4 @@
-"""What a fault has left of a checkpoint, as far as whoever loads one meets it."""
+"""The damage of a fault to a checkpoint, as its loader meets it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chaos.plan.checkpoints.saved import MODEL, OPTIMIZER
 
 
 def part_of(path: PurePosixPath) -> str | None:
-    """Which part of a save this file is, in the words of the parameter ``part``; None where that is not known."""
+    """Return the part of a save in this file, in the words of the parameter ``part``; None where it is not known."""
     if ITERATION.fullmatch(path.parent.name) is None:
         return MODEL
     if path.name in (COMMON, METADATA):
@@ -23,13 +23,16 @@ def part_of(path: PurePosixPath) -> str | None:
 
 
 def loads_made(history: History, rank: int | None = None) -> list[Event]:
-    """What was loaded after the resume. A damaged file that a job has tried and given up is none of it."""
+    """Return the loads after the resume, without damaged files that a job has tried and given up."""
     return [load for load in history.select("load.begin", attempt=RESUME, rank=rank) if not _given_up(history, load)]
 
 
 def _given_up(history: History, load: Event) -> bool:
-    """Return whether a load of a file that a fault had damaged did not come to its end; or the save that it is of had a
-    damaged file, and the same part of another save was loaded afterwards."""
+    """Return whether a load was given up because of a fault's damage.
+
+    The load did not come to its end; or its save had a damaged file, and the same part of another save was loaded
+    afterwards.
+    """
     path = str(load.data.get("path"))
     damaged = [str(entry.get("file")) for entry in _shown(history) if entry.get("after") != entry.get("before")]
     save = PurePosixPath(path).parent
@@ -49,8 +52,8 @@ def _given_up(history: History, load: Event) -> bool:
 def as_saved(history: History, recorded: str) -> str:
     """Return the path of the file whose content was loaded under a path that a process recorded.
 
-    A renamed file has its own name back, so it was put back. Under the name of a stale one lay the content of an older
-    file, byte for byte: whoever has loaded it has loaded that file.
+    A renamed file has its own name back, so it was put back. Under the name of a stale file lay the content of an older
+    file, byte for byte: its loader has loaded the older file.
     """
     for entry in _shown(history):
         renamed, older, file = entry.get("renamed"), entry.get("older"), str(entry.get("file"))
@@ -62,7 +65,7 @@ def as_saved(history: History, recorded: str) -> str:
 
 
 def is_damaged(history: History, recorded: str) -> bool:
-    """Return whether a path that a process recorded is of a file that a fault had given a content that nobody saved."""
+    """Return whether a recorded path is of a file to which a fault had given content that no rank saved."""
     return any(
         ends_with(recorded, str(entry.get("file")))
         and entry.get("after") != entry.get("before")
@@ -77,6 +80,6 @@ def _shown(history: History) -> list[dict[str, object]]:
 
 
 def ends_with(path: str, file: str) -> bool:
-    """Return whether a recorded path ends with the parts of another one."""
+    """Return whether a recorded path ends with the parts of another path."""
     parts, wanted = PurePosixPath(path).parts, PurePosixPath(file).parts
     return parts[-len(wanted) :] == wanted

@@ -1,9 +1,9 @@
-"""The rank that a checkpoint file is of: by its directory ``rank_R`` or, elsewhere, by what is known of the file.
+"""The rank that owns a checkpoint file: by its directory ``rank_R`` or, elsewhere, by known facts about the file.
 
-Known is what is stored in it (``cur_rank``) or beside it (``metadata.json`` of MindFormers' new layout), and which rank
-has recorded that it saved it. The rank in a file's name counts where nothing of this is known, and may not contradict
-it. Of a file that several ranks have saved under one name, the content tells whose it is. Where that cannot be told, no
-check may judge the file as that of a rank, and each that would have to is *unknown*.
+Known facts are stored in the file (``cur_rank``) or beside it (``metadata.json`` of MindFormers' new layout), or are
+the ranks' records of their saves. The rank in a file's name counts where none of these is known, and may not contradict
+them. Among several ranks that have saved a file under one name, the content decides. Where the owner cannot be
+determined, no check may judge the file as a rank's, and each check that would have to is *unknown*.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _NOTHING = "no rank has recorded that it saved it, and neither its name nor its 
 
 @dataclass(frozen=True)
 class OwnedCheckpoint(FoundCheckpoint):
-    """A finished file of which is known whose it is.
+    """A finished file with a known owner.
 
-    ``steps`` are those at which the rank has recorded to have saved it, as far as they may be what it holds now, and
-    ``held`` those whose state that was, by how far the rank had come; none where its record does not tell.
-    ``optimizer`` is the file beside it that holds the optimizer's state, in MindFormers' new layout. ``made`` is the
-    record of the save that has made it what it is; None where there is none, or it may have been one of several.
+    ``steps`` are the steps at which the rank recorded a save of it, as far as the file may hold them now, and ``held``
+    the steps of the saved states, by the rank's progress; none where its record does not tell. ``optimizer`` is the
+    file beside it with the optimizer's state, in MindFormers' new layout. ``made`` is the record of the save that made
+    the present file; None where there is none, or where several saves may have made it.
     """
 
     rank: int
@@ -54,7 +54,7 @@ class OwnedCheckpoint(FoundCheckpoint):
 
 @dataclass(frozen=True)
 class OwnerUnknown:
-    """A finished file of which nobody can say whose it is, and why."""
+    """A finished file whose owner cannot be determined, and why."""
 
     path: Path
     kind: Kind
@@ -65,8 +65,7 @@ class OwnerUnknown:
 class Owners:
     """The finished checkpoint files of a run, ordered by path.
 
-    ``outside`` are saves that ranks have recorded of files that do not lie in the run's directory, so that nobody can
-    look at them.
+    ``outside`` are recorded saves of files outside the run's directory, which cannot be read.
     """
 
     owned: tuple[OwnedCheckpoint, ...]
@@ -76,15 +75,15 @@ class Owners:
 
 @dataclass
 class _Saves:
-    """What ranks have recorded of their saves, by the file that is there now."""
+    """The ranks' records of their saves, by the file that is there now."""
 
     of: dict[Path, list[Event]] = field(default_factory=lambda: defaultdict(list))
     outside: list[Event] = field(default_factory=list)
 
 
 def owners_of(history: History, artifacts: Artifacts) -> Owners:
-    """Every finished checkpoint file that the job left, whatever its name and wherever it lies, and whose it is."""
-    _ = artifacts.checkpoints  # whoever asks hears what could not be searched, also where the answer is known
+    """Return every finished checkpoint file that the job left, under any name and in any place, with its owner."""
+    _ = artifacts.checkpoints  # every caller learns what could not be searched, also where the answer is cached
     if artifacts.owners is None or artifacts.owners[0] is not history:
         artifacts.owners = (history, _sort(history, artifacts))
     return artifacts.owners[1]
@@ -145,7 +144,7 @@ def kept_of(save: Event, artifacts: Artifacts) -> Path | None:
 
 
 def _storages(paths: Iterable[Path]) -> dict[Path, Storage | None]:
-    """``metadata.json`` of every save of MindFormers' new layout, read once for all files beside it."""
+    """Return ``metadata.json`` of every save of MindFormers' new layout, read once for all files beside it."""
     storages: dict[Path, Storage | None] = {}
     for directory in {path.parent for path in paths if ITERATION.fullmatch(path.parent.name)}:
         try:
@@ -156,7 +155,7 @@ def _storages(paths: Iterable[Path]) -> dict[Path, Storage | None]:
 
 
 def _other(path: Path) -> FoundCheckpoint:
-    """Return a file with a name of the job's own, known by the record of the save alone."""
+    """Return a file with a name of the job's own, known only by the record of the save."""
     return FoundCheckpoint(path, None, None, None, None, False, "either", rank_in_name(path.stem))
 
 
@@ -167,7 +166,7 @@ def _owner(
     artifacts: Artifacts,
     storage: Storage | None,
 ) -> int | str:
-    """Return the rank, or why it cannot be told."""
+    """Return the owning rank, or why it cannot be determined."""
     part = ITERATION.fullmatch(file.path.parent.name) is not None
     state = None if part else _state(file, artifacts)
     told = list(_beside(file, storage) if part else _inside(state))
@@ -180,13 +179,13 @@ def _owner(
             {named} if named is not None else _holders(file, state, savers, history, artifacts.steps_per_update)
         )
         chosen = [rank for rank in savers if rank in likely]
-        # Of several that hold the same it is the one that has saved this step: another may have been lost before.
+        # Of several ranks with the same content, the owner has saved this step: another may have been lost before.
         stored = _stored(state, artifacts.steps_per_update)
         chosen.sort(key=lambda rank: not stored & _steps(_last([event for event in saves if event.rank == rank])))
         if not chosen:
             return f"{ranks_text(savers)} have recorded that they saved it, and nothing tells whose content it has"
         told.append((chosen[0], f"{ranks_text(savers)} have recorded that they saved it"))
-    # Of a part of MindFormers' new layout the number in the name is no more than a hint: it may count files.
+    # In MindFormers' new layout the number in a part's name is no more than a hint: it may count files.
     if named is not None and not (told and PART.fullmatch(file.saved_as.name)):
         if not told and not any(history.first(name, rank=named) for name in ("rank.found", "agent.start")):
             return f"its name says rank {named}, which the job is not known to have"
@@ -199,7 +198,7 @@ def _owner(
 def _state(file: FoundCheckpoint, artifacts: Artifacts) -> SavedState | None:
     try:
         return artifacts.read_checkpoint(file.path)
-    except CheckpointError:  # whoever judges the file says so
+    except CheckpointError:  # the judge of the file says so
         return None
 
 
@@ -218,7 +217,7 @@ def _beside(file: FoundCheckpoint, storage: Storage | None) -> Iterator[tuple[in
 def _holders(
     file: FoundCheckpoint, state: SavedState | None, savers: Iterable[int], history: History, every: int
 ) -> set[int]:
-    """Return the savers that held after the stored step what the file holds."""
+    """Return the savers whose state after the stored step is the file's content."""
     told = {} if state is None else steps_by_name(state.numbers, every)
     if state is None or not told:
         return set()
@@ -236,9 +235,9 @@ def _stored(state: SavedState | None, every: int) -> set[int]:
 
 
 def _last(saves: Sequence[Event]) -> Sequence[Event]:
-    """Return the saves that may have made a file what it is: the last that has ended, and those that began after it.
+    """Return the saves that may have made the present file: the last one that has ended, and all that began after it.
 
-    What is written in the background may be of any of them.
+    A file written in the background may be of any of them.
     """
     ended = [number for number, event in enumerate(saves) if event.event == "checkpoint.end"]
     return saves[ended[-1] :] if ended and not any(map(is_background, saves)) else saves
@@ -249,9 +248,9 @@ def _steps(saves: Iterable[Event]) -> frozenset[int]:
 
 
 def _held(saves: Iterable[Event], history: History) -> frozenset[int]:
-    """Return the steps whose state was saved: the rank's own step or, as long as that had not ended, the one before.
+    """Return the steps of the saved states: the rank's own step or, as long as it had not ended, the one before.
 
-    A process that has loaded a state and not begun a step since records the step of its last one, or none.
+    A process that has loaded a state and not begun a step since records its last step, or none.
     """
     held: set[int] = set()
     for save in saves:

@@ -1,4 +1,4 @@
-"""What the parameters in a MindSpore checkpoint are, by their names.
+"""The meaning of the parameters in a MindSpore checkpoint, by their names.
 
 Names are those of MindSpore's optimizers and of ``save_checkpoint``: moments and accumulators carry the weight's name
 behind a prefix, and so do accumulated gradients (``accu_grads`` in MindSpore, ``grad_sum`` in its tutorials); counters
@@ -15,7 +15,7 @@ FLAG = "tft_g_one_flag"
 """Name (or its end) of the flag by which MindSpore's fault tolerance marks a consistent state: 1 when it is one."""
 
 MAY_BE_ADDED = frozenset({"global_step", "loss_scale"})
-"""Added by an end-of-life save even where the network and the optimizer hold no parameter of that name."""
+"""Parameters that an end-of-life save adds even where network and optimizer hold no parameter of the name."""
 
 _APPENDED = (APPENDED - MAY_BE_ADDED) | {"cur_epoch_num", "cur_step_num", "lr"}
 
@@ -34,7 +34,10 @@ _STATISTIC = re.compile(r"(?:^|\.)(?:moving_mean|moving_variance|running_mean|ru
 
 
 def is_flag(name: str) -> bool:
-    """Whether this is the consistency flag; its value says how the state was left and differs while a step runs."""
+    """Return whether this is the consistency flag.
+
+    Its value says how the state was left and differs while a step runs.
+    """
     return name == FLAG or name.endswith(f".{FLAG}")
 
 

@@ -1,4 +1,4 @@
-"""The periodic checkpoints of a run: which files they are, and from which step of them the job was started again."""
+"""The periodic checkpoints of a run: their files, and the step of them from which the job was started again."""
 
 from __future__ import annotations
 
@@ -22,30 +22,33 @@ from chaos.plan.model import Plan
 NOT_THERE = "which is not in the run's directory, so that nobody can look at it"
 
 NOT_SAVED = "no rank has recorded that it saved it, and its name is not PREFIX-EPOCH_STEP.ckpt or .safetensors"
-"""Why a file that was loaded is no checkpoint of the run (chaos.evidence.checkpoints.owner)."""
+"""The reason why a loaded file is no checkpoint of the run (chaos.evidence.checkpoints.owner)."""
 
 REFUSAL = "has a file for every rank"
-"""What the rehearsal's job says when it finds no step to go on from."""
+"""The words of the rehearsal's job when it finds no step to go on from."""
 
 
 def periodic(history: History, artifacts: Artifacts) -> list[OwnedCheckpoint]:
-    """Finished periodic files that the job left and of which is known whose they are, by path.
+    """Return the finished periodic files that the job left and whose owner is known, by path.
 
-    MindFormers gives end-of-life checkpoints the name of an ordinary one: what no rank recorded as such is periodic.
+    MindFormers gives end-of-life checkpoints the name of an ordinary one: a file that no rank recorded as end-of-life
+    is periodic.
     """
     others = set(end_of_life(history, artifacts))
     return [file for file in owners_of(history, artifacts).owned if file not in others]
 
 
 def is_saved(history: History, artifacts: Artifacts, kind: SavedKind) -> bool:
-    """Whether the job has saved a checkpoint of this kind to its end, whatever its name is and wherever it lies."""
+    """Return whether the job has saved a checkpoint of this kind to its end, under any name and in any place."""
     files = end_of_life(history, artifacts) if kind == "end-of-life" else periodic(history, artifacts)
     return bool(files or unowned(history, artifacts, kind) or outside(history, artifacts, kind))
 
 
 def by_path(files: Iterable[OwnedCheckpoint]) -> dict[Path, OwnedCheckpoint]:
-    """The files by the paths that are loaded for them: in MindFormers' new layout also that of the optimizer's state,
-    which is a file beside the model's."""
+    """Return the files by the paths that are loaded for them.
+
+    In MindFormers' new layout the optimizer's state, a file beside the model's, has a path of its own.
+    """
     listed = list(files)
     paths: dict[Path, OwnedCheckpoint] = {}
     for file in listed:
@@ -55,11 +58,11 @@ def by_path(files: Iterable[OwnedCheckpoint]) -> dict[Path, OwnedCheckpoint]:
 
 
 def resumed_from(plan: Plan, history: History, artifacts: Artifacts) -> int | None:
-    """The step after which the job started again went on, by what is stored in the files. None when they disagree.
+    """Return the step after which the job started again went on, by the numbers in the files. None when they disagree.
 
-    That is the step of the end-of-life checkpoint or, where the plan restores periodic ones, of those that were loaded;
-    where nothing was loaded, the one that the plan shows. A file within an accumulation of gradients is worth the last
-    update too: that is the step where all ranks went on behind it.
+    It is the step of the end-of-life checkpoint or, where the plan restores periodic checkpoints, of the loaded ones;
+    where nothing was loaded, the plan's step. A file within an accumulation of gradients also serves for the last
+    update: it is the step where all ranks went on behind it.
     """
     step = _held(plan, history, artifacts)
     if step is None or (update := step - step % artifacts.steps_per_update) == step:
@@ -86,7 +89,7 @@ def _held(plan: Plan, history: History, artifacts: Artifacts) -> int | None:
 
 
 def why_unknown(plan: Plan, history: History, artifacts: Artifacts) -> tuple[str, tuple[str, ...]]:
-    """Why nobody can say which step the job went on from, and where that is seen: the file that cannot be judged."""
+    """Return why the step that the job went on from is not known, and the place: the file that cannot be judged."""
     kind: SavedKind = "end-of-life" if plan.resume.restore is None else "periodic"
     for file in unowned(history, artifacts, kind) if plan.resume.restore is None else ():
         return f"{artifacts.relative(file.path)}: {file.reason}", (artifacts.relative(file.path),)
@@ -113,15 +116,18 @@ def why_unknown(plan: Plan, history: History, artifacts: Artifacts) -> tuple[str
 
 
 def outside_text(save: Event) -> str:
-    """What is wrong with a file that nobody can look at."""
+    """Return the problem of a file that cannot be read."""
     return f"rank {save.rank} has saved {save.data.get('path')}, {NOT_THERE}"
 
 
 def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
-    """Where the plan says that the job cannot be resumed: no step has a file of every replica group to go on from or,
-    where each rank goes on from its own only, of every rank."""
+    """Judge the files where the plan says that the job cannot be resumed.
+
+    No step has a file to go on from in every replica group or, where each rank goes on only from its own, for every
+    rank.
+    """
     if plan.resume.restore is not None and plan.resume.restore.unrecorded:
-        return  # what is left of the record is the evidence of the fault
+        return  # the rest of the record is the evidence of the fault
     own = plan.resume.restore is not None and plan.resume.restore.own
     sharing = tuple((rank,) for rank in range(plan.layout.ranks)) if own else plan.layout.replica_groups
     unit = "rank" if own else "group"
@@ -133,7 +139,7 @@ def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, found: Co
         found.unknown(expected, f"{artifacts.relative(stray.path)}: {stray.reason}", artifacts.relative(stray.path))
     for save in outside(history, artifacts, "periodic")[:1]:
         found.unknown(expected, outside_text(save), save.source)
-    # What was damaged is as it was saved again: it was put back when the run was torn down.
+    # A damaged file is again as it was saved: it was put back when the run was torn down.
     damaged = plan.resume.restore.damaged if plan.resume.restore is not None else {}
     for file in files:
         try:
@@ -156,12 +162,12 @@ def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, found: Co
 
 
 def judge_refusal(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
-    """There the job started again says so and ends; above all it does not begin from the start without a word.
+    """Judge that the job started again says so and ends; above all it does not begin from the start without a word.
 
-    Every rank ends: with an error of its own, or by the signal of whoever ends the job after the first one that did.
+    Every rank ends: with an error of its own, or by a signal once the first rank has ended.
     """
     expected = "the job started again finds nothing to go on from, says so and ends"
-    # A load of a damaged file that did not come to its end is none.
+    # An unfinished load of a damaged file does not count.
     for event in (*loads_made(history), *history.select("step.begin", attempt=RESUME)):
         found.fail(expected, f"rank {event.rank} has recorded {event.event}", event.source)
     refused = []
@@ -191,8 +197,10 @@ def judge_refusal(plan: Plan, history: History, artifacts: Artifacts, found: Col
 
 
 def _says_why(artifacts: Artifacts, rank: int | None) -> bool:
-    """Whether a rank's log says that a checkpoint is missing or damaged: in the rehearsal's words, or in those of
-    MindSpore and MindFormers that are known."""
+    """Return whether a rank's log says that a checkpoint is missing or damaged.
+
+    The words are the rehearsal's, or the known ones of MindSpore and MindFormers.
+    """
     if artifacts.log_contains(RESUME, REFUSAL, rank):
         return True
     events = [] if rank is None else artifacts.worker_events(RESUME, rank)

@@ -1,4 +1,4 @@
-"""The end-of-life checkpoints of a run: which files they are, and the step that they hold."""
+"""The end-of-life checkpoints of a run: their files, and the step that they hold."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ SavedKind = Literal["end-of-life", "periodic"]
 
 
 def end_of_life(history: History, artifacts: Artifacts) -> list[OwnedCheckpoint]:
-    """Finished end-of-life files of which is known whose they are, by path.
+    """Return the finished end-of-life files whose owner is known, by path.
 
-    MindFormers gives them the name of an ordinary checkpoint; such a file counts when a rank recorded it as one.
+    MindFormers gives them the name of an ordinary checkpoint; such a file counts when a rank recorded it as
+    end-of-life.
     """
     recorded = _recorded(history, artifacts)
     return [
@@ -32,14 +33,14 @@ def end_of_life(history: History, artifacts: Artifacts) -> list[OwnedCheckpoint]
 
 
 def may_be_end_of_life(history: History, artifacts: Artifacts) -> bool:
-    """Whether there is a finished file that may be one, whosever it is; those of MindFormers are told by no name."""
+    """Return whether a finished file may be an end-of-life one, whoever owns it; MindFormers' names do not tell."""
     found = owners_of(history, artifacts)
     kinds = {*(file.kind for file in found.owned), *(file.kind for file in found.unowned)}
     return not kinds.isdisjoint({"end-of-life", "either"})
 
 
 def unowned(history: History, artifacts: Artifacts, kind: SavedKind) -> list[OwnerUnknown]:
-    """Return the finished files of a kind of which nobody can say whose they are."""
+    """Return the finished files of a kind whose owner cannot be determined."""
     recorded = _recorded(history, artifacts)
     return [
         file
@@ -49,7 +50,7 @@ def unowned(history: History, artifacts: Artifacts, kind: SavedKind) -> list[Own
 
 
 def outside(history: History, artifacts: Artifacts, kind: SavedKind) -> list[Event]:
-    """The recorded saves of a kind of files that do not lie in the run's directory, so that nobody can look at them."""
+    """Return the recorded saves of a kind whose files lie outside the run's directory and cannot be read."""
     saves = owners_of(history, artifacts).outside
     return [event for event in saves if (event.data.get("kind") == "end-of-life") == (kind == "end-of-life")]
 
@@ -70,17 +71,17 @@ def stored_step(history: History, artifacts: Artifacts, file: OwnedCheckpoint) -
 
 
 def step_in(history: History, artifacts: Artifacts, file: OwnedCheckpoint, state: SavedState) -> int | None:
-    """Return the step whose state a file holds: ``step_num``, else that of the optimizer's ``global_step``.
+    """Return the step whose state a file holds: ``step_num``, else the step of the optimizer's ``global_step``.
 
-    Within an accumulation of gradients the rank's record of the save tells, else its digests: the accumulated gradients
-    are another's in every step. None where nothing does, or the file has neither number.
+    Within an accumulation of gradients the rank's record of the save decides, else its digests: the accumulated
+    gradients differ in every step. None where nothing decides, or the file has neither number.
     """
     every = artifacts.steps_per_update
     return one_step(state.numbers, every, (file.held, _held_after(history, file, state, every)))
 
 
 def _held_after(history: History, file: OwnedCheckpoint, state: SavedState, every: int) -> frozenset[int]:
-    """Return the steps with the stored number of updates after which the file's rank held what is in the file."""
+    """Return the steps with the stored number of updates after which the file's rank held the file's content."""
     if every == 1:
         return frozenset()
     digests = (

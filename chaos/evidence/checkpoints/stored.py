@@ -1,7 +1,7 @@
 """The step of a checkpoint by the numbers in it: ``step_num`` counts steps, ``global_step`` updates of the optimizer.
 
-Both are the same where every step makes an update. With gradient accumulation several steps come to one, so that the
-number of updates names the step of the last one, or one of those after it.
+Both are the same where every step makes an update. With gradient accumulation several steps make one update, so the
+number of updates names the step of the last update, or one of the steps after it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ STEP, COUNTER = "step_num", "global_step"
 
 
 def counted(name: str, step: int, every: int) -> int:
-    """What a number says after a step, where ``every`` steps come to one update."""
+    """Return the value of a number after a step, where ``every`` steps make one update."""
     return step // every if name == COUNTER else step
 
 
 def steps_by_name(numbers: Mapping[str, int], every: int) -> dict[str, frozenset[int]]:
-    """Return the numbers in a file that say a step, each with the steps after which it is right."""
+    """Return the numbers in a file that give a step, each with the steps after which it is right."""
     found = {}
     if STEP in numbers:
         found[STEP] = frozenset({numbers[STEP]})
@@ -28,9 +28,9 @@ def steps_by_name(numbers: Mapping[str, int], every: int) -> dict[str, frozenset
 
 
 def one_step(numbers: Mapping[str, int], every: int, among: Iterable[frozenset[int]] = ()) -> int | None:
-    """Return the step that is stored: ``step_num``, else what the optimizer has counted. None where neither is there.
+    """Return the stored step: ``step_num``, else the optimizer's count. None where neither is there.
 
-    Of several steps with the same number of updates, the first of ``among`` that leaves one decides; None where none
+    Among several steps with the same number of updates, the first of ``among`` that leaves one decides; None where none
     does.
     """
     told = steps_by_name(numbers, every)

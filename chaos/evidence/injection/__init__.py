@@ -1,1 +1,1 @@
-"""What shows that a fault landed: deaths, silence, agreement of witnesses, conditions that held."""
+"""The evidence that a fault landed: deaths, silence, agreement of witnesses, conditions that held."""

@@ -1,4 +1,4 @@
-"""The evidence of a landing, held against what the rank recorded of the same act."""
+"""The evidence of a landing, compared with the rank's own record of the same act."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from chaos.evidence.proof import Case
 
 
 def agrees(event: str, *keys: str) -> Callable[[Case], Iterator[Doubt]]:
-    """Yield the evidence tells under each key what the rank's first ``event`` of this fault tells there."""
+    """Return a proof's part: under each key the evidence agrees with the rank's first ``event`` of this fault."""
 
     def doubts(case: Case) -> Iterator[Doubt]:
         rank = case.injection.rank
         records = case.history.select(event, fault=case.fault.id, rank=rank)
         own = next((fact for fact in records if fact.pid == case.injection.pid), None)
         if own is None:
-            return  # that it is missing is the doubt of the kind's own proof
+            return  # the kind's own proof doubts its absence
         for key in keys:
             shown, recorded = case.evidence.get(key), own.data.get(key)
             if shown != recorded:
@@ -28,7 +28,7 @@ def agrees(event: str, *keys: str) -> Callable[[Case], Iterator[Doubt]]:
 
 
 def recorded(event: str, *keys: str) -> Callable[[Case], Iterator[Doubt]]:
-    """Yield the same, and the rank has recorded ``event``: for kinds whose own proof looks at the evidence alone."""
+    """Return the same part, and doubt a rank without ``event``: for kinds whose own proof reads only the evidence."""
 
     def doubts(case: Case) -> Iterator[Doubt]:
         rank, pid = case.injection.rank, case.injection.pid
@@ -41,7 +41,7 @@ def recorded(event: str, *keys: str) -> Callable[[Case], Iterator[Doubt]]:
 
 
 def ends_as_shown(case: Case) -> Iterator[Doubt]:
-    """The evidence of a rank that ended itself names the act, and the code with which the rank must have ended."""
+    """Yield doubts unless the evidence of a rank that ended itself names the act and the required exit code."""
     yield from agrees(ACTING, "act")(case)
     wanted, code = wanted_end(case.fault), case.evidence.get("code")
     if wanted is not None and code != wanted.code:
@@ -50,7 +50,7 @@ def ends_as_shown(case: Case) -> Iterator[Doubt]:
 
 
 def hangs_as_shown(case: Case) -> Iterator[Doubt]:
-    """Yield the evidence of a rank that hangs names the act, and the process lived then."""
+    """Yield doubts unless the evidence of a hung rank names the act, and its process was alive."""
     yield from agrees(ACTING, "act")(case)
     if (state := case.evidence.get("state")) != "alive":
         text = f"the evidence for rank {case.injection.rank} shows its process as {state}, not alive"
@@ -58,7 +58,7 @@ def hangs_as_shown(case: Case) -> Iterator[Doubt]:
 
 
 def severed_as_shown(case: Case) -> Iterator[Doubt]:
-    """Yield the evidence of a link names what was done to the device."""
+    """Yield doubts unless the evidence of a link names the act on the device."""
     records = case.history.select("fault.device", fault=case.fault.id, rank=case.injection.rank)
     shown = case.evidence.get("device")
     if records and shown not in {event.data.get("action") for event in records}:

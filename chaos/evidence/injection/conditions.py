@@ -1,6 +1,6 @@
-"""What proves a condition that was laid on ranks, and that it lasted as planned.
+"""The proof that a condition was laid on ranks, and that it lasted as planned.
 
-A family says with :class:`Condition` what the evidence of a kind must show; :func:`condition` makes its proof.
+A family says with :class:`Condition` which evidence a kind must show; :func:`condition` makes its proof.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from chaos.history.reader import History
 from chaos.plan.parts.fault import PlannedFault
 
 Judge = Callable[[Fields, Fields], "str | None"]
-"""From a fault's parameters and the evidence at one rank: what is missing in it, None where nothing."""
+"""From a fault's parameters and the evidence at one rank: the missing part, None where nothing is missing."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,13 @@ class Condition:
     """How evidence shows a condition.
 
     Args:
-        shows: what the evidence must show when it lands.
-        still: what it must show just before the end, where that is looked at in another way.
-        unchanged: fields that must be then what they were when it landed.
-        taken: who may have taken it away, where it was to last until the launch has ended.
-        longest: seconds from the act until it is put back, at most. A slow harness or machine can make more of it than
-            the scenario says. With the stand-in's timings ``fast`` a rank is lost after 5 s of silence. TCP sends again
-            0.2, 0.6, 1.4, 3.0 and 6.2 s after what was lost, so a cut of more than 3 s is a silence of more than 6.
+        shows: the required evidence of its landing.
+        still: the required evidence just before the end, where it is observed in another way.
+        unchanged: fields that must then equal those of the landing.
+        taken: the possible remover, where it was to last until the launch has ended.
+        longest: seconds from the act until it is put back, at most. A slow harness or machine can exceed the scenario's
+            time. With the stand-in's timings ``fast`` a rank is lost after 5 s of silence. TCP sends again 0.2, 0.6,
+            1.4, 3.0 and 6.2 s after the loss, so a cut of more than 3 s is a silence of more than 6.
         of_rank: it ends with the rank's own process, and by nothing else.
     """
 
@@ -46,7 +46,7 @@ class Condition:
 
 
 def condition(shown: Condition, words: str, fields: tuple[str, ...], *parts: Part) -> Proof:
-    """Yield the proof of a condition; ``parts`` are further doubts that its kind has."""
+    """Return the proof of a condition; ``parts`` are further doubts of its kind."""
 
     def doubts(case: Case) -> Iterator[Doubt]:
         yield from condition_doubts(shown, case.history, case.fault, case.landing, case.evidence)
@@ -58,7 +58,7 @@ def condition(shown: Condition, words: str, fields: tuple[str, ...], *parts: Par
 
 
 def at_least(key: str, wanted: str, unit: str) -> Callable[[Fields, Fields], str | None]:
-    """Return the evidence has a number under ``key`` that reaches the parameter ``wanted``."""
+    """Return a judge of whether the number under ``key`` reaches the parameter ``wanted``."""
 
     def judge(parameters: Fields, evidence: Fields) -> str | None:
         seen, limit = number(evidence, key), number(parameters, wanted)
@@ -70,7 +70,7 @@ def at_least(key: str, wanted: str, unit: str) -> Callable[[Fields, Fields], str
 
 
 def at_most(key: str, wanted: str, default: float) -> Callable[[Fields, Fields], str | None]:
-    """Return the evidence has a number under ``key`` that is within the parameter ``wanted``."""
+    """Return a judge of whether the number under ``key`` is within the parameter ``wanted``."""
 
     def judge(parameters: Fields, evidence: Fields) -> str | None:
         seen, limit = number(evidence, key), number({wanted: default, **parameters}, wanted)
@@ -98,7 +98,8 @@ def is_text(key: str) -> Callable[[Fields, Fields], str | None]:
 
 
 _LOOK_SECONDS = 3.0
-"""How long before the last that its rank recorded a condition must have been seen. The harness looks all the time."""
+"""The longest allowed time from the last look at a condition to its rank's last record. The harness looks all the
+time."""
 
 
 def condition_doubts(
@@ -124,7 +125,7 @@ def condition_doubts(
 
 
 def _too_long(shown: Condition, history: History, fault: PlannedFault, landing: Event) -> Iterator[Doubt]:
-    """Yield reasons to doubt that a silence nobody has to answer was put back before ranks may count as lost."""
+    """Yield reasons to doubt that a silence without an answer was put back before ranks may count as lost."""
     longest = None if is_cut_off(fault) else shown.longest
     made = history.select("fault.injecting", fault=fault.id, attempt=landing.attempt)
     healed = history.select("fault.healed", fault=fault.id)
@@ -169,7 +170,7 @@ def _to_the_end(
 
 
 def _last_of(history: History, fault: PlannedFault, landing: Event, own: Fields, looked: float | None) -> int | None:
-    """When the process last recorded anything, or another fault was made that hits it (ns); None: nothing tells."""
+    """Return the time (ns) of the process's last record, or of another fault that hits it; None where it is unknown."""
     rank, pid = own.get("rank"), own.get("pid")
     recorded = history.select(attempt=landing.attempt, rank=rank, pid=pid, writer="agent")
     made = history.select("fault.injecting", attempt=landing.attempt, rank=rank, pid=pid)
@@ -185,7 +186,7 @@ def _of_rank(landed: Fields, ending: Event) -> dict[str, Any] | None:
 
 
 def _vanished(shown: Condition, fault: PlannedFault, landed: Fields, ending: Event) -> str | None:
-    """Why the evidence that was asked for just before the end does not show the condition; None where it does."""
+    """Return why the evidence just before the end does not show the condition; None where it does."""
     own = _of_rank(landed, ending)
     if own is None:
         return "it was not looked at then"

@@ -1,4 +1,4 @@
-"""Ranks that are cut off: whether a planned fault parts their nodes from the others, and for how long."""
+"""Ranks that are cut off: whether a planned fault separates their nodes from the others, and for how long."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from chaos.plan.parts.fault import PlannedFault
 
 
 def is_cut_off(fault: PlannedFault) -> bool:
-    """Return whether its ranks are lost to the controller because the network to them is taken."""
+    """Return whether its ranks are lost to the controller because the network to them is down."""
     return effect_of(fault.kind).parts_nodes and fault.effect.suspends
 
 
 def comes_back(fault: PlannedFault) -> bool:
-    """Return whether the network that it takes, for a moment or longer, is back before the launch has ended."""
+    """Return whether the network that it cuts, for a moment or longer, is back before the launch has ended."""
     return effect_of(fault.kind).parts_nodes and "seconds" in fault.parameters
 
 

@@ -1,4 +1,4 @@
-"""Part of check ``injection``: proof of a fault that ends its rank's process, whoever ends it."""
+"""Part of check ``injection``: proof of a fault that ends its rank's process, by any hand."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from chaos.plan.effect import DEFAULT_CODE, effect_of
 from chaos.plan.parts.fault import PlannedFault
 
 ACTING = "fault.acting"
-"""What a rank records just before it does to itself what the harness has asked for."""
+"""The record of a rank just before it does to itself the act that the harness has requested."""
 
 _SIGKILL = 9
 
 
 @dataclass(frozen=True)
 class End:
-    """How a process must have ended: by a signal or with a code, the other being None."""
+    """The required end of a process: by a signal or with a code, the other being None."""
 
     signal: int | None
     code: int | None = None
 
     def was(self, event: Event) -> bool:
-        """Return whether this exit was it."""
+        """Return whether this exit is the required end."""
         return signal_number(event.data.get("signal")) == self.signal and event.data.get("code") == self.code
 
     def __str__(self) -> str:
@@ -38,7 +38,7 @@ class End:
 
 
 def wanted_end(fault: PlannedFault) -> End | None:
-    """Return how the process of a rank that this fault hits must end; None where it need not end by it."""
+    """Return the required end of the process of a rank that this fault hits; None where it need not end by it."""
     effect = effect_of(fault.kind)
     if effect.code is not None:
         code = fault.parameters.get(effect.code, DEFAULT_CODE)
@@ -75,7 +75,7 @@ def death_doubts(history: History, fault: PlannedFault, injection: Event) -> Ite
 def own_act_doubts(
     history: History, fault: PlannedFault, wanted: Demands, landing: Event, injection: Event
 ) -> Iterator[Doubt]:
-    """Yield every reason to doubt the rank's own record of what it was about to do."""
+    """Yield every reason to doubt the rank's own record of its coming act."""
     rank = injection.rank
     acts = [event for event in history.select(ACTING, fault=fault.id, rank=rank) if event.pid == injection.pid]
     if not acts:
@@ -95,5 +95,5 @@ def own_act_doubts(
 
 
 def death(case: Case) -> Iterator[Doubt]:
-    """Yield the same of a case."""
+    """Yield the reasons to doubt the death in a case."""
     yield from death_doubts(case.history, case.fault, case.injection)

@@ -1,4 +1,4 @@
-"""Which node a fault was made on, and when it was first made there: what several ranks of a node have in common."""
+"""The node of a fault, and its first act there: common to several ranks of a node."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from chaos.plan.parts.fault import PlannedFault
 
 
 def nodes_of(history: History, injection: Event) -> set[object]:
-    """The node of the process that was hit, by the harness's identification: one, or none where nothing tells."""
+    """Return the node of the hit process, by the harness's identification: one, or none where it is not known."""
     events = history.select("rank.found", attempt=injection.attempt, rank=injection.rank)
     return {event.data.get("node") for event in events if event.pid == injection.pid} - {None}
 
 
 def first_act(history: History, fault: PlannedFault, injection: Event) -> Event:
-    """The first injection of the fault in this launch: what takes a node is ordered once, at the first of its ranks."""
+    """Return the first injection of the fault in this launch.
+
+    An act on a node is ordered once, at the first of its ranks.
+    """
     begun = history.select("fault.injecting", fault=fault.id, attempt=injection.attempt) or [injection]
     return min(begun, key=lambda event: event.mono)

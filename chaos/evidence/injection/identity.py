@@ -1,4 +1,4 @@
-"""That the process which a fault has hit is the very one that was identified: by its start time, not its PID alone."""
+"""The identity of the process that a fault has hit: by its start time, not its PID alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chaos.history.event import Event
 
 
 def identity_doubt(identified: Sequence[Event], act: Event) -> str | None:
-    """Return why the process of ``act`` is not proven to be the one that was ``identified`` under its PID; None: it is.
+    """Return why the process of ``act`` is not proven to be the one ``identified`` under its PID; None where it is.
 
     A PID is given again once its process has ended, so a record without a start time (clock ticks since the boot)
     names no process.
@@ -23,9 +23,9 @@ def identity_doubt(identified: Sequence[Event], act: Event) -> str | None:
 
 
 def other_process(end: Event, known: Sequence[Event]) -> str | None:
-    """Return why an exit status is not that of the process that is ``known`` under its PID; None: nothing says so.
+    """Return why an exit status is not the ``known`` process's under its PID; None where nothing says so.
 
-    An exit status without a start time is taken for its PID's: not every platform can tell.
+    An exit status without a start time is taken for its PID's: not every platform has the time.
     """
     began = _start_time(end)
     told = [start_time for start_time in map(_start_time, known) if start_time is not None]

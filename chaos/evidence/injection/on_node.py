@@ -1,4 +1,4 @@
-"""Ranks that are lost while they live, and when a node has ended that was given time to."""
+"""Ranks that are lost while they live, and the end of a node that was given time to stop."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def is_silenced(fault: PlannedFault) -> bool:
 
 
 _APART = 0.05
-"""Seconds by which the platform's time of day, which tells the end, and the history's own clock may be apart."""
+"""Seconds by which the platform's time of day, which dates the end, may differ from the history's own clock."""
 
 
 def ended_at(landing: Event) -> int | None:
-    """When the node of such a fault ended, on the clock of the history (ns); None where the landing does not tell.
+    """Return the end of such a fault's node, on the clock of the history (ns); None where the landing does not tell.
 
-    The platform tells the time of day. It is placed by that of the landing, which was seen within moments of it.
+    The platform gives the time of day. It is placed by the time of the landing, which was seen within moments of it.
     """
     return _end(landing, [entry for entry in landing.data.get("evidence") or [] if isinstance(entry, Mapping)])
 
@@ -39,9 +39,9 @@ def _end(landing: Event, evidence: Sequence[Mapping[str, object]]) -> int | None
 def early_doubts(
     fault: PlannedFault, landing: Event, evidence: Sequence[Mapping[str, object]], injections: Sequence[Event]
 ) -> Iterator[Doubt]:
-    """Whether a node that was told to stop has ended before its time was over, so by something else.
+    """Yield a doubt where a node that was told to stop has ended before its time was over, so by another cause.
 
-    One order stops all ranks of a node; that it was given to the next of them is recorded when the node has ended.
+    One order stops all ranks of a node; the order to the next of them is recorded when the node has ended.
     """
     default = effect_of(fault.kind).grace
     if default is None:
@@ -61,7 +61,7 @@ def early_doubts(
 
 
 def nanoseconds(text: object) -> int | None:
-    """Return a time in the words of RFC 3339, up to nanoseconds, in UTC; None where it is none."""
+    """Return a time in the form of RFC 3339, up to nanoseconds, in UTC; None for any other text."""
     if not isinstance(text, str) or not text.endswith("Z"):
         return None
     whole, _, rest = text.removesuffix("Z").partition(".")

@@ -1,4 +1,4 @@
-"""What proves that the kernel refuses a rank the files that it wants to save."""
+"""The proof that the kernel refuses a rank the files of its save."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from chaos.evidence.proof import Case, Proof
 
 
 def refused(*errors: str, place: str = "mount", words: str = "the kernel's refusal of a file there") -> Proof:
-    """Yield the proof of a fault of the storage.
+    """Return the proof of a fault of the storage.
 
     Args:
         errors: names of the errors, such as ENOSPC, with one of which the kernel must have refused a file.
-        place: the field of the evidence that tells where: what the rank sees mounted, or its directory.
+        place: the field of the evidence with the place: the rank's mount, or its directory.
         words: complete "proven by …" in the report.
     """
 

@@ -1,4 +1,4 @@
-"""What a planned trigger demands of the moment of injection."""
+"""The demands of a planned trigger on the moment of injection."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 Barrier = tuple[int | None, str]
 """Step and phase.
 
-At the entry of an SDK handler the phase is ``handler.NAME``, at a point in it ``handler.NAME/PHASE``; any step will do
+At the entry of an SDK handler the phase is ``handler.NAME``, at a point in it ``handler.NAME/PHASE``; the step is open
 there (None).
 """
 
@@ -47,7 +47,7 @@ def demands(trigger: dict[str, Any]) -> Demands:
 
 
 def barrier_of(trigger: Mapping[str, Any]) -> Barrier | None:
-    """Return the barrier that stands in a trigger itself, whatever is inside it."""
+    """Return the barrier in a trigger itself, without the triggers inside it."""
     if trigger.get("step"):
         return trigger["step"], trigger.get("phase") or "step.begin"
     return (None, _of_handler(trigger)) if trigger.get("handler") else None

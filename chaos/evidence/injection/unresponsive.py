@@ -1,7 +1,7 @@
-"""Part of check ``injection``: proof that a rank stood still, or was cut off, until the harness let it go.
+"""Part of check ``injection``: proof that a rank stood still, or was cut off, until the harness released it.
 
-What stops a process can be taken back by anybody: its parent, a debugger, an operator. So the proof at the landing is
-not enough. A process that stands still writes nothing; one that is off the network ends no step that needs the others.
+A stop can be reverted by any hand: the process's parent, a debugger, an operator. So the proof at the landing is not
+enough. A stopped process writes nothing; a process off the network ends no step that needs the others.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def silence_doubts(
 ) -> Iterator[Doubt]:
     """Yield every reason to doubt the silence of the rank of ``injection``. Nothing for faults of another kind.
 
-    That a partition held until then is judged with the other conditions (:mod:`chaos.evidence.injection.conditions`).
-    The harness records ``fault.ending`` just before it lets go. Of a run without that event the heal is the end; there
-    a rank that is held at a barrier may have been let go from it a moment before that was recorded.
+    The duration of a partition is judged with the other conditions (:mod:`chaos.evidence.injection.conditions`). The
+    harness records ``fault.ending`` just before it releases the rank. In a run without this event the heal is the end;
+    there a rank held at a barrier may have been released a moment before the record.
     """
     if not is_silenced(fault):
         return
@@ -54,7 +54,7 @@ def silence_doubts(
 
 
 def may_end(end: Event, own: list[Event], landing: Event, evidence: Mapping[str, object]) -> bool:
-    """Whether a rank without a network may still end this step: it was in it already, and past the all-reduce."""
+    """Return whether a rank without a network may still end this step: it was past the step's all-reduce already."""
     step = step_of(end)
     if not any(event.event == "step.begin" and step_of(event) == step and event.maybe_before(landing) for event in own):
         return False
@@ -66,7 +66,7 @@ def may_end(end: Event, own: list[Event], landing: Event, evidence: Mapping[str,
 
 
 def _let_go(history: History, fault: PlannedFault, landed: Mapping[str, object], ending: Event) -> str | None:
-    """Return why what was seen just before it was let go does not show that it was still so; None where it does."""
+    """Return why the observation just before the release does not show the silence; None where it does."""
     listed = ending.data.get("evidence")
     told: list[dict[str, Any]] = (
         [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
@@ -87,5 +87,5 @@ def _let_go(history: History, fault: PlannedFault, landed: Mapping[str, object],
 
 
 def silence(case: Case) -> Iterator[Doubt]:
-    """Yield the same as :func:`silence_doubts`, of a case."""
+    """Yield the doubts of :func:`silence_doubts`, for a case."""
     yield from silence_doubts(case.history, case.fault, case.landing, case.evidence, case.injection)

@@ -1,4 +1,4 @@
-"""What the rescheduling of processes may take."""
+"""The time budgets of the rescheduling of processes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _FAST = Profile(
     given_up=75.0,
     replacement=40.0,
 )
-"""A new process imports MindSpore and builds its network while others use the cores too. In vain: the SDK waits 40 s
-for a new process."""
+"""A new process imports MindSpore and builds its network while others use the cores too. In a failed attempt the SDK
+waits 40 s for a new process."""
 
 _VENDOR = Profile(
     total=240.0,
@@ -38,10 +38,10 @@ _VENDOR = Profile(
     given_up=660.0,
     replacement=600.0,
 )
-"""12 to 13 s were observed from the death to the next step. In vain: the SDK waits 10 minutes."""
+"""12 to 13 s were observed from the death to the next step. In a failed attempt the SDK waits 10 minutes."""
 
 _HARDWARE = Profile(total=180.0, phases={}, given_up=660.0, replacement=600.0)
-"""The vendor states process rescheduling in 3 minutes (MindCluster, resumable training), and nothing for its phases. In
-vain: the SDK waits 10 minutes for a new process."""
+"""The vendor states process rescheduling in 3 minutes (MindCluster, resumable training), and nothing for its phases.
+In a failed attempt the SDK waits 10 minutes for a new process."""
 
 BUDGETS: Mapping[str, Profile] = MappingProxyType({"fast": _FAST, "vendor": _VENDOR, "hardware": _HARDWARE})

@@ -1,4 +1,4 @@
-"""ARF, process-level rescheduling: what it is to the rest of the harness.
+"""ARF, process-level rescheduling, as the rest of the harness sees it.
 
 It has two phases more than an online repair before ``repair``: ``restart`` lasts until new processes have registered
 and the groups begin to be rebuilt, ``rebuild`` until they have come to their first collective and the copying of state

@@ -65,18 +65,18 @@ def answer(context: Context, incident: Incident) -> Answer | None:
 
 
 def _is_chosen(context: Context, lost: Sequence[int]) -> bool:
-    """Whether whoever chooses takes a rescheduling: the cluster's agent, or the controller where there is none."""
+    """Return whether the chooser takes a rescheduling: the cluster's agent, or the controller where there is none."""
     job = context.scenario.job
     if not job.agent:
         return job.controller != "outside"  # without an agent the controller asks nobody, and saves
     if not STRATEGIES.intersection(job.strategies):
-        return False  # the agent chooses another one
+        return False  # the agent chooses another strategy
     # In place, processes of one node only are started again.
     return "recover" in job.strategies or _nodes(context, lost) <= 1
 
 
 def _check_spoilers(context: Context, spoilt: Sequence[Scheduled], moved: Sequence[int]) -> None:
-    """Note faults that are meant for a process which may be gone, since its node is moved."""
+    """Note faults meant for a process that may be gone, since its node is moved."""
     for fault in spoilt:
         if hit := set(moved).intersection(fault.fault.ranks):
             context.problems.add(
@@ -89,7 +89,7 @@ def _check_spoilers(context: Context, spoilt: Sequence[Scheduled], moved: Sequen
 
 
 def _check_replaced(context: Context, incident: Incident, lost: Sequence[int], loss: Loss) -> None:
-    """Note a rescheduling that leaves no replica of some state, and one of which nobody knows the step."""
+    """Note a rescheduling that leaves no replica of some state, and a rescheduling whose step is not known."""
     if survive(context.groups, lost).lost:
         context.problems.add(
             "cluster.nodes",
@@ -106,7 +106,7 @@ def _check_replaced(context: Context, incident: Incident, lost: Sequence[int], l
 
 
 def check_chooser(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, problems: Problems) -> None:
-    """Somebody must prefer the online repair to the replacement of the rank."""
+    """Note the lack of a chooser: the online repair must be preferred to the replacement of the rank."""
     del traits
     job = scenario.job
     if "ARF" not in job.protection or job.agent or job.controller != "rank 0":
@@ -124,24 +124,27 @@ def check_chooser(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTr
 
 
 def _entered(context: Context, incident: Incident, lost: Sequence[int]) -> dict[str, tuple[int, ...]]:
-    """The ranks on which the SDK calls each handler. An online repair that was tried before has stopped all ranks."""
+    """Return the ranks on which the SDK calls each handler.
+
+    An online repair that was tried before has stopped all ranks.
+    """
     left = tuple(rank for rank in range(context.scenario.cluster.ranks) if rank not in lost)
     stopped = () if incident.failed else left
     return {"stop": stopped, "clean": stopped, "rebuild_group": left, "repair": sharing(context.groups, lost)}
 
 
 def _lost(incident: Incident) -> tuple[int, ...]:
-    """Ranks whose processes are replaced: lost ones, those of an error that nothing repaired, and unclean ones."""
+    """Return the ranks whose processes are replaced: lost ones, those with an unrepaired error, and unclean ones."""
     return tuple(sorted({*incident.hit, *(rank for fault in incident.spoilt for rank in fault.fault.ranks)}))
 
 
 def _moved_along(context: Context, incident: Incident, lost: Sequence[int]) -> tuple[int, ...]:
-    """Healthy ranks that get a new process too: with recover the cluster moves a node's container as a whole.
+    """Return healthy ranks that get a new process too: with recover the cluster moves a node's container as a whole.
 
     With recover-in-place it leaves the container where it is, unless processes of several nodes are lost.
     """
     job, cluster = context.scenario.job, context.scenario.cluster
-    # A process fault: its process is gone, or its state is not known, which no repair of a memory error mends.
+    # A process fault: its process is gone, or its state is not known, which no memory repair mends.
     lost_process = incident.silent or any(fault.effect.loses_track for fault in incident.faults)
     if not job.agent or cluster.nodes == 1 or "recover" not in job.strategies or not lost_process:
         return ()
@@ -153,16 +156,16 @@ def _moved_along(context: Context, incident: Incident, lost: Sequence[int]) -> t
 
 
 def _nodes(context: Context, lost: Sequence[int]) -> int:
-    """Return how many nodes the lost ranks are on."""
+    """Return the number of nodes that the lost ranks are on."""
     cluster = context.scenario.cluster
     return len({rank * cluster.nodes // cluster.ranks for rank in lost})
 
 
 def _only_unclean(incident: Incident) -> bool:
-    """Whether the online repair has failed for nothing but devices that say they could not be cleaned (code 405).
+    """Return whether the online repair failed only on devices that say they could not be cleaned (code 405).
 
-    MindSpore's handler asks the device only of a rank that has a memory error; whatever else goes wrong in it is an
-    exception, after which the SDK lets the job exit (code 499).
+    MindSpore's handler asks only the device of a rank with a memory error; any other error in it is an exception, after
+    which the SDK lets the job exit (code 499).
     """
     asked = {rank for fault in incident.faults if fault.effect.of_memory for rank in fault.fault.ranks}
     return all(
@@ -172,7 +175,10 @@ def _only_unclean(incident: Incident) -> bool:
 
 
 def _too_late(context: Context, incident: Incident, lost: tuple[int, ...], loss: Loss) -> Answer:
-    """After any other failure of an online repair the ranks may have changed their state (code 499)."""
+    """Return the end of the job after any other failure of an online repair.
+
+    The ranks may have changed their state (code 499).
+    """
     spoilt = incident.spoilt[0]
     failure = f"{incident.failed[-1]} has failed because of fault {spoilt.fault.id} at handler {spoilt.handler}"
     why = (
@@ -185,7 +191,7 @@ def _too_late(context: Context, incident: Incident, lost: tuple[int, ...], loss:
 
 
 def _not_offered(context: Context, incident: Incident, lost: Sequence[int], loss: Loss) -> bool:
-    """Whether nothing can be rebuilt: no copy of some state, nothing trained yet, nothing left, or no controller."""
+    """Return whether nothing can be rebuilt: no copy of some state, no trained step, nothing left, or no controller."""
     scenario = context.scenario
     hosted = scenario.job.controller == "rank 0" and not scenario.job.agent
     return (

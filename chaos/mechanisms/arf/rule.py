@@ -19,17 +19,17 @@ HANDLERS = ("stop", "clean", "rebuild_group", "repair", "rollback")
 """Handlers in the order in which the SDK calls them. MindSpore registers no rollback; another job may."""
 
 _ON_SURVIVORS = ("stop", "clean", "rebuild_group")
-"""An online repair that has failed before has called the first two; the SDK does not do it again."""
+"""An online repair that has failed before has called the first two; the SDK does not call them again."""
 
 _ON_NEW = tuple(name for name in HANDLERS if name not in ("stop", "clean"))
-"""Handlers that are left to ARF then."""
+"""The handlers that are then left to ARF."""
 
 _EARLY = 0.95
 """Share of the wait for a new process that must have passed. The vendor documents a round number."""
 
 
 def judge(case: Case) -> None:
-    """Judge the handlers that were called in every rank, and what the SDK's log tells."""
+    """Judge the handlers that were called in every rank, and the SDK's log."""
     if not case.recovery.succeeds:
         _judge_tried(case)
         return
@@ -56,9 +56,9 @@ def _expected(case: Case) -> str:
 
 
 def _judge_tried(case: Case) -> None:
-    """It failed: by a handler, or because no new process came, which only the SDK's log tells.
+    """Judge that it failed: by a handler, or because no new process came, which only the SDK's log shows.
 
-    The failed clean of an online repair before it is that one's own.
+    A failed clean of an online repair before it belongs to the online repair.
     """
     if case.recovery.restarted:
         judge_tried(case, _ON_NEW if _tried_online(case) else HANDLERS)
@@ -80,7 +80,10 @@ def _judge_tried(case: Case) -> None:
 
 
 def _judge_wait(case: Case, expected: str) -> None:
-    """It was given up when its time was up, not before: from the last clean on, after which new processes may come."""
+    """Judge that it was given up when its time was up, not before.
+
+    The time runs from the last clean on, after which new processes may come.
+    """
     wait = PROFILES[case.plan.response.timings]["ARF"].replacement
     expected = f"{expected} after {wait:g} s"
     cleaned = _flat(case.calls("clean", "handler.exit"))
@@ -133,12 +136,15 @@ def _judge_survivors(case: Case, calls: dict[str, dict[int, list[Event]]]) -> No
 
 
 def _tried_online(case: Case) -> bool:
-    """Whether an online repair was tried before in this recovery: it has stopped all ranks and failed to clean some."""
+    """Return whether an online repair was tried before in this recovery.
+
+    It has stopped all ranks and failed to clean some.
+    """
     return any(recovery.mechanism in ONLINE for recovery in case.window.tried)
 
 
 def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
-    """Each new process gets the state of one rank of its own replica group, and no other rank gets or gives any."""
+    """Judge that each new process gets the state of one rank of its replica group, and no other rank takes part."""
     expected, found, line, number = _expected(case), case.found, case.line, case.window.number
     new = case.window.copied
     for rank in sorted(new - copies.keys()):
@@ -164,7 +170,7 @@ def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
 
 
 def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
-    """On each rank in the order of the handlers; and nothing is copied before all survivors' groups are rebuilt."""
+    """Judge the order of handlers on each rank, and that nothing is copied before all survivors' groups are rebuilt."""
     expected = "every surviving rank is stopped, cleaned and in a new group before any state is copied"
     for rank in range(case.plan.layout.ranks):
         lasts = [own[-1] for name in HANDLERS if (own := calls[name].get(rank, []))]
@@ -205,7 +211,7 @@ def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None
 
 
 def _judge_reads(case: Case) -> None:
-    """The state of the new processes comes from memory."""
+    """Judge that the state of the new processes comes from memory."""
     loads = case.window.of(case.history.select("load.begin", attempt=TRAIN))
     for event in loads[:5]:
         seen = f"rank {event.rank} read {event.data.get('path')}"
@@ -213,7 +219,7 @@ def _judge_reads(case: Case) -> None:
 
 
 def _judge_starts(case: Case) -> None:
-    """Each lost rank is started again once for this incident, and no other rank is."""
+    """Judge that each lost rank is started again once for this incident, and no other rank is."""
     starts: dict[int | None, list[Event]] = {}
     for event in case.window.of(case.history.select("agent.start", attempt=TRAIN)):
         starts.setdefault(event.rank, []).append(event)
@@ -229,7 +235,7 @@ def _judge_starts(case: Case) -> None:
 
 
 def _judge_log(case: Case) -> None:
-    """The SDK's own log, where there is one, tells of as many reschedulings as the plan has."""
+    """Judge that the SDK's own log, where there is one, reports as many reschedulings as the plan has."""
     logged = case.logged()
     if not logged:
         return

@@ -1,4 +1,4 @@
-"""What an online repair may take."""
+"""The time budgets of an online repair."""
 
 from __future__ import annotations
 

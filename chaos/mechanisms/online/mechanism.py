@@ -1,4 +1,4 @@
-"""UCE and HCCE, the online repairs: what they are to the rest of the harness.
+"""UCE and HCCE, the online repairs, as the rest of the harness sees them.
 
 ``detection`` lasts from the fault until the controller knows of it (STATE_OP_ABNORMAL), ``stop`` until all ranks are
 stopped and cleaned (STATE_OP_REPAIR), ``repair`` until all are told to go on (STATE_OP_NORMAL), ``first step`` until

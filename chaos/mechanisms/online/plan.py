@@ -24,7 +24,7 @@ from chaos.plan.traits import JobTraits
 from chaos.scenario.models.scenario import Scenario
 
 _FOLLOWING = Names(lambda mechanism: mechanism.starts_ranks)
-"""Mechanisms that may follow a repair that has failed: they start ranks anew. An end-of-life checkpoint may not."""
+"""Mechanisms that may follow a failed repair: they start ranks anew. An end-of-life checkpoint may not."""
 
 
 def answer(mechanism: str, context: Context, incident: Incident) -> Answer | None:
@@ -73,7 +73,7 @@ def _check_restart(context: Context, mechanism: str, fault: Scheduled) -> None:
 
 
 def check_promise(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, problems: Problems) -> None:
-    """With HCCE on, MindSpore reports a memory error as such even if UCE is off; nobody says what happens then."""
+    """Note a memory error with HCCE on and UCE off: MindSpore reports it as such, and its outcome is not documented."""
     del traits
     on = switched_on(scenario.job.protection)
     for fault in faults:
@@ -92,9 +92,10 @@ def _note_promise(scenario: Scenario, fault: Scheduled, problems: Problems) -> N
 
 
 def _ends(context: Context, incident: Incident, failed: Answer) -> Answer:
-    """Unless ranks are started anew nothing may follow a repair that has failed (MindIO TFT 7.3, observed): they exit.
+    """Return the end of the job after a failed repair, unless ranks are started anew.
 
-    It saves nothing, since the ranks may have changed their state.
+    Nothing else may follow a failed repair (MindIO TFT 7.3, observed): the ranks exit. Nothing is saved, since they may
+    have changed their state.
     """
     why = f"{failed.why}. The ranks may have changed their state by then, so the SDK saves nothing, and the job exits"
     if context.scenario.expect.checkpoint != "none":
@@ -112,10 +113,10 @@ def _spoils(spoilt: Sequence[Scheduled]) -> str:
 
 
 def _no_replica_left(groups: Sequence[tuple[int, ...]], fault: Scheduled) -> Violation | None:
-    """A replica group whose ranks all have a memory error has no sound copy of the state, as far as the SDK knows.
+    """Return a replica group whose ranks all have a memory error: for the SDK it has no sound copy of the state.
 
-    That the memory held nothing which is needed it hears when the device is cleaned, and it asks for a whole replica of
-    every group before that (seen with MindIO TFT 26.1: ``dp:[1, 3] has no complete data``).
+    The SDK learns only when the device is cleaned that the memory held nothing needed, and it asks for a whole replica
+    of every group before (seen with MindIO TFT 26.1: ``dp:[1, 3] has no complete data``).
     """
     if not fault.effect.of_memory:
         return None

@@ -1,4 +1,4 @@
-"""Random scenarios that online repairs answer, and such in which a loss ends the launch after them."""
+"""Random scenarios that online repairs answer, and scenarios in which a loss ends the launch after them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _complete(draw: Random, cluster: Keys, job: Keys) -> list[Any]:
 
 
 def _mixed(draw: Random, cluster: Keys, job: Keys) -> list[Any]:
-    """Errors that are repaired online, then a loss that ends the launch."""
+    """Return errors that are repaired online, then a loss that ends the launch."""
     job["protection"] = ["UCE", "HCCE"]
     return one_after_another(draw, cluster, job, [*[an_error] * draw.randint(1, 2), a_loss])
 

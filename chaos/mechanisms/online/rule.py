@@ -18,7 +18,7 @@ from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.recovery.mechanism import REPAIRING
 
 HANDLERS = ("stop", "clean", "repair", "rollback")
-"""Handlers that may be called in the time of the repair; that HCCE copies nothing is judged here."""
+"""Handlers that may be called within the repair; the rule itself judges that HCCE copies nothing."""
 
 _STEPS = ("stop", "clean", "repair")
 """Handlers of an online repair in the order in which the SDK calls them."""
@@ -89,7 +89,7 @@ def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
     for rank in sorted(wanted - copies.keys()):
         seen = f"rank {rank} lost its memory, and repair was not called on it in recovery {number}"
         found.fail(expected, seen, line)
-    # Where nothing was lost the SDK may have the rank repair its memory by itself; the vendor's calls nobody.
+    # Where nothing was lost the SDK may have the rank repair its memory by itself; the vendor's SDK calls no rank.
     spared = {rank for fault in case.window.faults if fault.effect.spares_memory for rank in fault.ranks}
     for group in case.plan.layout.replica_groups:
         broken = wanted.intersection(group)
@@ -110,7 +110,7 @@ def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
 
 
 def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
-    """On each rank stop, then clean, then repair; and no parameter is copied before every rank is clean."""
+    """Judge that each rank stops, then cleans, then repairs; and that nothing is copied before every rank is clean."""
     expected = "every rank is stopped, then cleaned, before parameters are copied"
     for rank in range(case.plan.layout.ranks):
         firsts = [own[0] for name in _STEPS if (own := calls[name].get(rank, []))]
@@ -147,9 +147,9 @@ def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None
 
 
 def _judge_level(case: Case) -> None:
-    """Judge that a communication error is the one that the plan means, which no operator's own retry answers.
+    """Judge that a communication error is the planned one, which no operator's own retry answers.
 
-    That it was the step which recovered the calls of stop and clean tell: an operator's retry calls no handler.
+    The calls of stop and clean show that the step was recovered: an operator's retry calls no handler.
     """
     raised = [
         (fault, event)
@@ -175,7 +175,7 @@ def _reason(fault: PlannedFault) -> str:
 
 
 def _judge_log(case: Case) -> None:
-    """The SDK's own log, where there is one, tells of as many repairs in all."""
+    """Judge that the SDK's own log, where there is one, reports as many repairs in all."""
     logged = case.logged()
     if not logged:
         return

@@ -1,4 +1,4 @@
-"""What a restart of all ranks by the cluster's agent may take."""
+"""The time budgets of a restart of all ranks by the cluster's agent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FAST = Profile(
         "caught up": 60.0,
     },
 )
-"""The agent looks every 0.1 s; starting again takes what it takes after an end-of-life checkpoint."""
+"""The agent looks every 0.1 s; starting again takes as long as after an end-of-life checkpoint."""
 
 _VENDOR = Profile(
     total=600.0,

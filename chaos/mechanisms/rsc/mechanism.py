@@ -1,7 +1,7 @@
-"""RSC, the restart of all ranks: what it is to the rest of the harness.
+"""RSC, the restart of all ranks, as the rest of the harness sees it.
 
-``detection`` lasts until the first rank that lives is killed, ``stop`` until all have ended, ``relaunch`` until all
-have started again, ``load`` until all have their state; the others as after an end-of-life checkpoint.
+``detection`` lasts until the first living rank is killed, ``stop`` until all have ended, ``relaunch`` until all have
+started again, ``load`` until all have their state; the other phases as after an end-of-life checkpoint.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The phases of a restart of all ranks (RSC), by what the launcher and the ranks recorded."""
+"""The phases of a restart of all ranks (RSC), by the records of the launcher and the ranks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def phase_ends(plan: Plan, history: History, begin: int) -> Iterator[tuple[str, 
 
 
 def _of_new(history: History, event: str, begin: int) -> list[Event]:
-    """Events of processes that were started after the fault."""
+    """Return the events of processes that were started after the fault."""
     started = history.select("agent.start", attempt=TRAIN)
     new = {(fact.rank, fact.pid) for fact in started if fact.mono >= begin}  # nodes may have PIDs of their own
     return [
@@ -45,7 +45,7 @@ def _of_new(history: History, event: str, begin: int) -> list[Event]:
 
 
 def _last_of_ranks(plan: Plan, events: Iterable[Event], what: str, key: str = "") -> Timestamp | str:
-    """Return the moment by which every rank has its first such one."""
+    """Return the moment by which every rank has its first such event."""
     firsts: dict[object, Event] = {}
     for event in events:
         firsts.setdefault(event.data.get(key) if key else event.rank, event)
@@ -55,7 +55,7 @@ def _last_of_ranks(plan: Plan, events: Iterable[Event], what: str, key: str = ""
 
 
 def _caught_up(plan: Plan, history: History, begin: int) -> Timestamp | str:
-    """Return every rank has ended the highest step that the fault interrupted: nothing is lost any more."""
+    """Return the moment when every rank has ended the highest interrupted step: nothing is lost any more."""
     begun = [step_of(event) for event in history.select("step.begin", attempt=TRAIN) if event.mono < begin]
     if not begun:
         return "no step before the fault is recorded"

@@ -75,7 +75,7 @@ def answer(context: Context, incident: Incident) -> Answer | None:
 
 
 def _no_agent(scenario: Scenario) -> Violation | None:
-    """RSC only hands the processes over: somebody must be there to take them."""
+    """Return the lack of a cluster's agent: RSC only hands the processes over, and the agent must take them."""
     if scenario.job.agent:
         return None
     return Violation(
@@ -88,8 +88,10 @@ def _no_agent(scenario: Scenario) -> Violation | None:
 
 
 def _check_early(context: Context, incident: Incident, loss: Loss) -> None:
-    """Note later faults that ranks of other replica groups may reach before they are killed, or only when they run
-    again."""
+    """Note later faults that a rank may reach before it is killed, or only in its new run.
+
+    Ranks of other replica groups are meant.
+    """
     if loss.at is None:
         return
     for fault in context.faults:
@@ -117,7 +119,7 @@ def _restart(context: Context, incident: Incident, loss: Loss, at: Point, lost: 
     step = begin if interval is None else max(begin, done - done % interval)
     if interval is not None:
         _check_saving(context, incident, loss, at, interval, begin)
-    # Behind the all-reduce and before the end of the step nobody may have ended it when the agent kills the others.
+    # Behind the all-reduce and before the end of the step, no rank may have ended it when the agent kills the others.
     ended = at.step if at.phase >= _STEP_END else at.step - 1
     everyone = range(scenario.cluster.ranks)
     one_more = loss.ahead
@@ -143,7 +145,7 @@ def _restart(context: Context, incident: Incident, loss: Loss, at: Point, lost: 
 
 
 def _check_saving(context: Context, incident: Incident, loss: Loss, at: Point, interval: int, begin: int) -> None:
-    """Note a restart that may come while ranks save a periodic checkpoint that nobody is sure to have finished."""
+    """Note a restart that may come while ranks save a periodic checkpoint that is not certain to be finished."""
     others = [members for members in context.groups if not set(incident.hit).intersection(members)]
     due = at.step % interval == 0
     saving = None
@@ -169,7 +171,10 @@ def _check_saving(context: Context, incident: Incident, loss: Loss, at: Point, i
 
 
 def _check_background(context: Context, incident: Incident, at: Point, interval: int) -> None:
-    """Note a restart so near to a save in the background that it is hardly finished. Later, the run is asked."""
+    """Note a restart so near to a save in the background that the save is hardly finished.
+
+    A check asks the run about a later restart.
+    """
     done = at.step if at.phase >= _SAVED else at.step - 1
     saved = done - done % interval
     if not context.scenario.job.storage.asynchronous_saving or not saved or at.step > saved + 1:
@@ -193,7 +198,7 @@ def _origin(step: int, interval: int | None) -> str:
 
 
 def _cost(at: Point, least: int, one_more: tuple[int, ...], more: int, loss: Loss) -> str:
-    """Return how many complete steps are lost; where that is open, why."""
+    """Return the number of lost complete steps; where it is open, why."""
     if not one_more:
         return f"{count(least, 'step')} lost"
     who = f"{ranks(one_more)}, of other replica groups," if loss.ahead else "the others"

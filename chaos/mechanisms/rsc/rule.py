@@ -19,11 +19,11 @@ from chaos.mechanisms.rsc.phases import phase_ends, started_again
 
 SIGKILL = 9
 HANDLERS: tuple[str, ...] = ()
-"""RSC is nothing to the SDK: it calls no handler."""
+"""RSC has no part in the SDK: it calls no handler."""
 
 
 def judge(case: Case) -> None:
-    """Judge the processes by the launcher's word, which collected their exit statuses, and by the kernel's."""
+    """Judge the processes by the launcher's record, which collected their exit statuses, and by the kernel's."""
     found, expected = case.found, _expected(case)
     old, new = _processes(case)
     if not new:
@@ -57,7 +57,7 @@ def _processes(case: Case) -> tuple[dict[int, Event], dict[int, Event]]:
 
 
 def _judge_launcher(case: Case, new: dict[int, Event]) -> None:
-    """Every new process is a child of the one launcher that the launch began with."""
+    """Judge that every new process is a child of the launch's only launcher."""
     found, expected = case.found, _expected(case)
     launchers = {event.pid: event for event in case.history.select("launcher.found", attempt=TRAIN, role="launcher")}
     if not launchers:
@@ -76,7 +76,7 @@ def _judge_launcher(case: Case, new: dict[int, Event]) -> None:
 
 
 def _judge_ends(case: Case, old: dict[int, Event]) -> None:
-    """Ranks that no fault hit were killed; they had no reason to end by themselves."""
+    """Judge that ranks that no fault hit were killed; they had no reason to end by themselves."""
     found, expected = case.found, _expected(case)
     # Over a broken link, or where a rank hangs, collectives may give up by themselves, before the agent kills the rank.
     gave_up = any(fault.kind == LINK or fault.effect.hangs for fault in case.window.faults)
@@ -90,7 +90,7 @@ def _judge_ends(case: Case, old: dict[int, Event]) -> None:
 
 
 def _judge_order(case: Case, old: dict[int, Event], new: dict[int, Event]) -> None:
-    """No rank is started before all have ended: a late one of the old would meet the new."""
+    """Judge that no rank is started before all have ended: a late old rank would meet the new ones."""
     expected = "all ranks have ended before one is started again"
     pids = {(rank, event.pid) for rank, event in old.items()}  # nodes may have PIDs of their own
     ends = case.history.select("child.exit", attempt=TRAIN)
@@ -114,7 +114,7 @@ def _judge_order(case: Case, old: dict[int, Event], new: dict[int, Event]) -> No
 
 
 def _judge_checkpoint(case: Case, new: dict[int, Event]) -> None:
-    """The last periodic checkpoint that was finished is the one of the plan, and every rank has read one if any is."""
+    """Judge that the last finished periodic checkpoint is the plan's, and that every rank has read one if any is."""
     step = case.window.step
     expected = f"the last finished periodic checkpoint holds step {step}" if step else "no periodic checkpoint is there"
     restart = min(event.mono for event in new.values())
@@ -141,7 +141,7 @@ def _judge_checkpoint(case: Case, new: dict[int, Event]) -> None:
 
 
 def _judge_read(case: Case, rank: int, step: int, saved: dict[str, int], expected: str) -> None:
-    """The rank has read a file that was last saved after the planned step. It may have looked at others, too.
+    """Judge that the rank has read a file that was last saved after the planned step. It may have read others, too.
 
     ``saved`` holds the step of each finished periodic checkpoint by its path.
     """
@@ -162,7 +162,7 @@ def _judge_read(case: Case, rank: int, step: int, saved: dict[str, int], expecte
 
 
 def _judge_cost(case: Case, old: dict[int, Event]) -> None:
-    """As many complete steps were lost as the plan says; one more only on ranks that can have been ahead."""
+    """Judge that as many complete steps were lost as the plan says; one more only on ranks that may be ahead."""
     planned, ahead = case.recovery.trained_again, frozenset(case.recovery.one_more)
     if planned is None:
         return

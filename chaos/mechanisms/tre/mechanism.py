@@ -1,4 +1,4 @@
-"""TRE, the rollback of an abnormal step: what it is to the rest of the harness.
+"""TRE, the rollback of an abnormal step, as the rest of the harness sees it.
 
 ``detection`` lasts from the fault until every rank begins to load the checkpoint, ``load`` until every rank has,
 ``caught up`` until every rank has ended the abnormal step again.

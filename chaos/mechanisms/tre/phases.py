@@ -1,4 +1,4 @@
-"""When the phases of a rollback (TRE) end: by what the ranks themselves recorded, since no controller takes part."""
+"""The ends of the phases of a rollback (TRE): by the ranks' own records, since no controller takes part."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chaos.plan.model import Plan
 
 
 def phase_ends(plan: Plan, history: History, after: int) -> Iterator[tuple[str, Timestamp | str]]:
-    """Yield each phase of PHASES["TRE"] with the event that ends it, that of the last rank; or why it is not known.
+    """Yield each phase of PHASES["TRE"] with the event that ends it, the last rank's; or why it is not known.
 
     ``after`` is the act of the fault, in nanoseconds of the monotonic clock.
     """

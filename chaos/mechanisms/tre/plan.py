@@ -1,4 +1,4 @@
-"""TRE: a step with an abnormal result is taken back to the newest periodic checkpoint, while every process lives on.
+"""TRE: an abnormal step is reverted to the newest periodic checkpoint, while every process lives on.
 
 MindFormers' monitor throws a TREError at the end of the step, on every rank alike, since the reduced gradients are the
 same on all; MindSpore's wrapper around the training loads the checkpoint and trains on. The SDK has no part in it.
@@ -26,21 +26,21 @@ EXCLUSIVE = (
     "The check_for_global_norm and use_skip_data_by_global_norm cannot be turned on at the same time, "
     "please choose one."
 )
-"""What MindFormers says of TRE and data skipping together."""
+"""MindFormers' error text for TRE together with data skipping."""
 
 WHERE = "allreduce.enter"
 """Phase at which gradients are scaled: just before they are reduced."""
 
 LOADING = "checkpoint.load"
 _MARGIN = 0.01
-"""A norm nearer to the threshold than this part of it may fall on either side, by rounding."""
+"""A norm within this share of the threshold may fall on either side, by rounding."""
 
 
 def over(fault: PlannedFault, threshold: float) -> bool:
     """Return whether the norm that the spike asks for reaches the threshold.
 
-    The plan never looks at a run, so a spike must say what it comes to: the global norm itself (``norm``), or a
-    ``factor`` that is taken for large enough. Check ``injection`` then asks the run whether it came to that.
+    The plan never looks at a run, so a spike must state its result: the global norm itself (``norm``), or a ``factor``
+    that counts as large enough. Check ``injection`` then asks the run whether the result was reached.
     """
     norm = fault.parameters.get("norm")
     return isinstance(norm, (int, float)) and norm >= threshold
@@ -67,7 +67,10 @@ def answer(context: Context, incident: Incident) -> Answer | None:
 
 
 def _broken_off(context: Context, incident: Incident, saved: int) -> Answer:
-    """Ranks are lost while they load the checkpoint; the others go back, and wait for them in the next all-reduce."""
+    """Return a rollback that is broken off.
+
+    Ranks are lost while they load the checkpoint; the others go back, and wait for them in the next all-reduce.
+    """
     dead = tuple(sorted({rank for fault in incident.inside for rank in fault.fault.ranks}))
     step = incident.first.moment.earliest.step
     cause = incident.inside[0].path
@@ -86,7 +89,7 @@ def _broken_off(context: Context, incident: Incident, saved: int) -> Answer:
 
 
 def rolled_back(scenario: Scenario, fault: PlannedFault) -> bool:
-    """Whether a spike is answered: it reaches the threshold, in a step that no record of an earlier run lists."""
+    """Return whether a spike is answered: it reaches the threshold in a step that no earlier run's record lists."""
     watch = scenario.job.tre
     if watch is None or fault.trigger.get("step") in watch.recorded:
         return False
@@ -94,7 +97,7 @@ def rolled_back(scenario: Scenario, fault: PlannedFault) -> bool:
 
 
 def check_abnormal(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, problems: Problems) -> None:
-    """Note what TRE forbids, whatever fault comes, and spikes that cannot be made or whose outcome is not known."""
+    """Note TRE's general restrictions, and spikes that cannot be made or whose outcome is not known."""
     spikes = [fault for fault in faults if fault.effect.alters == "norm"]
     _check_watch(scenario, problems, slices=traits.watches_slices and not spikes)
     steps: dict[int, Scheduled] = {}
@@ -219,7 +222,7 @@ def _check_checkpoint(scenario: Scenario, spike: Scheduled, problems: Problems) 
 
 
 def _check_background(scenario: Scenario, spike: Scheduled, traits: JobTraits, problems: Problems) -> None:
-    """Note a rollback to a save in the background of which nobody can say that it will be the newest one then."""
+    """Note a rollback to a save in the background that is not certain to be the newest one at the time."""
     step = spike.moment.earliest.step
     saved = last_saved_before(step, scenario.job.checkpoint_interval)
     if not scenario.job.storage.asynchronous_saving or not saved:
@@ -244,7 +247,10 @@ def _check_background(scenario: Scenario, spike: Scheduled, traits: JobTraits, p
 
 
 def _check_others(scenario: Scenario, spike: Scheduled, faults: Sequence[Scheduled], problems: Problems) -> None:
-    """Before a rollback other mechanisms have moved the checkpoints; in its step the ranks wait for each other."""
+    """Note faults beside a rollback that make its outcome unclear.
+
+    Before a rollback other mechanisms have moved the checkpoints; in its step the ranks wait for each other.
+    """
     at = spike.moment.earliest
     for other in faults:
         if other.effect.pauses:
@@ -278,7 +284,7 @@ def _check_others(scenario: Scenario, spike: Scheduled, faults: Sequence[Schedul
 
 
 def _check_loading(faults: Sequence[Scheduled], problems: Problems) -> None:
-    """A checkpoint is loaded only in a rollback."""
+    """Note faults at the loading of a checkpoint outside a rollback: only a rollback loads one."""
     steps = {fault.moment.earliest.step for fault in faults if fault.repaired_by == "TRE"}
     for fault in faults:
         for part in (fault.fault.trigger, *fault.fault.trigger.get("all", ()), *fault.fault.trigger.get("any", ())):

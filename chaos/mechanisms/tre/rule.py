@@ -34,7 +34,7 @@ _TOLERANCE = 1e-3
 
 
 def judge(case: Case) -> None:
-    """Judge what every rank loaded in the time of the recovery, and what it logged."""
+    """Judge every rank's loads within the recovery, and its log."""
     expected = _expected(case)
     for rank in range(case.plan.layout.ranks):
         loads = _of_rank(case, "load.begin", rank)
@@ -45,7 +45,7 @@ def judge(case: Case) -> None:
 
 
 def _norms(plan: Plan, history: History) -> dict[int, list[float]]:
-    """The norms of rank 0 in the steps in which the record may hold them, in the order in which they were trained."""
+    """Return the norms of rank 0 in the steps in which the record may hold them, in the order of training."""
     norms: dict[int, list[float]] = {}
     for event in history.select("digest", attempt=TRAIN, rank=0):
         gradients = event.data.get("gradients")
@@ -57,7 +57,7 @@ def _norms(plan: Plan, history: History) -> dict[int, list[float]]:
 
 
 def judge_record(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
-    """Judge the record of abnormal norms by the digests of rank 0. Says nothing where nobody watches the norm."""
+    """Judge the record of abnormal norms by the digests of rank 0. Says nothing where the norm is not watched."""
     if plan.fault_tolerance.watch is None:
         return
     history_steps = _norms(plan, history)
@@ -136,7 +136,7 @@ def _of_rank(case: Case, name: str, rank: int) -> list[Event]:
 
 
 def _lost(case: Case) -> set[int]:
-    """Ranks that another fault takes inside this recovery."""
+    """Return the ranks that another fault takes inside this recovery."""
     if case.recovery.succeeds:
         return set()
     inside = [fault for fault in case.plan.faults if fault.trigger.get("phase") == "checkpoint.load"]
@@ -170,8 +170,8 @@ def _judge_loads(case: Case, rank: int, loads: list[Event], ended: list[Event], 
 def _times(loads: list[Event]) -> int:
     """Return how many checkpoints were loaded.
 
-    In MindFormers' new layout (2.1) the files of a save are read one by one, first for what is in them and then for
-    that: such a save is loaded once while none of them is read more than twice.
+    In MindFormers' new layout (2.1) the files of a save are read one by one, first for the list of their content and
+    then for the content: such a save is loaded once while no file of it is read more than twice.
     """
     saves: dict[Path, Counter[object]] = {}
     single = 0
@@ -184,13 +184,13 @@ def _times(loads: list[Event]) -> int:
 
 
 def _iteration(load: Event) -> Path | None:
-    """Return the directory of the save that it is of, in MindFormers' new layout; None for a file of another layout."""
+    """Return the directory of the load's save in MindFormers' new layout; None for a file of another layout."""
     directory = Path(str(load.data.get("path"))).parent
     return directory if ITERATION.fullmatch(directory.name) else None
 
 
 def _judge_saved(case: Case, rank: int, load: Event, expected: str) -> None:
-    """What is loaded must have been saved by the rank after the planned step, and be finished."""
+    """Judge that the loaded file was saved by the rank after the planned step, and was finished."""
     found, path = case.found, str(load.data.get("path"))
     # MindSpore adds the format to a name that has none, as MindFormers gives it in its new layout.
     names = {path} if _iteration(load) is None else {path, path.removesuffix(".safetensors")}
@@ -210,9 +210,9 @@ def _judge_saved(case: Case, rank: int, load: Event, expected: str) -> None:
 
 
 def _judge_loaded(case: Case, end: Event, expected: str) -> None:
-    """Judge that a rank has loaded all of a file: what it holds or, where it is gone, what its rank held."""
+    """Judge that a rank has loaded all of a file: its content or, where it is gone, the rank's saved state."""
     count, path = end.data.get("parameters"), Path(str(end.data.get("path")))
-    # In MindFormers' new layout what a rank has saved is in several files.
+    # In MindFormers' new layout a rank's save is in several files.
     if not isinstance(count, int) or companion(path) is not None:
         return
     held = len({name for name in _names(case, end, path) if not (is_flag(name) or is_appended(name))})
@@ -233,7 +233,7 @@ def _names(case: Case, end: Event, path: Path) -> Iterable[str]:
 
 
 def _judge_logs(case: Case, expected: str) -> None:
-    """What MindSpore and the monitor log, as far as the worker's log is there; a lost rank's may break off."""
+    """Judge the logs of MindSpore and the monitor, as far as the worker's log is there; a lost rank's may break off."""
     lost = _lost(case)
     for rank in range(case.plan.layout.ranks):
         events = case.artifacts.worker_events(TRAIN, rank)

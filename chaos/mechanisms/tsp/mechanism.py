@@ -1,7 +1,7 @@
-"""TSP, the pause: what it is to the rest of the harness.
+"""TSP, the pause, as the rest of the harness sees it.
 
-``stop`` lasts from the order until all ranks are paused, ``pause`` until they are told to go on, ``first step`` until
-every rank has ended its first step after that.
+``stop`` lasts from the order until all ranks are paused, ``pause`` until they are ordered to go on, ``first step``
+until every rank has ended its first step after that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pauses that can be asked for: where they land, and which faults may come beside them."""
+"""Pauses that can be requested: their landing, and the faults that may come beside them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from chaos.scenario.models.scenario import Scenario
 _PARAMETERS = ("seconds", "switch")
 
 _LANDS_WITHIN = 3
-"""Steps by which a pause has landed: the ranks go on while the controller agrees with them on the step."""
+"""Steps within which a pause has landed: the ranks go on while the controller agrees with them on the step."""
 
 _STEPS_AFTER = 3
-"""Steps that a job must have behind the one in which a pause is asked for: the ranks stop one or two steps later."""
+"""Steps that a job must have after the step in which a pause is requested: the ranks stop one or two steps later."""
 
 
 def check_pauses(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, problems: Problems) -> None:
@@ -89,7 +89,7 @@ def _check_target(pause: Scheduled, ranks: int, problems: Problems) -> None:
 
 
 def _check_others(pause: Scheduled, faults: Sequence[Scheduled], problems: Problems) -> None:
-    """The step after which the ranks stop is open by a few, so other faults must keep away from it or wait for it."""
+    """Note faults near a pause: its step is open by a few, so other faults must keep away from it or wait for it."""
     inside = during(faults)[pause.fault.id]
     for fault in inside:
         if not fault.effect.silences:

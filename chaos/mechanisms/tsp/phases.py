@@ -1,4 +1,4 @@
-"""When the phases of a pause end: by what the ranks recorded, and the order to go on."""
+"""The ends of the phases of a pause: by the ranks' records, and the order to go on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chaos.mechanisms.markers import Launch, Marker, MarkerError, first_of, last
 
 
 def _stops(launch: Launch, after: int) -> list[Halt]:
-    """Return the first stop of each rank since the pause was asked for."""
+    """Return the first stop of each rank since the pause was requested."""
     own = [
         [halt for halt in halts(launch.history, rank) if halt.noticed.mono >= after]
         for rank in range(launch.plan.layout.ranks)

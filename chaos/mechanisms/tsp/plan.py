@@ -10,7 +10,10 @@ from chaos.plan.recovery.response import Answer, Context
 
 
 def answer(context: Context, incident: Incident) -> Answer | None:
-    """A pause; None for anything else. A rank that is lost meanwhile ends it, and another mechanism answers that."""
+    """Return a pause; None for any other incident.
+
+    A rank lost meanwhile ends the pause, and another mechanism answers the loss.
+    """
     del context
     pause = incident.first
     if not pause.effect.pauses:

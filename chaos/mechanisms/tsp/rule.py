@@ -11,11 +11,11 @@ from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.parts.fault import PlannedFault
 
 HANDLERS = ("stream_sync",)
-"""The SDK has a paused rank wait for what its device still does."""
+"""The SDK has a paused rank wait for the remaining work of its device."""
 
 
 def judge(case: Case) -> None:
-    """Judge the stops of every rank in the time of this pause."""
+    """Judge the stops of every rank within this pause."""
     fault = case.window.faults[0]
     expected = _expected(case, fault)
     found = case.found
@@ -82,7 +82,7 @@ def _judge_step(case: Case, fault: PlannedFault, expected: str, first: dict[int,
 
 
 def _judge_rest(case: Case, expected: str, first: dict[int, Halt]) -> None:
-    """A rank that is paused does not train meanwhile, whatever its return from the pause says."""
+    """Judge that a paused rank does not train meanwhile, whatever its return from the pause says."""
     for rank, halt in first.items():
         until = None if halt.exit is None else halt.exit.mono
         for event in case.history.select("step.begin", attempt=TRAIN, rank=rank):
@@ -111,7 +111,7 @@ def _judge_length(case: Case, fault: PlannedFault, expected: str, first: dict[in
 
 
 def _judge_switch(case: Case, fault: PlannedFault, first: dict[int, Halt]) -> None:
-    """Every rank has switched to the backup network while it was paused."""
+    """Judge that every rank has switched to the backup network while it was paused."""
     if not fault.parameters.get("switch"):
         return
     expected = "every rank switches to the backup network during the pause"
@@ -151,7 +151,7 @@ def _is_pause(event: LogEvent) -> bool:
 
 
 def _judge_log(case: Case) -> None:
-    """The SDK's own log, where there is one, tells of as many pauses in all."""
+    """Judge that the SDK's own log, where there is one, reports as many pauses in all."""
     logged = case.logged()
     if not logged:
         return

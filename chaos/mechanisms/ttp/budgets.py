@@ -1,4 +1,4 @@
-"""What an end-of-life checkpoint, and the job's start after it, may take."""
+"""The time budgets of an end-of-life checkpoint, and of the job's start after it."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _FAST = Profile(
     silence=8.0,
     unanswered=5.0,
 )
-"""The SDK's waits are short, the rest is what a rehearsal takes on two busy cores. A broken connection is believed at
-once, silence only after 5 s."""
+"""The SDK's waits are short, the rest is the time of a rehearsal on two busy cores. A broken connection is believed
+at once, silence only after 5 s."""
 
 _VENDOR = Profile(
     total=600.0,

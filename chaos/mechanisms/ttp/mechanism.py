@@ -1,4 +1,4 @@
-"""TTP, the end-of-life checkpoint: what it is to the rest of the harness."""
+"""TTP, the end-of-life checkpoint, as the rest of the harness sees it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When the phases of an end-of-life checkpoint end, and those of the job's start after it."""
+"""The ends of the phases of an end-of-life checkpoint, and of the job's start after it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _renamed(launch: Launch, after: int) -> Timestamp:
 
 
 def _exited(launch: Launch, after: int) -> Timestamp:
-    # A suspended rank ends when the teardown ends it, which is no part of the recovery.
+    # A suspended rank ends with the teardown, which is no part of the recovery.
     suspended = {rank for fault in launch.plan.faults if is_silenced(fault) for rank in fault.ranks}
     exits = [event for event in launch.history.select("rank.exit", attempt=TRAIN) if event.rank not in suspended]
     seen, wanted = {event.rank for event in exits}, set(range(launch.plan.layout.ranks)) - suspended
@@ -38,7 +38,10 @@ def _exited(launch: Launch, after: int) -> Timestamp:
 
 
 def _relaunched(launch: Launch, after: int) -> Timestamp:
-    """The last rank begins to load: its process runs and the framework is there. Without a load, the process runs."""
+    """Return the moment when the last rank begins to load: its process runs and the framework is there.
+
+    Without a load it is the moment when the last process runs.
+    """
     starts = launch.history.select("agent.start", attempt=RESUME)
     started = last_of_ranks(launch, starts, "the start in attempt resume", launch.plan.layout.ranks)
     loads = launch.history.select("load.begin", attempt=RESUME)
@@ -57,7 +60,10 @@ def _loaded(launch: Launch, after: int) -> Timestamp:
 
 
 def _first_begun(launch: Launch, after: int) -> Timestamp:
-    """Return the last rank begins its first step; where graphs are compiled in that step, the last of them is ready."""
+    """Return the moment when the last rank begins its first step.
+
+    Where graphs are compiled in the step, it is the moment when the last graph is ready.
+    """
     begins = launch.history.select("step.begin", attempt=RESUME)
     begun = last_of_ranks(launch, begins, "the first step after the resume", launch.plan.layout.ranks)
     ends = {rank: events[0].mono for rank, events in by_rank(launch.history, "step.end", RESUME).items()}
@@ -76,7 +82,7 @@ def _first_ended(launch: Launch, after: int) -> Timestamp:
 
 
 def _caught_up(launch: Launch, after: int) -> Timestamp:
-    """Return every rank has ended the highest step that the fault interrupted: nothing is lost any more."""
+    """Return the moment when every rank has ended the highest interrupted step: nothing is lost any more."""
     begun = [max(own) for own in steps(launch.history, "step.begin", TRAIN).values() if own]
     if not begun:
         raise MarkerError("no step of the faulted launch is recorded")

@@ -1,4 +1,4 @@
-"""TTP: the end-of-life checkpoint, the last safeguard. Behind it there is nothing but the end of the job."""
+"""TTP: the end-of-life checkpoint, the last safeguard. After it there is only the end of the job."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def answer(context: Context, incident: Incident) -> Answer:
     entitled = survive(context.groups, dead).entitled
     full = spoils_save(context.faults, incident.first, entitled, context.problems)
     savers = tuple(sorted(members[0] for members in entitled))
-    entered = {"save_ckpt": savers, "rename": () if full else savers[-1:]}  # a save that fails is not renamed
+    entered = {"save_ckpt": savers, "rename": () if full else savers[-1:]}  # a failing save is not renamed
     spoilt = (*full, *spoilers(context, incident, "TTP", entered))
     if spoilt:
         return _spoilt(context, incident, spoilt, loss, dead)
@@ -65,7 +65,7 @@ def answer(context: Context, incident: Incident) -> Answer:
 def _spoilt(
     context: Context, incident: Incident, spoilt: Sequence[Scheduled], loss: Loss, dead: tuple[int, ...]
 ) -> Answer:
-    """Return a save that is broken off: what is there keeps its temporary name."""
+    """Return a broken-off save: its files keep their temporary name."""
     how = "; ".join(_breaks_off(fault) for fault in spoilt)
     why = (
         f"{are_lost(dead)} and TTP begins to save, but the save is broken off: {how}. What is there "
@@ -79,7 +79,7 @@ def _spoilt(
 
 
 def _breaks_off(fault: Scheduled) -> str:
-    """What a fault does to the save, in words."""
+    """Return the effect of a fault on the save, in words."""
     if (how := fault.effect.spoils_saves) is not None:
         return f"fault {fault.fault.id} has {how.done}"
     phase = fault.fault.trigger.get("phase")
@@ -88,7 +88,7 @@ def _breaks_off(fault: Scheduled) -> str:
 
 
 def _dead(incident: Incident, lethal: Sequence[Scheduled]) -> tuple[int, ...]:
-    """Ranks whose state is lost: those of errors that nothing repaired too, and those with new processes."""
+    """Return the ranks whose state is lost, including those with unrepaired errors and those with new processes."""
     return tuple(sorted({*incident.hit, *incident.replaced, *(rank for fault in lethal for rank in fault.fault.ranks)}))
 
 
@@ -111,7 +111,7 @@ def _counted(incident: Incident) -> str:
 
 
 def _controller_cause(lethal: Sequence[Scheduled], otherwise: str) -> str:
-    """Path of the fault that takes the rank which may host the controller."""
+    """Return the path of the fault that takes the rank which may host the controller."""
     return next(
         (fault.path for fault in lethal if fault.effect.silences and CONTROLLER_RANK in fault.fault.ranks), otherwise
     )

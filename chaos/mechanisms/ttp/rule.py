@@ -91,7 +91,7 @@ def _judge_handlers(case: Case) -> None:
 
 
 def _judge_lines(case: Case, handler: str, what: str, kind: str) -> None:
-    """Where no call is recorded, the SDK's log may tell of one. Then the file is the other witness."""
+    """Judge the calls by the SDK's log where none is recorded; the file is then the other witness."""
     found = case.found
     if case.history.select("handler.enter", attempt=TRAIN, name=handler):
         return
@@ -110,7 +110,10 @@ def _judge_lines(case: Case, handler: str, what: str, kind: str) -> None:
 
 
 def _judge_order(case: Case, renames: list[Event]) -> None:
-    """A directory that gets its name while a rank still writes in it looks like a finished checkpoint, and is none."""
+    """Judge the order of save and rename.
+
+    A directory that gets its name while a rank still writes in it looks like a finished checkpoint, and is none.
+    """
     saved = case.history.select("handler.exit", attempt=TRAIN, name="save_ckpt")
     pair = suspicious(renames, saved)
     if pair is None:
