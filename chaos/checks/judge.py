@@ -125,8 +125,8 @@ def _run(name: str, check: Check | EntryPoint, plan: Plan, history: History, art
         function: Check = check.load() if isinstance(check, EntryPoint) else check
         findings = list(function(plan, history, artifacts))
     except TooMuch as error:
-        told = f"{error}: the rest was not read; chaos analyze --unbounded reads all of it"
-        findings = [Finding(name, "unknown", "all that the check needs can be read", told)]
+        reason = f"{error}: the rest was not read; chaos analyze --unbounded reads all of it"
+        findings = [Finding(name, "unknown", "all that the check needs can be read", reason)]
     except Exception as error:
         text = f"the check crashed: {type(error).__name__}: {error}"[:_TEXT_LIMIT]
         findings = [Finding(name, "unknown", "the check comes to an end", text)]

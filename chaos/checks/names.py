@@ -28,8 +28,8 @@ def added_checks(points: Iterable[EntryPoint] | None = None) -> list[EntryPoint]
 
     ``points`` stands in for the installed entry points.
     """
-    found = entry_points(group=GROUP) if points is None else points
-    return sorted((point for point in found if point.name not in BUILT_IN_NAMES), key=lambda point: point.name)
+    registered = entry_points(group=GROUP) if points is None else points
+    return sorted((point for point in registered if point.name not in BUILT_IN_NAMES), key=lambda point: point.name)
 
 
 def check_names() -> tuple[str, ...]:

@@ -46,7 +46,7 @@ def all_checks(points: Iterable[EntryPoint] | None = None) -> dict[str, Check | 
 
     ``points`` stands in for the installed entry points. A name of a built-in check cannot be taken.
     """
-    found: dict[str, Check | EntryPoint] = dict(BUILT_IN)
+    checks: dict[str, Check | EntryPoint] = dict(BUILT_IN)
     for point in added_checks(points):
-        found.setdefault(point.name, point)
-    return found
+        checks.setdefault(point.name, point)
+    return checks

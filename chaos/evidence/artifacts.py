@@ -76,9 +76,9 @@ class Artifacts:
         if find not in self._found:
             unseen: list[OSError] = []
             self._found[find] = (find(self.job_dir, unseen.append), unseen)
-        found, unseen = self._found[find]
+        result, unseen = self._found[find]
         self._unseen += unseen
-        return cast("_T", found)
+        return cast("_T", result)
 
     def take_unseen(self) -> list[str]:
         """Return the places that searches since the last call could not read, in words: their content is unknown."""

@@ -72,8 +72,8 @@ class Baseline:
             return f"{ranks_text(short)} of the baseline did not reach step {last}", ("baseline/history",)
         if set(ended) != set(range(self.plan.layout.ranks)):
             return f"the baseline has {len(ended)} ranks, the plan {self.plan.layout.ranks}", ("baseline/history",)
-        told = {event.rank for event in baseline.select("rank.exit", attempt=TRAIN)}
-        if silent := [rank for rank in ended if rank not in told]:
+        exited = {event.rank for event in baseline.select("rank.exit", attempt=TRAIN)}
+        if silent := [rank for rank in ended if rank not in exited]:
             return f"how {ranks_text(silent)} of the baseline ended is not recorded", ("baseline/history",)
         return (
             _uneven(baseline)
@@ -132,9 +132,9 @@ class Baseline:
     def _difference(self, ours: Event, other: Event) -> str | None:
         if ours.data.get("batch") != other.data.get("batch"):
             return "the batch"
-        mine, theirs = loss_of(ours), loss_of(other)
+        our_loss, theirs = loss_of(ours), loss_of(other)
         valid, tolerance = self.plan.layout.has_loss(ours.rank or 0), self.plan.equivalence.loss_tolerance
-        if valid and mine is not None and theirs is not None and not close(mine, theirs, tolerance):
+        if valid and our_loss is not None and theirs is not None and not close(our_loss, theirs, tolerance):
             return "the loss"
         if tolerance == 0:
             names = differing(ours.data.get("parameters"), other.data.get("parameters"))
@@ -151,15 +151,15 @@ def _uneven(baseline: History) -> tuple[str, tuple[str, ...]] | None:
     recorded = by_rank(baseline, "digest", TRAIN)
     every = {step_of(event) for own in recorded.values() for event in own}
     for rank, own in recorded.items():
-        seen: set[int] = set()
+        recorded_steps: set[int] = set()
         stateful = any(event.data.get("parameters") for event in own)
         for event in own:
-            if step_of(event) in seen:
+            if step_of(event) in recorded_steps:
                 return f"rank {rank} of the baseline has recorded step {step_of(event)} twice", (at_baseline(event),)
             if stateful and not event.data.get("parameters"):
                 return f"rank {rank} of the baseline has no state of step {step_of(event)}", (at_baseline(event),)
-            seen.add(step_of(event))
-        if missing := sorted(every - seen):
+            recorded_steps.add(step_of(event))
+        if missing := sorted(every - recorded_steps):
             text = f"rank {rank} of the baseline has recorded nothing of step {missing[0]}, and others have"
             return text, (at_baseline(own[-1]),)
     return None

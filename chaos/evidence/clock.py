@@ -156,10 +156,10 @@ def _clocks_of_its_node(history: History, file: str) -> set[str] | None:
 
 
 def _by_clock(history: History) -> dict[str, list[Event]]:
-    found: dict[str, list[Event]] = {}
+    grouped: dict[str, list[Event]] = {}
     for event in history.events:
-        found.setdefault(event.clock, []).append(event)
-    return found
+        grouped.setdefault(event.clock, []).append(event)
+    return grouped
 
 
 def _points(events: list[Event]) -> _Points:

@@ -36,11 +36,11 @@ _NUMBERS = {name: number for number, name in _SIGNALS.items()}
 
 def by_rank(history: History, event: str, attempt: str) -> dict[int, list[Event]]:
     """Return the events of one name in one attempt, for each rank in the order in which it wrote them."""
-    found: dict[int, list[Event]] = defaultdict(list)
+    grouped: dict[int, list[Event]] = defaultdict(list)
     for fact in history.select(event, attempt=attempt):
         if fact.rank is not None:
-            found[fact.rank].append(fact)
-    return dict(sorted(found.items()))
+            grouped[fact.rank].append(fact)
+    return dict(sorted(grouped.items()))
 
 
 def step_of(event: Event) -> int:
@@ -72,11 +72,11 @@ def digests(history: History, attempt: str) -> dict[int, dict[int, Event]]:
 
 def processes(history: History, attempt: str) -> dict[int, list[int]]:
     """Return the ids of the processes that were each rank in an attempt, as harness and agents recorded them."""
-    found: dict[int, list[int]] = defaultdict(list)
+    pids: dict[int, list[int]] = defaultdict(list)
     for event in history.select("rank.found", attempt=attempt) + history.select("agent.start", attempt=attempt):
-        if event.rank is not None and event.pid is not None and event.pid not in found[event.rank]:
-            found[event.rank].append(event.pid)
-    return dict(sorted(found.items()))
+        if event.rank is not None and event.pid is not None and event.pid not in pids[event.rank]:
+            pids[event.rank].append(event.pid)
+    return dict(sorted(pids.items()))
 
 
 def is_of_this_run(history: History, recorded: str) -> bool | None:

@@ -78,17 +78,17 @@ def first_errors(run_dir: Path) -> tuple[FirstError, ...]:
     errors: list[FirstError] = []
     left = _Left(MOST_BYTES_IN_ALL, MOST_LOGS, MOST_LINES)
     for directory in _attempts(run_dir / "logs"):
-        seen: list[_Seen] = []
+        candidates: list[_Seen] = []
         for path in _logs(directory):
             if left.none:
                 break
             try:
-                seen += _errors_of(path, directory.name, path.relative_to(run_dir).as_posix(), left)
+                candidates += _errors_of(path, directory.name, path.relative_to(run_dir).as_posix(), left)
             except OSError:  # the checks that need this log say so
                 continue
             finally:
                 left.logs -= 1
-        errors += _alike(sorted(seen, key=_moment))
+        errors += _alike(sorted(candidates, key=_moment))
     return tuple(errors[:MOST])
 
 
@@ -129,8 +129,8 @@ def _errors_of(path: Path, attempt: str, name: str, left: _Left) -> Iterator[_Se
                     continue
                 text, own_rank, own_wall = error
                 wall_ns = wall_ns if own_wall is None else own_wall
-                told = rank if own_rank is None else own_rank
-                yield _Seen(FirstError(attempt, told, name, number, readable(text[:LONGEST])), wall_ns)
+                rank_text = rank if own_rank is None else own_rank
+                yield _Seen(FirstError(attempt, rank_text, name, number, readable(text[:LONGEST])), wall_ns)
                 count += 1
                 if count == MOST_OF_A_LOG:
                     return
@@ -146,15 +146,15 @@ def _error_in(reader: ErrorLineReader, line: str) -> tuple[str, int | None, int 
     return (text.strip(), None, None) if _RAISED.match(text) else None
 
 
-def _moment(seen: _Seen) -> tuple[float, str, int]:
-    return (float("inf") if seen.wall_ns is None else seen.wall_ns, seen.error.file, seen.error.line)
+def _moment(error: _Seen) -> tuple[float, str, int]:
+    return (float("inf") if error.wall_ns is None else error.wall_ns, error.error.file, error.error.line)
 
 
-def _alike(seen: list[_Seen]) -> list[FirstError]:
+def _alike(candidates: list[_Seen]) -> list[FirstError]:
     """Return each error once, with how many other logs have it."""
     kept: dict[str, FirstError] = {}
     logs: dict[str, set[str]] = {}
-    for candidate in seen:
+    for candidate in candidates:
         key = _NUMBERS.sub("0", candidate.error.text)
         kept.setdefault(key, candidate.error)
         logs.setdefault(key, set()).add(candidate.error.file)

@@ -125,8 +125,8 @@ def _go_through(plan: Plan, history: History, artifacts: Artifacts) -> Logged:
 def _unrecorded(plan: Plan, history: History, artifacts: Artifacts) -> set[int]:
     """Return the ranks whose records have no step."""
     records = [history] if artifacts.baseline is None else [history, artifacts.baseline]
-    told = {event.rank for record in records for name in _STEP_EVENTS for event in record.select(name)}
-    return {rank for rank in range(plan.layout.ranks) if rank not in told}
+    recorded_ranks = {event.rank for record in records for name in _STEP_EVENTS for event in record.select(name)}
+    return {rank for rank in range(plan.layout.ranks) if rank not in recorded_ranks}
 
 
 @dataclass(frozen=True)
@@ -242,5 +242,5 @@ def _compare(plan: Plan, result: Logged, reference: _Both, both: _Both, saved: i
     result.agreeing += compared - len(apart)
     if len(apart):
         step = int(apart[0])
-        found = Difference(both.course.at(step), reference.course.at(step))
-        result.apart.append((both.rank, reference.rank, found))
+        difference = Difference(both.course.at(step), reference.course.at(step))
+        result.apart.append((both.rank, reference.rank, difference))

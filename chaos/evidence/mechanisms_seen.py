@@ -53,8 +53,8 @@ def mechanisms(history: History, artifacts: Artifacts, attempt: str) -> Acted:
 
 def all_signs() -> tuple[Signs, ...]:
     """Return the signs of all mechanisms, each once."""
-    found = {mechanism.signs.name: mechanism.signs for mechanism in in_order() if mechanism.signs is not None}
-    return tuple(found.values())
+    signs = {mechanism.signs.name: mechanism.signs for mechanism in in_order() if mechanism.signs is not None}
+    return tuple(signs.values())
 
 
 def _reader(signs: tuple[Signs, ...]) -> Callable[[LogEvent], str | None]:

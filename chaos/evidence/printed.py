@@ -105,18 +105,18 @@ def unequal(ours: Course, theirs: Course, tolerance: float) -> tuple[int, Number
     array, two = ours.rows[:length], theirs.rows[:length]
     steps = np.flatnonzero((array >= 0) & (two >= 0))
     steps = steps[ours.track.present[array[steps]] & theirs.track.present[two[steps]]]
-    mine, other = ours.track.loss[array[steps]], theirs.track.loss[two[steps]]
+    our_losses, their_losses = ours.track.loss[array[steps]], theirs.track.loss[two[steps]]
     digits, others = ours.track.places[array[steps]], theirs.track.places[two[steps]]
     with np.errstate(invalid="ignore"):
         if tolerance > 0:
-            allowed = tolerance * np.abs(other) + (_rounding(digits) + _rounding(others)) * _SLACK
-            good = np.abs(mine - other) <= allowed
+            allowed = tolerance * np.abs(their_losses) + (_rounding(digits) + _rounding(others)) * _SLACK
+            good = np.abs(our_losses - their_losses) <= allowed
         else:
-            good = mine == other
+            good = our_losses == their_losses
             if np.any(digits != others):
                 allowed = _rounding(np.minimum(digits, others)) * _SLACK
-                good |= (digits != others) & (np.abs(mine - other) <= allowed)
-    good &= np.isfinite(mine) & np.isfinite(other)
+                good |= (digits != others) & (np.abs(our_losses - their_losses) <= allowed)
+    good &= np.isfinite(our_losses) & np.isfinite(their_losses)
     return len(steps), steps[~good]
 
 

@@ -77,30 +77,30 @@ def processes_of(history: History, attempt: str) -> dict[int, list[Process]]:
     for key, events in _by_process(_in_order(history, attempt, *_STEPS, REPORTED, PAUSED)).items():
         if key in known:
             _read_steps(known[key], events)
-    found: dict[int, list[Process]] = defaultdict(list)
+    by_rank: dict[int, list[Process]] = defaultdict(list)
     for process in sorted(known.values(), key=lambda known_process: known_process.start.mono):
-        found[process.rank].append(process)
-    return dict(sorted(found.items()))
+        by_rank[process.rank].append(process)
+    return dict(sorted(by_rank.items()))
 
 
 def _read_steps(process: Process, events: list[Event]) -> None:
-    told: set[str] = set()
+    reports: set[str] = set()
     for event in events:
         if event.event == "train.begin":
             process.earlier += process.steps
             process.steps = []
         elif event.event == "step.begin":
-            process.trained, told = True, set()
+            process.trained, reports = True, set()
         elif event.event == "step.end":
-            told = set()
-            process.steps.append((event, told))
+            reports = set()
+            process.steps.append((event, reports))
         else:
-            told.add(event.event)
+            reports.add(event.event)
 
 
 def steps_before(process: Process, until: int) -> list[tuple[int, set[str]]]:
     """Return the steps that it ended before a time, each with its reports to the SDK behind the step."""
-    return [(step_of(event), told) for event, told in (*process.earlier, *process.steps) if event.mono < until]
+    return [(step_of(event), reports) for event, reports in (*process.earlier, *process.steps) if event.mono < until]
 
 
 def steps_since(process: Process, since: int, last_step: int | None) -> list[tuple[int, set[str]]]:
@@ -109,7 +109,7 @@ def steps_since(process: Process, since: int, last_step: int | None) -> list[tup
     The last one counts only where it is ``last_step``, the last of the training: the process may have been broken off
     behind it.
     """
-    steps = [(step_of(event), told) for event, told in process.steps if event.mono > since]
+    steps = [(step_of(event), reports) for event, reports in process.steps if event.mono > since]
     return steps if steps and steps[-1][0] == last_step else steps[:-1]
 
 
@@ -120,7 +120,7 @@ def _in_order(history: History, attempt: str, *names: str) -> list[Event]:
 
 
 def _by_process(events: list[Event]) -> dict[tuple[int | None, int | None], list[Event]]:
-    found: dict[tuple[int | None, int | None], list[Event]] = defaultdict(list)
+    by_process: dict[tuple[int | None, int | None], list[Event]] = defaultdict(list)
     for event in events:
-        found[event.rank, event.pid].append(event)
-    return found
+        by_process[event.rank, event.pid].append(event)
+    return by_process

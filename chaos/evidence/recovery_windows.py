@@ -91,12 +91,12 @@ def reaches_the_end(plan: Plan) -> bool:
 
 def chains(plan: Plan) -> list[list[Recovery]]:
     """Return the planned recoveries, each with the failing ones that are tried before it, in order."""
-    found: list[list[Recovery]] = [[]]
+    grouped: list[list[Recovery]] = [[]]
     for recovery in plan.response.recoveries:
-        found[-1].append(recovery)
+        grouped[-1].append(recovery)
         if recovery.succeeds:
-            found.append([])
-    return [chain for chain in found if chain]
+            grouped.append([])
+    return [chain for chain in grouped if chain]
 
 
 def recovery_windows(plan: Plan, history: History) -> list[Window]:
@@ -116,12 +116,12 @@ def recovery_windows(plan: Plan, history: History) -> list[Window]:
     paused = any(recovery.mechanism in PAUSING for recovery in plan.response.recoveries)
     borders = [begin for begin in (*begins, ends[-1]) if begin is not None]
     _refuse_ambiguous(history, _JUDGED_OF_PAUSES if paused else _JUDGED, borders)
-    found = []
+    windows = []
     for number, (chain, faults, begin, end) in enumerate(zip(grouped, fault_groups, begins, ends, strict=True), 1):
         last = chain[-1]
         tried = tuple(chain[:-1]) if last.succeeds else tuple(chain)
-        found.append(Window(number, tried, last if last.succeeds else None, faults, begin, end))
-    return found
+        windows.append(Window(number, tried, last if last.succeeds else None, faults, begin, end))
+    return windows
 
 
 def replayed_windows(plan: Plan, history: History) -> list[Window]:

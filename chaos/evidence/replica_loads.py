@@ -17,12 +17,12 @@ def loaded_by_replica(plan: Plan, loads: Iterable[Event]) -> dict[int, int]:
 
     A rank with only the beginning or only the end in its record does not count: its load is not known.
     """
-    told: dict[int, set[str]] = {}
+    load_events: dict[int, set[str]] = {}
     for event in loads:
         if event.rank is not None:
-            told.setdefault(event.rank, set()).add(event.event)
-    found: dict[int, int] = {}
+            load_events.setdefault(event.rank, set()).add(event.event)
+    givers_by_rank: dict[int, int] = {}
     for group in plan.layout.replica_groups:
-        givers = [rank for rank in group if {"load.begin", "load.end"} <= told.get(rank, set())]
-        found |= {rank: givers[0] for rank in group if givers and rank not in told}
-    return found
+        givers = [rank for rank in group if {"load.begin", "load.end"} <= load_events.get(rank, set())]
+        givers_by_rank |= {rank: givers[0] for rank in group if givers and rank not in load_events}
+    return givers_by_rank

@@ -37,18 +37,18 @@ def latest(moments: Iterable[Timestamp]) -> Timestamp:
 
     Clocks of several hosts may leave open which of them it is.
     """
-    found = list(moments)
-    last = max(found, key=lambda moment: moment.mono)
-    surely = max(moment.mono - moment.error for moment in found)
-    return _picked(last, [moment for moment in found if moment.mono + moment.error >= surely])
+    candidates = list(moments)
+    last = max(candidates, key=lambda moment: moment.mono)
+    surely = max(moment.mono - moment.error for moment in candidates)
+    return _picked(last, [moment for moment in candidates if moment.mono + moment.error >= surely])
 
 
 def earliest(moments: Iterable[Timestamp]) -> Timestamp:
     """Return the first of the moments, at least one."""
-    found = list(moments)
-    first = min(found, key=lambda moment: moment.mono)
-    surely = min(moment.mono + moment.error for moment in found)
-    return _picked(first, [moment for moment in found if moment.mono - moment.error <= surely])
+    candidates = list(moments)
+    first = min(candidates, key=lambda moment: moment.mono)
+    surely = min(moment.mono + moment.error for moment in candidates)
+    return _picked(first, [moment for moment in candidates if moment.mono - moment.error <= surely])
 
 
 def _picked(moment: Timestamp, candidates: list[Timestamp]) -> Timestamp:

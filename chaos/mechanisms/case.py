@@ -35,11 +35,11 @@ class Case:
 
     def calls(self, name: str, event: str = "handler.enter") -> dict[int, list[Event]]:
         """Return the calls of a handler within this recovery, by rank."""
-        found: dict[int, list[Event]] = {}
+        by_rank: dict[int, list[Event]] = {}
         for fact in self.window.of(self.history.select(event, attempt=TRAIN, name=name)):
             if fact.rank is not None:
-                found.setdefault(fact.rank, []).append(fact)
-        return found
+                by_rank.setdefault(fact.rank, []).append(fact)
+        return by_rank
 
     def records_calls(self, name: str) -> bool:
         """Return whether every rank's agent wrapped its handler, so that an unrecorded call was not made."""

@@ -25,7 +25,7 @@ def ends_by_sdk(plan: Plan) -> bool:
     return plan.response.mechanism == "none" and not IN_STEP.isdisjoint(plan.fault_tolerance.protection)
 
 
-def judge_ended(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+def judge_ended(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
     """Judge the calls of handler ``exit``, and the SDK's own log. Says nothing about other plans.
 
     A controller that dies with its rank can order nothing: then its presence counts. A controller that exits with its
@@ -35,30 +35,30 @@ def judge_ended(plan: Plan, history: History, artifacts: Artifacts, found: Colle
     if not ends_by_sdk(plan):
         return
     line = f"scenario.yaml:{plan.explanation.lines['mechanism']}" if "mechanism" in plan.explanation.lines else ""
-    told, logged = _exits_ordered(history), artifacts.sdk_events(TRAIN)
-    _judge_nothing_saved(plan, logged, found, line)
+    exit_calls, logged = _exits_ordered(history), artifacts.sdk_events(TRAIN)
+    _judge_nothing_saved(plan, logged, collector, line)
     ended = [
         event for event in logged if event.kind in ("ttp.exit_sent", "ttp.controller_end") or _is_state(event, "EXIT")
     ]
-    where = (*places(told.values()), *(event.source for event in ended))[:4]
+    where = (*places(exit_calls.values()), *(event.source for event in ended))[:4]
     host = _host(logged)
     if host is not None and host.rank in _silent(plan) and not ended:
-        alone = _judge_host(history, host, found)
+        alone = _judge_host(history, host, collector)
         seen = f"its controller was in rank {host.rank}, and gone with it"
-        found.settle(EXPECTED, seen, line, host.source, *where, by_log=alone)
+        collector.settle(EXPECTED, seen, line, host.source, *where, by_log=alone)
         return
-    if not told and not ended:
+    if not exit_calls and not ended:
         what = "the SDK's log" if logged else "a log of the SDK"
-        found.unknown(EXPECTED, f"neither a call of handler exit nor {what} tells that it ended the job", line)
+        collector.unknown(EXPECTED, f"neither a call of handler exit nor {what} tells that it ended the job", line)
     for rank in range(plan.layout.ranks):
-        excused = (host is not None and host.rank in told) or (ended and _killed_by_agent(plan, history, rank))
-        if rank not in told and rank not in _hit(plan) and (told or ended) and not excused:
-            found.unknown(EXPECTED, f"nothing tells that rank {rank} was told to exit", line, *where)
-    seen = f"it told {ranks_text(sorted(told))}" if told else "it ended the job, by its log"
-    found.settle(EXPECTED, seen, line, *where, by_log=not told)
+        excused = (host is not None and host.rank in exit_calls) or (ended and _killed_by_agent(plan, history, rank))
+        if rank not in exit_calls and rank not in _hit(plan) and (exit_calls or ended) and not excused:
+            collector.unknown(EXPECTED, f"nothing tells that rank {rank} was told to exit", line, *where)
+    seen = f"it told {ranks_text(sorted(exit_calls))}" if exit_calls else "it ended the job, by its log"
+    collector.settle(EXPECTED, seen, line, *where, by_log=not exit_calls)
 
 
-def _judge_host(history: History, host: LogEvent, found: Collector) -> bool:
+def _judge_host(history: History, host: LogEvent, collector: Collector) -> bool:
     """Compare the line of the SDK's log with the ranks' own records; return whether it is the only witness.
 
     A rank whose agent records its connection would have recorded the controller as well; where another rank has, the
@@ -67,17 +67,17 @@ def _judge_host(history: History, host: LogEvent, found: Collector) -> bool:
     started = {event.rank: event for event in history.select(CONTROLLER, attempt=TRAIN)}
     if not started and (connected := history.select(CONNECTED, attempt=TRAIN, rank=host.rank)):
         seen = f"the SDK's log has its controller in rank {host.rank}, and no rank has recorded that it started one"
-        found.fail(EXPECTED, seen, host.source, *places(connected[:1]))
+        collector.fail(EXPECTED, seen, host.source, *places(connected[:1]))
     return host.rank not in started
 
 
 def _exits_ordered(history: History) -> dict[int, Event]:
     """Return the first call of handler ``exit`` on each rank."""
-    told: dict[int, Event] = {}
+    exit_calls: dict[int, Event] = {}
     for event in history.select("handler.enter", attempt=TRAIN, name="exit"):
         if event.rank is not None:
-            told.setdefault(event.rank, event)
-    return told
+            exit_calls.setdefault(event.rank, event)
+    return exit_calls
 
 
 def _hit(plan: Plan) -> frozenset[int]:
@@ -105,10 +105,10 @@ def _is_state(event: LogEvent, state: str) -> bool:
     return event.kind == "ttp.state" and event.fields.get("state") == state
 
 
-def _judge_nothing_saved(plan: Plan, logged: list[LogEvent], found: Collector, line: str) -> None:
+def _judge_nothing_saved(plan: Plan, logged: list[LogEvent], collector: Collector, line: str) -> None:
     """Judge that the controller has not even begun a save where the plan has no broken-off one."""
     if any(recovery.mechanism in SAVING for recovery in plan.response.recoveries):
         return
     for event in logged:
         if _is_state(event, "DUMP"):
-            found.fail(EXPECTED, "its controller went to save an end-of-life checkpoint", line, event.source)
+            collector.fail(EXPECTED, "its controller went to save an end-of-life checkpoint", line, event.source)

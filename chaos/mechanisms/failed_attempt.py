@@ -11,7 +11,7 @@ def judge_tried(case: Case, handlers: tuple[str, ...]) -> None:
 
     A handler fails when it raises, or when its process ends in it.
     """
-    name, found = case.recovery.mechanism, case.found
+    name, collector = case.recovery.mechanism, case.found
     expected = f"{name} is tried and fails, and the next mechanism follows"
     calls = [
         (handler, rank, event) for handler in handlers for rank, own in case.calls(handler).items() for event in own
@@ -19,10 +19,10 @@ def judge_tried(case: Case, handlers: tuple[str, ...]) -> None:
     if not calls:
         heard = case.history.select("handler.enter", attempt=TRAIN)
         if heard or case.logged():
-            found.fail(expected, f"it was not tried: none of {', '.join(handlers)} was called", case.line)
+            collector.fail(expected, f"it was not tried: none of {', '.join(handlers)} was called", case.line)
         else:
-            found.unknown(expected, "there is neither a handler's call nor a log of the SDK", case.line)
-        found.close()
+            collector.unknown(expected, "there is neither a handler's call nor a log of the SDK", case.line)
+        collector.close()
         return
     failed = []
     for handler, rank, enter in calls:
@@ -32,6 +32,6 @@ def judge_tried(case: Case, handlers: tuple[str, ...]) -> None:
             failed.append((handler, rank, enter))
     if not failed:
         seen = f"every handler of {name} that was called ended well on {ranks_text(sorted({c[1] for c in calls}))}"
-        found.fail(expected, seen, case.line, *places(event for _, _, event in calls[:3]))
+        collector.fail(expected, seen, case.line, *places(event for _, _, event in calls[:3]))
     where = ", ".join(f"{handler} on rank {rank}" for handler, rank, _ in failed[:3])
-    found.settle(expected, f"failed in {where}", case.line, *places(event for _, _, event in failed[:3]))
+    collector.settle(expected, f"failed in {where}", case.line, *places(event for _, _, event in failed[:3]))

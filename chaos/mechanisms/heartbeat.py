@@ -12,7 +12,7 @@ from chaos.plan.model import Plan
 EXPECTED = "every rank of the job started again has registered with the SDK's controller again"
 
 
-def judge_watched(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+def judge_watched(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
     """Judge the registrations in the SDK's own logs. Says nothing where the faulted launch's logs show none.
 
     The ranks' own records of it are judged by :mod:`chaos.checks.mechanism.protected`.
@@ -23,10 +23,12 @@ def judge_watched(plan: Plan, history: History, artifacts: Artifacts, found: Col
     missing = sorted(set(range(plan.layout.ranks)) & before.keys() - _registered(artifacts, RESUME).keys())
     where = [before[rank] for rank in missing[:3]]
     if missing and not artifacts.sdk_events(RESUME):
-        found.unknown(EXPECTED, "there is no log of the SDK of attempt resume: nobody tells of a protection", *where)
+        collector.unknown(
+            EXPECTED, "there is no log of the SDK of attempt resume: nobody tells of a protection", *where
+        )
     elif missing:
-        found.fail(EXPECTED, f"{ranks_text(missing)} did not", *where)
-    found.settle(EXPECTED, f"{len(before)} ranks have", by_log=not history.select(CONNECTED, attempt=RESUME))
+        collector.fail(EXPECTED, f"{ranks_text(missing)} did not", *where)
+    collector.settle(EXPECTED, f"{len(before)} ranks have", by_log=not history.select(CONNECTED, attempt=RESUME))
 
 
 def _registered(artifacts: Artifacts, attempt: str) -> dict[int, str]:

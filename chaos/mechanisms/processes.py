@@ -15,14 +15,14 @@ from chaos.plan.model import Plan
 SAME = "every rank keeps its process from the beginning to the end"
 
 
-def judge_processes(plan: Plan, history: History, found: Collector) -> None:
+def judge_processes(plan: Plan, history: History, collector: Collector) -> None:
     """Judge how many processes each rank had in each launch."""
     line = _line(plan)
     expected = _expected(plan)
     if not goes_on(plan) and not any(recovery.restarted for recovery in plan.response.recoveries):
-        _judge_replaced(history, (TRAIN, RESUME), found, line)
+        _judge_replaced(history, (TRAIN, RESUME), collector, line)
         return
-    _judge_replaced(history, (RESUME,), found, line)
+    _judge_replaced(history, (RESUME,), collector, line)
     known: dict[int, dict[int, Event]] = {}
     for event in history.select(attempt=TRAIN):
         if (
@@ -40,17 +40,17 @@ def judge_processes(plan: Plan, history: History, found: Collector) -> None:
         own = dict(sorted(known.get(rank, {}).items(), key=lambda item: item[1].mono))
         if len(own) > most:
             seen = f"rank {rank} was replaced: processes {text_list(own)}"
-            found.fail(expected, seen, line, *places(own.values()))
+            collector.fail(expected, seen, line, *places(own.values()))
         elif len(started.get(rank, [])) > most:
             seen = f"rank {rank} was started {len(started[rank])} times"
-            found.fail(expected, seen, line, *places(started[rank]))
+            collector.fail(expected, seen, line, *places(started[rank]))
         elif 0 < len(own) < least:
             seen = f"rank {rank} was not started again: process {text_list(own)} is its only one"
-            found.fail(expected, seen, line, *places(own.values()))
+            collector.fail(expected, seen, line, *places(own.values()))
         for what, events in (("start", started), ("identification", identified), ("exit", ended)):
             if not events.get(rank) or (trains_to_the_end(plan) and len(events[rank]) < min(len(own), least)):
-                found.unknown(expected, f"no {what} of rank {rank} was recorded", line)
-    found.settle(expected, f"{plan.layout.ranks} ranks did", line)
+                collector.unknown(expected, f"no {what} of rank {rank} was recorded", line)
+    collector.settle(expected, f"{plan.layout.ranks} ranks did", line)
 
 
 def _expected(plan: Plan) -> str:
@@ -62,7 +62,7 @@ def _expected(plan: Plan) -> str:
     return f"only ranks {spans(restarted)} get a new process, the others keep theirs"
 
 
-def _judge_replaced(history: History, attempts: Sequence[str], found: Collector, line: str) -> None:
+def _judge_replaced(history: History, attempts: Sequence[str], collector: Collector, line: str) -> None:
     """Judge that no rank is started a second time within a launch: that would be rescheduling."""
     for attempt in attempts:
         seen_pids = processes(history, attempt)
@@ -73,7 +73,7 @@ def _judge_replaced(history: History, attempts: Sequence[str], found: Collector,
             if len(pids) > 1:
                 starts = history.select("agent.start", attempt=attempt, rank=rank)
                 seen = f"rank {rank} was started again in attempt {attempt}: processes {text_list(pids)}"
-                found.fail("no rank is started again within a launch", seen, line, *places(starts))
+                collector.fail("no rank is started again within a launch", seen, line, *places(starts))
 
 
 def _ends_by_launcher(history: History, attempt: str) -> Iterator[tuple[int, int, Event]]:

@@ -20,7 +20,7 @@ WORDS: Mapping[str, str] = Facts(lambda mechanism: mechanism.strategy)
 """The SDK's words for mechanisms when it talks to the agent. A restart in place is a ``recover`` to it, too."""
 
 
-def judge_strategies(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+def judge_strategies(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
     """Judge the SDK's own log of its talk with the agent. Mechanisms outside the SDK are not in it.
 
     The agent's choice of ``exit`` has no reported result: :mod:`chaos.mechanisms.clean_exit` judges that the SDK
@@ -38,19 +38,19 @@ def judge_strategies(plan: Plan, history: History, artifacts: Artifacts, found: 
         event for event in logged if event.kind == "ttp.agent_action" and event.fields["action"] == "report_strategies"
     ]
     if not offers:
-        found.unknown(expected, "the SDK's log tells of no strategy that was offered", line)
-        found.close()
+        collector.unknown(expected, "the SDK's log tells of no strategy that was offered", line)
+        collector.close()
         return
     offered = " ".join(str(event.fields.get("arguments")) for event in offers)
     for word in dict.fromkeys(words):
         if f"'{word}'" not in offered:
-            found.fail(expected, f"the SDK has not offered {word}", line, offers[0].source)
+            collector.fail(expected, f"the SDK has not offered {word}", line, offers[0].source)
     if exits and _could_be_saved(plan, history) and "'dump'" not in offered:
         seen = "the SDK has not offered dump, though every replica group has a rank with a state that no fault hits"
-        found.fail(expected, seen, line, offers[0].source)
+        collector.fail(expected, seen, line, offers[0].source)
     results = [event for event in logged if event.kind == "ttp.result"]
     _judge_results(
-        found,
+        collector,
         expected,
         [event for event in results if event.fields["code"] == 0],
         [WORDS[recovery.mechanism] for recovery in planned if recovery.succeeds],
@@ -61,13 +61,13 @@ def judge_strategies(plan: Plan, history: History, artifacts: Artifacts, found: 
     failed = {str(event.fields.get("strategy")): event.source for event in results if event.fields["code"] != 0}
     may_fail = {WORDS[recovery.mechanism] for recovery in planned if not recovery.succeeds}
     for word in sorted(failed.keys() & (set(WORDS.values()) - may_fail)):
-        found.fail(expected, f"the SDK reports that {word} failed", line, failed[word])
+        collector.fail(expected, f"the SDK reports that {word} failed", line, failed[word])
     for recovery in planned:
         if not recovery.succeeds and recovery.mechanism not in ENDING and WORDS[recovery.mechanism] not in failed:
             seen = f"the SDK's log does not tell that {WORDS[recovery.mechanism]} failed"
-            found.unknown(expected, seen, line, *(event.source for event in results[:3]))
+            collector.unknown(expected, seen, line, *(event.source for event in results[:3]))
     where = (event.source for event in offers[:3])
-    found.settle(expected, f"it was asked {len(offers)} times", line, *where, by_log=True)
+    collector.settle(expected, f"it was asked {len(offers)} times", line, *where, by_log=True)
 
 
 def _could_be_saved(plan: Plan, history: History) -> bool:
@@ -88,7 +88,7 @@ def _repaired(logged: list[LogEvent]) -> int:
 
 
 def _judge_results(
-    found: Collector, expected: str, done: list[LogEvent], wanted: list[str], least: int, line: str, repaired: int
+    collector: Collector, expected: str, done: list[LogEvent], planned: list[str], least: int, line: str, repaired: int
 ) -> None:
     """Judge the strategies that succeeded: in order, and no other.
 
@@ -97,11 +97,13 @@ def _judge_results(
     repair only when a heartbeat has shown a later step, which the end of a short job prevents; its ``repaired`` returns
     to normal are in its states all the same.
     """
-    seen = [str(event.fields.get("strategy")) for event in done]
-    if seen == wanted[: len(seen)] and (len(seen) >= least or repaired == least):
+    succeeded = [str(event.fields.get("strategy")) for event in done]
+    if succeeded == planned[: len(succeeded)] and (len(succeeded) >= least or repaired == least):
         return
-    text = f"the SDK reports success of {text_list(seen) or 'none'}, where {text_list(wanted) or 'none'} is planned"
-    if seen == wanted[: len(seen)]:
-        found.unknown(expected, text, line, *(event.source for event in done[:3]))
+    text = (
+        f"the SDK reports success of {text_list(succeeded) or 'none'}, where {text_list(planned) or 'none'} is planned"
+    )
+    if succeeded == planned[: len(succeeded)]:
+        collector.unknown(expected, text, line, *(event.source for event in done[:3]))
     else:
-        found.fail(expected, text, line, *(event.source for event in done[:3]))
+        collector.fail(expected, text, line, *(event.source for event in done[:3]))

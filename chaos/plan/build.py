@@ -107,7 +107,7 @@ def build_plan(
 
     training = plan_training(scenario, traits)
     checkpoint = _checkpoint(outcome, expected, entitled, traits, training)
-    said = (
+    sentences = (
         *reasons(draft, outcome, checkpoint, expected.resume_step, expected.resumes),
         *_reasons_of_faults(draft, judged.faults),
     )
@@ -123,7 +123,7 @@ def build_plan(
         resume=Resume(expected.resumes, expected.resume_step, restore),
         equivalence=plan_equivalence(scenario, judged.comparable),
         known_finding=plan_known_finding(scenario),
-        explanation=Explanation(said, lines, configured_of(source)),
+        explanation=Explanation(sentences, lines, configured_of(source)),
         comparison=plan_comparison(scenario),
     )
 

@@ -46,11 +46,11 @@ def sentence(text: str) -> str:
 def layout_reason(layout: Layout) -> str:
     """Return the reason for the replica groups."""
     size = layout.ranks_per_stage // layout.stride
-    found = f"{count(layout.ranks // size, 'replica group')} of {count(size, 'rank')}"
+    copies = f"{count(layout.ranks // size, 'replica group')} of {count(size, 'rank')}"
     if size != layout.copies:
-        return sentence(f"{found}: fewer ranks hold the same experts than hold the same other weights")
+        return sentence(f"{copies}: fewer ranks hold the same experts than hold the same other weights")
     if layout.optimizer_parallel:
         sliced = f"data_parallel {layout.data} with the optimizer state sliced over {count(layout.shards, 'rank')}"
-        return sentence(f"{found}: {sliced} leaves {count(layout.copies, 'rank')} with each slice")
+        return sentence(f"{copies}: {sliced} leaves {count(layout.copies, 'rank')} with each slice")
     whole = f"the {count(layout.data, 'rank')} of a data-parallel group hold the same weights and optimizer state"
-    return sentence(f"{found}: {whole}")
+    return sentence(f"{copies}: {whole}")

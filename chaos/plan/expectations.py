@@ -127,17 +127,17 @@ def _merge_resume(scenario: Scenario, outcome: Outcome, step: int | None, proble
     if not isinstance(written, ExpectResume) or step == written.step - 1:
         return step
     path = "expect.resume.step"
-    said = f"a resume at step {written.step}"
+    expectation = f"a resume at step {written.step}"
     if step is not None and outcome.loss is not None and outcome.loss.step is None:
         where = problems.where("expect.checkpoint.step")
         message = f"expect.resume says step {written.step}, but expect.checkpoint.step says {step} ({where})"
         problems.add(path, message, text=written.step, hint=f"the resume follows the checkpoint: step {step + 1}")
         return step
-    return _sharpened(written.step - 1, path, said, written.step, outcome, step, problems)
+    return _sharpened(written.step - 1, path, expectation, written.step, outcome, step, problems)
 
 
 def _sharpened(
-    step: int, path: str, said: str, text: int, outcome: Outcome, derived: int | None, problems: Problems
+    step: int, path: str, expectation: str, text: int, outcome: Outcome, derived: int | None, problems: Problems
 ) -> int | None:
     """Return a written step where the plan leaves it open, if it lies within what is possible."""
     loss = outcome.loss
@@ -151,7 +151,9 @@ def _sharpened(
         if derived is not None
         else f"a step from {max(1, loss.lowest) + offset} to {loss.highest + offset}"
     )
-    problems.add(path, f"{path} says {said}, but the plan shows {right}: {why}", text=text, hint=f"write {right}")
+    problems.add(
+        path, f"{path} says {expectation}, but the plan shows {right}: {why}", text=text, hint=f"write {right}"
+    )
     return derived
 
 

@@ -130,8 +130,8 @@ def reasons_of_job(draft: Draft) -> tuple[str, ...]:
 
 def reasons_of_fault(fault: Scheduled) -> tuple[str, ...]:
     """Return the families' reasons about one fault."""
-    told = (rules.explain_fault(fault) for rules in in_order() if rules.explain_fault is not None)
-    return tuple(reason for reason in told if reason is not None)
+    reasons = (rules.explain_fault(fault) for rules in in_order() if rules.explain_fault is not None)
+    return tuple(reason for reason in reasons if reason is not None)
 
 
 def reasons_of_families(draft: Draft, faults: Sequence[PlannedFault]) -> tuple[str, ...]:

@@ -100,8 +100,8 @@ def loads(text: str | bytes) -> Plan:
         unknown = _unknown_keys(text)
         values = _fields(_adapter().validate_json(text, strict=True))
     except ValidationError as error:
-        found = error.errors(include_url=False, include_context=False, include_input=False)
-        shown = [f"{'.'.join(str(part) for part in item['loc']) or 'plan'}: {item['msg']}" for item in found]
+        errors = error.errors(include_url=False, include_context=False, include_input=False)
+        shown = [f"{'.'.join(str(part) for part in item['loc']) or 'plan'}: {item['msg']}" for item in errors]
         raise PlanFormatError(_message(shown)) from None
     except ValueError as error:
         raise PlanFormatError(f"not a plan: not JSON: {error}") from None

@@ -253,10 +253,10 @@ def is_known(effect: JobEffect) -> bool:
 
 def read(name: str) -> JobEffect:
     """Return the effect that a plan names. Raises ValueError for an unknown name."""
-    found = _found(name)
-    if found is None:
+    effect = _found(name)
+    if effect is None:
         raise ValueError(f"there is no effect {name!r}, and no family that is installed here lists it")
-    return found
+    return effect
 
 
 def _found(name: str) -> JobEffect | None:
@@ -264,5 +264,5 @@ def _found(name: str) -> JobEffect | None:
     if name in BUILT_IN:
         return BUILT_IN[name]
     listed = registry("effects")
-    found: JobEffect | None = listed.load(name) if name in listed.points else None
-    return found
+    effect: JobEffect | None = listed.load(name) if name in listed.points else None
+    return effect

@@ -73,11 +73,11 @@ def point(step: int, phase: str | None) -> Point:
 
 def when_all(moments: Iterable[Moment]) -> Moment:
     """Return the moment when all conditions have come true: not before the latest of them."""
-    found = tuple(moments)
-    return Moment(max(moment.earliest for moment in found), all(moment.exact for moment in found))
+    candidates = tuple(moments)
+    return Moment(max(moment.earliest for moment in candidates), all(moment.exact for moment in candidates))
 
 
 def when_any(moments: Iterable[Moment]) -> Moment:
     """Return the moment when the first condition decides: not before the earliest of them."""
-    found = tuple(moments)
-    return Moment(min(moment.earliest for moment in found), all(moment.exact for moment in found))
+    candidates = tuple(moments)
+    return Moment(min(moment.earliest for moment in candidates), all(moment.exact for moment in candidates))

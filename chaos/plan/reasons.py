@@ -32,8 +32,8 @@ def reasons(
 
     The order is layout, switches, targets, mechanism, repairs, step, savers, resume.
     """
-    found = _reasons(draft, outcome, checkpoint, resume_step, resumes)
-    return tuple(sentence(text) for text in found)
+    sentences = _reasons(draft, outcome, checkpoint, resume_step, resumes)
+    return tuple(sentence(text) for text in sentences)
 
 
 def _reasons(

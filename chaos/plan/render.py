@@ -103,9 +103,9 @@ def _job(plan: Plan) -> str:
 
 def _options(options: RecoveryOptions) -> list[str]:
     """Return the job's recovery options in words; collectives with the times to which they are scaled."""
-    found = []
+    options_text = []
     if options.watchdog is not None:
-        found.append(
+        options_text.append(
             f"collectives give up after {options.exec_timeout:g} s (scaled by {options.time_scale:g}), "
             + (f"watchdog every {options.poll:g} s" if options.watchdog else "no watchdog")
         )
@@ -115,7 +115,7 @@ def _options(options: RecoveryOptions) -> list[str]:
         "compiled": options.graph,
         "compile cache": options.compile_cache,
     }
-    return [*found, *(name for name, on in names.items() if on)]
+    return [*options_text, *(name for name, on in names.items() if on)]
 
 
 def _groups(groups: tuple[tuple[int, ...], ...]) -> str:

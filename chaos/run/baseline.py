@@ -86,15 +86,15 @@ class BaselineTaker:
             cores=self._cores,
             same_losses=self._prepared.found.job.traits.same_losses,
         )
-        found, made = find_or_make(
+        baseline_directory, made = find_or_make(
             self._reports,
             key,
             lambda: self._made(key, scenario),
             wait=Patience(scenario.deadlines.run, self._clock, (self._deadline,)),
             still=lambda: self._still(inputs),
         )
-        self._progress.note(f"baseline {found.name} " + ("made" if made else "taken from the cache"))
-        copy_into(found, owned.path)
+        self._progress.note(f"baseline {baseline_directory.name} " + ("made" if made else "taken from the cache"))
+        copy_into(baseline_directory, owned.path)
 
     def _made(self, key: str, scenario: Scenario) -> Path:
         self._progress.note("no baseline is cached for this job: running it once without faults")

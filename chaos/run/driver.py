@@ -38,21 +38,23 @@ def run_cell(prepared: Prepared, options: RunOptions, progress: Progress, *, clo
     if prepared.found.platform.own_limits:
         refuse_too_few(prepared.scenario.cluster.ranks)
     leases = Leases()
-    wanted = options.cores or len(os.sched_getaffinity(0))
+    core_count = options.cores or len(os.sched_getaffinity(0))
     patience = Patience(_CORES_SECONDS, clock)
     with (
         subreaper(),
         interruptible(),
-        _cores_here(prepared.found.platform, leases, wanted, patience, progress) as cores,
+        _cores_here(prepared.found.platform, leases, core_count, patience, progress) as cores,
     ):
         return CellRun(prepared, options, progress, clock, leases, cores).run()
 
 
-def _cores_here(platform: PlatformKind, leases: Leases, wanted: int, patience: Patience, progress: Progress) -> Lease:
+def _cores_here(
+    platform: PlatformKind, leases: Leases, core_count: int, patience: Patience, progress: Progress
+) -> Lease:
     """Return cores for the job; no cores where its ranks run on other machines, whose cores cannot be leased here."""
     if platform.elsewhere:
         return Lease((), [])
-    return leases.take_cores(1, up_to=wanted, wait=patience, blocked=progress.note)
+    return leases.take_cores(1, up_to=core_count, wait=patience, blocked=progress.note)
 
 
 def _refuse_if_lacking(prepared: Prepared) -> None:

@@ -28,12 +28,12 @@ def interruptible() -> Iterator[None]:
 @contextmanager
 def interruptible_once() -> Iterator[None]:
     """Heed the first such signal and none after it: a second one could cut off the putting back."""
-    told = False
+    signalled = False
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        nonlocal told
-        if not told:
-            told = True
+        nonlocal signalled
+        if not signalled:
+            signalled = True
             raise KeyboardInterrupt(signal.Signals(number).name)
 
     with _handled_by(interrupt, _NUMBERS):

@@ -128,9 +128,11 @@ def open_session(
 
 def _record_nodes(owned: RunDirectory, history: HistoryWriter, clock: Clock, nodes: Nodes, private: Path) -> None:
     """Ask the remote helpers for leftovers, while they are there: when all faults have been put back."""
-    found = nodes.all()
-    _undo(owned, history, clock, lambda step: step.fault is not None, found)
-    record_on_nodes(history, owned.token, owned.ledger.read().steps, found, [str(owned.path.resolve()), str(private)])
+    node_list = nodes.all()
+    _undo(owned, history, clock, lambda step: step.fault is not None, node_list)
+    record_on_nodes(
+        history, owned.token, owned.ledger.read().steps, node_list, [str(owned.path.resolve()), str(private)]
+    )
 
 
 @contextmanager
@@ -205,7 +207,7 @@ def _undo(
     owned: RunDirectory,
     history: HistoryWriter,
     clock: Clock,
-    wanted: Callable[[UndoStep], bool],
+    is_due: Callable[[UndoStep], bool],
     nodes: Sequence[Node] = (),
 ) -> None:
     """Undo open steps of the ledger, the latest first, and record the steps that belong to a fault."""
@@ -217,7 +219,7 @@ def _undo(
         elif step.fault is not None:
             history.record("fault.healed", fault=step.fault, how=undone.how)
 
-    steps = filter(wanted, in_order(owned.ledger.read().open))
+    steps = filter(is_due, in_order(owned.ledger.read().open))
     put_back(owned.ledger, steps, undo_context(owned, clock, nodes), record)
 
 

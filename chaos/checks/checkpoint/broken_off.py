@@ -25,11 +25,11 @@ def broken_off(plan: Plan, history: History, artifacts: Artifacts) -> set[str]:
     A process ends as planned when a fault takes it, when its rank gets a new process, or when the plan ends the whole
     launch; a process that has exited with 0 does not count. Only its last save can have been under way.
     """
-    found: set[str] = set()
+    names: set[str] = set()
     for rank in range(plan.layout.ranks):
         for pid in _ended(plan, history, rank):
-            found.update(artifacts.recorded(path) for path in _under_way(history, rank, pid))
-    return found
+            names.update(artifacts.recorded(path) for path in _under_way(history, rank, pid))
+    return names
 
 
 def _ended(plan: Plan, history: History, rank: int) -> set[int | None]:

@@ -40,38 +40,38 @@ APPENDED = ("epoch_num", "step_num", "cur_rank", "batch_num")
 
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge all end-of-life checkpoint files of the run."""
-    found = Collector(NAME)
+    collector = Collector(NAME)
     files = end_of_life(history, artifacts)
-    judge_unfinished(history, artifacts, found)
-    judge_left(plan, history, artifacts, found)
-    judge_records(history, artifacts, found)
-    judge_periodic_values(plan, history, artifacts, Baseline(plan, history, artifacts), found)
-    judge_overwritten(history, artifacts, found)
-    judge_saving_goes_on(plan, history, found)
-    judge_newest(plan, history, artifacts, found)
+    judge_unfinished(history, artifacts, collector)
+    judge_left(plan, history, artifacts, collector)
+    judge_records(history, artifacts, collector)
+    judge_periodic_values(plan, history, artifacts, Baseline(plan, history, artifacts), collector)
+    judge_overwritten(history, artifacts, collector)
+    judge_saving_goes_on(plan, history, collector)
+    judge_newest(plan, history, artifacts, collector)
     if plan.checkpoint is None:
-        _judge_absence(plan, history, artifacts, files, found)
-        return found.findings()
-    _judge_groups(plan, history, artifacts, files, found)
-    _judge_temporary(history, artifacts, found)
+        _judge_absence(plan, history, artifacts, files, collector)
+        return collector.findings()
+    _judge_groups(plan, history, artifacts, files, collector)
+    _judge_temporary(history, artifacts, collector)
     states: dict[OwnedCheckpoint, SavedState] = {}
     for file in files:
-        state = _load(artifacts, file, found)
+        state = _load(artifacts, file, collector)
         if state is not None:
             states[file] = state
     if files:
-        found.settle("every file loads", f"{len(files)} of {len(files)} do", *_paths(artifacts, files))
-    found.close()
+        collector.settle("every file loads", f"{len(files)} of {len(files)} do", *_paths(artifacts, files))
+    collector.close()
     for file, state in states.items():
-        _judge_step(plan, history, artifacts, file, state, found)
-    _judge_alike(artifacts, states, found)
-    _judge_survivors(plan, history, found)
+        _judge_step(plan, history, artifacts, file, state, collector)
+    _judge_alike(artifacts, states, collector)
+    _judge_survivors(plan, history, collector)
     if states:
         steps = sorted({state.numbers.get("step_num", -1) for state in states.values()})
         seen = f"step {text_list(steps)} everywhere"
-        found.settle("stored step, history, directory and names agree", seen, *_paths(artifacts, list(states)))
-        judge_values(plan, history, artifacts, states, found)
-    return found.findings()
+        collector.settle("stored step, history, directory and names agree", seen, *_paths(artifacts, list(states)))
+        judge_values(plan, history, artifacts, states, collector)
+    return collector.findings()
 
 
 def _line(plan: Plan, key: str) -> str:
@@ -84,21 +84,21 @@ def _paths(artifacts: Artifacts, files: list[OwnedCheckpoint]) -> tuple[str, ...
 
 
 def _judge_absence(
-    plan: Plan, history: History, artifacts: Artifacts, files: list[OwnedCheckpoint], found: Collector
+    plan: Plan, history: History, artifacts: Artifacts, files: list[OwnedCheckpoint], collector: Collector
 ) -> None:
     expected = "no end-of-life checkpoint is finished"
     for file in files:
         seen = f"rank {file.rank} has one: {file.path.name}"
-        found.fail(expected, seen, _line(plan, "checkpoint"), artifacts.relative(file.path))
+        collector.fail(expected, seen, _line(plan, "checkpoint"), artifacts.relative(file.path))
     for seen, where in _unplaced(history, artifacts):
-        found.fail(expected, f"there is one, {seen}", _line(plan, "checkpoint"), where)
+        collector.fail(expected, f"there is one, {seen}", _line(plan, "checkpoint"), where)
     if not artifacts.job_dir.is_dir():
-        found.unknown(expected, "the job's directory was not kept, so nobody can look", "job")
-    found.settle(expected, "there is none", _line(plan, "checkpoint"))
+        collector.unknown(expected, "the job's directory was not kept, so nobody can look", "job")
+    collector.settle(expected, "there is none", _line(plan, "checkpoint"))
 
 
 def _judge_groups(
-    plan: Plan, history: History, artifacts: Artifacts, files: list[OwnedCheckpoint], found: Collector
+    plan: Plan, history: History, artifacts: Artifacts, files: list[OwnedCheckpoint], collector: Collector
 ) -> None:
     assert plan.checkpoint is not None
     line = _line(plan, "checkpoint.ranks")
@@ -107,26 +107,28 @@ def _judge_groups(
         savers = [saver for saver, ranks in plan.checkpoint.entitled.items() if file.rank in ranks]
         if not savers:
             seen = f"rank {file.rank} saved, which was not entitled to"
-            found.fail(f"only entitled ranks save: {_entitled(plan)}", seen, line, artifacts.relative(file.path))
+            collector.fail(f"only entitled ranks save: {_entitled(plan)}", seen, line, artifacts.relative(file.path))
         for saver in savers:
             by_saver[saver].append(file)
     unplaced = _unplaced(history, artifacts)
     for seen, where in unplaced:
-        found.unknown("it is known whose each end-of-life checkpoint is", seen, where)
+        collector.unknown("it is known whose each end-of-life checkpoint is", seen, where)
     for saver in plan.checkpoint.savers:
         group = _group(plan, saver)
         expected = f"one checkpoint of replica group {group}, from {_any_of(plan.checkpoint.entitled[saver])}"
         own = by_saver[saver]
         if not own and unplaced:
             seen = f"no checkpoint is known to be of replica group {group}, and of {unplaced[0][0]}"
-            found.unknown(expected, seen, line, "job")
+            collector.unknown(expected, seen, line, "job")
         elif not own:
-            found.fail(expected, f"no checkpoint of replica group {group}", line, "job")
+            collector.fail(expected, f"no checkpoint of replica group {group}", line, "job")
         elif len(own) > 1:
-            found.fail(expected, f"{len(own)} files", line, *_paths(artifacts, own))
-    _judge_witnesses(plan, history, artifacts, files, found, line)
+            collector.fail(expected, f"{len(own)} files", line, *_paths(artifacts, own))
+    _judge_witnesses(plan, history, artifacts, files, collector, line)
     seen = f"{ranks_text(file.rank for file in files)} saved"
-    found.settle("one checkpoint of every replica group, from an entitled rank", seen, line, *_paths(artifacts, files))
+    collector.settle(
+        "one checkpoint of every replica group, from an entitled rank", seen, line, *_paths(artifacts, files)
+    )
 
 
 def _unplaced(history: History, artifacts: Artifacts) -> list[tuple[str, str]]:
@@ -135,8 +137,8 @@ def _unplaced(history: History, artifacts: Artifacts) -> list[tuple[str, str]]:
     Their owner is not known, or they do not lie in the run's directory.
     """
     strays = unowned(history, artifacts, "end-of-life")
-    found = [(f"{artifacts.relative(file.path)}: {file.reason}", artifacts.relative(file.path)) for file in strays]
-    return found + [(outside_text(event), event.source) for event in outside(history, artifacts, "end-of-life")]
+    unplaced = [(f"{artifacts.relative(file.path)}: {file.reason}", artifacts.relative(file.path)) for file in strays]
+    return unplaced + [(outside_text(event), event.source) for event in outside(history, artifacts, "end-of-life")]
 
 
 def _judge_witnesses(
@@ -144,7 +146,7 @@ def _judge_witnesses(
     history: History,
     artifacts: Artifacts,
     files: list[OwnedCheckpoint],
-    found: Collector,
+    collector: Collector,
     line: str,
 ) -> None:
     """Judge that the ranks' histories record the same saves as the files."""
@@ -155,12 +157,12 @@ def _judge_witnesses(
     for save in saves + handled:
         if save.rank not in entitled:
             expected = f"only entitled ranks save: {_entitled(plan)}"
-            found.fail(expected, f"rank {save.rank} saved, which was not entitled to", line, save.source)
+            collector.fail(expected, f"rank {save.rank} saved, which was not entitled to", line, save.source)
     witnesses = {event.rank for event in saves + handled}
     for file in files:
         if file.rank not in witnesses:
             seen = f"there is a file of rank {file.rank}, whose history has no save"
-            found.unknown("each file was saved by its rank", seen, artifacts.relative(file.path))
+            collector.unknown("each file was saved by its rank", seen, artifacts.relative(file.path))
 
 
 def _entitled(plan: Plan) -> str:
@@ -177,7 +179,7 @@ def _group(plan: Plan, rank: int) -> str:
     return f"[{', '.join(map(str, group)) if len(group) <= 8 else spans(group)}]"
 
 
-def _judge_temporary(history: History, artifacts: Artifacts, found: Collector) -> None:
+def _judge_temporary(history: History, artifacts: Artifacts, collector: Collector) -> None:
     """Judge temporary directories.
 
     MindFormers' names are the same for both kinds: such a file counts when a rank began it as an end-of-life one.
@@ -192,61 +194,61 @@ def _judge_temporary(history: History, artifacts: Artifacts, found: Collector) -
         if file.temporary and (file.kind == "end-of-life" or (file.kind == "either" and file.path in begun))
     ]
     for path in [*artifacts.temporary_directories, *left]:
-        found.fail(expected, f"{path.name} is left", artifacts.relative(path))
-    found.settle(expected, "none is left")
+        collector.fail(expected, f"{path.name} is left", artifacts.relative(path))
+    collector.settle(expected, "none is left")
 
 
-def _load(artifacts: Artifacts, file: OwnedCheckpoint, found: Collector) -> SavedState | None:
+def _load(artifacts: Artifacts, file: OwnedCheckpoint, collector: Collector) -> SavedState | None:
     where = artifacts.relative(file.path)
     try:
         return artifacts.read_checkpoint(file.path)
     except CheckpointNotSupported as error:
-        found.unknown("every file loads", f"rank {file.rank}'s file cannot be judged: {error.problem}", where)
+        collector.unknown("every file loads", f"rank {file.rank}'s file cannot be judged: {error.problem}", where)
     except CheckpointError as error:
         place = f" at byte {error.offset}" if error.offset is not None else ""
-        found.fail("every file loads", f"rank {file.rank}'s file is damaged{place}: {error.problem}", where)
+        collector.fail("every file loads", f"rank {file.rank}'s file is damaged{place}: {error.problem}", where)
     return None
 
 
 def _judge_step(
-    plan: Plan, history: History, artifacts: Artifacts, file: OwnedCheckpoint, state: SavedState, found: Collector
+    plan: Plan, history: History, artifacts: Artifacts, file: OwnedCheckpoint, state: SavedState, collector: Collector
 ) -> None:
     assert plan.checkpoint is not None
     where = artifacts.relative(file.path)
     every = artifacts.steps_per_update
     stored = {name: state.numbers[name] for name in (STEP, COUNTER) if name in state.numbers}
     if not stored:
-        found.fail(
+        collector.fail(
             "the step is stored inside", f"rank {file.rank}'s file holds neither step_num nor global_step", where
         )
         return
     lacking = [name for name in APPENDED if name not in state.numbers]
     if file.directory_step is not None and lacking:
         seen = f"rank {file.rank}'s file lacks {text_list(lacking)}: it was cut off, or somebody else wrote it"
-        found.fail(f"the file holds what the save appends: {text_list(APPENDED)}", seen, where)
+        collector.fail(f"the file holds what the save appends: {text_list(APPENDED)}", seen, where)
     last = last_trained(history, file.rank)
     if last is None:
-        found.unknown(
+        collector.unknown(
             "the last trained step of the saving rank is known", f"no step of rank {file.rank} has ended", where
         )
     for name, number in stored.items():
         if last is not None and number != (right := counted(name, step_of(last), every)):
             after = f"{'' if right == step_of(last) else f'after step {step_of(last)}, '}the last step that it trained"
             expected = f"{name} of rank {file.rank} is {right}, {after}"
-            found.fail(expected, f"{name} {number} is stored", where, last.source)
+            collector.fail(expected, f"{name} {number} is stored", where, last.source)
         if plan.checkpoint.step is not None and number != counted(name, plan.checkpoint.step, every):
             expected = f"the checkpoint holds step {plan.checkpoint.step}"
-            found.fail(expected, f"rank {file.rank}'s {name} is {number}", _line(plan, "checkpoint.step"), where)
+            collector.fail(expected, f"rank {file.rank}'s {name} is {number}", _line(plan, "checkpoint.step"), where)
     step = step_in(history, artifacts, file, state)
     if step is None:
         seen = f"rank {file.rank}'s file holds global_step {stored[COUNTER]}, with {every} steps for each update"
-        found.unknown("the step is stored inside", f"{seen}, and nothing tells which of them it is", where)
+        collector.unknown("the step is stored inside", f"{seen}, and nothing tells which of them it is", where)
         return
-    _judge_names(plan, file, state, step, found, where, every)
-    _judge_save_events(history, file, step, found, where)
+    _judge_names(plan, file, state, step, collector, where, every)
+    _judge_save_events(history, file, step, collector, where)
 
 
-def _judge_survivors(plan: Plan, history: History, found: Collector) -> None:
+def _judge_survivors(plan: Plan, history: History, collector: Collector) -> None:
     """Judge that no survivor has trained further than the saved step: the later step would be lost.
 
     This is judged only where the plan knows the step. A fault that may strike at any moment may split an all-reduce.
@@ -257,20 +259,20 @@ def _judge_survivors(plan: Plan, history: History, found: Collector) -> None:
         last = last_trained(history, rank)
         if last is not None and plan.checkpoint.step is not None and step_of(last) > plan.checkpoint.step:
             expected = f"step {plan.checkpoint.step} is the last one that any survivor trained"
-            found.fail(expected, f"rank {rank} trained step {step_of(last)}", last.source)
+            collector.fail(expected, f"rank {rank} trained step {step_of(last)}", last.source)
 
 
-def _judge_alike(artifacts: Artifacts, states: dict[OwnedCheckpoint, SavedState], found: Collector) -> None:
+def _judge_alike(artifacts: Artifacts, states: dict[OwnedCheckpoint, SavedState], collector: Collector) -> None:
     """Judge that facts about the moment of the save are the same in every file."""
     for name in ("step_num", "global_step", "epoch_num", "batch_num"):
         values = {state.numbers.get(name) for state in states.values()}
         if len(values) > 1:
-            told = text_list(f"rank {file.rank}: {state.numbers.get(name)}" for file, state in states.items())
-            found.fail(f"{name} is the same in every file", told, *_paths(artifacts, list(states)))
+            numbers = text_list(f"rank {file.rank}: {state.numbers.get(name)}" for file, state in states.items())
+            collector.fail(f"{name} is the same in every file", numbers, *_paths(artifacts, list(states)))
 
 
 def _judge_names(
-    plan: Plan, file: OwnedCheckpoint, state: SavedState, step: int, found: Collector, where: str, every: int
+    plan: Plan, file: OwnedCheckpoint, state: SavedState, step: int, collector: Collector, where: str, every: int
 ) -> None:
     assert plan.checkpoint is not None
     update = step - step % every
@@ -279,39 +281,39 @@ def _judge_names(
         expected = f"the directory's step is the stored one, {step}"
         if update != step:
             expected = f"the directory's step is that of the last update, {update}"
-        found.fail(expected, f"it is {file.directory_step}", where)
+        collector.fail(expected, f"it is {file.directory_step}", where)
     if file.name_rank is not None and file.name_rank != file.rank:
-        found.fail(f"the name is rank {file.rank}'s, as the directory", f"it is rank {file.name_rank}'s", where)
+        collector.fail(f"the name is rank {file.rank}'s, as the directory", f"it is rank {file.name_rank}'s", where)
     inside = state.numbers.get("cur_rank")
     if inside is not None and inside != file.rank:
-        found.fail(f"the content is rank {file.rank}'s", f"cur_rank {inside} is stored", where)
+        collector.fail(f"the content is rank {file.rank}'s", f"cur_rank {inside} is stored", where)
     if ITERATION.fullmatch(file.path.parent.name) is None:
-        _judge_epoch_in_name(plan, file, state, step, found, where)
+        _judge_epoch_in_name(plan, file, state, step, collector, where)
     elif file.step != step:
-        found.fail(f"the directory's iteration is the stored step, {step}", f"it is {file.step}", where)
+        collector.fail(f"the directory's iteration is the stored step, {step}", f"it is {file.step}", where)
     planned = plan.checkpoint.files.get(file.rank)
     if (
         planned is not None
         and plan.checkpoint.step == step
         and not f"/{_of_today(file.saved_as.as_posix())}".endswith(f"/{planned}")
     ):
-        found.fail(f"the file is {planned}", f"it is {where}", _line(plan, "checkpoint"), where)
+        collector.fail(f"the file is {planned}", f"it is {where}", _line(plan, "checkpoint"), where)
 
 
 def _judge_epoch_in_name(
-    plan: Plan, file: OwnedCheckpoint, state: SavedState, step: int, found: Collector, where: str
+    plan: Plan, file: OwnedCheckpoint, state: SavedState, step: int, collector: Collector, where: str
 ) -> None:
     batches = {state.numbers.get("batch_num", plan.training.steps_per_epoch)}
     # At sink size 1 some versions count every step as an epoch of one batch: 5_1 is step 5.
     if file.epoch is not None and file.step_in_epoch is not None:
         named = {(file.epoch - 1) * size + file.step_in_epoch for size in batches | {1} if file.step_in_epoch <= size}
         if step not in named:
-            said = f"{file.epoch}_{file.step_in_epoch}"
+            name_part = f"{file.epoch}_{file.step_in_epoch}"
             expected = f"the name's epoch and step are those of step {step} ({batches.pop()} steps an epoch)"
-            found.fail(expected, f"rank {file.rank}'s file is named {said}", where)
+            collector.fail(expected, f"rank {file.rank}'s file is named {name_part}", where)
     epoch = state.numbers.get("epoch_num")
     if file.epoch is not None and epoch not in (None, file.epoch):
-        found.fail(f"the name's epoch is the stored one, {epoch}", f"it is {file.epoch}", where)
+        collector.fail(f"the name's epoch is the stored one, {epoch}", f"it is {file.epoch}", where)
 
 
 def _of_today(path: str) -> str:
@@ -322,10 +324,10 @@ def _of_today(path: str) -> str:
     return path.replace("/tft_saved_checkpoints-step_", "/ttp_saved_checkpoints-step_")
 
 
-def _judge_save_events(history: History, file: OwnedCheckpoint, step: int, found: Collector, where: str) -> None:
+def _judge_save_events(history: History, file: OwnedCheckpoint, step: int, collector: Collector, where: str) -> None:
     """Judge the step that the rank recorded for the save."""
     saves = history.select("checkpoint.end", attempt=TRAIN, rank=file.rank, kind="end-of-life")
     events = [save for save in saves if save.data.get("step") not in (None, step)]
     for save in events:
         seen = f"rank {file.rank} recorded a save of step {save.data['step']}"
-        found.fail(f"the save was of the stored step, {step}", seen, where, *places([save]))
+        collector.fail(f"the save was of the stored step, {step}", seen, where, *places([save]))

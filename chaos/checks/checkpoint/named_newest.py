@@ -31,13 +31,15 @@ class NewestSave:
     save: Event
     faulted: Event | None
 
-    def judge(self, what: str, found: Collector) -> None:
+    def judge(self, what: str, collector: Collector) -> None:
         """Say that the record names another save; ``what`` names the record."""
         seen = f"{what}, and {self.file} was saved after it, at step {self.save.data.get('step')}"
         if self.faulted is None:
-            found.fail(EXPECTED, seen, self.save.source)
+            collector.fail(EXPECTED, seen, self.save.source)
         else:
-            found.unknown(EXPECTED, f"{seen}; a fault had landed in that launch", self.save.source, self.faulted.source)
+            collector.unknown(
+                EXPECTED, f"{seen}; a fault had landed in that launch", self.save.source, self.faulted.source
+            )
 
 
 def newest_saves(history: History, artifacts: Artifacts) -> dict[Path, NewestSave]:

@@ -21,7 +21,7 @@ from chaos.plan.model import Plan
 EXPECTED = "the checkpoint that each rank has saved last is there"
 
 
-def judge_newest(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+def judge_newest(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
     """Judge the last periodic save of each rank. Says nothing where no rank has saved, or all saves are elsewhere."""
     newest: dict[int, Event] = {}
     for event in history.select("checkpoint.end", kind="periodic"):
@@ -29,24 +29,28 @@ def judge_newest(plan: Plan, history: History, artifacts: Artifacts, found: Coll
             newest[event.rank] = event
     lost = {rank: save for rank, save in newest.items() if kept_of(save, artifacts) is None}
     if newest and len(lost) == len(newest) and not periodic(history, artifacts):
-        found.unknown(EXPECTED, "no file of any rank was kept", *(event.source for event in list(lost.values())[:3]))
+        collector.unknown(
+            EXPECTED, "no file of any rank was kept", *(event.source for event in list(lost.values())[:3])
+        )
     else:
         for rank, save in lost.items():
             if not (_is_taken(plan, history, save) or _is_held(history, artifacts, save)):
-                _judge_lost(plan, history, artifacts, rank, save, found)
+                _judge_lost(plan, history, artifacts, rank, save, collector)
     if newest:
-        found.settle(EXPECTED, f"those of {len(newest)} ranks are")
+        collector.settle(EXPECTED, f"those of {len(newest)} ranks are")
 
 
-def _judge_lost(plan: Plan, history: History, artifacts: Artifacts, rank: int, save: Event, found: Collector) -> None:
+def _judge_lost(
+    plan: Plan, history: History, artifacts: Artifacts, rank: int, save: Event, collector: Collector
+) -> None:
     file = artifacts.recorded(str(save.data.get("path")))
     seen = f"rank {rank} has saved {file} after step {save.data.get('step')}, which is not there"
     if any(fault.effect.spoils_saves for fault in plan.faults):
-        found.unknown(EXPECTED, f"{seen}; a fault has hit the storage", save.source)
+        collector.unknown(EXPECTED, f"{seen}; a fault has hit the storage", save.source)
     elif any(history.first(event) is not None for event in GONE):
-        found.unknown(EXPECTED, f"{seen}; a host has gone", save.source)
+        collector.unknown(EXPECTED, f"{seen}; a host has gone", save.source)
     else:
-        found.fail(EXPECTED, seen, save.source)
+        collector.fail(EXPECTED, seen, save.source)
 
 
 def _is_written(history: History, save: Event) -> bool:

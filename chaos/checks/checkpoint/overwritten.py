@@ -24,7 +24,7 @@ _COUNTED = re.compile(r".+-\d+_\d+(?:\.ckpt|\.safetensors)?")
 """MindSpore's and MindFormers' names, PREFIX-EPOCH_STEP; the format may be left to MindSpore."""
 
 
-def judge_overwritten(history: History, artifacts: Artifacts, found: Collector) -> None:
+def judge_overwritten(history: History, artifacts: Artifacts, collector: Collector) -> None:
     """Judge the names of all periodic saves. Says nothing where none counts its step."""
     again = [pair for pair in _again(history, artifacts) if not _was_taken(history, *pair[1:])]
     baseline = (
@@ -34,10 +34,10 @@ def judge_overwritten(history: History, artifacts: Artifacts, found: Collector) 
     for name, before, after in again:
         if name not in usual:
             seen = f"rank {after.rank} has saved step {after.data['step']} over its file of step {before.data['step']}"
-            found.fail(EXPECTED, f"{seen}: {name}", after.source, before.source)
+            collector.fail(EXPECTED, f"{seen}: {name}", after.source, before.source)
     names = {_name(event, artifacts) for event in _saves(history)}
     if names:
-        found.settle(EXPECTED, f"{len(names)} files, each of one step")
+        collector.settle(EXPECTED, f"{len(names)} files, each of one step")
 
 
 def _again(history: History, artifacts: Artifacts) -> Iterator[tuple[str, Event, Event]]:

@@ -35,7 +35,7 @@ EXPECTED = "every periodic checkpoint holds what its rank held after the step at
 
 
 def judge_periodic_values(
-    plan: Plan, history: History, artifacts: Artifacts, baseline: Baseline, found: Collector
+    plan: Plan, history: History, artifacts: Artifacts, baseline: Baseline, collector: Collector
 ) -> None:
     """Compare the remaining periodic files with the digests of their ranks.
 
@@ -49,20 +49,20 @@ def judge_periodic_values(
     compared, every = 0, artifacts.steps_per_update
     states: dict[OwnedCheckpoint, SavedState] = {}
     for stray in strays:
-        _judge_stray(stray, unfinished, history, artifacts, found)
+        _judge_stray(stray, unfinished, history, artifacts, collector)
     gone = outside(history, artifacts, "periodic")
     for save in gone[:1]:
         more = f" ({len(gone)} such saves in all)" if len(gone) > 1 else ""
-        found.unknown(EXPECTED, outside_text(save) + more, save.source)
+        collector.unknown(EXPECTED, outside_text(save) + more, save.source)
     for file in files:
         try:
             state = artifacts.read_checkpoint(file.path)
         except CheckpointNotSupported as error:
             seen = f"rank {file.rank}'s file cannot be judged: {error.problem}"
-            found.unknown(EXPECTED, seen, artifacts.relative(file.path))
+            collector.unknown(EXPECTED, seen, artifacts.relative(file.path))
             continue
         except CheckpointError as error:
-            _judge_unreadable(file, f"rank {file.rank}'s file", error, unfinished, history, artifacts, found)
+            _judge_unreadable(file, f"rank {file.rank}'s file", error, unfinished, history, artifacts, collector)
             continue
         states[file] = state
         steps = steps_of(file, state, every)
@@ -73,31 +73,31 @@ def judge_periodic_values(
         ]
         if recorded:
             compared += 1
-            _judge(file, state, steps_text(steps), recorded, baseline, found)
+            _judge(file, state, steps_text(steps), recorded, baseline, collector)
             continue
-        _judge_names(file, state, history, artifacts, found)
+        _judge_names(file, state, history, artifacts, collector)
         if not steps:
             seen = f"rank {file.rank}'s file holds no step, and the rank has recorded none at which it saved it"
-            found.unknown(EXPECTED, f"{seen}: {file.path.name}", artifacts.relative(file.path))
+            collector.unknown(EXPECTED, f"{seen}: {file.path.name}", artifacts.relative(file.path))
     if compared:
-        found.settle(EXPECTED, f"{compared} files compared by digest")
-    found.close()
-    judge_numbers(plan, history, artifacts, states, found)
+        collector.settle(EXPECTED, f"{compared} files compared by digest")
+    collector.close()
+    judge_numbers(plan, history, artifacts, states, collector)
 
 
 def _judge_stray(
-    stray: OwnerUnknown, unfinished: set[str], history: History, artifacts: Artifacts, found: Collector
+    stray: OwnerUnknown, unfinished: set[str], history: History, artifacts: Artifacts, collector: Collector
 ) -> None:
     """Judge that a file without a known owner is sound; its content can be compared with nothing."""
     where = artifacts.relative(stray.path)
     try:
         artifacts.read_checkpoint(stray.path)
     except CheckpointNotSupported as error:
-        found.unknown(EXPECTED, f"{where} cannot be judged: {error.problem}", where)
+        collector.unknown(EXPECTED, f"{where} cannot be judged: {error.problem}", where)
     except CheckpointError as error:
-        _judge_unreadable(stray, where, error, unfinished, history, artifacts, found)
+        _judge_unreadable(stray, where, error, unfinished, history, artifacts, collector)
     else:
-        found.unknown(EXPECTED, f"{where}: {stray.reason}", where)
+        collector.unknown(EXPECTED, f"{where}: {stray.reason}", where)
 
 
 def _stored(state: SavedState, every: int) -> frozenset[int]:
@@ -130,7 +130,7 @@ def _judge_unreadable(
     unfinished: set[str],
     history: History,
     artifacts: Artifacts,
-    found: Collector,
+    collector: Collector,
 ) -> None:
     """Judge an unreadable file.
 
@@ -143,9 +143,9 @@ def _judge_unreadable(
         return
     seen = f"{what} is damaged: {error.problem}"
     if any(history.first(event) is not None for event in GONE):
-        found.unknown(EXPECTED, f"{seen}; {HOST_GONE}", where)
+        collector.unknown(EXPECTED, f"{seen}; {HOST_GONE}", where)
     else:
-        found.fail(EXPECTED, seen, where)
+        collector.fail(EXPECTED, seen, where)
 
 
 def _is_open(path: Path, history: History, artifacts: Artifacts) -> bool:
@@ -163,14 +163,14 @@ def _is_open(path: Path, history: History, artifacts: Artifacts) -> bool:
 
 
 def _judge_names(
-    file: OwnedCheckpoint, state: SavedState, history: History, artifacts: Artifacts, found: Collector
+    file: OwnedCheckpoint, state: SavedState, history: History, artifacts: Artifacts, collector: Collector
 ) -> None:
     """Judge a file whose step has no digest by the names of its parameters: a rank always has the same names."""
     recorded = history.select("initial", rank=file.rank) + history.select("digest", rank=file.rank)
     for event in _with_parameters(recorded)[-1:]:
         if missing := lacking(file, state, _asked(file, state, event, history)):
             seen = _lacks(file, state, missing, artifacts.steps_per_update)
-            found.fail(EXPECTED, seen, artifacts.relative(file.path), event.source)
+            collector.fail(EXPECTED, seen, artifacts.relative(file.path), event.source)
 
 
 def _asked(file: OwnedCheckpoint, state: SavedState, recorded: Event, history: History) -> list[str]:
@@ -181,14 +181,14 @@ def _asked(file: OwnedCheckpoint, state: SavedState, recorded: Event, history: H
 
 def _lacks(file: OwnedCheckpoint, state: SavedState, missing: list[str], every: int) -> str:
     kind = "optimizer state" if all(map(is_optimizer_state, missing)) else "parameters"
-    told = steps_by_name(state.numbers, every)
-    steps = told.get(COUNTER, told.get(STEP))
+    possible_steps = steps_by_name(state.numbers, every)
+    steps = possible_steps.get(COUNTER, possible_steps.get(STEP))
     of_step = "" if steps is None else f" of step {steps_text(steps)}"
     return f"rank {file.rank}'s file{of_step} lacks {kind}: {text_list(missing)}"
 
 
 def _judge(
-    file: OwnedCheckpoint, state: SavedState, step: str, recorded: list[Event], baseline: Baseline, found: Collector
+    file: OwnedCheckpoint, state: SavedState, step: str, recorded: list[Event], baseline: Baseline, collector: Collector
 ) -> None:
     missing: list[str] = []
     different: list[str] = []
@@ -202,7 +202,7 @@ def _judge(
     where = baseline.artifacts.relative(file.path)
     if missing:
         seen = _lacks(file, state, missing, baseline.artifacts.steps_per_update)
-        found.fail(EXPECTED, seen, where, recorded[-1].source)
+        collector.fail(EXPECTED, seen, where, recorded[-1].source)
     if different:
         count = f"{len(different)} of {len(shared)} parameters in rank {file.rank}'s file of step {step}"
         seen = f"{count} differ: {text_list(different)}"
@@ -210,9 +210,9 @@ def _judge(
         # Both are of one run, so they are equal bit for bit, whatever the tolerance between two runs.
         if is_converted(file):
             seen += "; MindFormers saves bfloat16 as float32 in such a file, so that says nothing about the values"
-            found.unknown(EXPECTED, seen, where, recorded[-1].source)
+            collector.unknown(EXPECTED, seen, where, recorded[-1].source)
         else:
-            found.fail(EXPECTED, seen, where, recorded[-1].source)
+            collector.fail(EXPECTED, seen, where, recorded[-1].source)
     if not shared:
         seen = f"no parameter in rank {file.rank}'s file of step {step} can be compared"
-        found.unknown(EXPECTED, seen, where, recorded[-1].source)
+        collector.unknown(EXPECTED, seen, where, recorded[-1].source)

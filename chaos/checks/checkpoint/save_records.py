@@ -29,7 +29,7 @@ from chaos.observe.checkpoints.mindformers_state import is_kept
 EXPECTED = "what is written down about the saves is true of the files"
 
 
-def judge_records(history: History, artifacts: Artifacts, found: Collector) -> None:
+def judge_records(history: History, artifacts: Artifacts, collector: Collector) -> None:
     """Judge the records that the job has left, of both layouts."""
     metas = sorted(_metas(artifacts))
     iterations = artifacts.search(find_iterations)
@@ -37,20 +37,20 @@ def judge_records(history: History, artifacts: Artifacts, found: Collector) -> N
     broken_off = _broken_off(history)
     newest = newest_saves(history, artifacts)
     for path in metas:
-        _judge_meta(path, newest.get(path.parent), artifacts, found)
-    tracked = {path.parent: _judge_tracker(path, artifacts, found) for path in trackers}
+        _judge_meta(path, newest.get(path.parent), artifacts, collector)
+    tracked = {path.parent: _judge_tracker(path, artifacts, collector) for path in trackers}
     for root, step in tracked.items():
         newer = newest.get(root)
         if step is not None and newer is not None and newer.iteration not in (None, step):
-            newer.judge(f"{artifacts.relative(root / TRACKER)} names iteration {step}", found)
+            newer.judge(f"{artifacts.relative(root / TRACKER)} names iteration {step}", collector)
     for iteration in iterations:
         # The tracker is written last: a save that it does not name yet may have been broken off.
         last = tracked.get(iteration.path.parent)
         if not broken_off or (last is not None and iteration.step <= last):
-            _judge_iteration(iteration, artifacts, found)
+            _judge_iteration(iteration, artifacts, collector)
     if metas or iterations or trackers:
         seen = f"{len(metas)} {META}, {len(trackers)} trackers, {len(iterations)} iterations"
-        found.settle(EXPECTED, f"{seen} agree with the files")
+        collector.settle(EXPECTED, f"{seen} agree with the files")
 
 
 def _metas(artifacts: Artifacts) -> set[Path]:
@@ -66,12 +66,12 @@ def _broken_off(history: History) -> bool:
     return any(event.data.get("code") != 0 for event in history.select("rank.exit"))
 
 
-def _judge_meta(path: Path, newest: NewestSave | None, artifacts: Artifacts, found: Collector) -> None:
+def _judge_meta(path: Path, newest: NewestSave | None, artifacts: Artifacts, collector: Collector) -> None:
     where = artifacts.relative(path)
     try:
         last = read_meta(path)
     except CheckpointError as error:
-        found.fail(EXPECTED, f"{where} cannot be read: {error.problem}", where)
+        collector.fail(EXPECTED, f"{where} cannot be read: {error.problem}", where)
         return
     named = path.with_name(last.file)
     kept = next(
@@ -79,57 +79,57 @@ def _judge_meta(path: Path, newest: NewestSave | None, artifacts: Artifacts, fou
     )
     if kept is None:
         unfinished = any(file.suffix == ".tmp" for file in path.parent.iterdir())
-        say = found.unknown if unfinished else found.fail
+        say = collector.unknown if unfinished else collector.fail
         say(EXPECTED, f"{where} names {last.file}, which is not there", where)
         return
     if Path(last.file).stem.rpartition("-")[2] != f"{last.epoch}_{last.step_in_epoch}":
         seen = f"{where} says epoch {last.epoch}, step {last.step_in_epoch} of {last.file}"
-        found.fail(EXPECTED, seen, where)
+        collector.fail(EXPECTED, seen, where)
     try:
         stored = artifacts.read_checkpoint(kept).numbers.get("epoch_num")
     except CheckpointNotSupported as error:
-        found.unknown(EXPECTED, f"{last.file} cannot be judged: {error.problem}", where)
+        collector.unknown(EXPECTED, f"{last.file} cannot be judged: {error.problem}", where)
         return
     except CheckpointError as error:
-        found.fail(EXPECTED, f"{where} names {last.file}, which is damaged: {error.problem}", where)
+        collector.fail(EXPECTED, f"{where} names {last.file}, which is damaged: {error.problem}", where)
         return
     if stored is not None and stored != last.epoch:
-        found.fail(EXPECTED, f"{where} says epoch {last.epoch} of {last.file}, which holds epoch {stored}", where)
+        collector.fail(EXPECTED, f"{where} says epoch {last.epoch} of {last.file}, which holds epoch {stored}", where)
     if newest is not None and newest.iteration is None and newest.file != Path(last.file).stem:
-        newest.judge(f"{where} names {last.file}", found)
+        newest.judge(f"{where} names {last.file}", collector)
 
 
-def _judge_tracker(path: Path, artifacts: Artifacts, found: Collector) -> int | None:
+def _judge_tracker(path: Path, artifacts: Artifacts, collector: Collector) -> int | None:
     where = artifacts.relative(path)
     try:
         step = read_tracker(path)
     except CheckpointError as error:
-        found.fail(EXPECTED, f"{where} cannot be read: {error.problem}", where)
+        collector.fail(EXPECTED, f"{where} cannot be read: {error.problem}", where)
         return None
     directory = path.with_name(f"iteration_{step:08d}")
     if not directory.is_dir():
-        found.fail(EXPECTED, f"{where} names iteration {step}, but there is no {directory.name}", where)
+        collector.fail(EXPECTED, f"{where} names iteration {step}, but there is no {directory.name}", where)
     return step
 
 
-def _judge_iteration(iteration: FoundIteration, artifacts: Artifacts, found: Collector) -> None:
+def _judge_iteration(iteration: FoundIteration, artifacts: Artifacts, collector: Collector) -> None:
     where = artifacts.relative(iteration.path)
     if iteration.common is None:
-        found.fail(EXPECTED, f"{where} has no common.json, which says what step it holds", where)
+        collector.fail(EXPECTED, f"{where} has no common.json, which says what step it holds", where)
         return
     try:
         step = read_common(iteration.common).step
     except CheckpointError as error:
-        found.fail(EXPECTED, f"{where}/{iteration.common.name} cannot be read: {error.problem}", where)
+        collector.fail(EXPECTED, f"{where}/{iteration.common.name} cannot be read: {error.problem}", where)
         return
     if step != iteration.step:
-        found.fail(EXPECTED, f"{where} says step {iteration.step}, its common.json {step}", where)
+        collector.fail(EXPECTED, f"{where} says step {iteration.step}, its common.json {step}", where)
     if iteration.metadata is not None:
         try:
             listed = read_metadata(iteration.metadata).files
         except CheckpointError as error:
-            found.fail(EXPECTED, f"{where}/{iteration.metadata.name} cannot be read: {error.problem}", where)
+            collector.fail(EXPECTED, f"{where}/{iteration.metadata.name} cannot be read: {error.problem}", where)
             return
         gone = sorted(name for name in listed if not is_kept(iteration.path, name))
         if gone:
-            found.fail(EXPECTED, f"{where}: metadata.json names {gone[0]}, which is not there", where)
+            collector.fail(EXPECTED, f"{where}: metadata.json names {gone[0]}, which is not there", where)

@@ -45,13 +45,13 @@ def steps_of(file: OwnedCheckpoint, state: SavedState, every: int) -> frozenset[
     Several, too, where the numbers leave open which step of an update it is. None where neither a record nor a number
     tells.
     """
-    told = steps_by_name(state.numbers, every)
+    possible_steps = steps_by_name(state.numbers, every)
     if known := _known(file):
-        return next((steps & known for steps in told.values() if steps & known), known)
-    counted = told.get(COUNTER, told.get(STEP))
+        return next((steps & known for steps in possible_steps.values() if steps & known), known)
+    counted = possible_steps.get(COUNTER, possible_steps.get(STEP))
     if counted is None:
         return file.steps
-    return counted & told.get(STEP, counted) or counted
+    return counted & possible_steps.get(STEP, counted) or counted
 
 
 def steps_text(steps: Iterable[int]) -> str:
@@ -59,22 +59,22 @@ def steps_text(steps: Iterable[int]) -> str:
     return " or ".join(map(str, sorted(steps)))
 
 
-def judge_numbers(plan: Plan, history: History, artifacts: Artifacts, states: States, found: Collector) -> None:
+def judge_numbers(plan: Plan, history: History, artifacts: Artifacts, states: States, collector: Collector) -> None:
     """Judge the numbers of all readable periodic files. Says nothing where there are none."""
     gone = any(history.first(event) is not None for event in GONE)
     every = artifacts.steps_per_update
     for file, state in states.items():
         for verdict, seen in (*_steps(plan, file, state, history, every), *_epochs(plan, file, state, history, every)):
-            say = found.unknown if gone or verdict == "unknown" else found.fail
-            told = f"{seen}; {HOST_GONE}" if gone else seen
-            say(ONE_STEP, f"{told}: {file.path.name}", artifacts.relative(file.path))
+            say = collector.unknown if gone or verdict == "unknown" else collector.fail
+            text = f"{seen}; {HOST_GONE}" if gone else seen
+            say(ONE_STEP, f"{text}: {file.path.name}", artifacts.relative(file.path))
     ends = _readable(
         [checkpoint for checkpoint in end_of_life(history, artifacts) if checkpoint.kind == "either"], artifacts
     )
-    _judge_lost(artifacts, {**states, **ends}, found)
-    _judge_alike(history, artifacts, states, found)
+    _judge_lost(artifacts, {**states, **ends}, collector)
+    _judge_alike(history, artifacts, states, collector)
     if states:
-        found.settle(ONE_STEP, f"those of {len(states)} files are")
+        collector.settle(ONE_STEP, f"those of {len(states)} files are")
 
 
 def _readable(files: Iterable[OwnedCheckpoint], artifacts: Artifacts) -> dict[OwnedCheckpoint, SavedState]:
@@ -92,12 +92,14 @@ def _known(file: OwnedCheckpoint) -> frozenset[int]:
 
 def _steps(plan: Plan, file: OwnedCheckpoint, state: SavedState, history: History, every: int) -> Iterator[_Doubt]:
     """Yield the step numbers that differ from the step at which the file was saved."""
-    told = steps_by_name(state.numbers, every)
-    if not told:
+    possible_steps = steps_by_name(state.numbers, every)
+    if not possible_steps:
         return
     known = _known(file)
-    steps = steps_of(file, state, every) if known else told.get(STEP, told.get(COUNTER, frozenset()))
-    wrong = {name: own for name, own in told.items() if not own & steps}
+    steps = (
+        steps_of(file, state, every) if known else possible_steps.get(STEP, possible_steps.get(COUNTER, frozenset()))
+    )
+    wrong = {name: own for name, own in possible_steps.items() if not own & steps}
     holds = f"rank {file.rank}'s file holds {_numbers_text(state, every)}"
     if wrong:
         seen = f"{holds}, which are two steps"
@@ -109,7 +111,7 @@ def _steps(plan: Plan, file: OwnedCheckpoint, state: SavedState, history: Histor
         else:
             yield "fail", seen
     elif not known and (least := _named(plan, file)) is not None and max(steps) < least:
-        yield ("fail" if STEP in told else "unknown"), f"{holds}, and its name says step {least}"
+        yield ("fail" if STEP in possible_steps else "unknown"), f"{holds}, and its name says step {least}"
     elif not known and file.epoch is None and not file.steps:
         seen = f"neither the name of rank {file.rank}'s file nor its record tells at which step it was saved"
         yield "unknown", seen
@@ -200,7 +202,7 @@ def _family(file: OwnedCheckpoint) -> str:
     return re.sub(r"\d+", "#", _COUNTED.sub("", file.saved_as.stem)) + file.saved_as.suffix
 
 
-def _judge_lost(artifacts: Artifacts, states: States, found: Collector) -> None:
+def _judge_lost(artifacts: Artifacts, states: States, collector: Collector) -> None:
     """Judge numbers that a file lacks and other files of its kind hold.
 
     Files of a kind without the number have none by design.
@@ -216,10 +218,10 @@ def _judge_lost(artifacts: Artifacts, states: States, found: Collector) -> None:
                 # The parameter of this name, if it is one, may be among the other ranks' files.
                 if holders and name not in state.numbers and not (state.partial and name == COUNTER):
                     seen = f"rank {file.rank}'s file holds no {name}, as others of its kind do: {file.path.name}"
-                    found.fail(ONE_STEP, seen, artifacts.relative(file.path), artifacts.relative(holders[0].path))
+                    collector.fail(ONE_STEP, seen, artifacts.relative(file.path), artifacts.relative(holders[0].path))
 
 
-def _judge_alike(history: History, artifacts: Artifacts, states: States, found: Collector) -> None:
+def _judge_alike(history: History, artifacts: Artifacts, states: States, collector: Collector) -> None:
     """Judge that all ranks number a step with the same epoch, if they count from the same step on."""
     groups: dict[object, list[OwnedCheckpoint]] = defaultdict(list)
     every = artifacts.steps_per_update
@@ -230,9 +232,9 @@ def _judge_alike(history: History, artifacts: Artifacts, states: States, found: 
             groups[_family(file), steps_of(file, state, every), origin].append(file)
     for group in groups.values():
         for name in (EPOCH, BATCHES):
-            told = {file: number for file in group if (number := states[file].numbers.get(name)) is not None}
-            if len(set(told.values())) > 1:
-                seen = text_list(f"rank {file.rank}: {number}" for file, number in told.items())
+            numbers = {file: number for file in group if (number := states[file].numbers.get(name)) is not None}
+            if len(set(numbers.values())) > 1:
+                seen = text_list(f"rank {file.rank}: {number}" for file, number in numbers.items())
                 step = steps_text(steps_of(group[0], states[group[0]], every))
-                where = [artifacts.relative(file.path) for file in told]
-                found.fail(ONE_STEP, f"{name} is not the same in the files of step {step}: {seen}", *where[:5])
+                where = [artifacts.relative(file.path) for file in numbers]
+                collector.fail(ONE_STEP, f"{name} is not the same in the files of step {step}: {seen}", *where[:5])

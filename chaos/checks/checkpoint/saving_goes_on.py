@@ -18,7 +18,7 @@ from chaos.plan.model import Plan
 _EVENTS = ("train.begin", "step.begin", "step.end", "checkpoint.end", "train.end")
 
 
-def judge_saving_goes_on(plan: Plan, history: History, found: Collector) -> None:
+def judge_saving_goes_on(plan: Plan, history: History, collector: Collector) -> None:
     """Judge every process that trains on for as many steps as the interval. Other processes had nothing to save."""
     interval = plan.training.checkpoint_interval
     if interval is None:
@@ -35,17 +35,17 @@ def judge_saving_goes_on(plan: Plan, history: History, found: Collector) -> None
             rank = event.rank
             seen = f"rank {rank} has trained up to step {step}, and saved none since step {last}"
             if refused:
-                found.unknown(expected, f"{seen}; a fault of its storage may have refused it", event.source)
+                collector.unknown(expected, f"{seen}; a fault of its storage may have refused it", event.source)
             elif unseen:
-                found.unknown(expected, f"{seen}; no save of any rank is recorded", event.source)
+                collector.unknown(expected, f"{seen}; no save of any rank is recorded", event.source)
             else:
-                found.fail(expected, seen, event.source)
+                collector.fail(expected, seen, event.source)
         if kept and kept[0].rank is not None:
             due.add(kept[0].rank)
-        _judge_background(history, kept, ended=_ended_well(history, process), expected=expected, found=found)
+        _judge_background(history, kept, ended=_ended_well(history, process), expected=expected, collector=collector)
     if due:
-        found.settle(expected, f"{saves} saves of {ranks_text(sorted(due))}")
-    found.close()
+        collector.settle(expected, f"{saves} saves of {ranks_text(sorted(due))}")
+    collector.close()
 
 
 def _processes(history: History) -> list[list[Event]]:
@@ -63,7 +63,7 @@ def _gaps(history: History, process: list[Event], interval: int) -> list[tuple[i
 
     Each has the last saved step, the last trained one, and the event that followed.
     """
-    found = []
+    gaps = []
     last = ended = None
     for event in process:
         step = event.data.get("step")
@@ -75,7 +75,7 @@ def _gaps(history: History, process: list[Event], interval: int) -> list[tuple[i
             if last is None:
                 last = step - 1
             if ended == step - 1 and ended - last >= interval:
-                found.append((last, ended, event))
+                gaps.append((last, ended, event))
                 last = ended
         elif event.event == "step.end":
             ended = step
@@ -84,8 +84,8 @@ def _gaps(history: History, process: list[Event], interval: int) -> list[tuple[i
     # The last checkpoint may be saved behind the end of the training.
     end = process[-1] if process[-1].event == "train.end" else None
     if end is None or last is None or ended is None or ended - last < interval or not _ended_well(history, process):
-        return found
-    return [*found, (last, ended, end)]
+        return gaps
+    return [*gaps, (last, ended, end)]
 
 
 def _ended_well(history: History, process: list[Event]) -> bool:
@@ -94,7 +94,9 @@ def _ended_well(history: History, process: list[Event]) -> bool:
     return any(exit.data.get("code") == 0 for exit in exits)
 
 
-def _judge_background(history: History, saves: list[Event], *, ended: bool, expected: str, found: Collector) -> None:
+def _judge_background(
+    history: History, saves: list[Event], *, ended: bool, expected: str, collector: Collector
+) -> None:
     """Judge that saves in the background have ended. The last one may be under way when its process ends."""
     for event in saves if ended else saves[:-1]:
         if not is_background(event):
@@ -104,9 +106,9 @@ def _judge_background(history: History, saves: list[Event], *, ended: bool, expe
             seen = (
                 f"rank {event.rank} has not recorded that its checkpoint of step {event.data.get('step')} was written"
             )
-            found.unknown(expected, seen, event.source)
+            collector.unknown(expected, seen, event.source)
         elif end.data.get("ok") is not True:
             seen = (
                 f"rank {event.rank} could not write its checkpoint of step {event.data.get('step')} in the background"
             )
-            found.fail(expected, seen, end.source)
+            collector.fail(expected, seen, end.source)

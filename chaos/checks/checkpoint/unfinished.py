@@ -20,7 +20,7 @@ _BROKEN_AT = ("checkpoint.write", "checkpoint.end")
 """Phases of a save in which its directory exists."""
 
 
-def judge_unfinished(history: History, artifacts: Artifacts, found: Collector) -> None:
+def judge_unfinished(history: History, artifacts: Artifacts, collector: Collector) -> None:
     """Name the directories and files that were never finished, and judge that no rank has loaded any of them.
 
     Says nothing where all saves were finished.
@@ -31,12 +31,12 @@ def judge_unfinished(history: History, artifacts: Artifacts, found: Collector) -
         path = PurePosixPath(str(load.data.get("path")))
         if any(part.endswith("_tmp") for part in path.parts) or path.suffix == ".tmp":
             seen = f"rank {load.rank} loads {artifacts.recorded(str(path))}"
-            found.fail(EXPECTED, seen, load.source, *places)
+            collector.fail(EXPECTED, seen, load.source, *places)
     if places:
-        found.settle(EXPECTED, f"unfinished and loaded by nobody: {', '.join(places)}", *places)
+        collector.settle(EXPECTED, f"unfinished and loaded by nobody: {', '.join(places)}", *places)
 
 
-def judge_left(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+def judge_left(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
     """Judge that every end-of-life save that began and that the plan broke off has left its directory.
 
     Says nothing where the plan has no such save, or where the storage was gone before anything could be made in it.
@@ -50,16 +50,16 @@ def judge_left(plan: Plan, history: History, artifacts: Artifacts, found: Collec
     line = f"scenario.yaml:{plan.explanation.lines['checkpoint']}" if "checkpoint" in plan.explanation.lines else ""
     begun = history.select("checkpoint.begin", attempt=TRAIN, kind="end-of-life")
     if not begun and not _refused_before(history):
-        found.unknown(LEFT, "no rank has recorded that it began one", line)
+        collector.unknown(LEFT, "no rank has recorded that it began one", line)
     there = {path.name for path in artifacts.temporary_directories}
-    wanted = {name: event for event in reversed(begun) for name in _temporary(event)}
-    for name, event in wanted.items():
+    saves = {name: event for event in reversed(begun) for name in _temporary(event)}
+    for name, event in saves.items():
         if name not in there and artifacts.job_dir.is_dir():
-            found.fail(LEFT, f"rank {event.rank} began to save in {name}, which is not there", line, event.source)
-    if not wanted:
-        found.close()
+            collector.fail(LEFT, f"rank {event.rank} began to save in {name}, which is not there", line, event.source)
+    if not saves:
+        collector.close()
     else:
-        found.settle(LEFT, text_list(wanted), line, *(event.source for event in wanted.values()))
+        collector.settle(LEFT, text_list(saves), line, *(event.source for event in saves.values()))
 
 
 def _breaks_save(fault: PlannedFault) -> bool:

@@ -25,29 +25,29 @@ EQUAL = "every value equals the fault-free run's at the saved step"
 
 
 def judge_values(
-    plan: Plan, history: History, artifacts: Artifacts, states: dict[OwnedCheckpoint, SavedState], found: Collector
+    plan: Plan, history: History, artifacts: Artifacts, states: dict[OwnedCheckpoint, SavedState], collector: Collector
 ) -> None:
     """Judge the parameters of every file that loads."""
     baseline = Baseline(plan, history, artifacts)
     own = digests(history, TRAIN)
     saved = resumed_from(plan, history, artifacts) if plan.resume.resumes else None
     for file, state in states.items():
-        _judge_whole(history, baseline, own, artifacts, file, state, found)
-    found.settle(WHOLE, f"{len(states)} files are whole", *map(artifacts.relative, (file.path for file in states)))
+        _judge_whole(history, baseline, own, artifacts, file, state, collector)
+    collector.settle(WHOLE, f"{len(states)} files are whole", *map(artifacts.relative, (file.path for file in states)))
     compared, comparable = 0, plan.equivalence.comparable
     for file, state in states.items():
         event = own.get(file.rank, {}).get(_step(baseline, file, state))
         if event is not None:
             compared += 1
-            _judge_equal(OWN, baseline, file, state, event, event.source, saved, found)
+            _judge_equal(OWN, baseline, file, state, event, event.source, saved, collector)
         elif not baseline.wanted or (comparable is not None and _step(baseline, file, state) > comparable.until):
             seen = f"rank {file.rank} recorded no digests at the saved step, and there is no baseline to compare with"
-            found.unknown(OWN, seen, artifacts.relative(file.path))
+            collector.unknown(OWN, seen, artifacts.relative(file.path))
     if compared:
-        found.settle(OWN, f"{compared} files compared by digest")
-    found.close()
+        collector.settle(OWN, f"{compared} files compared by digest")
+    collector.close()
     if baseline.wanted:
-        _judge_against_baseline(plan, artifacts, baseline, states, saved, found)
+        _judge_against_baseline(plan, artifacts, baseline, states, saved, collector)
 
 
 def _step(baseline: Baseline, file: OwnedCheckpoint, state: SavedState) -> int:
@@ -62,12 +62,12 @@ def _judge_against_baseline(
     baseline: Baseline,
     states: dict[OwnedCheckpoint, SavedState],
     saved: int | None,
-    found: Collector,
+    collector: Collector,
 ) -> None:
     if baseline.objection is not None:
         reason, where = baseline.objection
-        found.unknown(EQUAL, f"cannot be compared: {reason}", *where)
-        found.close()
+        collector.unknown(EQUAL, f"cannot be compared: {reason}", *where)
+        collector.close()
         return
     until = None if plan.equivalence.comparable is None else plan.equivalence.comparable.until
     states = {file: state for file, state in states.items() if until is None or _step(baseline, file, state) <= until}
@@ -77,10 +77,10 @@ def _judge_against_baseline(
         event = baseline.digests.get(file.rank, {}).get(_step(baseline, file, state))
         if event is None:
             seen = f"the baseline has no digests of rank {file.rank} at step {_step(baseline, file, state)}"
-            found.unknown(EQUAL, seen, artifacts.relative(file.path))
+            collector.unknown(EQUAL, seen, artifacts.relative(file.path))
         else:
-            _judge_equal(EQUAL, baseline, file, state, event, at_baseline(event), saved, found)
-    found.settle(
+            _judge_equal(EQUAL, baseline, file, state, event, at_baseline(event), saved, collector)
+    collector.settle(
         EQUAL,
         f"{len(states)} files compared by digest",
         *(artifacts.relative(checkpoint.path) for checkpoint in states),
@@ -99,7 +99,7 @@ def _judge_whole(
     artifacts: Artifacts,
     file: OwnedCheckpoint,
     state: SavedState,
-    found: Collector,
+    collector: Collector,
 ) -> None:
     where = artifacts.relative(file.path)
     step = _step(baseline, file, state)
@@ -111,28 +111,28 @@ def _judge_whole(
     ]
     names = next((set(named) for witness in witnesses if (named := _parameters(witness))), set())
     if not names:
-        found.unknown(WHOLE, f"no record of which parameters rank {file.rank} has", where)
+        collector.unknown(WHOLE, f"no record of which parameters rank {file.rank} has", where)
     missing = sorted(name for name in names - set(state.digests) if not (is_flag(name) or is_appended(name)))
     if missing:
         kind = "optimizer state" if all(map(is_optimizer_state, missing)) else "parameters"
-        found.fail(WHOLE, f"rank {file.rank}'s file lacks {kind}: {text_list(missing)}", where)
+        collector.fail(WHOLE, f"rank {file.rank}'s file lacks {kind}: {text_list(missing)}", where)
     strange = sorted(
         name
         for name in set(state.digests) - names - _handed_over(history, file)
         if names and not (is_flag(name) or is_appended(name) or name in MAY_BE_ADDED)
     )
     if strange:
-        found.fail(WHOLE, f"rank {file.rank}'s file holds what the job does not have: {text_list(strange)}", where)
+        collector.fail(WHOLE, f"rank {file.rank}'s file holds what the job does not have: {text_list(strange)}", where)
     if state.infinite:
-        found.fail(WHOLE, f"not finite in rank {file.rank}'s file: {text_list(sorted(state.infinite))}", where)
+        collector.fail(WHOLE, f"not finite in rank {file.rank}'s file: {text_list(sorted(state.infinite))}", where)
     lacking = [name for name in sorted(names) if is_flag(name) and name not in state.numbers]
     if lacking and file.directory_step is not None:
         seen = f"rank {file.rank}'s file lacks {text_list(lacking)}, by which a state is marked so"
-        found.unknown("the saved state is marked consistent", seen, where)
+        collector.unknown("the saved state is marked consistent", seen, where)
     flags = {name: value for name, value in state.numbers.items() if is_flag(name) and value != 1}
     for name, value in flags.items():
         seen = f"{name} is {value} in rank {file.rank}'s file: it was saved in the middle of an update"
-        found.fail("the saved state is marked consistent", seen, where)
+        collector.fail("the saved state is marked consistent", seen, where)
 
 
 def _handed_over(history: History, file: OwnedCheckpoint) -> set[str]:
@@ -150,13 +150,13 @@ def _judge_equal(
     event: Event,
     source: str,
     saved: int | None,
-    found: Collector,
+    collector: Collector,
 ) -> None:
     where = baseline.artifacts.relative(file.path)
     theirs = _parameters(event)
     shared = [name for name in state.digests if name in theirs and not is_flag(name)]
     if not shared:
-        found.unknown(expected, f"no parameter of rank {file.rank} can be compared", where, source)
+        collector.unknown(expected, f"no parameter of rank {file.rank} can be compared", where, source)
         return
     unequal = sorted(name for name in shared if theirs[name] != state.digests[name])
     if saved not in (None, _step(baseline, file, state)):
@@ -168,8 +168,8 @@ def _judge_equal(
     count = f"{len(unequal)} of {len(shared)} parameters of rank {file.rank} differ: {text_list(unequal)}"
     count += origin(baseline, file.rank, unequal[0], state.digests, _step(baseline, file, state))
     if baseline.plan.equivalence.loss_tolerance > 0:
-        found.unknown(
+        collector.unknown(
             expected, f"{count}; only digests are kept, values would be needed for a tolerance", where, source
         )
     else:
-        found.fail(expected, count, where, source)
+        collector.fail(expected, count, where, source)

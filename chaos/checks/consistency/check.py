@@ -28,7 +28,7 @@ EXPECTED = "the ranks of each replica group hold the same weights and optimizer 
 
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Compare the digests of the ranks of each replica group, at every step where several recorded them."""
-    found = Collector(NAME)
+    collector = Collector(NAME)
     if trains_nothing(plan) and not history.select("step.end"):
         return []
     compared, own = 0, own_accumulators(plan, history, artifacts)
@@ -38,17 +38,17 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
             if len(group) < 2:
                 continue
             times = [
-                _judge_state(attempt, moment, _agreeing(plan, group, moment), events, own, found)
+                _judge_state(attempt, moment, _agreeing(plan, group, moment), events, own, collector)
                 for moment, events in sorted(states.items())
             ]
             compared += sum(times)
-            _judge_coverage(plan, attempt, group, states, found)
+            _judge_coverage(plan, attempt, group, states, collector)
     seen = f"{compared} comparisons, all equal" if compared else "no replica group has more than one rank"
-    found.settle(EXPECTED, seen)
-    by_log.judge_agreement(logged(plan, history, artifacts), found)
-    judge_groups(plan, artifacts, found)
-    judge_replicas(plan, artifacts, found)
-    return found.findings()
+    collector.settle(EXPECTED, seen)
+    by_log.judge_agreement(logged(plan, history, artifacts), collector)
+    judge_groups(plan, artifacts, collector)
+    judge_replicas(plan, artifacts, collector)
+    return collector.findings()
 
 
 def _agreeing(plan: Plan, group: tuple[int, ...], step: int) -> tuple[int, ...]:
@@ -94,7 +94,7 @@ def _states(plan: Plan, history: History, attempt: str) -> Iterator[tuple[int, d
 
 
 def _judge_coverage(
-    plan: Plan, attempt: str, group: tuple[int, ...], states: dict[int, dict[int, Event]], found: Collector
+    plan: Plan, attempt: str, group: tuple[int, ...], states: dict[int, dict[int, Event]], collector: Collector
 ) -> None:
     """Judge that every rank of the group was compared with another one after a step.
 
@@ -110,11 +110,16 @@ def _judge_coverage(
     alone = [rank for rank in group if rank not in together]
     if alone:
         after = f" after step {plan.training.last_step}" if last else ""
-        found.unknown(EXPECTED, f"no digests to compare {ranks_text(alone)} by{after} in attempt {attempt}")
+        collector.unknown(EXPECTED, f"no digests to compare {ranks_text(alone)} by{after} in attempt {attempt}")
 
 
 def _judge_state(
-    attempt: str, step: int, group: tuple[int, ...], events: dict[int, Event], others: frozenset[str], found: Collector
+    attempt: str,
+    step: int,
+    group: tuple[int, ...],
+    events: dict[int, Event],
+    others: frozenset[str],
+    collector: Collector,
 ) -> int:
     """Compare the ranks with the first of the group, and return their number.
 
@@ -131,13 +136,13 @@ def _judge_state(
         if bool(own) != bool(expected):
             silent = rank if expected else present[0]
             seen = f"no digests of rank {silent} {_moment(step)} of attempt {attempt}"
-            found.unknown(EXPECTED, seen, reference.source, events[rank].source)
+            collector.unknown(EXPECTED, seen, reference.source, events[rank].source)
             continue
         compared += bool(own)
         names = sorted(name for name in {*own, *expected} if own.get(name) != expected.get(name))
         if names:
             seen = f"ranks {present[0]} and {rank} disagree {_moment(step)} of attempt {attempt}: {text_list(names)}"
-            found.fail(EXPECTED, seen, reference.source, events[rank].source)
+            collector.fail(EXPECTED, seen, reference.source, events[rank].source)
     return compared
 
 

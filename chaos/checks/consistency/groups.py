@@ -13,7 +13,7 @@ from chaos.plan.model import Plan
 EXPECTED = f"{GROUP_INFO} of every rank names the ranks of its replica group"
 
 
-def judge_groups(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
+def judge_groups(plan: Plan, artifacts: Artifacts, collector: Collector) -> None:
     """Compare every file that the job left with the plan's replica groups. Says nothing where none is written."""
     files = artifacts.search(find_group_infos)
     if not files and not plan.layout.group_info:
@@ -25,18 +25,18 @@ def judge_groups(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
         try:
             named = read_group_info(path).restore_ranks
         except GroupInfoError as error:
-            found.fail(EXPECTED, f"the file of rank {rank} {error.problem}", where)
+            collector.fail(EXPECTED, f"the file of rank {rank} {error.problem}", where)
             continue
         named_ranks.update(named)
         if rank not in groups:
-            found.fail(EXPECTED, f"there is a file of rank {rank}, which the job does not have", where)
+            collector.fail(EXPECTED, f"there is a file of rank {rank}, which the job does not have", where)
         elif named != groups[rank]:
             seen = f"the file of rank {rank} names {list(named[:8])}, its replica group is {list(groups[rank][:8])}"
-            found.fail(EXPECTED, seen, where)
+            collector.fail(EXPECTED, seen, where)
     for rank in groups:
         if rank not in files and not _taken(plan, rank, named_ranks):
-            found.unknown(EXPECTED, f"there is no file of rank {rank}", "job")
-    found.settle(EXPECTED, f"{len(files)} files do", *(artifacts.relative(path) for path in files.values()))
+            collector.unknown(EXPECTED, f"there is no file of rank {rank}", "job")
+    collector.settle(EXPECTED, f"{len(files)} files do", *(artifacts.relative(path) for path in files.values()))
 
 
 def _taken(plan: Plan, rank: int, named_ranks: set[int]) -> bool:

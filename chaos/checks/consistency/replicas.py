@@ -17,7 +17,7 @@ from chaos.plan.model import Plan
 EXPECTED = "MindSpore gives the SDK the replica groups of the plan"
 
 
-def judge_replicas(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
+def judge_replicas(plan: Plan, artifacts: Artifacts, collector: Collector) -> None:
     """Compare every rank's line with the rank's replica group. Says nothing where there is none."""
     given = [
         (rank, group, event)
@@ -31,9 +31,9 @@ def judge_replicas(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
         ranks = event.fields["dp"]
         if set(ranks) != set(group):
             seen = f"rank {rank} is given {_some(ranks)}, and its replica group in the plan is {_some(group)}"
-            found.unknown(EXPECTED, f"{seen}: the plan may be of another layout than the job", event.source)
+            collector.unknown(EXPECTED, f"{seen}: the plan may be of another layout than the job", event.source)
     if given:
-        found.settle(EXPECTED, f"in {len(given)} lines", *(event.source for *_, event in given[:5]), by_log=True)
+        collector.settle(EXPECTED, f"in {len(given)} lines", *(event.source for *_, event in given[:5]), by_log=True)
 
 
 def _some(ranks: Sequence[int]) -> str:

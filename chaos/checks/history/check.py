@@ -23,47 +23,51 @@ MOST_WRONG_NS = 1_000_000_000
 
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge the files of the history, and of the baseline's, for damage and for missing writers."""
-    found = Collector(NAME)
+    collector = Collector(NAME)
     torn = [problem.where for problem in history.problems if torn_by_its_end(problem, history)]
     for problem in history.problems:
         if problem.where not in torn:
-            found.unknown("every line of the history is whole and in its place", problem.text, problem.where)
+            collector.unknown("every line of the history is whole and in its place", problem.text, problem.where)
     tails = f"; half a line at the end of {text_list(torn)}, whose writers were ended" if torn else ""
-    found.settle("every line of the history is whole and in its place", f"{len(history.events)} events, no gap{tails}")
-    _judge_writers(plan, history, found)
-    found.settle("the harness and every rank have recorded", "all of them have")
-    _judge_boots(history, found)
-    _judge_fetched(history, found)
-    _judge_run(plan, history, found)
-    _judge_plan(history, artifacts, found)
-    judge_updates(plan, history, artifacts, found)
-    found.close()
-    judge_refused_callers(history, artifacts, found)
+    collector.settle(
+        "every line of the history is whole and in its place", f"{len(history.events)} events, no gap{tails}"
+    )
+    _judge_writers(plan, history, collector)
+    collector.settle("the harness and every rank have recorded", "all of them have")
+    _judge_boots(history, collector)
+    _judge_fetched(history, collector)
+    _judge_run(plan, history, collector)
+    _judge_plan(history, artifacts, collector)
+    judge_updates(plan, history, artifacts, collector)
+    collector.close()
+    judge_refused_callers(history, artifacts, collector)
     if artifacts.baseline is not None:
         for problem in artifacts.baseline.problems:
-            found.unknown("every line of the baseline's history is whole", problem.text, f"baseline/{problem.where}")
-        found.settle("every line of the baseline's history is whole", "they are", "baseline/history")
-    return found.findings()
+            collector.unknown(
+                "every line of the baseline's history is whole", problem.text, f"baseline/{problem.where}"
+            )
+        collector.settle("every line of the baseline's history is whole", "they are", "baseline/history")
+    return collector.findings()
 
 
-def _judge_writers(plan: Plan, history: History, found: Collector) -> None:
+def _judge_writers(plan: Plan, history: History, collector: Collector) -> None:
     expected = "the harness and every rank have recorded"
     if history.first("run.start") is None:
-        found.unknown(expected, "no run.start of the harness")
+        collector.unknown(expected, "no run.start of the harness")
     for attempt in (TRAIN, RESUME):
         began = history.first("attempt.start", attempt=attempt)
         if began is None:
             if attempt == TRAIN:
-                found.unknown(expected, f"the history has no start of attempt {attempt}")
+                collector.unknown(expected, f"the history has no start of attempt {attempt}")
             continue
         known = processes(history, attempt)
         for rank in range(plan.layout.ranks):
             if rank not in known and attempt == TRAIN:
-                found.unknown(expected, f"no history of rank {rank} in attempt {attempt}", began.source)
-        _judge_processes(plan, history, attempt, found, expected)
+                collector.unknown(expected, f"no history of rank {rank} in attempt {attempt}", began.source)
+        _judge_processes(plan, history, attempt, collector, expected)
 
 
-def _judge_processes(plan: Plan, history: History, attempt: str, found: Collector, expected: str) -> None:
+def _judge_processes(plan: Plan, history: History, attempt: str, collector: Collector, expected: str) -> None:
     """Judge that each process of a rank is known from both sides.
 
     The harness identified it, and its agent has recorded. The check ``mechanism`` reports a rank with more processes
@@ -77,47 +81,47 @@ def _judge_processes(plan: Plan, history: History, attempt: str, found: Collecto
     for event in history.select("rank.found", attempt=attempt):
         if event.rank in ranks and (event.rank, event.pid) not in agents:
             seen = f"no history of rank {event.rank} in attempt {attempt}, though its process {event.pid} was found"
-            found.unknown(expected, seen, event.source)
+            collector.unknown(expected, seen, event.source)
     # A process that ends before it trains may be gone before the harness has looked.
     trained = {(event.rank, event.pid): event for event in reversed(history.select("step.begin", attempt=attempt))}
     for (rank, pid), event in sorted(trained.items(), key=str):
         if rank in ranks and (rank, pid) not in identified:
             seen = f"process {pid} trained as rank {rank} in attempt {attempt}, and the harness never identified it"
-            found.unknown(expected, seen, event.source)
+            collector.unknown(expected, seen, event.source)
 
 
-def _judge_run(plan: Plan, history: History, found: Collector) -> None:
+def _judge_run(plan: Plan, history: History, collector: Collector) -> None:
     """Judge that nothing in the record comes from elsewhere: another run's file, or a rank that the plan lacks."""
     expected = f"all writers are of this run and of its {plan.layout.ranks} ranks"
     starts: dict[object, Event] = {}
     for event in history.select("writer.start"):
         starts.setdefault(event.data.get("run"), event)
     if None in starts or not starts:
-        found.unknown(expected, "there are writers that do not say of which run they are", *places(starts.values()))
+        collector.unknown(expected, "there are writers that do not say of which run they are", *places(starts.values()))
     elif len(starts) > 1:
-        found.unknown(expected, f"there are writers of {len(starts)} runs", *places(starts.values()))
+        collector.unknown(expected, f"there are writers of {len(starts)} runs", *places(starts.values()))
     strangers = {
         event.rank: event for event in history.events if event.rank is not None and event.rank >= plan.layout.ranks
     }
     for rank, event in strangers.items():
-        found.unknown(expected, f"there is a rank {rank}", event.source)
-    found.settle(expected, "they are")
+        collector.unknown(expected, f"there is a rank {rank}", event.source)
+    collector.settle(expected, "they are")
 
 
-def _judge_plan(history: History, artifacts: Artifacts, found: Collector) -> None:
+def _judge_plan(history: History, artifacts: Artifacts, collector: Collector) -> None:
     start = history.last("plan.completed") or history.first("run.start")
     if start is None:
         return  # the statements about the writers
     expected = "the plan is the one that the run was made by"
     recorded = start.data.get("plan")
     if not isinstance(recorded, str):
-        found.unknown(expected, "the run has not recorded by which plan it was made", start.source)
+        collector.unknown(expected, "the run has not recorded by which plan it was made", start.source)
     elif fingerprint(read_plain(artifacts.run_dir / "plan.json")) != recorded:
-        found.unknown(expected, "it was changed afterwards", "plan.json", start.source)
-    found.settle(expected, "it is", "plan.json")
+        collector.unknown(expected, "it was changed afterwards", "plan.json", start.source)
+    collector.settle(expected, "it is", "plan.json")
 
 
-def _judge_boots(history: History, found: Collector) -> None:
+def _judge_boots(history: History, collector: Collector) -> None:
     expected = "all monotonic times are of one clock, or of clocks whose offset was measured"
     starts: dict[tuple[object, object], Event] = {}
     for event in history.select("writer.start"):
@@ -128,15 +132,15 @@ def _judge_boots(history: History, found: Collector) -> None:
         unmeasured.setdefault((own.data.get("host"), own.data.get("boot")), own)
     unsaid = {where: event for where, event in starts.items() if None in where}
     if unsaid or not starts:
-        found.unknown(expected, "there are writers that do not say where they ran", *places(unsaid.values()))
+        collector.unknown(expected, "there are writers that do not say where they ran", *places(unsaid.values()))
     elif len(unmeasured) > 1:
         seen = f"{len(unmeasured)} hosts or boots whose monotonic clocks cannot be compared"
-        found.unknown(expected, seen, *(event.source for event in unmeasured.values()))
-    _judge_errors(history, found)
-    found.settle(expected, "; ".join(["they are", *_clock_texts(history)]))
+        collector.unknown(expected, seen, *(event.source for event in unmeasured.values()))
+    _judge_errors(history, collector)
+    collector.settle(expected, "; ".join(["they are", *_clock_texts(history)]))
 
 
-def _judge_errors(history: History, found: Collector) -> None:
+def _judge_errors(history: History, collector: Collector) -> None:
     """Judge the error of the clocks: a badly known clock covers any order, and its times show nothing."""
     worst: dict[str, Event] = {}
     for event in history.events:
@@ -145,12 +149,12 @@ def _judge_errors(history: History, found: Collector) -> None:
     expected = f"no time of another host may be wrong by more than {MOST_WRONG_NS / 1e9:g} s"
     for clock, event in sorted(worst.items()):
         host = clock.rpartition("/")[0]
-        found.unknown(expected, f"times of {host} may be wrong by {event.error / 1e9:.3f} s", event.source)
+        collector.unknown(expected, f"times of {host} may be wrong by {event.error / 1e9:.3f} s", event.source)
     if any(not clock.same for clock in history.clocks.values()):
-        found.settle(expected, "none may", "history")
+        collector.settle(expected, "none may", "history")
 
 
-def _judge_fetched(history: History, found: Collector) -> None:
+def _judge_fetched(history: History, collector: Collector) -> None:
     """Judge the missing files of hosts: a file that nobody could fetch says nothing about the host's ranks."""
     expected = "what every host has left was brought here"
     for event in history.select("host.unfetched"):
@@ -161,10 +165,10 @@ def _judge_fetched(history: History, found: Collector) -> None:
         seen = (
             f"{len(files)} of host {event.data.get('host')} in attempt {event.attempt} were not: {name} ({why}){more}"
         )
-        found.unknown(expected, seen, event.source)
+        collector.unknown(expected, seen, event.source)
     for event in history.select("host.lost"):
         seen = f"the connection to host {event.data.get('host')} was lost, and it went on unseen"
-        found.unknown(expected, seen, event.source)
+        collector.unknown(expected, seen, event.source)
 
 
 def _clock_texts(history: History) -> list[str]:

@@ -11,7 +11,7 @@ from chaos.history.reader import History
 _EXPECTED = "who is not of this run is refused wherever the run listens"
 
 
-def judge_refused_callers(history: History, artifacts: Artifacts, found: Collector) -> None:
+def judge_refused_callers(history: History, artifacts: Artifacts, collector: Collector) -> None:
     """Name every caller that was refused.
 
     A process that was refused on the channel to the harness and trained all the same makes the finding unknown: no
@@ -27,20 +27,23 @@ def judge_refused_callers(history: History, artifacts: Artifacts, found: Collect
     for event in refused:
         trained = event.data.get("channel") == "agents" and event.writer == "harness" and _trained_after(history, event)
         if trained:
-            found.unknown(
+            collector.unknown(
                 "every rank that trains is known to the harness",
                 f"process {event.pid} trains as rank {trained.rank}, and was refused: {event.data.get('what')}",
                 event.source,
                 trained.source,
             )
     if refused or logged:
-        told = [f"{event.data.get('channel')}: {_who(event)}{event.data.get('what')}" for event in refused]
-        told += [f"controller: a registration was ignored: {event.fields.get('why_text')}" for event in logged]
-        found.settle(
-            _EXPECTED, f"refused were {text_list(told)}", *places(refused[:3]), *(event.source for event in logged[:3])
+        callers = [f"{event.data.get('channel')}: {_who(event)}{event.data.get('what')}" for event in refused]
+        callers += [f"controller: a registration was ignored: {event.fields.get('why_text')}" for event in logged]
+        collector.settle(
+            _EXPECTED,
+            f"refused were {text_list(callers)}",
+            *places(refused[:3]),
+            *(event.source for event in logged[:3]),
         )
     else:
-        found.settle(_EXPECTED, "nobody was refused")
+        collector.settle(_EXPECTED, "nobody was refused")
 
 
 def _who(refused: Event) -> str:
@@ -57,6 +60,6 @@ def _trained_after(history: History, refused: Event) -> Event | None:
 
 def _was_known(history: History, refused: Event) -> bool:
     """Return whether the harness knew the process as a rank at the time. After its exit the PID may be another's."""
-    found = [event.mono for event in history.select("rank.found", pid=refused.pid) if event.mono <= refused.mono]
+    identified = [event.mono for event in history.select("rank.found", pid=refused.pid) if event.mono <= refused.mono]
     ended = [event.mono for event in history.select("rank.exit", pid=refused.pid) if event.mono <= refused.mono]
-    return bool(found) and not any(mono > max(found) for mono in ended)
+    return bool(identified) and not any(mono > max(identified) for mono in ended)

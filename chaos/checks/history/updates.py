@@ -69,7 +69,7 @@ def observe(history: History) -> Observed | None:
     return None if last is None else Observed(lowest, highest, *last)
 
 
-def judge_updates(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+def judge_updates(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
     """Compare the plan with the fault-free run or, without one, with the run up to its first fault.
 
     Says nothing of plans of earlier versions, nor where each step makes an update or may have skipped it.
@@ -84,18 +84,18 @@ def judge_updates(plan: Plan, history: History, artifacts: Artifacts, found: Col
     )
     if observed is None:
         if every > 1:
-            found.unknown(expected, "no rank has recorded how many updates its optimizer had made after which step")
+            collector.unknown(expected, "no rank has recorded how many updates its optimizer had made after which step")
         return
     where = (_line(plan), f"{place}{observed.last.source}")
     if not observed.fits(every):
         seen = f"after step {step_of(observed.last)} it had made {observed.updates}"
         if every > 1:
-            found.fail(expected, seen, *where)
+            collector.fail(expected, seen, *where)
         elif observed.updates:
             seen = f"{seen}: write job.steps_per_update: {observed.lowest}, so that steps are told from updates"
-            found.unknown(expected, seen, *where)
+            collector.unknown(expected, seen, *where)
     elif every > 1:
-        found.settle(expected, f"after step {step_of(observed.last)} it had made {observed.updates}", *where)
+        collector.settle(expected, f"after step {step_of(observed.last)} it had made {observed.updates}", *where)
 
 
 def _line(plan: Plan) -> str:

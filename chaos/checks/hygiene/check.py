@@ -29,27 +29,27 @@ NAME = "hygiene"
 
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge exit statuses, healed faults, and the leftovers after the teardown."""
-    found = Collector(NAME)
+    collector = Collector(NAME)
     felt = [fault for fault in plan.faults if not (fault.effect.pauses or fault.effect.damages == "files")]
     # The last judgement decides, if it does harm.
     felt.sort(key=lambda fault: (not fault.effect.harmless, _made(history, fault)))
     hit = {rank: fault for fault in felt for rank in fault.ranks}
     for rank in range(plan.layout.ranks):
-        _judge_exit(plan, history, TRAIN, rank, hit.get(rank), found)
+        _judge_exit(plan, history, TRAIN, rank, hit.get(rank), collector)
     if reaches_the_end(plan):
-        _judge_launcher(plan, history, TRAIN, found)
-    found.settle("the ranks of the faulted launch end as planned", "they did")
+        _judge_launcher(plan, history, TRAIN, collector)
+    collector.settle("the ranks of the faulted launch end as planned", "they did")
     if plan.resume.resumes and history.first("attempt.start", attempt=RESUME) is not None:
         for rank in range(plan.layout.ranks):
-            _judge_exit(plan, history, RESUME, rank, None, found)
-        _judge_launcher(plan, history, RESUME, found)
-        found.settle("every process of the resumed job exits with 0", "they did")
-    _judge_healed(plan, history, artifacts, found)
-    _judge_left(plan, history, artifacts, found)
-    judge_leftovers(plan, history, artifacts, found)
-    judge_nodes(history, found)
-    judge_quarantine(plan, history, found)
-    return found.findings()
+            _judge_exit(plan, history, RESUME, rank, None, collector)
+        _judge_launcher(plan, history, RESUME, collector)
+        collector.settle("every process of the resumed job exits with 0", "they did")
+    _judge_healed(plan, history, artifacts, collector)
+    _judge_left(plan, history, artifacts, collector)
+    judge_leftovers(plan, history, artifacts, collector)
+    judge_nodes(history, collector)
+    judge_quarantine(plan, history, collector)
+    return collector.findings()
 
 
 def _made(history: History, fault: PlannedFault) -> int:
@@ -57,26 +57,26 @@ def _made(history: History, fault: PlannedFault) -> int:
 
 
 def _judge_exit(
-    plan: Plan, history: History, attempt: str, rank: int, fault: PlannedFault | None, found: Collector
+    plan: Plan, history: History, attempt: str, rank: int, fault: PlannedFault | None, collector: Collector
 ) -> None:
     exits = history.select("rank.exit", attempt=attempt, rank=rank)
-    expected, wanted = _wanted_exit(plan, attempt, fault)
+    expected, is_expected = _wanted_exit(plan, attempt, fault)
     text = f"rank {rank} of attempt {attempt} ends with {expected}"
     if not exits:
-        found.unknown(text, "no exit status was recorded")
+        collector.unknown(text, "no exit status was recorded")
     replaced = _replaced(plan, attempt, rank, exits)
     for event in exits:
         if event.pid in replaced:
-            _judge_replaced_exit(plan, history, event, text, found)
+            _judge_replaced_exit(plan, history, event, text, collector)
         elif replaced and _not_hit(history, event):
-            _judge_new(plan, event, found)
-        elif wanted(signal_number(event.data.get("signal")), event.data.get("code")):
+            _judge_new(plan, event, collector)
+        elif is_expected(signal_number(event.data.get("signal")), event.data.get("code")):
             continue
         elif _is_untold(event):
-            found.unknown(text, f"process {event.pid} has ended, and nobody can say how", event.source)
+            collector.unknown(text, f"process {event.pid} has ended, and nobody can say how", event.source)
         else:
-            found.fail(text, exit_status(event), event.source)
-    _judge_identity(history, attempt, rank, exits, text, found)
+            collector.fail(text, exit_status(event), event.source)
+    _judge_identity(history, attempt, rank, exits, text, collector)
 
 
 def _replaced(plan: Plan, attempt: str, rank: int, exits: list[Event]) -> set[int | None]:
@@ -87,22 +87,24 @@ def _replaced(plan: Plan, attempt: str, rank: int, exits: list[Event]) -> set[in
     return {event.pid for event in exits[:-1][:restarts]}
 
 
-def _judge_replaced_exit(plan: Plan, history: History, event: Event, expected: str, found: Collector) -> None:
+def _judge_replaced_exit(plan: Plan, history: History, event: Event, expected: str, collector: Collector) -> None:
     """Judge the end of a replaced process: by the fault, or by the restarter of the ranks, never by itself."""
     acts = [act for act in history.select("fault.injecting", rank=event.rank) if act.pid == event.pid]
     made = {act.data.get("fault") for act in acts}
     ends = [end for fault in plan.faults if fault.id in made and (end := wanted_end(fault)) is not None]
     if ends:
         if not any(end.was(event) for end in ends):
-            found.fail(
+            collector.fail(
                 expected, f"its process {event.pid}, which a fault has ended, {exit_status(event)}", event.source
             )
     elif any(fault.id in made and effect_of(fault.kind).reboots for fault in plan.faults):
         return  # the kernel that could say how it ended has ended with it
     elif _is_untold(event):
-        found.unknown(expected, f"its process {event.pid} was replaced, and nobody can say how it ended", event.source)
+        collector.unknown(
+            expected, f"its process {event.pid} was replaced, and nobody can say how it ended", event.source
+        )
     elif signal_number(event.data.get("signal")) is None and event.data.get("code") == 0:
-        found.fail(expected, f"its process {event.pid}, which was replaced, {exit_status(event)}", event.source)
+        collector.fail(expected, f"its process {event.pid}, which was replaced, {exit_status(event)}", event.source)
 
 
 def _is_untold(event: Event) -> bool:
@@ -116,15 +118,15 @@ def _not_hit(history: History, event: Event) -> bool:
     return bool(acts) and all(act.pid != event.pid for act in acts)
 
 
-def _judge_new(plan: Plan, event: Event, found: Collector) -> None:
+def _judge_new(plan: Plan, event: Event, collector: Collector) -> None:
     """Judge the end of a replacing process like that of a rank that no fault has hit."""
-    expected, wanted = _wanted_exit(plan, TRAIN, None)
-    if not wanted(signal_number(event.data.get("signal")), event.data.get("code")):
+    expected, is_expected = _wanted_exit(plan, TRAIN, None)
+    if not is_expected(signal_number(event.data.get("signal")), event.data.get("code")):
         text = f"the new process of rank {event.rank} ends with {expected}"
         if _is_untold(event):
-            found.unknown(text, f"process {event.pid} has ended, and nobody can say how", event.source)
+            collector.unknown(text, f"process {event.pid} has ended, and nobody can say how", event.source)
         else:
-            found.fail(text, exit_status(event), event.source)
+            collector.fail(text, exit_status(event), event.source)
 
 
 def _wanted_exit(
@@ -161,25 +163,25 @@ def _wanted_exit(
 
 
 def _judge_identity(
-    history: History, attempt: str, rank: int, exits: list[Event], expected: str, found: Collector
+    history: History, attempt: str, rank: int, exits: list[Event], expected: str, collector: Collector
 ) -> None:
     for event in exits:
         later = history.select(attempt=attempt, rank=rank, pid=event.pid, writer="agent")[-1:]
         if later and event.surely_before(later[0]):
             seen = f"process {event.pid} has recorded {later[0].event} after its exit: it is another's"
-            found.unknown(expected, seen, event.source, later[0].source)
+            collector.unknown(expected, seen, event.source, later[0].source)
     starts = history.select("rank.found", attempt=attempt, rank=rank)
     for event in exits:
         if (doubt := other_process(event, [start for start in starts if start.pid == event.pid])) is not None:
             seen = f"the exit status of process {event.pid} is not that of the process which was rank {rank}: {doubt}"
-            found.unknown(expected, seen, event.source, *places(starts))
+            collector.unknown(expected, seen, event.source, *places(starts))
     for start in starts:
         if exits and start.pid not in {event.pid for event in exits}:
             seen = f"no exit status of process {start.pid}, which was rank {rank}"
-            found.unknown(expected, seen, start.source, *places(exits))
+            collector.unknown(expected, seen, start.source, *places(exits))
 
 
-def _judge_launcher(plan: Plan, history: History, attempt: str, found: Collector) -> None:
+def _judge_launcher(plan: Plan, history: History, attempt: str, collector: Collector) -> None:
     """Judge the launcher's code where the job must end well.
 
     Under an agent the code is 0 even if every rank has died.
@@ -191,43 +193,43 @@ def _judge_launcher(plan: Plan, history: History, attempt: str, found: Collector
         event for event in history.select("launcher.exit", attempt=attempt) if event.data.get("role") != "scheduler"
     ]
     if not exits:
-        found.unknown(expected, "no exit status was recorded")
+        collector.unknown(expected, "no exit status was recorded")
     for event in exits:
         if None not in (event.data.get("signal"), event.data.get("code")):
             seen = f"{exit_status(event)} and exit code {event.data.get('code')}: nobody ends by both"
-            found.unknown(expected, seen, event.source)
+            collector.unknown(expected, seen, event.source)
         elif not (event.data.get("code") == 0 if end is None else end.was(event)):
-            found.fail(expected, exit_status(event), event.source)
+            collector.fail(expected, exit_status(event), event.source)
     # With several nodes each has a launcher of its own; the end of one says nothing about the others'.
     ended = {event.data.get("node") for event in exits}
     nodes = {event.data.get("node"): event for event in history.select("rank.found", attempt=attempt)}
     for node, event in nodes.items():
         if exits and node not in ended | {None}:
-            found.unknown(expected, f"no exit status of that of node {node} was recorded", event.source)
+            collector.unknown(expected, f"no exit status of that of node {node} was recorded", event.source)
 
 
-def _judge_healed(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+def _judge_healed(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
     expected = "every fault that was made is healed"
     for fault in plan.faults:
         made = history.select("fault.injecting", fault=fault.id)
         healed = history.select("fault.healed", fault=fault.id)
         if made and not healed:
-            found.unknown(expected, f"fault {fault.id} has no record of being healed", *places(made[:1]))
+            collector.unknown(expected, f"fault {fault.id} has no record of being healed", *places(made[:1]))
         elif made and healed[-1].mono < made[-1].mono:
             seen = f"fault {fault.id} was made after it had been healed for the last time"
-            found.unknown(expected, seen, made[-1].source, healed[-1].source)
+            collector.unknown(expected, seen, made[-1].source, healed[-1].source)
     ledger = Ledger(artifacts.run_dir / "undo.jsonl").read()
     if not ledger.steps:
         # Even a run without a fault has steps of its own there: its job, its private directory.
-        found.unknown(expected, "the undo ledger holds no step", "undo.jsonl")
+        collector.unknown(expected, "the undo ledger holds no step", "undo.jsonl")
     for problem in ledger.problems:
-        found.unknown(expected, f"the undo ledger is damaged: {problem}", "undo.jsonl")
+        collector.unknown(expected, f"the undo ledger is damaged: {problem}", "undo.jsonl")
     for step in ledger.open:
-        found.fail(expected, f"undo step {step.id} is still open: {step.note or step.action}", "undo.jsonl")
-    found.settle(expected, f"{len(plan.faults)} faults are, no undo step is open")
+        collector.fail(expected, f"undo step {step.id} is still open: {step.note or step.action}", "undo.jsonl")
+    collector.settle(expected, f"{len(plan.faults)} faults are, no undo step is open")
 
 
-def _judge_left(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+def _judge_left(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
     expected = "no process, port or unfinished file is left"
     events = history.select("hygiene")
     known = {(event.pid, event.data.get("node")) for event in history.select("launcher.found")}
@@ -238,58 +240,60 @@ def _judge_left(plan: Plan, history: History, artifacts: Artifacts, found: Colle
         ]
         if left:
             seen = f"outlived the ranks of attempt {event.attempt}: {_processes(left)}"
-            found.fail(expected, seen, event.source)
+            collector.fail(expected, seen, event.source)
     if not events:
-        found.unknown(expected, "nobody looked: the history has no hygiene event")
+        collector.unknown(expected, "nobody looked: the history has no hygiene event")
     launched = history.last("attempt.start")
     if events and launched is not None and events[-1].mono < launched.mono:
         seen = f"nobody looked after attempt {launched.attempt} had started"
-        found.unknown(expected, seen, events[-1].source, launched.source)
+        collector.unknown(expected, seen, events[-1].source, launched.source)
     for event in events:
         if event.data.get("orphans"):
-            found.fail(expected, f"processes left: {_processes(event.data['orphans'])}", event.source)
-        _judge_ports(event, expected, found)
+            collector.fail(expected, f"processes left: {_processes(event.data['orphans'])}", event.source)
+        _judge_ports(event, expected, collector)
         stale = [
             name
             for path in event.data.get("stale") or []
             if not _allowed(plan, str(path)) and (name := artifacts.recorded(str(path))) not in broken
         ]
         if stale:
-            found.fail(expected, f"stale files: {text_list(stale)}", event.source)
+            collector.fail(expected, f"stale files: {text_list(stale)}", event.source)
         if event.data.get("private_left"):
-            found.fail(expected, "the run's private directory is left", event.source)
+            collector.fail(expected, "the run's private directory is left", event.source)
         unsearched = event.data.get("unsearched", [])
         for text in unsearched if isinstance(unsearched, list) else [unsearched]:
-            found.unknown(expected, f"not searched when the run ended: {text}", event.source)
+            collector.unknown(expected, f"not searched when the run ended: {text}", event.source)
         absent = [key for key in ("orphans", "ports", "stale") if not isinstance(event.data.get(key), list)]
         absent += [] if isinstance(event.data.get("private_left"), bool) else ["the run's private directory"]
         if absent:
-            found.unknown(expected, f"it was not looked for {text_list(absent)}", event.source)
+            collector.unknown(expected, f"it was not looked for {text_list(absent)}", event.source)
     unfinished = [
         name
         for path in artifacts.unfinished()
         if not _allowed(plan, name := artifacts.relative(path)) and name not in broken
     ]
     if unfinished:
-        found.fail(expected, f"unfinished files: {text_list(unfinished)}", *unfinished[:5])
-    found.settle(expected, "none is")
+        collector.fail(expected, f"unfinished files: {text_list(unfinished)}", *unfinished[:5])
+    collector.settle(expected, "none is")
 
 
-def _judge_ports(event: Event, expected: str, found: Collector) -> None:
+def _judge_ports(event: Event, expected: str, collector: Collector) -> None:
     """Judge the ports: a number is a port on which a process of the run listens, a table a port of unknown owner."""
     ports = event.data.get("ports")
     if not isinstance(ports, list):
         return  # reported as not looked for
     own = [port for port in ports if not isinstance(port, dict)]
     if own:
-        found.fail(expected, f"ports still open: {text_list(own)}", event.source)
+        collector.fail(expected, f"ports still open: {text_list(own)}", event.source)
     for entry in ports:
         if isinstance(entry, dict):
-            told = entry.get("listeners")
-            listed = [process for process in told if isinstance(process, dict)] if isinstance(told, list) else []
+            listeners = entry.get("listeners")
+            listed = (
+                [process for process in listeners if isinstance(process, dict)] if isinstance(listeners, list) else []
+            )
             by = _processes(listed) if listed else "processes that cannot be seen"
             seen = f"somebody listens on port {entry.get('port')}, and no run is known to be theirs: {by}"
-            found.unknown(expected, seen, event.source)
+            collector.unknown(expected, seen, event.source)
 
 
 def _processes(listed: list[dict[str, object]]) -> str:

@@ -19,7 +19,7 @@ _DUMPING = frozenset({3, 4, 5, 6, 7, 8, 11, 24, 25, 31})
 """Signals whose default is to dump, as Linux numbers them: SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, …"""
 
 
-def judge_leftovers(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+def judge_leftovers(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
     """Judge every dump, and every lock that names the process of a rank."""
     if not artifacts.job_dir.is_dir():
         return  # a job that ran elsewhere; its directories are not the run's
@@ -30,11 +30,11 @@ def judge_leftovers(plan: Plan, history: History, artifacts: Artifacts, found: C
         name = artifacts.relative(leftover.path)
         if leftover.kind == "core":
             if not _is_explained(leftover, dumped):
-                found.fail(EXPECTED, f"a process has dumped its memory into {name}", name)
+                collector.fail(EXPECTED, f"a process has dumped its memory into {name}", name)
         elif leftover.pid in ends and ends[leftover.pid].data.get("code") == 0:
             seen = f"{name} holds the id of process {leftover.pid}, which has ended in order"
-            found.fail(EXPECTED, seen, name, ends[leftover.pid].source)
-    found.settle(EXPECTED, "none does, but by a fault" if left else "none does")
+            collector.fail(EXPECTED, seen, name, ends[leftover.pid].source)
+    collector.settle(EXPECTED, "none does, but by a fault" if left else "none does")
 
 
 def _is_explained(core: Leftover, dumped: set[int | None]) -> bool:

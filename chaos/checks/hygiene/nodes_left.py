@@ -12,7 +12,7 @@ ON_NODE, AFTERWARDS = "hygiene.node", "hygiene.nodes"
 EXPECTED = "nothing of the run is left on its nodes"
 
 
-def judge_nodes(history: History, found: Collector) -> None:
+def judge_nodes(history: History, collector: Collector) -> None:
     """Judge the reports of the remote helpers and the platform after the run; nothing for a job without nodes."""
     launched = [event for event in history.select(CLOCK) if isinstance(event.data.get("node"), int)]
     looks = history.select(ON_NODE)
@@ -20,36 +20,36 @@ def judge_nodes(history: History, found: Collector) -> None:
         return
     asked = {event.data.get("node") for event in looks}
     for number in sorted({int(event.data["node"]) for event in launched} - asked):
-        found.unknown(EXPECTED, f"nobody looked on node {number}", *places(launched[:1]))
+        collector.unknown(EXPECTED, f"nobody looked on node {number}", *places(launched[:1]))
     for event in looks:
-        _judge_node(event, found)
-    _judge_platform(history.select(AFTERWARDS), launched, found)
-    found.settle(EXPECTED, f"{len(asked)} nodes were asked, and the platform")
+        _judge_node(event, collector)
+    _judge_platform(history.select(AFTERWARDS), launched, collector)
+    collector.settle(EXPECTED, f"{len(asked)} nodes were asked, and the platform")
 
 
-def _judge_node(look: Event, found: Collector) -> None:
+def _judge_node(look: Event, collector: Collector) -> None:
     node = look.data.get("node")
     if look.data.get("unasked"):
-        found.unknown(EXPECTED, f"node {node} could not be asked: {look.data['unasked']}", look.source)
+        collector.unknown(EXPECTED, f"node {node} could not be asked: {look.data['unasked']}", look.source)
         return
     if look.data.get("gone") is True:
         return  # its processes ended with it, and its platform reports its leftovers below
     for key, words in (("orphans", "processes"), ("mounts", "mounts"), ("rules", "rules of the network")):
         left = look.data.get(key, [] if key == "rules" else None)  # not every node has a network that faults act on
         if not isinstance(left, list):
-            found.unknown(EXPECTED, f"on node {node} it was not looked for {words}", look.source)
+            collector.unknown(EXPECTED, f"on node {node} it was not looked for {words}", look.source)
         elif left:
-            found.fail(EXPECTED, f"{words} left on node {node}: {text_list(map(str, left))}", look.source)
+            collector.fail(EXPECTED, f"{words} left on node {node}: {text_list(map(str, left))}", look.source)
 
 
-def _judge_platform(looks: list[Event], launched: list[Event], found: Collector) -> None:
+def _judge_platform(looks: list[Event], launched: list[Event], collector: Collector) -> None:
     if not looks:
-        found.unknown(EXPECTED, "nobody looked after the nodes were taken away", *places(launched[:1]))
+        collector.unknown(EXPECTED, "nobody looked after the nodes were taken away", *places(launched[:1]))
     for look in looks:
         name, left = look.data.get("platform"), look.data.get("left")
         if look.data.get("unasked"):
-            found.unknown(EXPECTED, f"the platform {name} could not be asked: {look.data['unasked']}", look.source)
+            collector.unknown(EXPECTED, f"the platform {name} could not be asked: {look.data['unasked']}", look.source)
         elif not isinstance(left, list):
-            found.unknown(EXPECTED, f"the platform {name} did not say what it still has", look.source)
+            collector.unknown(EXPECTED, f"the platform {name} did not say what it still has", look.source)
         elif left:
-            found.fail(EXPECTED, f"the platform {name} still has {text_list(map(str, left))}", look.source)
+            collector.fail(EXPECTED, f"the platform {name} still has {text_list(map(str, left))}", look.source)

@@ -11,24 +11,24 @@ from chaos.plan.model import Plan
 EXPECTED = "no card is left quarantined by the cluster (ManuallySeparateNPU)"
 
 
-def judge_quarantine(plan: Plan, history: History, found: Collector) -> None:
+def judge_quarantine(plan: Plan, history: History, collector: Collector) -> None:
     """Judge the quarantined cards before and after the run. Says nothing about a run without faults of a device."""
     if not any(effect_of(fault.kind).on_card for fault in plan.faults):
         return
     events = history.select("quarantine")
     if not events:
-        found.unknown(EXPECTED, "nobody looked: the history has no quarantine event")
+        collector.unknown(EXPECTED, "nobody looked: the history has no quarantine event")
     elif len({str(event.data.get("node")) for event in events}) < plan.layout.nodes:
-        found.unknown(EXPECTED, f"nobody looked at some of {plan.layout.nodes} nodes", *places(events))
+        collector.unknown(EXPECTED, f"nobody looked at some of {plan.layout.nodes} nodes", *places(events))
     for event in events:
         before, after, node = event.data.get("before"), event.data.get("after"), str(event.data.get("node"))
         if not isinstance(before, list) or not isinstance(after, list):
-            found.unknown(EXPECTED, "the quarantine event names no cards", event.source)
+            collector.unknown(EXPECTED, "the quarantine event names no cards", event.source)
             continue
         left = sorted({str(card) for card in after} - {str(card) for card in before})
         if left:
             seen = f"left quarantined: {text_list(left)} on {node}; {event.data.get('advice')}"
-            found.fail(EXPECTED, seen, event.source)
+            collector.fail(EXPECTED, seen, event.source)
         elif event.data.get("known") is not True:
-            found.unknown(EXPECTED, f"the cluster could not be asked: {event.data.get('how')}", event.source)
-    found.settle(EXPECTED, "none is that was not before")
+            collector.unknown(EXPECTED, f"the cluster could not be asked: {event.data.get('how')}", event.source)
+    collector.settle(EXPECTED, "none is that was not before")

@@ -27,24 +27,24 @@ def beside_doubts(history: History, fault: PlannedFault, landing: Event, injecti
         yield f"process {act.pid} was hit, but the evidence is of process {shown.get('pid')}", (act.source,)
     if landing.mono < act.mono:
         yield "the landing is recorded before the injection", (landing.source, act.source)
-    found = [event for event in history.select("launcher.found", attempt=act.attempt) if event.pid == act.pid]
-    in_role = [event for event in found if event.data.get("role") == fault.role]
+    identified = [event for event in history.select("launcher.found", attempt=act.attempt) if event.pid == act.pid]
+    in_role = [event for event in identified if event.data.get("role") == fault.role]
     if not in_role:
-        yield f"process {act.pid} was never identified as the {fault.role}", (act.source, *places(found))
+        yield f"process {act.pid} was never identified as the {fault.role}", (act.source, *places(identified))
     elif (doubt := identity_doubt(in_role, act)) is not None:
         seen = f"process {act.pid} is not proven to be the one identified as the {fault.role}: {doubt}"
-        yield seen, (act.source, *places(found))
-    wanted = wanted_end(fault)
-    if wanted is None:
+        yield seen, (act.source, *places(identified))
+    required = wanted_end(fault)
+    if required is None:
         yield f"nothing tells how the {fault.role} shows a fault of kind {fault.kind}", (landing.source,)
         return
-    if signal_number(shown.get("signal")) != wanted.signal:
+    if signal_number(shown.get("signal")) != required.signal:
         seen = signal_name(signal_number(shown.get("signal")))
-        yield f"the evidence for the {fault.role} shows {seen}, not {wanted}", (landing.source,)
+        yield f"the evidence for the {fault.role} shows {seen}, not {required}", (landing.source,)
     exits = [event for event in history.select("launcher.exit", attempt=act.attempt) if event.pid == act.pid]
     if not exits:
         yield f"no exit status of the {fault.role} (process {act.pid})", (act.source,)
-    elif not wanted.was(exits[0]):
-        yield f"the {fault.role} {exit_status(exits[0])}, not killed by {wanted}", (exits[0].source,)
-    elif (told := out_of_order(act, exits[0])) is not None:
-        yield f"the {fault.role} had ended before the injection{told}", (exits[0].source, act.source)
+    elif not required.was(exits[0]):
+        yield f"the {fault.role} {exit_status(exits[0])}, not killed by {required}", (exits[0].source,)
+    elif (disorder := out_of_order(act, exits[0])) is not None:
+        yield f"the {fault.role} had ended before the injection{disorder}", (exits[0].source, act.source)

@@ -43,11 +43,11 @@ _AFTER_STEP = ("step.end", "checkpoint.begin", "checkpoint.write", "checkpoint.e
 
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge every planned fault, and that no other was made."""
-    found = Collector(NAME)
+    collector = Collector(NAME)
     for fault in plan.faults:
-        _judge(_Case(plan, history, artifacts, fault, found, *_proof_for(history, fault)))
-    _judge_unplanned(plan, history, found)
-    return found.findings()
+        _judge(_Case(plan, history, artifacts, fault, collector, *_proof_for(history, fault)))
+    _judge_unplanned(plan, history, collector)
+    return collector.findings()
 
 
 def _proof_for(history: History, fault: PlannedFault) -> tuple[Proof | None, str]:
@@ -69,7 +69,7 @@ class _Case:
     history: History
     artifacts: Artifacts
     fault: PlannedFault
-    found: Collector
+    collector: Collector
     proof: Proof | None
     no_proof: str
 
@@ -80,13 +80,13 @@ class _Case:
     @property
     def planned(self) -> str:
         """The fault in words."""
-        wanted = demands(self.fault.trigger)
-        when = " or ".join(map(place_text, wanted.barriers)) or "its trigger"
+        trigger_demands = demands(self.fault.trigger)
+        when = " or ".join(map(place_text, trigger_demands.barriers)) or "its trigger"
         return f"fault {self.fault.id} ({self.fault.kind}) hits {_target(self.fault)} once, at {when}"
 
     def unproven(self, seen: str, *where: str) -> None:
         """Say that the fault is not proven."""
-        self.found.unknown(self.planned, seen, self.line, *where)
+        self.collector.unknown(self.planned, seen, self.line, *where)
 
     def of_fault(self, event: str) -> list[Event]:
         return self.history.select(event, fault=self.fault.id)
@@ -106,22 +106,22 @@ def _judge(case: _Case) -> None:
             case.unproven(f"rank {raised.rank} raised it, which was not planned", raised.source)
     if len(landings) > 1 or injected_again(injections):
         seen = f"injected twice: {len(landings)} landings, {len(injections)} injections"
-        case.found.fail(case.planned, seen, case.line, *places(landings or injections))
+        case.collector.fail(case.planned, seen, case.line, *places(landings or injections))
     if often := scaled_too_often(case.history, case.fault):
         ranks = ranks_text(dict.fromkeys(event.rank for event in often if event.rank is not None))
-        case.found.fail(case.planned, f"scaled too often on {ranks}", case.line, *places(often))
+        case.collector.fail(case.planned, f"scaled too often on {ranks}", case.line, *places(often))
     if again := raised_again(history=case.history, fault=case.fault):
         ranks = ranks_text(dict.fromkeys(event.rank for event in again if event.rank is not None))
-        case.found.fail(case.planned, f"raised more than once on {ranks}", case.line, *places(again))
+        case.collector.fail(case.planned, f"raised more than once on {ranks}", case.line, *places(again))
     if again := altered_again(case.history, case.fault):
         ranks = ranks_text(dict.fromkeys(event.rank for event in again if event.rank is not None))
-        case.found.fail(case.planned, f"altered more than once on {ranks}", case.line, *places(again))
+        case.collector.fail(case.planned, f"altered more than once on {ranks}", case.line, *places(again))
     if again := acted_again(case.history, case.fault):
         ranks = ranks_text(dict.fromkeys(event.rank for event in again if event.rank is not None))
-        case.found.fail(case.planned, f"made more than once on {ranks}", case.line, *places(again))
+        case.collector.fail(case.planned, f"made more than once on {ranks}", case.line, *places(again))
     if not landings:
         case.unproven("no landing of this fault in the history: the fault that was planned was not made")
-        case.found.close()
+        case.collector.close()
         return
     landing = landings[0]
     if case.proof is None:
@@ -135,15 +135,17 @@ def _judge(case: _Case) -> None:
     for doubt, where in trigger_doubts(case.plan, case.history, case.artifacts, case.fault, landing, injections):
         case.unproven(doubt, *where)
     seen = f"landed on {_target(case.fault)}, proven by {_proven_by(case, landing)}"
-    case.found.settle(case.planned, seen, case.line, landing.source)
+    case.collector.settle(case.planned, seen, case.line, landing.source)
 
 
 def _proven_by(case: _Case, landing: Event) -> str:
     """Return the evidence behind a proven fault, in words."""
     proof = "the kernel's exit status" if case.fault.role is not None or case.proof is None else case.proof.words
-    told = _evidence_of(landing)
+    evidence = _evidence_of(landing)
     held = (
-        demands(case.fault.trigger).barriers and told and all(isinstance(entry.get("barrier"), dict) for entry in told)
+        demands(case.fault.trigger).barriers
+        and evidence
+        and all(isinstance(entry.get("barrier"), dict) for entry in evidence)
     )
     return f"{proof}{', barrier' if held else ''} and process identity"
 
@@ -188,8 +190,8 @@ def _judge_rank(case: _Case, landing: Event, evidence: dict[str, Any], injection
     injection = injections[0]
     if injection.pid != pid:
         case.unproven(f"process {injection.pid} was hit, but the evidence is of process {pid}", injection.source)
-    if (told := out_of_order(injection, landing)) is not None:
-        case.unproven(f"the landing is recorded before the injection{told}", landing.source, injection.source)
+    if (disorder := out_of_order(injection, landing)) is not None:
+        case.unproven(f"the landing is recorded before the injection{disorder}", landing.source, injection.source)
     _judge_identity(case, injection)
     signal = _expected_signal(case.fault, injection)
     seen = signal_number(evidence.get("signal"))
@@ -248,9 +250,9 @@ def _expected_signal(fault: PlannedFault, injection: Event) -> int | None:
 def _judge_identity(case: _Case, injection: Event) -> None:
     """Judge that the hit process was the rank, by the harness's identification and by the agent inside it."""
     rank, attempt, pid = injection.rank, injection.attempt, injection.pid
-    found = [event for event in case.history.select("rank.found", attempt=attempt, rank=rank) if event.pid == pid]
+    identified = [event for event in case.history.select("rank.found", attempt=attempt, rank=rank) if event.pid == pid]
     started = [event for event in case.history.select("agent.start", attempt=attempt, rank=rank) if event.pid == pid]
-    node = found[0].data.get("node") if found else None  # nodes may have PIDs of their own
+    node = identified[0].data.get("node") if identified else None  # nodes may have PIDs of their own
     launchers = [
         event
         for event in case.history.select("launcher.found", attempt=attempt)
@@ -259,11 +261,11 @@ def _judge_identity(case: _Case, injection: Event) -> None:
     if launchers:
         role = launchers[0].data.get("role", "launcher")
         case.unproven(f"process {pid} was the {role} and not rank {rank}", launchers[0].source, injection.source)
-    if not found:
+    if not identified:
         case.unproven(f"process {pid} was never identified as rank {rank}", injection.source)
-    elif (doubt := identity_doubt(found, injection)) is not None:
+    elif (doubt := identity_doubt(identified, injection)) is not None:
         seen = f"process {pid} is not proven to be the one identified as rank {rank}: {doubt}"
-        case.unproven(seen, injection.source, *places(found))
+        case.unproven(seen, injection.source, *places(identified))
     if not started:
         case.unproven(f"no agent of rank {rank} has recorded from process {pid}", injection.source)
     target = injection.data.get("target_rank")
@@ -272,17 +274,17 @@ def _judge_identity(case: _Case, injection: Event) -> None:
 
 
 def _judge_barrier(case: _Case, landing: Event, evidence: dict[str, object], injection: Event, *, dead: bool) -> None:
-    wanted = demands(case.fault.trigger)
-    if not wanted.barriers:
+    trigger_demands = demands(case.fault.trigger)
+    if not trigger_demands.barriers:
         return
     rank = injection.rank
-    told = evidence.get("barrier")
-    held = barrier(told.get("step"), told.get("phase")) if isinstance(told, dict) else None
+    shown_barrier = evidence.get("barrier")
+    held = barrier(shown_barrier.get("step"), shown_barrier.get("phase")) if isinstance(shown_barrier, dict) else None
     if held is None:
-        if wanted.every:
+        if trigger_demands.every:
             case.unproven(f"no barrier in the evidence for rank {rank}", landing.source)
         return
-    if held not in wanted.barriers:
+    if held not in trigger_demands.barriers:
         seen = f"rank {rank} was at {place_text(held)}: the fault that was planned was not made"
         case.unproven(seen, landing.source)
     recorded = (landing.data.get("step"), landing.data.get("phase"))
@@ -355,10 +357,12 @@ def _judge_progress(case: _Case, reached: Event, held: Barrier) -> None:
         case.unproven(f"rank {reached.rank} had ended step {last_ended} at {phase} of step {step}", reached.source)
 
 
-def _judge_unplanned(plan: Plan, history: History, found: Collector) -> None:
+def _judge_unplanned(plan: Plan, history: History, collector: Collector) -> None:
     ids = {fault.id for fault in plan.faults}
     others = [event for name in ("fault.injecting", "fault.landed") for event in history.select(name)]
     others = [event for event in others if event.data.get("fault") not in ids]
     for event in others:
-        found.unknown("only planned faults are made", f"fault {event.data.get('fault')} was not planned", event.source)
-    found.settle("only planned faults are made", f"{len(plan.faults)} planned, no other made")
+        collector.unknown(
+            "only planned faults are made", f"fault {event.data.get('fault')} was not planned", event.source
+        )
+    collector.settle("only planned faults are made", f"{len(plan.faults)} planned, no other made")

@@ -52,10 +52,10 @@ def other_act_doubts(
             yield f"{signal_name(sent)} was sent, not {signal_name(signal)}", (event.source,)
     if fault.role is not None:
         return
-    told = {(event.attempt, event.rank, event.pid) for event in injections}
+    ordered = {(event.attempt, event.rank, event.pid) for event in injections}
     for name in _BY_THE_RANK:
         for event in history.select(name, fault=fault.id):
-            if (event.attempt, event.rank, event.pid) not in told:
+            if (event.attempt, event.rank, event.pid) not in ordered:
                 seen = (
                     f"process {event.pid} of rank {event.rank} did it in attempt {event.attempt}, and was not told to"
                 )

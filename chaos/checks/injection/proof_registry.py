@@ -37,16 +37,16 @@ def proof_of(kind: str, package: str = "", registered: Registry | None = None) -
     """
     proofs = registry(GROUP) if registered is None else registered
     try:
-        found = proofs.load(kind)
+        proof = proofs.load(kind)
     except UnknownName:
         raise NoProof(_nothing_registered(kind, package)) from None
     except RegistryError as error:
         raise NoProof(str(error)) from error
     except Exception as error:  # any error of another package's module at its import
         raise NoProof(f"the proof of {kind} cannot be loaded: {type(error).__name__}: {error}") from error
-    if not isinstance(found, Proof):
+    if not isinstance(proof, Proof):
         raise NoProof(f"what is registered as the proof of {kind} is no chaos.evidence.proof.Proof")
-    return found
+    return proof
 
 
 def is_built_in(kind: str) -> bool:

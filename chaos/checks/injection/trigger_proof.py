@@ -46,8 +46,8 @@ class _Fired:
 
     def _own(self, trigger: Mapping[str, Any]) -> Iterator[Doubt]:
         """Yield the doubts about the conditions in the trigger itself."""
-        if self.barriers and (wanted := barrier_of(trigger)) is not None:
-            yield from self._held_at(wanted)
+        if self.barriers and (own_barrier := barrier_of(trigger)) is not None:
+            yield from self._held_at(own_barrier)
         if (seconds := trigger.get("elapsed")) is not None:
             yield from self._elapsed(float(seconds))
         if other := trigger.get("after"):
@@ -63,14 +63,14 @@ class _Fired:
             if not self.artifacts.log_contains(self.act.attempt or "", text, line.get("rank")):
                 yield f"no log of the job contains {line.get('contains')!r}", (self.act.source,)
 
-    def _held_at(self, wanted: tuple[int | None, str]) -> Iterator[Doubt]:
+    def _held_at(self, planned_barrier: tuple[int | None, str]) -> Iterator[Doubt]:
         """Yield a doubt unless every rank was held there; each rank's own record is judged with the rank."""
-        told = [entry for entry in self.landing.data.get("evidence") or [] if isinstance(entry, dict)]
-        places = [entry["barrier"] for entry in told if isinstance(entry.get("barrier"), dict)]
-        if len(places) < max(1, len(told)) or any(
-            barrier(place.get("step"), place.get("phase")) != wanted for place in places
+        entries = [entry for entry in self.landing.data.get("evidence") or [] if isinstance(entry, dict)]
+        places = [entry["barrier"] for entry in entries if isinstance(entry.get("barrier"), dict)]
+        if len(places) < max(1, len(entries)) or any(
+            barrier(place.get("step"), place.get("phase")) != planned_barrier for place in places
         ):
-            yield f"not held at {place_text(wanted)}", (self.landing.source,)
+            yield f"not held at {place_text(planned_barrier)}", (self.landing.source,)
 
     def _elapsed(self, seconds: float) -> Iterator[Doubt]:
         # The harness counts from when it knew of them all: the time of a message is in its favour.

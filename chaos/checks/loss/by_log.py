@@ -14,14 +14,14 @@ from chaos.plan.model import Plan
 AGREE = "ranks of one replica group that print the same losses without a fault do so with it"
 
 
-def judge_finite(logs: Logged, expected: str, found: Collector) -> None:
+def judge_finite(logs: Logged, expected: str, collector: Collector) -> None:
     """Judge that every printed loss is a number."""
     for log in logs.ranks.values():
         for line in log.infinite:
-            found.fail(expected, f"rank {log.rank} prints loss {line} at step {line.step}", line.where)
+            collector.fail(expected, f"rank {log.rank} prints loss {line} at step {line.step}", line.where)
 
 
-def judge_losses(plan: Plan, logs: Logged, line: str, found: Collector) -> None:
+def judge_losses(plan: Plan, logs: Logged, line: str, collector: Collector) -> None:
     """Judge that every loss that counts is printed like the fault-free run's.
 
     The comparison itself is well-posed.
@@ -35,37 +35,37 @@ def judge_losses(plan: Plan, logs: Logged, line: str, found: Collector) -> None:
         difference = log.early or log.late
         if difference is not None:
             seen = f"first at rank {log.rank}, step {difference.ours.step}: {_compared(difference)}"
-            found.fail(expected, seen, line, difference.ours.where, difference.theirs.where)
-        _judge_missing(log, expected, line, found)
+            collector.fail(expected, seen, line, difference.ours.where, difference.theirs.where)
+        _judge_missing(log, expected, line, collector)
     if not compared:
-        found.unknown(expected, "not one loss can be compared", line)
-    found.settle(expected, f"{compared} losses of {len(logs.ranks)} ranks do, {logs.precision}", line, by_log=True)
+        collector.unknown(expected, "not one loss can be compared", line)
+    collector.settle(expected, f"{compared} losses of {len(logs.ranks)} ranks do, {logs.precision}", line, by_log=True)
 
 
-def judge_agreement(logs: Logged, found: Collector) -> None:
+def judge_agreement(logs: Logged, collector: Collector) -> None:
     """Judge that ranks with the same state print the same, where they did before."""
     for rank, other, difference in logs.apart:
         seen = (
             f"ranks {other} and {rank} print {difference.theirs} and {difference.ours} at step {difference.ours.step}"
         )
-        found.fail(AGREE, seen, difference.theirs.where, difference.ours.where)
+        collector.fail(AGREE, seen, difference.theirs.where, difference.ours.where)
     if logs.apart or logs.agreeing:
-        found.settle(AGREE, f"{logs.agreeing} comparisons, all equal, {logs.precision}", by_log=True)
+        collector.settle(AGREE, f"{logs.agreeing} comparisons, all equal, {logs.precision}", by_log=True)
 
 
-def judge_first(log: RankLog, saved: int, expected: str, line: str, found: Collector) -> None:
+def judge_first(log: RankLog, saved: int, expected: str, line: str, collector: Collector) -> None:
     """Judge that the resumed launch first prints the step after the saved one."""
     first = _launch(log, RESUME).first
     if first is None:
-        found.unknown(expected, f"the log of rank {log.rank} has no step after the resume", line)
+        collector.unknown(expected, f"the log of rank {log.rank} has no step after the resume", line)
     elif first.step <= saved:
-        found.fail(expected, f"rank {log.rank} began with step {first.step}", line, first.where)
+        collector.fail(expected, f"rank {log.rank} began with step {first.step}", line, first.where)
     elif first.step > saved + 1 and log.missing_count:
         seen = f"the first step in the log of rank {log.rank} is {first.step}"
-        found.unknown(expected, seen, line, first.where)
+        collector.unknown(expected, seen, line, first.where)
 
 
-def judge_sequence(log: RankLog, attempt: str, goals: tuple[int, ...], found: Collector) -> None:
+def judge_sequence(log: RankLog, attempt: str, goals: tuple[int, ...], collector: Collector) -> None:
     """Judge that no step is printed twice in a launch, except after a recovery that goes back to one of ``goals``.
 
     The goals are taken in their order.
@@ -80,25 +80,25 @@ def judge_sequence(log: RankLog, attempt: str, goals: tuple[int, ...], found: Co
             del left[0]
         else:
             seen = f"rank {log.rank} trained step {after.step} again (after step {before.step})"
-            found.fail(expected, seen, after.where, before.where)
+            collector.fail(expected, seen, after.where, before.where)
     if launch.first is None:
-        found.unknown(expected, f"the log of rank {log.rank} has no step of attempt {attempt}")
+        collector.unknown(expected, f"the log of rank {log.rank} has no step of attempt {attempt}")
     elif attempt == TRAIN and launch.first.step != 1 and log.missing_count:
         seen = f"the first step in the log of rank {log.rank} is {launch.first.step}"
-        found.unknown(expected, seen, launch.first.where)
+        collector.unknown(expected, seen, launch.first.where)
 
 
-def judge_reach(plan: Plan, log: RankLog, attempt: str, found: Collector) -> None:
+def judge_reach(plan: Plan, log: RankLog, attempt: str, collector: Collector) -> None:
     """Judge that the launch prints the last step of the training."""
     last = _launch(log, attempt).last
     goal = f"every rank trains to step {plan.training.last_step}"
     if last is None:
-        found.unknown(goal, f"the log of rank {log.rank} has no step of attempt {attempt}")
+        collector.unknown(goal, f"the log of rank {log.rank} has no step of attempt {attempt}")
     elif last.step > plan.training.last_step:
-        found.fail(goal, f"rank {log.rank} trained step {last.step}", last.where)
+        collector.fail(goal, f"rank {log.rank} trained step {last.step}", last.where)
     elif last.step < plan.training.last_step and (log.missing_count or last.step < log.baseline_last):
-        found.unknown(goal, f"the log of rank {log.rank} ends with step {last.step}", last.where)
-    _judge_missing(log, goal, "", found)
+        collector.unknown(goal, f"the log of rank {log.rank} ends with step {last.step}", last.where)
+    _judge_missing(log, goal, "", collector)
 
 
 def sequence_text(attempt: str) -> str:
@@ -106,11 +106,11 @@ def sequence_text(attempt: str) -> str:
     return f"by its log each rank trains every step of attempt {attempt} once, or again only after a recovery"
 
 
-def _judge_missing(log: RankLog, expected: str, line: str, found: Collector) -> None:
+def _judge_missing(log: RankLog, expected: str, line: str, collector: Collector) -> None:
     if log.missing_count:
         steps = text_list((*log.missing[:3], *["…"] * (log.missing_count > 3)))
         seen = f"no loss in the log of rank {log.rank}, or in that of the baseline, for step {steps}"
-        found.unknown(expected, f"{seen} ({log.missing_count} in all)", line)
+        collector.unknown(expected, f"{seen} ({log.missing_count} in all)", line)
 
 
 def _launch(log: RankLog, attempt: str) -> Launch:

@@ -28,21 +28,21 @@ PARAMETERS = "weights and optimizer state equal the fault-free run's at every st
 
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge losses and parameters against the baseline, and that training really trains."""
-    found = Collector(NAME)
+    collector = Collector(NAME)
     if trains_nothing(plan) and not history.select("step.end"):
         return []
     saved = resumed_from(plan, history, artifacts) if plan.resume.resumes else None
     baseline = Baseline(plan, history, artifacts)
     events = {(rank, step): event for rank, step, event in kept(history, saved)}
     logs = logged(plan, history, artifacts)
-    _judge_finite(plan, history, events, logs, found)
+    _judge_finite(plan, history, events, logs, collector)
     if baseline.wanted:
-        _judge_baseline(plan, history, baseline, events, saved, logs, found)
+        _judge_baseline(plan, history, baseline, events, saved, logs, collector)
     last = RESUME if plan.resume.resumes else TRAIN
     if plan.training.gradients:
-        _judge_gradients(plan, history, last, found)
-    _judge_movement(plan, history, last, found)
-    return found.findings()
+        _judge_gradients(plan, history, last, collector)
+    _judge_movement(plan, history, last, collector)
+    return collector.findings()
 
 
 def _line(plan: Plan) -> str:
@@ -51,7 +51,7 @@ def _line(plan: Plan) -> str:
 
 
 def _judge_finite(
-    plan: Plan, history: History, events: dict[tuple[int, int], Event], logs: Logged, found: Collector
+    plan: Plan, history: History, events: dict[tuple[int, int], Event], logs: Logged, collector: Collector
 ) -> None:
     limit = None if plan.equivalence.comparable is None else plan.equivalence.comparable.finite_until
     seen_any = False
@@ -65,11 +65,11 @@ def _judge_finite(
         # After a value that was corrupted on purpose nothing is promised, until its step is trained again.
         if events.get((event.rank or 0, step_of(event))) is event or not may_be_infinite(plan, step_of(event)):
             seen = f"rank {event.rank} has loss {loss} at step {step_of(event)} of attempt {event.attempt}"
-            found.fail(FINITE, seen, event.source)
-    by_log.judge_finite(logs, FINITE, found)
+            collector.fail(FINITE, seen, event.source)
+    by_log.judge_finite(logs, FINITE, collector)
     if not seen_any and not logs.ranks:
-        found.unknown(FINITE, "no loss was recorded", "history")
-    found.settle(FINITE, f"all are, {logs.precision}" if logs.ranks else "all are", by_log=bool(logs.ranks))
+        collector.unknown(FINITE, "no loss was recorded", "history")
+    collector.settle(FINITE, f"all are, {logs.precision}" if logs.ranks else "all are", by_log=bool(logs.ranks))
 
 
 def _judge_baseline(
@@ -79,24 +79,24 @@ def _judge_baseline(
     events: dict[tuple[int, int], Event],
     saved: int | None,
     logs: Logged,
-    found: Collector,
+    collector: Collector,
 ) -> None:
     exact = plan.equivalence.loss_tolerance == 0
     rule = "bit for bit" if exact else f"within {plan.equivalence.loss_tolerance:g} relative"
     expected = f"every loss equals the fault-free run's, {rule}"
     if baseline.objection is not None:
         reason, where = baseline.objection
-        found.unknown(expected, f"cannot be compared: {reason}", _line(plan), *where)
-        found.close()
+        collector.unknown(expected, f"cannot be compared: {reason}", _line(plan), *where)
+        collector.close()
         return
     if plan.resume.resumes and saved is None:
-        found.unknown(expected, "the saved step is not known, so it is not known which steps count", _line(plan))
+        collector.unknown(expected, "the saved step is not known, so it is not known which steps count", _line(plan))
     if len(logs.ranks) < plan.layout.ranks:
-        _judge_losses(plan, history, baseline, events, saved, found, expected)
+        _judge_losses(plan, history, baseline, events, saved, collector, expected)
     if logs.ranks:
-        found.close()
-        by_log.judge_losses(plan, logs, _line(plan), found)
-    _judge_parameters(plan, baseline, events, found)
+        collector.close()
+        by_log.judge_losses(plan, logs, _line(plan), collector)
+    _judge_parameters(plan, baseline, events, collector)
 
 
 def _judge_losses(
@@ -105,7 +105,7 @@ def _judge_losses(
     baseline: Baseline,
     events: dict[tuple[int, int], Event],
     saved: int | None,
-    found: Collector,
+    collector: Collector,
     expected: str,
 ) -> None:
     recorded = _recorded_before(history)
@@ -125,30 +125,30 @@ def _judge_losses(
                 silent.setdefault(rank, ours)
                 continue
             if ours is None or value is None:
-                found.unknown(expected, f"no loss of rank {rank} at step {step}", _line(plan), at_baseline(other))
+                collector.unknown(expected, f"no loss of rank {rank} at step {step}", _line(plan), at_baseline(other))
             elif theirs is None:
                 seen = f"the baseline has no loss of rank {rank} at step {step}"
-                found.unknown(expected, seen, _line(plan), at_baseline(other))
+                collector.unknown(expected, seen, _line(plan), at_baseline(other))
             else:
                 compared += 1
                 if not wrong and not close(value, theirs, plan.equivalence.loss_tolerance):
                     wrong = True
                     seen = f"first at rank {rank}, step {step}: {_compared(value, theirs)}"
-                    found.fail(expected, seen, _line(plan), ours.source, at_baseline(other))
+                    collector.fail(expected, seen, _line(plan), ours.source, at_baseline(other))
     if not compared:
-        found.unknown(expected, "not one loss can be compared", _line(plan))
-    told = {
+        collector.unknown(expected, "not one loss can be compared", _line(plan))
+    comparable = {
         rank
         for rank, _ in events
         if any(loss_of(event) is not None for event in baseline.digests.get(rank, {}).values())
     }
     for rank, ours in silent.items():
-        if told.isdisjoint(next((group for group in plan.layout.replica_groups if rank in group), (rank,))):
+        if comparable.isdisjoint(next((group for group in plan.layout.replica_groups if rank in group), (rank,))):
             continue  # This rank has no loss, like any rank outside the last pipeline stage.
         seen = f"no loss of rank {rank} at step {ours.data.get('step')}, here or in the baseline"
-        found.unknown(expected, seen, _line(plan), ours.source)
+        collector.unknown(expected, seen, _line(plan), ours.source)
     ranks = sum(map(plan.layout.has_loss, range(plan.layout.ranks)))
-    found.settle(expected, f"{compared} losses on {ranks} ranks do", _line(plan))
+    collector.settle(expected, f"{compared} losses on {ranks} ranks do", _line(plan))
 
 
 def _recorded_before(history: History) -> dict[int, set[int]]:
@@ -168,7 +168,9 @@ def _compared(ours: float, theirs: float) -> str:
     return f"loss {ours!r} ({ours.hex()}), baseline {theirs!r} ({theirs.hex()}){relative}"
 
 
-def _judge_parameters(plan: Plan, baseline: Baseline, events: dict[tuple[int, int], Event], found: Collector) -> None:
+def _judge_parameters(
+    plan: Plan, baseline: Baseline, events: dict[tuple[int, int], Event], collector: Collector
+) -> None:
     compared: dict[int, list[int]] = {rank: [] for rank in range(plan.layout.ranks)}
     wrong: set[int] = set()
     for (rank, step), ours in sorted(events.items()):
@@ -178,7 +180,7 @@ def _judge_parameters(plan: Plan, baseline: Baseline, events: dict[tuple[int, in
         if plan.equivalence.comparable is not None and step > plan.equivalence.comparable.until:
             continue
         if not ours.data.get("parameters"):
-            found.unknown(PARAMETERS, f"no parameter digests of rank {rank} at step {step}", ours.source)
+            collector.unknown(PARAMETERS, f"no parameter digests of rank {rank} at step {step}", ours.source)
             continue
         compared.setdefault(rank, []).append(step)
         names = differing(ours.data["parameters"], other.data["parameters"])
@@ -188,9 +190,11 @@ def _judge_parameters(plan: Plan, baseline: Baseline, events: dict[tuple[int, in
         seen = f"first at rank {rank}, step {step}: {len(names)} differ: {text_list(names)}"
         where = (ours.source, at_baseline(other))
         if plan.equivalence.loss_tolerance > 0:
-            found.unknown(PARAMETERS, f"{seen}; only digests are kept, values would be needed for a tolerance", *where)
+            collector.unknown(
+                PARAMETERS, f"{seen}; only digests are kept, values would be needed for a tolerance", *where
+            )
         else:
-            found.fail(PARAMETERS, seen, *where)
+            collector.fail(PARAMETERS, seen, *where)
     last = plan.training.last_step if plan.equivalence.comparable is None else plan.equivalence.comparable.until
     if last < 1:
         return  # nothing is to be compared, as chaos.checks.scope says
@@ -202,33 +206,37 @@ def _judge_parameters(plan: Plan, baseline: Baseline, events: dict[tuple[int, in
         ]
         final = max(recorded, default=None)
         if final is None:
-            found.unknown(PARAMETERS, f"the baseline has no parameter digests of rank {rank}")
+            collector.unknown(PARAMETERS, f"the baseline has no parameter digests of rank {rank}")
         elif final not in steps and (plan.resume.resumes or reaches_the_end(plan)):
-            found.unknown(PARAMETERS, f"no parameter digests of rank {rank} at step {final}, the last of the baseline")
-    found.settle(PARAMETERS, f"{sum(map(len, compared.values()))} states on {plan.layout.ranks} ranks do")
+            collector.unknown(
+                PARAMETERS, f"no parameter digests of rank {rank} at step {final}, the last of the baseline"
+            )
+    collector.settle(PARAMETERS, f"{sum(map(len, compared.values()))} states on {plan.layout.ranks} ranks do")
 
 
-def _judge_gradients(plan: Plan, history: History, attempt: str, found: Collector) -> None:
+def _judge_gradients(plan: Plan, history: History, attempt: str, collector: Collector) -> None:
     expected = "gradients are finite and not zero"
     recorded = digests(history, attempt)
     # The last step always has a digest; a norm from before the fault says nothing about later ones.
     last = plan.training.last_step if plan.resume.resumes or reaches_the_end(plan) else None
     limit = None if plan.equivalence.comparable is None else plan.equivalence.comparable.finite_gradients_until
     for rank in range(plan.layout.ranks):
-        told = {step: event for step, event in sorted(recorded.get(rank, {}).items()) if event.data.get("gradients")}
-        for step, event in told.items():
+        with_gradients = {
+            step: event for step, event in sorted(recorded.get(rank, {}).items()) if event.data.get("gradients")
+        }
+        for step, event in with_gradients.items():
             norm = float.fromhex(str(event.data["gradients"]["norm"]))
             if (limit is None or step <= limit) and (not math.isfinite(norm) or norm <= 0):
-                found.fail(expected, f"the norm is {norm} on rank {rank} at step {step}", event.source)
-        if not told:
-            found.unknown(expected, f"no gradients of rank {rank} were recorded in attempt {attempt}")
-        elif last not in (None, *told):
+                collector.fail(expected, f"the norm is {norm} on rank {rank} at step {step}", event.source)
+        if not with_gradients:
+            collector.unknown(expected, f"no gradients of rank {rank} were recorded in attempt {attempt}")
+        elif last not in (None, *with_gradients):
             seen = f"no gradients of rank {rank} were recorded at step {last}, the last of attempt {attempt}"
-            found.unknown(expected, seen, *places(list(told.values())[-1:]))
-    found.settle(expected, "on all ranks")
+            collector.unknown(expected, seen, *places(list(with_gradients.values())[-1:]))
+    collector.settle(expected, "on all ranks")
 
 
-def _judge_movement(plan: Plan, history: History, attempt: str, found: Collector) -> None:
+def _judge_movement(plan: Plan, history: History, attempt: str, collector: Collector) -> None:
     expected = "training moves the weights"
     recorded = digests(history, attempt)
     for rank in range(plan.layout.ranks):
@@ -243,14 +251,14 @@ def _judge_movement(plan: Plan, history: History, attempt: str, found: Collector
         if initial is not None:
             states.insert(0, initial)
         if len(states) < 2:
-            found.unknown(expected, f"fewer than two states of rank {rank} were recorded in attempt {attempt}")
+            collector.unknown(expected, f"fewer than two states of rank {rank} were recorded in attempt {attempt}")
             continue
         first, last = (
             {n: d for n, d in event.data["parameters"].items() if is_weight(n)} for event in (states[0], states[-1])
         )
         if not first or not last:
-            found.unknown(expected, f"no weights of rank {rank} were recorded", states[0].source)
+            collector.unknown(expected, f"no weights of rank {rank} were recorded", states[0].source)
         elif first == last:
             seen = f"no weight of rank {rank} has changed up to step {states[-1].data.get('step')}"
-            found.fail(expected, seen, states[0].source, states[-1].source)
-    found.settle(expected, "on all ranks")
+            collector.fail(expected, seen, states[0].source, states[-1].source)
+    collector.settle(expected, "on all ranks")

@@ -30,38 +30,38 @@ NAME = "mechanism"
 
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge which mechanisms acted in the faulted launch, and that none had to act after the resume."""
-    found = Collector(NAME)
+    collector = Collector(NAME)
     unknown = sorted({recovery.mechanism for recovery in plan.response.recoveries} - RULES.keys())
     if unknown:
         for name in unknown:
-            found.unknown(f"{name} acts, and no other", f"there is no rule by which to tell {name}")
-        return found.findings()
+            collector.unknown(f"{name} acts, and no other", f"there is no rule by which to tell {name}")
+        return collector.findings()
     logged(plan, history, artifacts)  # goes through the ranks' logs once, for this check and those that follow
     acted = mechanisms(history, artifacts, TRAIN)
     if not acted.listened:
-        found.unknown(
+        collector.unknown(
             "every mechanism that acts is seen", "neither an agent nor the SDK has recorded anything", "history"
         )
-    _judge_others(plan, history, acted, found)
-    judge_processes(plan, history, found)
-    found.settle(_alone(plan), "no sign of another", _line(plan))
-    judge_sdk(plan, history, artifacts, found)
-    judge_kept_pods(plan, history, found)
+    _judge_others(plan, history, acted, collector)
+    judge_processes(plan, history, collector)
+    collector.settle(_alone(plan), "no sign of another", _line(plan))
+    judge_sdk(plan, history, artifacts, collector)
+    judge_kept_pods(plan, history, collector)
     if plan.response.recoveries:
-        _judge_recoveries(plan, history, artifacts, found)
-        judge_reported_failures(plan, artifacts, found)
+        _judge_recoveries(plan, history, artifacts, collector)
+        judge_reported_failures(plan, artifacts, collector)
     else:
-        found.close()
-    judge_ended(plan, history, artifacts, found)
-    judge_first_errors(plan, history, artifacts, found)
-    judge_cut_off(plan, history, found)
-    judge_strategies(plan, history, artifacts, found)
-    judge_protected(plan, history, found)
+        collector.close()
+    judge_ended(plan, history, artifacts, collector)
+    judge_first_errors(plan, history, artifacts, collector)
+    judge_cut_off(plan, history, collector)
+    judge_strategies(plan, history, artifacts, collector)
+    judge_protected(plan, history, collector)
     for rule in RULES.values():
         if rule.judge_launch is not None:
-            rule.judge_launch(plan, history, artifacts, found)
-    _judge_resume(plan, history, artifacts, found)
-    return found.findings()
+            rule.judge_launch(plan, history, artifacts, collector)
+    _judge_resume(plan, history, artifacts, collector)
+    return collector.findings()
 
 
 def _line(plan: Plan) -> str:
@@ -74,64 +74,64 @@ def _alone(plan: Plan) -> str:
     return f"no mechanism but {', '.join(planned)} acts" if planned else "no mechanism acts"
 
 
-def _judge_others(plan: Plan, history: History, acted: Acted, found: Collector) -> None:
+def _judge_others(plan: Plan, history: History, acted: Acted, collector: Collector) -> None:
     """Judge that no mechanism outside the plan left a sign, in the whole launch."""
     expected = _alone(plan)
     signs = [registered()[recovery.mechanism].signs for recovery in plan.response.recoveries]
     allowed = {name for own in signs if own is not None for name in (own.name, *own.also)}
     for mechanism, evidence in acted.evidence.items():
         if mechanism not in allowed:
-            what = text_list(dict.fromkeys(seen for seen, _ in evidence))
-            found.fail(expected, f"{mechanism} acted: {what}", _line(plan), *(where for _, where in evidence[:5]))
+            what = text_list(dict.fromkeys(sign for sign, _ in evidence))
+            collector.fail(expected, f"{mechanism} acted: {what}", _line(plan), *(where for _, where in evidence[:5]))
     if not reaches_the_end(plan):
         return
     for event in history.select("handler.enter", attempt=TRAIN, name="exit"):
-        found.fail(expected, f"rank {event.rank} was told to exit", _line(plan), event.source)
+        collector.fail(expected, f"rank {event.rank} was told to exit", _line(plan), event.source)
     for event in history.select("checkpoint.begin", attempt=TRAIN, kind="end-of-life"):
-        found.fail(expected, f"rank {event.rank} saved an end-of-life checkpoint", _line(plan), event.source)
+        collector.fail(expected, f"rank {event.rank} saved an end-of-life checkpoint", _line(plan), event.source)
     for event in history.select("attempt.start", attempt=RESUME):
-        found.fail(expected, "the job was started again", _line(plan), event.source)
+        collector.fail(expected, "the job was started again", _line(plan), event.source)
 
 
-def _judge_recoveries(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+def _judge_recoveries(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
     try:
         planned = recovery_windows(plan, history)
     except Ambiguous as reason:
-        found.unknown("each recovery has its time", str(reason), _line(plan))
-        found.close()
+        collector.unknown("each recovery has its time", str(reason), _line(plan))
+        collector.close()
         return
-    _judge_times(plan, history, planned, found)
+    _judge_times(plan, history, planned, collector)
     for window in planned:
         for recovery in window.all:
-            RULES[recovery.mechanism].judge(Case(plan, window, recovery, history, artifacts, found))
+            RULES[recovery.mechanism].judge(Case(plan, window, recovery, history, artifacts, collector))
 
 
-def _judge_times(plan: Plan, history: History, planned: list[Window], found: Collector) -> None:
+def _judge_times(plan: Plan, history: History, planned: list[Window], collector: Collector) -> None:
     """Judge that handlers are called only in recoveries whose mechanism calls them, never before the first fault."""
     expected = "the SDK calls handlers only in a recovery, and only those of its mechanism"
     for event in history.select("handler.enter", attempt=TRAIN):
         name = str(event.data.get("name"))
         window = next((window for window in reversed(planned) if window.begin <= event.mono), None)
         if window is None:
-            found.fail(expected, f"{name} was called on rank {event.rank} before the fault", event.source)
+            collector.fail(expected, f"{name} was called on rank {event.rank} before the fault", event.source)
         elif not window.holds(event):
             continue  # an event after the last recovery belongs to the unanswered fault
         elif name != "exit" and not any(name in RULES[recovery.mechanism].handlers for recovery in window.all):
             listed = ", ".join(recovery.mechanism for recovery in window.all)
             seen = f"{name} was called on rank {event.rank} in recovery {window.number}, which is for {listed}"
-            found.fail(expected, seen, _line(plan), event.source)
-    found.settle(expected, f"they were, in {len(planned)} of {len(planned)}", _line(plan))
+            collector.fail(expected, seen, _line(plan), event.source)
+    collector.settle(expected, f"they were, in {len(planned)} of {len(planned)}", _line(plan))
 
 
-def _judge_resume(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+def _judge_resume(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
     if not plan.resume.resumes:
         return
     expected = "no mechanism acts after the resume"
     acted = mechanisms(history, artifacts, RESUME)
     for mechanism, evidence in acted.evidence.items():
-        signs = text_list(dict.fromkeys(seen for seen, _ in evidence))
-        found.fail(expected, f"{mechanism} acted: {signs}", *(where for _, where in evidence[:5]))
+        signs = text_list(dict.fromkeys(sign for sign, _ in evidence))
+        collector.fail(expected, f"{mechanism} acted: {signs}", *(where for _, where in evidence[:5]))
     if not acted.listened:
-        found.unknown(expected, "neither an agent nor the SDK has recorded anything in attempt resume")
-    found.settle(expected, "none did")
-    judge_watched(plan, history, artifacts, found)
+        collector.unknown(expected, "neither an agent nor the SDK has recorded anything in attempt resume")
+    collector.settle(expected, "none did")
+    judge_watched(plan, history, artifacts, collector)

@@ -39,7 +39,7 @@ _OF_ANYBODY = frozenset({"Exception", "BaseException"})
 """The base classes from which libraries derive their own errors: they may mean either."""
 
 
-def judge_first_errors(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+def judge_first_errors(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
     """Judge the record of each rank of the faulted launch about the error that ended it. Says nothing without one.
 
     Without a record of its agent, the traceback at the end of its log counts, and its exit status confirms it.
@@ -48,22 +48,22 @@ def judge_first_errors(plan: Plan, history: History, artifacts: Artifacts, found
     logged = list(logged_errors(plan, history, artifacts, {(event.rank, event.pid) for event in recorded}))
     errors = [*recorded, *logged]
     for event in errors:
-        _judge(plan, history, event, found)
+        _judge(plan, history, event, collector)
     if errors:
-        found.settle(EXPECTED, f"{len(errors)} errors, each of a fault", *places(errors[:3]))
+        collector.settle(EXPECTED, f"{len(errors)} errors, each of a fault", *places(errors[:3]))
 
 
 def _ending(history: History) -> Iterator[Event]:
     """Yield the error that ended each process, as its agent has recorded it; the first report where there are two."""
-    seen = set()
+    yielded = set()
     reported = [event for event in history.select(REPORTED, attempt=TRAIN) if event.data.get("name") == GIVEN_UP]
     for event in (*reported, *history.select(UNCAUGHT, attempt=TRAIN)):
-        if "error" in event.data and (event.rank, event.pid) not in seen:
-            seen.add((event.rank, event.pid))
+        if "error" in event.data and (event.rank, event.pid) not in yielded:
+            yielded.add((event.rank, event.pid))
             yield event
 
 
-def _judge(plan: Plan, history: History, event: Event, found: Collector) -> None:
+def _judge(plan: Plan, history: History, event: Event, collector: Collector) -> None:
     seen = f"rank {event.rank} ended by {error_text(event)}"
     made = history.select("fault.injecting", attempt=TRAIN)
     acts = [act for act in made if act.mono <= event.mono + event.uncertainty(act)]
@@ -71,16 +71,16 @@ def _judge(plan: Plan, history: History, event: Event, found: Collector) -> None
     base, first = str(event.data.get("base")), str(event.data.get("first_base", ""))
     second = bool(first) and event.data.get("wrapped") is not True
     if not acts:
-        found.fail(EXPECTED, f"{seen}, before any fault was made", event.source)
+        collector.fail(EXPECTED, f"{seen}, before any fault was made", event.source)
     elif own and not second:
         return  # the fault itself, or its consequence in the rank that it hits
     elif own and base == "RuntimeError" and plan.response.mechanism not in (None, "none"):
-        found.unknown(
+        collector.unknown(
             EXPECTED, f"{seen}: a mechanism that was to answer the first one may have raised it", event.source
         )
     elif base in _OF_FAULTS and (own or not first or first in _OF_FAULTS):
         return
     elif base in _OF_FAULTS or (base in _OF_ANYBODY and first in _OF_FAULTS | {""}):
-        found.unknown(EXPECTED, f"{seen}: whether a fault has made it cannot be told", event.source)
+        collector.unknown(EXPECTED, f"{seen}: whether a fault has made it cannot be told", event.source)
     else:
-        found.fail(EXPECTED, seen, event.source)
+        collector.fail(EXPECTED, seen, event.source)

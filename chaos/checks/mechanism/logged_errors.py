@@ -28,14 +28,14 @@ def logged_errors(
     A process whose handler ``exit`` was called ended by the handler. An exception of a class that is not Python's own
     shows nothing by its name alone, and is passed over.
     """
-    told = {(event.rank, event.pid) for event in history.select("handler.enter", attempt=TRAIN, name="exit")}
+    exit_calls = {(event.rank, event.pid) for event in history.select("handler.enter", attempt=TRAIN, name="exit")}
     for rank in range(plan.layout.ranks):
         exits = history.select("rank.exit", attempt=TRAIN, rank=rank)
         logs = artifacts.worker_logs(TRAIN, rank)
         if len(exits) != len(logs):
             continue  # the process of each log cannot be determined
         for end, path in zip(exits, logs, strict=True):
-            if end.data.get("code") != _UNCAUGHT or (rank, end.pid) in told or (rank, end.pid) in known:
+            if end.data.get("code") != _UNCAUGHT or (rank, end.pid) in exit_calls or (rank, end.pid) in known:
                 continue
             error = error_at_end(path)
             if error is not None and _is_builtin(error):

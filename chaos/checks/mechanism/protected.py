@@ -25,7 +25,7 @@ _REPORTS: Mapping[str, str] = MappingProxyType(
 )
 
 
-def judge_protected(plan: Plan, history: History, found: Collector) -> None:
+def judge_protected(plan: Plan, history: History, collector: Collector) -> None:
     """Judge the launches that go on or were started again. Says nothing where no rank has recorded a protection."""
     attempts = _judged_attempts(plan, history)
     before = processes_of(history, TRAIN) if attempts else {}
@@ -41,13 +41,13 @@ def judge_protected(plan: Plan, history: History, found: Collector) -> None:
         ]
         compared += len(pairs)
         for old, new in pairs:
-            _judge_handlers(old, new, first, found)
-            _judge_connection(old, new, first, found)
+            _judge_handlers(old, new, first, collector)
+            _judge_connection(old, new, first, collector)
         last_step = plan.training.last_step if attempt == RESUME or reaches_the_end(plan) else None
-        _judge_leaving([new for _, new in pairs], last_step, found)
-        _judge_reports(pairs, (first, last if attempt == TRAIN else 0), last_step, found)
+        _judge_leaving([new for _, new in pairs], last_step, collector)
+        _judge_reports(pairs, (first, last if attempt == TRAIN else 0), last_step, collector)
     if compared:
-        found.settle(EXPECTED, f"{compared} processes are")
+        collector.settle(EXPECTED, f"{compared} processes are")
 
 
 def protection_left_out(plan: Plan, history: History) -> list[NotChecked]:
@@ -88,36 +88,36 @@ def _goes_on(plan: Plan, process: Process) -> bool:
     return process.trained or reaches_the_end(plan) or process.start.attempt == RESUME
 
 
-def _judge_handlers(old: Process, new: Process, first: int, found: Collector) -> None:
+def _judge_handlers(old: Process, new: Process, first: int, collector: Collector) -> None:
     """Judge that the last process has the handlers of the first one at the first fault, by the same functions."""
-    wanted = old.handlers_before(first)
-    if not wanted and steps_before(old, first):
-        found.unknown(EXPECTED, f"rank {old.rank} has recorded no handler before the fault", old.start.source)
-    missing = [name for name in wanted if name not in new.handlers]
+    handlers = old.handlers_before(first)
+    if not handlers and steps_before(old, first):
+        collector.unknown(EXPECTED, f"rank {old.rank} has recorded no handler before the fault", old.start.source)
+    missing = [name for name in handlers if name not in new.handlers]
     if missing:
         seen = f"rank {new.rank}'s process {new.pid} has registered no handler {text_list(missing, len(missing))}"
-        found.fail(EXPECTED, seen, new.start.source, *(wanted[name].source for name in missing[:3]))
-    for name, event in wanted.items():
+        collector.fail(EXPECTED, seen, new.start.source, *(handlers[name].source for name in missing[:3]))
+    for name, event in handlers.items():
         last = new.handlers[name][-1] if name in new.handlers else event
         if last.data.get("function") != event.data.get("function"):
             seen = f"rank {new.rank}'s handler {name} is {last.data.get('function')}, not {event.data.get('function')}"
-            found.fail(EXPECTED, seen, last.source, event.source)
+            collector.fail(EXPECTED, seen, last.source, event.source)
 
 
-def _judge_connection(old: Process, new: Process, first: int, found: Collector) -> None:
+def _judge_connection(old: Process, new: Process, first: int, collector: Collector) -> None:
     if not old.has_connected:
         if not steps_before(old, first):
             return  # it was hit before it came so far
-        found.unknown(EXPECTED, f"rank {old.rank} has recorded no connection to the SDK", old.start.source)
+        collector.unknown(EXPECTED, f"rank {old.rank} has recorded no connection to the SDK", old.start.source)
     elif not new.has_connected:
         seen = f"rank {new.rank}'s process {new.pid} has not connected to the SDK"
-        found.fail(EXPECTED, seen, new.start.source, old.connections[0].source)
+        collector.fail(EXPECTED, seen, new.start.source, old.connections[0].source)
     elif (left := new.disconnection()) is not None and new.last_step is not None:
         seen = f"rank {new.rank} left the SDK before its step {step_of(new.last_step)} ended"
-        found.fail(EXPECTED, seen, left.source, new.last_step.source)
+        collector.fail(EXPECTED, seen, left.source, new.last_step.source)
 
 
-def _judge_leaving(processes: list[Process], last_step: int | None, found: Collector) -> None:
+def _judge_leaving(processes: list[Process], last_step: int | None, collector: Collector) -> None:
     """Judge that no rank left the SDK before the end of its training.
 
     Where ranks record their leaving at the end of their training, a rank without the record may have left before.
@@ -129,11 +129,11 @@ def _judge_leaving(processes: list[Process], last_step: int | None, found: Colle
     if len(silent) < len(ended):
         for process in silent:
             seen = f"when rank {process.rank} has left the SDK is not recorded, as it is of others"
-            found.unknown(EXPECTED, seen, process.start.source)
+            collector.unknown(EXPECTED, seen, process.start.source)
 
 
 def _judge_reports(
-    pairs: list[tuple[Process, Process]], acts: tuple[int, int], last_step: int | None, found: Collector
+    pairs: list[tuple[Process, Process]], acts: tuple[int, int], last_step: int | None, collector: Collector
 ) -> None:
     """Judge that a rank reports to the SDK after the recovery the same as behind each step before the fault."""
     first, last = acts
@@ -141,7 +141,7 @@ def _judge_reports(
         habits = {old.rank: _has_done(old, kind, first) for old, _ in pairs}
         if any(habits.values()):
             since = {new: steps_since(new, last, last_step) for _, new in pairs}
-            _judge_report(kind, words, habits, since, found)
+            _judge_report(kind, words, habits, since, collector)
 
 
 def _judge_report(
@@ -149,19 +149,19 @@ def _judge_report(
     words: str,
     habits: Mapping[int, bool | None],
     since: Mapping[Process, list[tuple[int, set[str]]]],
-    found: Collector,
+    collector: Collector,
 ) -> None:
     """Judge the reports of one kind. A step that no rank reports has overflowed, unless this is true of every step."""
-    known = {step for steps in since.values() for step, told in steps if kind in told}
+    known = {step for steps in since.values() for step, reports in steps if kind in reports}
     for process, steps in since.items():
-        missed = [step for step, told in steps if kind not in told and (step in known or not known)]
+        missed = [step for step, reports in steps if kind not in reports and (step in known or not known)]
         where = places([process.last_step] if process.last_step is not None else [])
         if habits[process.rank] is False:
             seen = f"rank {process.rank} is not recorded to have {words} a step before the fault, as others are"
-            found.unknown(EXPECTED, seen, process.start.source)
+            collector.unknown(EXPECTED, seen, process.start.source)
         elif habits[process.rank] and missed:
             seen = f"rank {process.rank} has not {words} step {text_list(missed)}, as it did before the fault"
-            found.fail(EXPECTED, seen, *where)
+            collector.fail(EXPECTED, seen, *where)
 
 
 def _has_done(process: Process, kind: str, first: int) -> bool | None:
@@ -169,5 +169,5 @@ def _has_done(process: Process, kind: str, first: int) -> bool | None:
 
     The last step does not count: the fault may have come between step and report.
     """
-    told = [kind in told for _, told in steps_before(process, first)[:-1]]
-    return any(told) if told else None
+    followed = [kind in reports for _, reports in steps_before(process, first)[:-1]]
+    return any(followed) if followed else None

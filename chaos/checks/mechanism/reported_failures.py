@@ -19,7 +19,7 @@ OPERATIONS: Mapping[str, frozenset[str]] = Facts(lambda mechanism: mechanism.ope
 """The orders of the controller to the ranks in each mechanism's recovery, as its log names them."""
 
 
-def judge_reported_failures(plan: Plan, artifacts: Artifacts, found: Collector) -> None:
+def judge_reported_failures(plan: Plan, artifacts: Artifacts, collector: Collector) -> None:
     """Judge the failures that the controller reports.
 
     Says nothing about a mechanism that is planned to fail at any time.
@@ -32,21 +32,21 @@ def judge_reported_failures(plan: Plan, artifacts: Artifacts, found: Collector) 
         return
     line = f"scenario.yaml:{plan.explanation.lines['mechanism']}" if "mechanism" in plan.explanation.lines else ""
     for event, seen in failures(logged, mechanisms):
-        found.fail(EXPECTED, seen, line, event.source)
-    found.settle(EXPECTED, f"none in {len(logged)} of its lines", line)
+        collector.fail(EXPECTED, seen, line, event.source)
+    collector.settle(EXPECTED, f"none in {len(logged)} of its lines", line)
 
 
 def failures(logged: list[LogEvent], mechanisms: set[str]) -> Iterator[tuple[LogEvent, str]]:
     """Yield the lines that contradict the success of these mechanisms, each with its statement."""
     operations = {name for mechanism in mechanisms for name in OPERATIONS[mechanism]}
-    said = {kind for mechanism in mechanisms for kind in RULES[mechanism].failures}
+    failure_kinds = {kind for mechanism in mechanisms for kind in RULES[mechanism].failures}
     repairing = not REPAIRING.isdisjoint(mechanisms)
     states: dict[str, str] = {}
     for event in logged:
         fields = event.fields
         if event.kind == "ttp.state":
             states[event.file] = str(fields.get("state"))
-        elif event.kind in said:
+        elif event.kind in failure_kinds:
             yield event, f"its controller says: {fields.get('what_text')} failed"
         elif event.kind == "ttp.unanswered" and fields.get("operation") in operations:
             yield event, f"ranks {fields.get('ranks')} have not answered to {fields.get('operation')}"

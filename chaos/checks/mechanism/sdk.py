@@ -27,7 +27,7 @@ Process = tuple[str | None, int | None, int | None]
 """Attempt, rank and process id."""
 
 
-def judge_sdk(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+def judge_sdk(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
     """Judge every import of the SDK; a job whose mechanisms need none is not judged."""
     if not any(mechanism in NEEDS["MindIO"] for mechanism in plan.fault_tolerance.protection):
         return
@@ -35,7 +35,7 @@ def judge_sdk(plan: Plan, history: History, artifacts: Artifacts, found: Collect
     named = start.data.get("sdk") if start is not None else None
     if named not in SDK_NAMES:
         expected = "the SDK of every rank is the one that the report names"
-        found.unknown(
+        collector.unknown(
             expected, "the run has not recorded with whose SDK it was made", *places([start] if start else [])
         )
         return
@@ -44,18 +44,18 @@ def judge_sdk(plan: Plan, history: History, artifacts: Artifacts, found: Collect
     for event in imports.values():
         file = event.data.get("file")
         if not isinstance(file, str):
-            found.unknown(expected, f"rank {event.rank} has not recorded from where it has it", event.source)
+            collector.unknown(expected, f"rank {event.rank} has not recorded from where it has it", event.source)
         elif _sdk_of(file) != named:
-            found.fail(expected, f"rank {event.rank} has imported {artifacts.recorded(file)}", event.source)
+            collector.fail(expected, f"rank {event.rank} has imported {artifacts.recorded(file)}", event.source)
     silent = [event for process, event in _trained(plan, history).items() if process not in imports]
     for attempt in (TRAIN, RESUME):
         own = [event for event in silent if event.attempt == attempt]
         if own:
             who = ranks_text(sorted({event.rank for event in own if event.rank is not None}))
-            found.unknown(expected, f"no import of it is recorded of {who} in attempt {attempt}", *places(own[:5]))
+            collector.unknown(expected, f"no import of it is recorded of {who} in attempt {attempt}", *places(own[:5]))
     if not imports:
-        found.unknown(expected, "no rank has recorded an import of it")
-    found.settle(expected, f"it is, in {len(imports)} processes", *places(list(imports.values())[:5]))
+        collector.unknown(expected, "no rank has recorded an import of it")
+    collector.settle(expected, f"it is, in {len(imports)} processes", *places(list(imports.values())[:5]))
 
 
 def _trained(plan: Plan, history: History) -> dict[Process, Event]:

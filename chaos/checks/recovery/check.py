@@ -22,40 +22,42 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     A budget is unknown, too, when it is missed or kept by less than the error of two hosts' clocks, or missed by no
     more than the time for which the machine kept the job or the harness waiting for a processor.
     """
-    found = Collector(NAME)
+    collector = Collector(NAME)
     recovery = measure(plan, history, artifacts)
     for phase in recovery.phases:
         budget = plan.response.budget.phases.get(phase.name)
-        _judge(plan, history, phase, budget, found)
+        _judge(plan, history, phase, budget, collector)
     if recovery.phases:
         where = recovery.phases[-1].where
         whole = recovery.total, recovery.reason, where, recovery.error, recovery.begin, recovery.by_log
         total = Phase("total", *whole)
-        _judge(plan, history, total, plan.response.budget.total, found)
-    judge_recovery_options(plan, history, artifacts, found)
-    judge_pace(plan, history, artifacts, found)
-    return found.findings()
+        _judge(plan, history, total, plan.response.budget.total, collector)
+    judge_recovery_options(plan, history, artifacts, collector)
+    judge_pace(plan, history, artifacts, collector)
+    return collector.findings()
 
 
-def _judge(plan: Plan, history: History, phase: Phase, budget: float | None, found: Collector) -> None:
+def _judge(plan: Plan, history: History, phase: Phase, budget: float | None, collector: Collector) -> None:
     line = _line(plan, phase.name)
     what = f"{phase.name}{_of_which(plan)}"
     expected = f"{what} is measured" if budget is None else f"{what} ≤ {budget:g} s"
     if phase.nanoseconds is None:
-        found.unknown(expected, phase.reason, line)
-        found.close()
+        collector.unknown(expected, phase.reason, line)
+        collector.close()
         return
     seen = f"{seconds(phase.nanoseconds)}{f' ± {seconds(phase.error)}' if phase.error else ''}"
     if budget is not None and phase.error and abs(phase.nanoseconds - budget * 1e9) <= phase.error:
-        found.unknown(expected, f"{seen}: the clocks of two hosts do not tell on which side it is", line, *phase.where)
+        collector.unknown(
+            expected, f"{seen}: the clocks of two hosts do not tell on which side it is", line, *phase.where
+        )
     elif budget is not None and phase.nanoseconds > budget * 1e9:
         over, window = phase.nanoseconds - round(budget * 1e9), (phase.begin, phase.begin + phase.nanoseconds)
         waited = cpu_starvation(plan, history, *window)
         if waited is not None and waited.nanoseconds >= over:
-            found.unknown(expected, f"{seen}, but {waited}", line, *phase.where, waited.where)
+            collector.unknown(expected, f"{seen}, but {waited}", line, *phase.where, waited.where)
         else:
-            found.fail(expected, seen, line, *phase.where)
-    found.settle(expected, seen, line, *phase.where, by_log=phase.by_log)
+            collector.fail(expected, seen, line, *phase.where)
+    collector.settle(expected, seen, line, *phase.where, by_log=phase.by_log)
 
 
 def _of_which(plan: Plan) -> str:

@@ -24,44 +24,51 @@ _MOST_APART = 0.95
 """Share of the timeout that must have passed before it can have run out: each side measures with its own clock."""
 
 
-def judge_found_link(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+def judge_found_link(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
     """Judge every rank whose link a fault breaks."""
     hit = sorted({rank for fault in plan.faults if fault.kind == KIND for rank in fault.ranks})
     if not hit:
         return
     options = plan.fault_tolerance.aids
-    wanted = WATCHDOG if options.watchdog else TIMEOUT
+    expected_finder = WATCHDOG if options.watchdog else TIMEOUT
     finder = "watchdog" if options.watchdog else "timeout of the collective"
     expected = f"the broken link is found by the {finder}"
     times: list[str] = []
     for rank in hit:
         lines = {event.kind: event.source for event in artifacts.worker_events(TRAIN, rank) if event.kind in _NAMES}
         if not lines:
-            found.unknown(expected, f"the logs of rank {rank} do not say how it was found")
-        elif set(lines) != {wanted}:
-            said = ", ".join(sorted(_NAMES[kind] for kind in lines))
-            found.fail(expected, f"the logs of rank {rank} say {said}", *lines.values())
+            collector.unknown(expected, f"the logs of rank {rank} do not say how it was found")
+        elif set(lines) != {expected_finder}:
+            logged_finders = ", ".join(sorted(_NAMES[kind] for kind in lines))
+            collector.fail(expected, f"the logs of rank {rank} say {logged_finders}", *lines.values())
         elif (taken := _until_end(history, rank)) is not None and options.exec_timeout is not None:
             times.append(f"rank {rank} ended {taken[0]:.3f} s after its link broke")
-            _judge_time(options.exec_timeout, taken, wanted, lines[wanted], expected, found)
+            _judge_time(options.exec_timeout, taken, expected_finder, lines[expected_finder], expected, collector)
     by_log = len(times) < len(hit)
     where = "" if options.exec_timeout is None else f" of {options.exec_timeout:g} s"
     seen = f"it is, on {ranks_text(hit)}" + (f": {times[0]}, with a timeout{where}" if times else "")
-    found.settle(expected, seen, by_log=by_log)
+    collector.settle(expected, seen, by_log=by_log)
 
 
 def _judge_time(
-    timeout: float, taken: tuple[float, Event, Event], wanted: str, line: str, expected: str, found: Collector
+    timeout: float,
+    taken: tuple[float, Event, Event],
+    expected_finder: str,
+    line: str,
+    expected: str,
+    collector: Collector,
 ) -> None:
     """Judge that the time from the break to the end of the process agrees with the log's line."""
     seconds, broken, end = taken
     where = (line, broken.source, end.source)
     seen = f"rank {broken.rank} ended {seconds:.3f} s after its link broke"
-    if wanted == TIMEOUT and seconds < timeout * _MOST_APART:
-        found.fail(expected, f"its log says so, and {seen}, before the {timeout:g} s of the timeout were over", *where)
-    elif wanted == WATCHDOG and seconds >= timeout:
+    if expected_finder == TIMEOUT and seconds < timeout * _MOST_APART:
+        collector.fail(
+            expected, f"its log says so, and {seen}, before the {timeout:g} s of the timeout were over", *where
+        )
+    elif expected_finder == WATCHDOG and seconds >= timeout:
         late = f"its log says so, and {seen}, when the {timeout:g} s of the timeout were over"
-        found.unknown(expected, f"{late}: either may have ended the wait", *where)
+        collector.unknown(expected, f"{late}: either may have ended the wait", *where)
 
 
 def _until_end(history: History, rank: int) -> tuple[float, Event, Event] | None:

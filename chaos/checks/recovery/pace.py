@@ -63,18 +63,18 @@ class Pace:
 
     def __str__(self) -> str:
         usual = {"before it": self.before, "in the fault-free run": self.baseline}
-        told = ", ".join(f"{_ms(duration)} {when}" for when, duration in usual.items() if duration is not None)
-        return f"the fastest takes {_ms(self.after)} after it, the slower ones {told}"
+        durations = ", ".join(f"{_ms(duration)} {when}" for when, duration in usual.items() if duration is not None)
+        return f"the fastest takes {_ms(self.after)} after it, the slower ones {durations}"
 
 
-def judge_pace(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+def judge_pace(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
     """Judge the times of steps; says nothing where they cannot be judged (:func:`pace_left_out`)."""
     measured = _measure(plan, history, artifacts)
     if measured is None or isinstance(measured, str) or (measured.is_slower and _busy(plan, history, measured)):
         return
     if measured.is_slower:
-        found.fail(EXPECTED, str(measured), *measured.where)
-    found.settle(EXPECTED, str(measured), *measured.where)
+        collector.fail(EXPECTED, str(measured), *measured.where)
+    collector.settle(EXPECTED, str(measured), *measured.where)
 
 
 def pace_left_out(plan: Plan, history: History, artifacts: Artifacts) -> Iterator[NotChecked]:

@@ -22,18 +22,18 @@ WARNINGS = "[WARNING] "
 """The mark of a log that shows warnings: without it, a missing line about a cache proves nothing."""
 
 
-def judge_recovery_options(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+def judge_recovery_options(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
     """Judge every option that the job has, and the lack of every other option."""
     if plan.resume.resumes:
-        _judge_memory(plan, history, found)
+        _judge_memory(plan, history, collector)
         if plan.fault_tolerance.aids.graph:
-            _judge_cache(plan, history, artifacts, found)
+            _judge_cache(plan, history, artifacts, collector)
     if plan.training.checkpoint_interval is not None:
-        _judge_saving(plan, history, found)
-    judge_found_link(plan, history, artifacts, found)
+        _judge_saving(plan, history, collector)
+    judge_found_link(plan, history, artifacts, collector)
 
 
-def _judge_memory(plan: Plan, history: History, found: Collector) -> None:
+def _judge_memory(plan: Plan, history: History, collector: Collector) -> None:
     reads = by_rank(history, "checkpoint.read", RESUME)
     source = "memory" if plan.fault_tolerance.aids.memory else "storage"
     expected = f"the checkpoint to go on from is read from {source}"
@@ -42,71 +42,71 @@ def _judge_memory(plan: Plan, history: History, found: Collector) -> None:
     for rank in range(plan.layout.ranks):
         own = reads.get(rank, [])
         if not own:
-            found.unknown(expected, f"no read of rank {rank} is recorded")
+            collector.unknown(expected, f"no read of rank {rank} is recorded")
         for event in own:
             if event.data.get("source") != source:
-                found.fail(
+                collector.fail(
                     expected, f"rank {rank} read {event.data.get('path')} from {event.data.get('source')}", event.source
                 )
     seen = f"it is, on {ranks_text(reads)}, by the readers' own records alone"
-    found.settle(expected, seen, *places(events[0] for events in reads.values()))
+    collector.settle(expected, seen, *places(events[0] for events in reads.values()))
 
 
-def _judge_cache(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
-    wanted = plan.fault_tolerance.aids.compile_cache
-    expected = f"the graphs of the job that was started again come {'from the cache' if wanted else 'from no cache'}"
+def _judge_cache(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
+    planned = plan.fault_tolerance.aids.compile_cache
+    expected = f"the graphs of the job that was started again come {'from the cache' if planned else 'from no cache'}"
     compiled = by_rank(history, "graph.compiled", RESUME)
     for rank in range(plan.layout.ranks):
         log = f"logs/{RESUME}/worker_{rank}.log"
         if rank not in compiled:
-            found.unknown(expected, f"rank {rank} is not recorded to have made a graph")
+            collector.unknown(expected, f"rank {rank} is not recorded to have made a graph")
             continue
-        told = {event.kind for event in artifacts.worker_events(RESUME, rank)}
-        hit = CACHE_HIT in told
-        if wanted and not hit:
-            if CACHE_MISS in told:
-                found.fail(expected, f"rank {rank} has compiled anew", log)
+        logged_kinds = {event.kind for event in artifacts.worker_events(RESUME, rank)}
+        hit = CACHE_HIT in logged_kinds
+        if planned and not hit:
+            if CACHE_MISS in logged_kinds:
+                collector.fail(expected, f"rank {rank} has compiled anew", log)
             else:
-                found.unknown(expected, f"the log of rank {rank} does not say whether the cache was used", log)
-        elif hit and not wanted:
-            found.fail(expected, f"rank {rank} has used a cache", log)
-        elif not wanted and not artifacts.log_contains(RESUME, WARNINGS, rank):
-            found.unknown(expected, f"no log of rank {rank} shows warnings, so none would tell of a cache", log)
+                collector.unknown(expected, f"the log of rank {rank} does not say whether the cache was used", log)
+        elif hit and not planned:
+            collector.fail(expected, f"rank {rank} has used a cache", log)
+        elif not planned and not artifacts.log_contains(RESUME, WARNINGS, rank):
+            collector.unknown(expected, f"no log of rank {rank} shows warnings, so none would tell of a cache", log)
         if hit:
-            _judge_cache_files(compiled[rank][0], log, expected, found)
-    alone = wanted and any("cached" not in own[0].data for own in compiled.values())
-    found.settle(expected, f"they do, on {plan.layout.ranks} ranks", by_log=alone)
+            _judge_cache_files(compiled[rank][0], log, expected, collector)
+    alone = planned and any("cached" not in own[0].data for own in compiled.values())
+    collector.settle(expected, f"they do, on {plan.layout.ranks} ranks", by_log=alone)
 
 
-def _judge_cache_files(graph: Event, log: str, expected: str, found: Collector) -> None:
+def _judge_cache_files(graph: Event, log: str, expected: str, collector: Collector) -> None:
     """Judge the cache's files: a graph from the cache was in one of its files before, and no file is written for it."""
     if graph.data.get("cached") is False:
         seen = f"the log of rank {graph.rank} says that it has used a cache, and there was no graph in any"
-        found.fail(expected, seen, log, graph.source)
+        collector.fail(expected, seen, log, graph.source)
     elif graph.data.get("cache_written") is True:
         seen = f"the log of rank {graph.rank} says that it has used a cache, which was written meanwhile"
-        found.fail(expected, seen, log, graph.source)
+        collector.fail(expected, seen, log, graph.source)
 
 
-def _judge_saving(plan: Plan, history: History, found: Collector) -> None:
-    wanted = plan.fault_tolerance.aids.asynchronous_saving
-    expected = f"periodic checkpoints are written {'in the background' if wanted else 'while training waits'}"
+def _judge_saving(plan: Plan, history: History, collector: Collector) -> None:
+    planned = plan.fault_tolerance.aids.asynchronous_saving
+    expected = f"periodic checkpoints are written {'in the background' if planned else 'while training waits'}"
     saves = [
         event for event in history.select("checkpoint.begin", attempt=TRAIN) if event.data.get("kind") == "periodic"
     ]
-    if not saves and not wanted:
+    if not saves and not planned:
         return  # The fault came before the first save; the plan knows, and a comparison reports that none was made.
     if not saves:
-        found.unknown(expected, "no periodic checkpoint is recorded")
+        collector.unknown(expected, "no periodic checkpoint is recorded")
     for event in saves:
-        if is_background(event) is not wanted:
-            found.fail(expected, f"rank {event.rank} wrote {event.data.get('path')} otherwise", event.source)
-        elif wanted:
-            _judge_thread(history, event, expected, found)
-    found.settle(expected, f"{len(saves)} are", *places(saves[:1]))
+        if is_background(event) is not planned:
+            collector.fail(expected, f"rank {event.rank} wrote {event.data.get('path')} otherwise", event.source)
+        elif planned:
+            _judge_thread(history, event, expected, collector)
+    collector.settle(expected, f"{len(saves)} are", *places(saves[:1]))
 
 
-def _judge_thread(history: History, save: Event, expected: str, found: Collector) -> None:
+def _judge_thread(history: History, save: Event, expected: str, collector: Collector) -> None:
     """Judge that a save in the background is written by another thread; agents of earlier versions do not record it.
 
     A missing record of a save whose process was ended meanwhile proves nothing.
@@ -114,4 +114,4 @@ def _judge_thread(history: History, save: Event, expected: str, found: Collector
     end = written(history, save)
     if end is not None and end.data.get("background") is False:
         seen = f"rank {save.rank} asked for it, and wrote {save.data.get('path')} in the thread that trains"
-        found.fail(expected, seen, end.source, save.source)
+        collector.fail(expected, seen, end.source, save.source)

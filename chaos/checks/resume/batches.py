@@ -27,14 +27,14 @@ def kept(history: History, saved: int | None) -> Iterator[tuple[int, int, Event]
                     yield rank, step, event
 
 
-def judge_batches(plan: Plan, history: History, baseline: Baseline, saved: int | None, found: Collector) -> None:
+def judge_batches(plan: Plan, history: History, baseline: Baseline, saved: int | None, collector: Collector) -> None:
     """Judge the batch of every step that counts."""
     if not baseline.wanted:
         return
     if baseline.objection is not None:
         reason, where = baseline.objection
-        found.unknown(EXPECTED, f"cannot be compared: {reason}", *where)
-        found.close()
+        collector.unknown(EXPECTED, f"cannot be compared: {reason}", *where)
+        collector.close()
         return
     counted = RESUME if plan.resume.resumes else TRAIN
     after = " after the resume" if plan.resume.resumes else ""
@@ -44,22 +44,22 @@ def judge_batches(plan: Plan, history: History, baseline: Baseline, saved: int |
     for rank, step, ours in kept(history, saved):
         other = baseline.digests.get(rank, {}).get(step)
         if other is None or other.data.get("batch") is None:
-            doubt_baseline(baseline, rank, other, EXPECTED, found)
+            doubt_baseline(baseline, rank, other, EXPECTED, collector)
             continue
         if ours.data.get("batch") is None:
-            found.unknown(EXPECTED, f"the batch of rank {rank} at step {step} was not recorded", ours.source)
+            collector.unknown(EXPECTED, f"the batch of rank {rank} at step {step} was not recorded", ours.source)
             continue
         compared[rank] = compared.get(rank, 0) + (ours.attempt == counted)
         if ours.data["batch"] != other.data["batch"] and rank not in wrong and (rank, step) not in planned:
             wrong.add(rank)
-            found.fail(EXPECTED, shift(baseline, rank, step, ours), ours.source, at_baseline(other))
+            collector.fail(EXPECTED, shift(baseline, rank, step, ours), ours.source, at_baseline(other))
     for rank, count in compared.items():
         if not count:
-            found.unknown(EXPECTED, f"no batch of rank {rank}{after} can be compared")
+            collector.unknown(EXPECTED, f"no batch of rank {rank}{after} can be compared")
         elif missing := sorted(_asked(plan, baseline, rank, saved) - digests(history, counted).get(rank, {}).keys()):
-            found.unknown(EXPECTED, f"no batch of rank {rank} at step {missing[0]} was recorded")
+            collector.unknown(EXPECTED, f"no batch of rank {rank} at step {missing[0]} was recorded")
     before = ", and those before the fault," if plan.resume.resumes else ""
-    found.settle(EXPECTED, f"{sum(compared.values())} batches{after}{before} are equal")
+    collector.settle(EXPECTED, f"{sum(compared.values())} batches{after}{before} are equal")
 
 
 def _asked(plan: Plan, baseline: Baseline, rank: int, saved: int | None) -> set[int]:
@@ -68,11 +68,11 @@ def _asked(plan: Plan, baseline: Baseline, rank: int, saved: int | None) -> set[
     return {step for step, event in baseline.digests.get(rank, {}).items() if step > first and event.data.get("batch")}
 
 
-def doubt_baseline(baseline: Baseline, rank: int, other: Event | None, expected: str, found: Collector) -> None:
+def doubt_baseline(baseline: Baseline, rank: int, other: Event | None, expected: str, collector: Collector) -> None:
     """Say that the baseline lacks the batch of a step, although it has recorded other batches of the rank."""
     if other is not None and any(event.data.get("batch") for event in baseline.digests.get(rank, {}).values()):
         seen = f"the baseline has recorded no batch of rank {rank} at step {other.data.get('step')}"
-        found.unknown(expected, seen, at_baseline(other))
+        collector.unknown(expected, seen, at_baseline(other))
 
 
 def shift(baseline: Baseline, rank: int, step: int, ours: Event) -> str:

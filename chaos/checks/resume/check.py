@@ -23,42 +23,42 @@ NAME = "resume"
 
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge steps, loaded state and batches of the resumed training."""
-    found = Collector(NAME)
+    collector = Collector(NAME)
     logs = logged(plan, history, artifacts)
     if goes_on(plan):
-        judge_replay(plan, history, Baseline(plan, history, artifacts), logs, found)
+        judge_replay(plan, history, Baseline(plan, history, artifacts), logs, collector)
     if trains_to_the_end(plan):
-        return found.findings()
+        return collector.findings()
     if not plan.resume.resumes:
         if plan.resume.restore is not None:
-            judge_hopeless(plan, history, artifacts, found)
-            judge_refusal(plan, history, artifacts, found)
-            return found.findings()
+            judge_hopeless(plan, history, artifacts, collector)
+            judge_refusal(plan, history, artifacts, collector)
+            return collector.findings()
         for start in history.select("attempt.start", attempt=RESUME):
-            found.unknown("the job is not started again", "it was", start.source)
-        found.settle("the job is not started again", "it was not")
+            collector.unknown("the job is not started again", "it was", start.source)
+        collector.settle("the job is not started again", "it was not")
         if not goes_on(plan):
-            _judge_unbroken(plan, history, Baseline(plan, history, artifacts), logs, found)
-        return found.findings()
+            _judge_unbroken(plan, history, Baseline(plan, history, artifacts), logs, collector)
+        return collector.findings()
     if history.first("attempt.start", attempt=RESUME) is None:
         skipped = history.first("resume.skipped")
         reason = f": {skipped.data.get('reason')}" if skipped else ""
         seen = f"the history has no start of attempt resume{reason}"
-        found.unknown("the job is started again", seen, _line(plan), skipped.source if skipped else "")
-        return found.findings()
-    _judge_present(plan, history, found)
+        collector.unknown("the job is started again", seen, _line(plan), skipped.source if skipped else "")
+        return collector.findings()
+    _judge_present(plan, history, collector)
     saved = resumed_from(plan, history, artifacts)
     if saved is None:
         seen, where = why_unknown(plan, history, artifacts)
-        found.unknown("the step to resume from is known", seen, *where)
-        found.close()
+        collector.unknown("the step to resume from is known", seen, *where)
+        collector.close()
     else:
-        _judge_first_steps(plan, history, saved, logs, found)
-        judge_loads(plan, history, artifacts, saved, found)
+        _judge_first_steps(plan, history, saved, logs, collector)
+        judge_loads(plan, history, artifacts, saved, collector)
     # Where a recovery replays steps within the faulted launch, its own part has judged them.
-    judge_sequences(plan, history, logs, (RESUME,) if goes_on(plan) else (TRAIN, RESUME), found)
-    judge_batches(plan, history, Baseline(plan, history, artifacts), saved, found)
-    return found.findings()
+    judge_sequences(plan, history, logs, (RESUME,) if goes_on(plan) else (TRAIN, RESUME), collector)
+    judge_batches(plan, history, Baseline(plan, history, artifacts), saved, collector)
+    return collector.findings()
 
 
 def _line(plan: Plan) -> str:
@@ -66,59 +66,59 @@ def _line(plan: Plan) -> str:
     return f"scenario.yaml:{line}" if line else ""
 
 
-def _judge_present(plan: Plan, history: History, found: Collector) -> None:
+def _judge_present(plan: Plan, history: History, collector: Collector) -> None:
     expected = f"all {plan.layout.ranks} ranks are there again"
     found_ranks = processes(history, RESUME)
     agents = {event.rank for event in history.select("agent.start", attempt=RESUME)}
     gone = [rank for rank in range(plan.layout.ranks) if rank not in found_ranks]
     if gone:
-        found.fail(expected, f"{ranks_text(gone)} did not come back", _line(plan))
+        collector.fail(expected, f"{ranks_text(gone)} did not come back", _line(plan))
     silent = [rank for rank in range(plan.layout.ranks) if rank in found_ranks and rank not in agents]
     if silent:
-        found.unknown(expected, f"no history of {ranks_text(silent)} in attempt resume", _line(plan))
-    found.settle(expected, "they are", _line(plan))
+        collector.unknown(expected, f"no history of {ranks_text(silent)} in attempt resume", _line(plan))
+    collector.settle(expected, "they are", _line(plan))
 
 
-def _judge_first_steps(plan: Plan, history: History, saved: int, logs: Logged, found: Collector) -> None:
+def _judge_first_steps(plan: Plan, history: History, saved: int, logs: Logged, collector: Collector) -> None:
     expected = f"training goes on at step {saved + 1}, after the saved step {saved}"
     planned = saved if plan.resume.resume_step is None else plan.resume.resume_step - 1
     if saved not in (planned, planned - planned % (plan.training.steps_per_update or 1)):
         seen = f"step {saved} was saved, so that it is step {saved + 1}"
-        found.fail(f"training goes on at step {plan.resume.resume_step}", seen, _line(plan))
+        collector.fail(f"training goes on at step {plan.resume.resume_step}", seen, _line(plan))
     begins = by_rank(history, "step.begin", RESUME)
     for rank in range(plan.layout.ranks):
         first = next(iter(begins.get(rank, [])), None)
         if rank in logs.ranks:
-            by_log.judge_first(logs.ranks[rank], saved, expected, _line(plan), found)
+            by_log.judge_first(logs.ranks[rank], saved, expected, _line(plan), collector)
         elif first is None:
-            found.unknown(expected, f"no step of rank {rank} after the resume is recorded", _line(plan))
+            collector.unknown(expected, f"no step of rank {rank} after the resume is recorded", _line(plan))
         elif step_of(first) != saved + 1:
-            found.fail(expected, f"rank {rank} began with step {step_of(first)}", _line(plan), first.source)
+            collector.fail(expected, f"rank {rank} began with step {step_of(first)}", _line(plan), first.source)
         start = history.first("train.begin", attempt=RESUME, rank=rank)
         initial = start.data.get("initial_step") if start else None
         restored = f"the step counter is restored to {saved}"
         if initial is None and rank not in logs.ranks:
             seen = f"the step counter of rank {rank} is not recorded"
-            found.unknown(restored, seen, _line(plan), start.source if start else "")
+            collector.unknown(restored, seen, _line(plan), start.source if start else "")
         elif start is not None and initial not in (None, saved):
-            found.fail(restored, f"rank {rank}'s step counter was {initial}", _line(plan), start.source)
-    found.settle(expected, f"it did, on every rank{_by_log(logs)}", _line(plan), by_log=bool(logs.ranks))
+            collector.fail(restored, f"rank {rank}'s step counter was {initial}", _line(plan), start.source)
+    collector.settle(expected, f"it did, on every rank{_by_log(logs)}", _line(plan), by_log=bool(logs.ranks))
 
 
 def _by_log(logs: Logged) -> str:
     return f", {len(logs.ranks)} of them by their logs" if logs.ranks else ""
 
 
-def _judge_unbroken(plan: Plan, history: History, baseline: Baseline, logs: Logged, found: Collector) -> None:
+def _judge_unbroken(plan: Plan, history: History, baseline: Baseline, logs: Logged, collector: Collector) -> None:
     """Judge a launch that nothing answers.
 
     A launch that nothing ends trains all steps; of a launch that is ended only the logs are judged.
     """
     if reaches_the_end(plan):
-        judge_sequences(plan, history, logs, (TRAIN,), found)
-        judge_batches(plan, history, baseline, None, found)
+        judge_sequences(plan, history, logs, (TRAIN,), collector)
+        judge_batches(plan, history, baseline, None, collector)
         return
     for log in logs.ranks.values():
-        by_log.judge_sequence(log, TRAIN, (), found)
+        by_log.judge_sequence(log, TRAIN, (), collector)
     if logs.ranks:
-        found.settle(by_log.sequence_text(TRAIN), f"{len(logs.ranks)} ranks do", by_log=True)
+        collector.settle(by_log.sequence_text(TRAIN), f"{len(logs.ranks)} ranks do", by_log=True)

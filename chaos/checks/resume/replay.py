@@ -24,38 +24,40 @@ from chaos.plan.model import Plan
 ONCE = "every rank trains each step once and in order, but for those after the common step of a recovery"
 
 
-def judge_replay(plan: Plan, history: History, baseline: Baseline, logs: Logged, found: Collector) -> None:
+def judge_replay(plan: Plan, history: History, baseline: Baseline, logs: Logged, collector: Collector) -> None:
     """Judge steps, states and batches of every rank from the first recovery on."""
     try:
         everything, planned = recovery_windows(plan, history), replayed_windows(plan, history)
     except Ambiguous as reason:
-        found.unknown(ONCE, str(reason), _line(plan))
-        found.close()
+        collector.unknown(ONCE, str(reason), _line(plan))
+        collector.close()
         return
     parts = {rank: _that_count(own, planned, rank) for rank, own in _parts(plan, history).items()}
     ends = by_rank(history, "step.end", TRAIN)
     to_the_end = trains_to_the_end(plan)
     for rank, own in parts.items():
         if rank in logs.ranks:
-            by_log.judge_sequence(logs.ranks[rank], TRAIN, tuple(window.step for window in planned), found)
+            by_log.judge_sequence(logs.ranks[rank], TRAIN, tuple(window.step for window in planned), collector)
             if to_the_end:
-                by_log.judge_reach(plan, logs.ranks[rank], TRAIN, found)
+                by_log.judge_reach(plan, logs.ranks[rank], TRAIN, collector)
             continue
-        if _is_complete(plan, planned, rank, own, found):
-            _judge_first(rank, own[0], found)
+        if _is_complete(plan, planned, rank, own, collector):
+            _judge_first(rank, own[0], collector)
             for window, before, after in zip(planned, own, own[1:], strict=False):
-                _judge_again(plan, window, rank, before, after, found)
+                _judge_again(plan, window, rank, before, after, collector)
             for before, after in pairwise(own):
-                _judge_fresh(rank, before, after, found)
+                _judge_fresh(rank, before, after, collector)
             for number, part in enumerate(own):
-                _judge_order(rank, part, found, last=to_the_end and number == len(planned))
+                _judge_order(rank, part, collector, last=to_the_end and number == len(planned))
         if to_the_end:
-            _judge_last(plan, rank, ends.get(rank, []), found)
+            _judge_last(plan, rank, ends.get(rank, []), collector)
     steps = ", ".join(str(window.step) for window in planned)
-    found.settle(ONCE, f"{plan.layout.ranks} ranks " + (f"went on from step {steps}" if steps else "did"), _line(plan))
-    _judge_loads(history, everything, found)
-    judge_states(plan, history, baseline, planned, parts, found)
-    _judge_batches(plan, history, baseline, planned, found)
+    collector.settle(
+        ONCE, f"{plan.layout.ranks} ranks " + (f"went on from step {steps}" if steps else "did"), _line(plan)
+    )
+    _judge_loads(history, everything, collector)
+    judge_states(plan, history, baseline, planned, parts, collector)
+    _judge_batches(plan, history, baseline, planned, collector)
 
 
 def _line(plan: Plan) -> str:
@@ -110,105 +112,109 @@ def _named(part: list[Event], event: str) -> list[Event]:
     return [fact for fact in part if fact.event == event]
 
 
-def _is_complete(plan: Plan, planned: list[Window], rank: int, own: list[list[Event]], found: Collector) -> bool:
+def _is_complete(plan: Plan, planned: list[Window], rank: int, own: list[list[Event]], collector: Collector) -> bool:
     """Return whether the rank began to train at its start and once after each recovery, so that it can be judged."""
     begins = [part[0] for part in own]
     again = begins[1:]
     if len(again) > len(planned):
         seen = f"rank {rank} began again {len(again)} times, with {len(planned)} recoveries planned"
-        found.fail(ONCE, seen, _line(plan), *places(again))
+        collector.fail(ONCE, seen, _line(plan), *places(again))
         return False
     if len(again) < len(planned):
         seen = f"rank {rank} has recorded {len(again)} beginnings of training after {len(planned)} recoveries"
-        found.unknown(ONCE, seen, _line(plan), *places(begins))
+        collector.unknown(ONCE, seen, _line(plan), *places(begins))
         return False
     if not begins:
-        found.unknown(ONCE, f"no beginning of training of rank {rank} is recorded", _line(plan))
+        collector.unknown(ONCE, f"no beginning of training of rank {rank} is recorded", _line(plan))
         return False
     for window, begin in zip(planned, again, strict=True):
         if not window.holds(begin):
             seen = f"rank {rank} did not begin again between recovery {window.number} and the next fault"
-            found.fail(ONCE, seen, _line(plan), begin.source)
+            collector.fail(ONCE, seen, _line(plan), begin.source)
             return False
     return True
 
 
-def _judge_first(rank: int, part: list[Event], found: Collector) -> None:
+def _judge_first(rank: int, part: list[Event], collector: Collector) -> None:
     begins = _named(part, "step.begin")
     if not begins:
-        found.unknown(ONCE, f"no step of rank {rank} before the recovery is recorded", part[0].source)
+        collector.unknown(ONCE, f"no step of rank {rank} before the recovery is recorded", part[0].source)
     elif step_of(begins[0]) != 1:
-        found.fail(ONCE, f"rank {rank} began with step {step_of(begins[0])}", begins[0].source)
+        collector.fail(ONCE, f"rank {rank} began with step {step_of(begins[0])}", begins[0].source)
 
 
 def _judge_again(
-    plan: Plan, window: Window, rank: int, before: list[Event], after: list[Event], found: Collector
+    plan: Plan, window: Window, rank: int, before: list[Event], after: list[Event], collector: Collector
 ) -> None:
     expected = f"after recovery {window.number} training goes on at step {window.step + 1}"
     counter = after[0].data.get("initial_step")
     if counter is None:
-        found.unknown(expected, f"the step counter of rank {rank} is not recorded", after[0].source)
+        collector.unknown(expected, f"the step counter of rank {rank} is not recorded", after[0].source)
     elif counter != window.step:
         seen = f"rank {rank}'s step counter was {counter}, not {window.step}"
-        found.fail(expected, seen, _line(plan), after[0].source)
+        collector.fail(expected, seen, _line(plan), after[0].source)
     begins = _named(after, "step.begin")
     if not begins:
-        found.unknown(expected, f"no step of rank {rank} after recovery {window.number} is recorded", after[0].source)
+        collector.unknown(
+            expected, f"no step of rank {rank} after recovery {window.number} is recorded", after[0].source
+        )
     elif step_of(begins[0]) != window.step + 1:
         first = step_of(begins[0])
         wrong = f"step {window.step + 1} was skipped" if first > window.step + 1 else f"step {first} was trained again"
-        found.fail(expected, f"rank {rank} went on at step {first}: {wrong}", _line(plan), begins[0].source)
+        collector.fail(expected, f"rank {rank} went on at step {first}: {wrong}", _line(plan), begins[0].source)
     ended = [step_of(event) for event in _named(before, "step.end")]
     # A rank that was hit at the end of the common step has its state from a replica and no end of its own.
     least = window.step - (rank in window.hit)
     if max(ended, default=least if not window.step else 0) < least:
         seen = f"rank {rank} had trained up to step {max(ended, default=0)} when it was recovered at step {window.step}"
-        found.fail(expected, seen, _line(plan), after[0].source)
+        collector.fail(expected, seen, _line(plan), after[0].source)
 
 
-def _judge_order(rank: int, part: list[Event], found: Collector, *, last: bool) -> None:
+def _judge_order(rank: int, part: list[Event], collector: Collector, *, last: bool) -> None:
     """Judge the order between two beginnings: each step follows the one before, is ended, and trains one batch."""
     begins = _named(part, "step.begin")
     for before, after in pairwise(begins):
         one, two = step_of(before), step_of(after)
         if two <= one:
-            found.fail(ONCE, f"rank {rank} trained step {two} twice (after step {one})", after.source, before.source)
+            collector.fail(
+                ONCE, f"rank {rank} trained step {two} twice (after step {one})", after.source, before.source
+            )
         elif two > one + 1:
             seen = f"rank {rank} skipped step {one + 1} (step {two} after step {one})"
-            found.fail(ONCE, seen, after.source, before.source)
+            collector.fail(ONCE, seen, after.source, before.source)
     ended = [step_of(event) for event in _named(part, "step.end")]
     begun = [step_of(event) for event in begins]
     for begin in begins if last else begins[:-1]:
         if step_of(begin) not in ended:
-            found.fail(ONCE, f"rank {rank} began step {step_of(begin)} and did not end it", begin.source)
+            collector.fail(ONCE, f"rank {rank} began step {step_of(begin)} and did not end it", begin.source)
     for end in _named(part, "step.end"):
         if step_of(end) not in begun or ended.count(step_of(end)) > 1:
-            found.fail(ONCE, f"rank {rank} ended step {step_of(end)} without beginning it", end.source)
+            collector.fail(ONCE, f"rank {rank} ended step {step_of(end)} without beginning it", end.source)
     for before, after in pairwise(_named(part, "digest")):
         if step_of(after) <= step_of(before):
             seen = f"rank {rank} trained a batch of step {step_of(after)} twice"
-            found.fail(ONCE, seen, after.source, before.source)
+            collector.fail(ONCE, seen, after.source, before.source)
 
 
-def _judge_fresh(rank: int, before: list[Event], after: list[Event], found: Collector) -> None:
+def _judge_fresh(rank: int, before: list[Event], after: list[Event], collector: Collector) -> None:
     """Judge that a step trained again has a digest of its own; its first training's digest would stand for it."""
     again = {step_of(event) for event in _named(before, "digest")} - {
         step_of(event) for event in _named(after, "digest")
     }
     for end in _named(after, "step.end"):
         if step_of(end) in again:
-            found.unknown(ONCE, f"rank {rank} has no digest of step {step_of(end)}, trained again", end.source)
+            collector.unknown(ONCE, f"rank {rank} has no digest of step {step_of(end)}, trained again", end.source)
 
 
-def _judge_last(plan: Plan, rank: int, ends: list[Event], found: Collector) -> None:
+def _judge_last(plan: Plan, rank: int, ends: list[Event], collector: Collector) -> None:
     expected = f"every rank trains to step {plan.training.last_step}"
     if not ends:
-        found.unknown(expected, f"no end of a step of rank {rank} is recorded")
+        collector.unknown(expected, f"no end of a step of rank {rank} is recorded")
     elif step_of(ends[-1]) != plan.training.last_step:
-        found.fail(expected, f"rank {rank} stopped after step {step_of(ends[-1])}", ends[-1].source)
+        collector.fail(expected, f"rank {rank} stopped after step {step_of(ends[-1])}", ends[-1].source)
 
 
-def _judge_loads(history: History, planned: list[Window], found: Collector) -> None:
+def _judge_loads(history: History, planned: list[Window], collector: Collector) -> None:
     """Judge that, from the first fault on, a checkpoint is read only in a recovery that says so, a pause being none."""
     expected = "from the first fault on no checkpoint is read but where the plan says so: ranks give the state"
     allowed = 0
@@ -217,18 +223,20 @@ def _judge_loads(history: History, planned: list[Window], found: Collector) -> N
         if window is not None and any(recovery.reads_checkpoint for recovery in window.all):
             allowed += 1
         elif window is not None:
-            found.fail(expected, f"rank {load.rank} read {load.data.get('path')}", load.source)
-    found.settle(expected, f"{allowed} were, where the plan says so" if allowed else "none was")
+            collector.fail(expected, f"rank {load.rank} read {load.data.get('path')}", load.source)
+    collector.settle(expected, f"{allowed} were, where the plan says so" if allowed else "none was")
 
 
-def _judge_batches(plan: Plan, history: History, baseline: Baseline, planned: list[Window], found: Collector) -> None:
+def _judge_batches(
+    plan: Plan, history: History, baseline: Baseline, planned: list[Window], collector: Collector
+) -> None:
     """Judge that every kept training of a step had the batch of the fault-free run."""
     if not baseline.wanted:
         return
     if baseline.objection is not None:
         reason, where = baseline.objection
-        found.unknown(BATCHES, f"cannot be compared: {reason}", *where)
-        found.close()
+        collector.unknown(BATCHES, f"cannot be compared: {reason}", *where)
+        collector.close()
         return
     compared = dict.fromkeys(range(plan.layout.ranks), 0)
     wrong: set[int] = set()
@@ -236,24 +244,24 @@ def _judge_batches(plan: Plan, history: History, baseline: Baseline, planned: li
     for rank, step, ours in kept(history, None):
         other = baseline.digests.get(rank, {}).get(step)
         if other is None or other.data.get("batch") is None:
-            doubt_baseline(baseline, rank, other, BATCHES, found)
+            doubt_baseline(baseline, rank, other, BATCHES, collector)
             continue
         if ours.data.get("batch") is None:
-            found.unknown(BATCHES, f"the batch of rank {rank} at step {step} was not recorded", ours.source)
+            collector.unknown(BATCHES, f"the batch of rank {rank} at step {step} was not recorded", ours.source)
             continue
         compared[rank] = compared.get(rank, 0) + (not planned or ours.mono >= planned[0].begin)
         if ours.data["batch"] != other.data["batch"] and rank not in wrong and (rank, step) not in others:
             wrong.add(rank)
-            found.fail(BATCHES, shift(baseline, rank, step, ours), ours.source, at_baseline(other))
+            collector.fail(BATCHES, shift(baseline, rank, step, ours), ours.source, at_baseline(other))
     recorded = digests(history, TRAIN)
     for rank, count in compared.items():
         if not count:
-            found.unknown(BATCHES, f"no batch of rank {rank} after the recovery can be compared")
+            collector.unknown(BATCHES, f"no batch of rank {rank} after the recovery can be compared")
         elif missing := sorted(
             _reached(plan, history, baseline, rank) - recorded.get(rank, {}).keys() - _unended(planned, rank)
         ):
-            found.unknown(BATCHES, f"no batch of rank {rank} at step {missing[0]} was recorded")
-    found.settle(BATCHES, f"{sum(compared.values())} batches after the recovery, and those before it, are equal")
+            collector.unknown(BATCHES, f"no batch of rank {rank} at step {missing[0]} was recorded")
+    collector.settle(BATCHES, f"{sum(compared.values())} batches after the recovery, and those before it, are equal")
 
 
 def _reached(plan: Plan, history: History, baseline: Baseline, rank: int) -> set[int]:

@@ -22,7 +22,7 @@ def judge_states(
     baseline: Baseline,
     planned: list[Window],
     parts: dict[int, list[list[Event]]],
-    found: Collector,
+    collector: Collector,
 ) -> None:
     """Judge the state of every rank before its first step after each span.
 
@@ -31,8 +31,8 @@ def judge_states(
     """
     if baseline.wanted and baseline.objection is not None:
         reason, where = baseline.objection
-        found.unknown(RESTORED, f"cannot be compared: {reason}", *where)
-        found.close()
+        collector.unknown(RESTORED, f"cannot be compared: {reason}", *where)
+        collector.close()
         return
     compared, count = 0, len(planned)
     for number, window in enumerate(planned, 1):
@@ -40,15 +40,15 @@ def judge_states(
             part = own[number] if len(own) == count + 1 else []
             initial = next((event for event in part if event.event == "initial"), None)
             if initial is None:
-                found.unknown(RESTORED, f"no digests of rank {rank} after recovery {window.number}")
+                collector.unknown(RESTORED, f"no digests of rank {rank} after recovery {window.number}")
                 continue
-            compared += _judge_state(plan, history, baseline, window, rank, initial, found)
+            compared += _judge_state(plan, history, baseline, window, rank, initial, collector)
     if planned:  # after a pause every rank goes on with its own state
-        found.settle(RESTORED, f"{compared} states do, by digest")
+        collector.settle(RESTORED, f"{compared} states do, by digest")
 
 
 def _judge_state(
-    plan: Plan, history: History, baseline: Baseline, window: Window, rank: int, initial: Event, found: Collector
+    plan: Plan, history: History, baseline: Baseline, window: Window, rank: int, initial: Event, collector: Collector
 ) -> int:
     ours = initial.data.get("parameters")
     good = plan.equivalence.comparable is None or window.step <= plan.equivalence.comparable.until
@@ -59,7 +59,7 @@ def _judge_state(
     source = next(((theirs, where) for theirs, where in sources if theirs), None)
     if not isinstance(ours, dict) or not ours or source is None:
         seen = f"nothing to compare the state of rank {rank} after recovery {window.number} with"
-        found.unknown(RESTORED, seen, initial.source)
+        collector.unknown(RESTORED, seen, initial.source)
         return 0
     theirs, where = source
     if not by_baseline:
@@ -71,9 +71,9 @@ def _judge_state(
     seen = f"{seen}: {len(names)} differ: {text_list(names)}{origin(baseline, rank, names[0], ours, window.step)}"
     if plan.equivalence.loss_tolerance > 0 and by_baseline:
         seen = f"{seen}; only digests are kept, values would be needed for a tolerance"
-        found.unknown(RESTORED, seen, initial.source, where)
+        collector.unknown(RESTORED, seen, initial.source, where)
     else:
-        found.fail(RESTORED, seen, initial.source, where)
+        collector.fail(RESTORED, seen, initial.source, where)
     return 1
 
 

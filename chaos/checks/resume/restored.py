@@ -26,32 +26,32 @@ LOADED = "each rank loads the file of its own replica group"
 RESTORED = "each rank goes on with the weights and optimizer state of the file that it loaded"
 
 
-def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, found: Collector) -> None:
+def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, collector: Collector) -> None:
     """Judge the loads of every rank in attempt resume, and its state before the first step."""
-    wanted = end_of_life(history, artifacts) if plan.resume.restore is None else periodic(history, artifacts)
-    files = by_path(wanted)
+    loadable = end_of_life(history, artifacts) if plan.resume.restore is None else periodic(history, artifacts)
+    files = by_path(loadable)
     chosen: dict[int, OwnedCheckpoint] = {}
-    parts = {(file.rank, file.path.parent): file for file in wanted}
+    parts = {(file.rank, file.path.parent): file for file in loadable}
     loaded = loaded_by_replica(plan, [*loads_made(history), *history.select("load.end", attempt=RESUME)])
     for rank in range(plan.layout.ranks):
         loads = loads_made(history, rank)
         if not loads and rank not in loaded:
-            found.unknown(LOADED, f"no load of rank {rank} is recorded")
+            collector.unknown(LOADED, f"no load of rank {rank} is recorded")
         for load in loads:
-            file = _judge_file(plan, history, artifacts, files, rank, load, saved, found)
+            file = _judge_file(plan, history, artifacts, files, rank, load, saved, collector)
             if file is not None:
                 chosen[rank] = parts.get((rank, file.path.parent), file) if _is_shared(file) else file
         ends = history.select("load.end", attempt=RESUME, rank=rank)
         if len(ends) < len(loads):
-            found.fail("each load comes to its end", f"a load of rank {rank} did not", *places(loads[-1:]))
+            collector.fail("each load comes to its end", f"a load of rank {rank} did not", *places(loads[-1:]))
     seen = f"{plan.layout.ranks - len(loaded)} ranks did"
     seen += f", {ranks_text(sorted(loaded))} got theirs from one that did" if loaded else ""
-    found.settle(LOADED, seen)
+    collector.settle(LOADED, seen)
     chosen |= {rank: chosen[giver] for rank, giver in loaded.items() if giver in chosen}
     for rank, file in chosen.items():
-        _judge_initial(history, artifacts, rank, file, saved, found)
+        _judge_initial(history, artifacts, rank, file, saved, collector)
     if chosen:
-        found.settle(RESTORED, f"{len(chosen)} ranks compared by digest")
+        collector.settle(RESTORED, f"{len(chosen)} ranks compared by digest")
 
 
 def _judge_file(
@@ -62,50 +62,54 @@ def _judge_file(
     rank: int,
     load: Event,
     saved: int,
-    found: Collector,
+    collector: Collector,
 ) -> OwnedCheckpoint | None:
     recorded = str(load.data.get("path"))
     path = artifacts.locate(as_saved(history, recorded))
     if path is None:
-        found.unknown(LOADED, f"rank {rank} loaded {artifacts.recorded(recorded)}, which was not kept", load.source)
+        collector.unknown(LOADED, f"rank {rank} loaded {artifacts.recorded(recorded)}, which was not kept", load.source)
         return None
     where = artifacts.relative(path)
     own = is_of_this_run(history, recorded)
     if own is None:
         seen = f"it is not recorded in which run's directory rank {rank}'s file was to be, {where}"
-        found.unknown(LOADED, seen, load.source)
+        collector.unknown(LOADED, seen, load.source)
         return None
     if not own:
-        found.fail(LOADED, f"rank {rank} loaded a file of another run, {where}", load.source)
+        collector.fail(LOADED, f"rank {rank} loaded a file of another run, {where}", load.source)
         return None
     file = files.get(path)
     if file is None:
         kind = "an end-of-life" if plan.resume.restore is None else "a periodic"
         for stray in unowned(history, artifacts, "end-of-life" if plan.resume.restore is None else "periodic"):
             if stray.path == path:
-                found.unknown(LOADED, f"rank {rank} loaded {where}: {stray.reason}", load.source, where)
+                collector.unknown(LOADED, f"rank {rank} loaded {where}: {stray.reason}", load.source, where)
                 return None
-        found.fail(LOADED, f"rank {rank} loaded {where}, which is not {kind} checkpoint", load.source, where)
+        collector.fail(LOADED, f"rank {rank} loaded {where}, which is not {kind} checkpoint", load.source, where)
         return None
     group = next((group for group in plan.layout.replica_groups if rank in group), (rank,))
     shared = _is_shared(file)
     if file.rank not in group and not shared:
-        found.fail(LOADED, f"rank {rank} loaded rank {file.rank}'s file, of another replica group", load.source, where)
+        collector.fail(
+            LOADED, f"rank {rank} loaded rank {file.rank}'s file, of another replica group", load.source, where
+        )
         return None
     if plan.resume.restore is not None and file.rank not in plan.resume.restore.holders.get(rank, ()) and not shared:
         who = ranks_text(plan.resume.restore.holders.get(rank, ()))
         seen = f"rank {rank} loaded rank {file.rank}'s file, the plan shows that of {who}"
-        found.fail(LOADED, seen, load.source, where)
+        collector.fail(LOADED, seen, load.source, where)
         return None
     try:
         step = step_at_resume(history, artifacts, file)
     except CheckpointError as error:
-        found.unknown(LOADED, f"the file that rank {rank} loaded cannot be read: {error.problem}", load.source, where)
+        collector.unknown(
+            LOADED, f"the file that rank {rank} loaded cannot be read: {error.problem}", load.source, where
+        )
         return None
     if is_damaged(history, recorded):
-        found.fail(LOADED, f"rank {rank} loaded {where}, which a fault had damaged", load.source, where)
+        collector.fail(LOADED, f"rank {rank} loaded {where}, which a fault had damaged", load.source, where)
     if step is None or saved not in (step, step - step % artifacts.steps_per_update):
-        found.fail(LOADED, f"rank {rank} loaded step {step}, not {saved}", load.source, where)
+        collector.fail(LOADED, f"rank {rank} loaded step {step}, not {saved}", load.source, where)
     return file
 
 
@@ -119,15 +123,17 @@ def _is_shared(file: OwnedCheckpoint) -> bool:
 
 
 def _judge_initial(
-    history: History, artifacts: Artifacts, rank: int, file: OwnedCheckpoint, saved: int, found: Collector
+    history: History, artifacts: Artifacts, rank: int, file: OwnedCheckpoint, saved: int, collector: Collector
 ) -> None:
     initial = history.first("initial", attempt=RESUME, rank=rank)
     if initial is None:
-        found.unknown(RESTORED, f"no digests of rank {rank} before its first step", artifacts.relative(file.path))
+        collector.unknown(RESTORED, f"no digests of rank {rank} before its first step", artifacts.relative(file.path))
         return
     last_load = history.last("load.end", attempt=RESUME, rank=rank)
     if last_load is not None and last_load.mono > initial.mono:
-        found.unknown(RESTORED, f"rank {rank} loaded after its state was recorded", initial.source, last_load.source)
+        collector.unknown(
+            RESTORED, f"rank {rank} loaded after its state was recorded", initial.source, last_load.source
+        )
         return
     state = state_at_resume(history, artifacts, file)
     stored = state.digests
@@ -143,16 +149,16 @@ def _judge_initial(
     untold = sorted(set(stored).intersection(_names_later(history, rank)) - set(parameters))
     if parameters and untold:
         seen = f"rank {rank} has recorded no digests of {text_list(untold)} before its first step"
-        found.unknown(RESTORED, seen, initial.source)
+        collector.unknown(RESTORED, seen, initial.source)
     if not shared:
-        found.unknown(RESTORED, f"no parameter of rank {rank} can be compared", initial.source)
+        collector.unknown(RESTORED, f"no parameter of rank {rank} can be compared", initial.source)
     missing = [name for name in lacking(file, state, parameters) if own_file or is_replicated(name)]
     if missing:
         seen = f"rank {rank} goes on with parameters that its file does not hold: {text_list(missing)}"
-        found.fail(RESTORED, seen, initial.source, artifacts.relative(file.path))
+        collector.fail(RESTORED, seen, initial.source, artifacts.relative(file.path))
     if unequal:
         seen = f"{len(unequal)} of {len(shared)} parameters of rank {rank} are not the file's: {text_list(unequal)}"
-        found.fail(RESTORED, seen, initial.source, artifacts.relative(file.path))
+        collector.fail(RESTORED, seen, initial.source, artifacts.relative(file.path))
 
 
 def _at_update(history: History, artifacts: Artifacts, rank: int, file: OwnedCheckpoint, saved: int) -> dict[str, str]:

@@ -16,34 +16,34 @@ from chaos.plan.model import Plan
 EXPECTED = "each launch trains every step once and in order"
 
 
-def judge_sequences(plan: Plan, history: History, logs: Logged, attempts: Sequence[str], found: Collector) -> None:
+def judge_sequences(plan: Plan, history: History, logs: Logged, attempts: Sequence[str], collector: Collector) -> None:
     """Judge that each launch begins and ends every step once, in order, and that the last launch reaches the end."""
     for attempt in attempts:
         for event in ("step.begin", "step.end"):
             sequences = by_rank(history, event, attempt)
             for rank, events in sequences.items():
-                _judge_order(plan, rank, events, attempt, found)
+                _judge_order(plan, rank, events, attempt, collector)
             if attempt == TRAIN and event == "step.begin":
-                _judge_start(plan, sequences, logs, found)
-        _judge_pairs(history, attempt, found)
+                _judge_start(plan, sequences, logs, collector)
+        _judge_pairs(history, attempt, collector)
         for log in logs.ranks.values():
-            by_log.judge_sequence(log, attempt, (), found)
-    _judge_reach(plan, history, logs, attempts[-1], found)
+            by_log.judge_sequence(log, attempt, (), collector)
+    _judge_reach(plan, history, logs, attempts[-1], collector)
     by_logs = f", {len(logs.ranks)} of them by their logs" if logs.ranks else ""
     seen = f"steps up to {plan.training.last_step} on {plan.layout.ranks} ranks{by_logs}"
-    found.settle(EXPECTED, seen, by_log=bool(logs.ranks))
+    collector.settle(EXPECTED, seen, by_log=bool(logs.ranks))
 
 
-def _judge_order(plan: Plan, rank: int, events: list[Event], attempt: str, found: Collector) -> None:
+def _judge_order(plan: Plan, rank: int, events: list[Event], attempt: str, collector: Collector) -> None:
     stride = _stride(plan, events)
     for before, after in pairwise(events):
         one, two = step_of(before), step_of(after)
         if two <= one:
             seen = f"rank {rank} trained step {two} twice in attempt {attempt} (after step {one})"
-            found.fail(EXPECTED, seen, after.source, before.source)
+            collector.fail(EXPECTED, seen, after.source, before.source)
         elif two - one != stride:
             seen = f"rank {rank} skipped step {one + 1} in attempt {attempt} (step {two} after step {one})"
-            found.fail(EXPECTED, seen, after.source, before.source)
+            collector.fail(EXPECTED, seen, after.source, before.source)
 
 
 def _stride(plan: Plan, events: Sequence[Event]) -> int:
@@ -56,7 +56,7 @@ def _stride(plan: Plan, events: Sequence[Event]) -> int:
     return 1 if any(step_of(event) % plan.training.sink_size for event in events) else plan.training.sink_size
 
 
-def _judge_pairs(history: History, attempt: str, found: Collector) -> None:
+def _judge_pairs(history: History, attempt: str, collector: Collector) -> None:
     """Judge that a step is ended before the next one begins, and that its batch is trained once."""
     ends = by_rank(history, "step.end", attempt)
     for rank, begins in by_rank(history, "step.begin", attempt).items():
@@ -64,40 +64,40 @@ def _judge_pairs(history: History, attempt: str, found: Collector) -> None:
         for begin in begins[:-1]:
             if step_of(begin) not in ended:
                 seen = f"rank {rank} began step {step_of(begin)} in attempt {attempt} and did not end it"
-                found.fail(EXPECTED, seen, begin.source)
+                collector.fail(EXPECTED, seen, begin.source)
     for rank, trained in by_rank(history, "digest", attempt).items():
         for before, after in pairwise(trained):
             if step_of(after) <= step_of(before):
                 seen = f"rank {rank} trained a batch of step {step_of(after)} twice in attempt {attempt}"
-                found.fail(EXPECTED, seen, after.source, before.source)
+                collector.fail(EXPECTED, seen, after.source, before.source)
 
 
-def _judge_start(plan: Plan, begins: dict[int, list[Event]], logs: Logged, found: Collector) -> None:
+def _judge_start(plan: Plan, begins: dict[int, list[Event]], logs: Logged, collector: Collector) -> None:
     for rank in range(plan.layout.ranks):
         events = begins.get(rank, [])
         if rank in logs.ranks:
             continue
         if not events:
-            found.unknown(EXPECTED, f"no step of rank {rank} in attempt {TRAIN} is recorded")
+            collector.unknown(EXPECTED, f"no step of rank {rank} in attempt {TRAIN} is recorded")
         elif step_of(events[0]) != _stride(plan, events):
-            found.fail(EXPECTED, f"rank {rank} began with step {step_of(events[0])}", events[0].source)
+            collector.fail(EXPECTED, f"rank {rank} began with step {step_of(events[0])}", events[0].source)
 
 
-def _judge_reach(plan: Plan, history: History, logs: Logged, attempt: str, found: Collector) -> None:
+def _judge_reach(plan: Plan, history: History, logs: Logged, attempt: str, collector: Collector) -> None:
     expected = f"every rank trains to step {plan.training.last_step}"
     begins, ends = by_rank(history, "step.begin", attempt), by_rank(history, "step.end", attempt)
     for rank in range(plan.layout.ranks):
         if rank in logs.ranks:
-            by_log.judge_reach(plan, logs.ranks[rank], attempt, found)
+            by_log.judge_reach(plan, logs.ranks[rank], attempt, collector)
             continue
         ended, begun = ends.get(rank, []), begins.get(rank, [])
         if rank in logs.unseen:
-            found.unknown(expected, f"neither a record nor a log tells of a step of rank {rank}, in any launch")
+            collector.unknown(expected, f"neither a record nor a log tells of a step of rank {rank}, in any launch")
         elif not ended and attempt == RESUME:
-            found.fail(expected, f"rank {rank} ended no step")
+            collector.fail(expected, f"rank {rank} ended no step")
         elif not ended:
-            found.unknown(expected, f"no end of a step of rank {rank} in attempt {attempt} is recorded")
+            collector.unknown(expected, f"no end of a step of rank {rank} in attempt {attempt} is recorded")
         elif step_of(ended[-1]) != plan.training.last_step:
-            found.fail(expected, f"rank {rank} stopped after step {step_of(ended[-1])}", *places(ended[-1:]))
+            collector.fail(expected, f"rank {rank} stopped after step {step_of(ended[-1])}", *places(ended[-1:]))
         elif begun and step_of(begun[-1]) > plan.training.last_step:
-            found.fail(expected, f"rank {rank} began step {step_of(begun[-1])}", *places(begun[-1:]))
+            collector.fail(expected, f"rank {rank} began step {step_of(begun[-1])}", *places(begun[-1:]))

@@ -30,36 +30,36 @@ TEARDOWN = "stop"
 
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge the end of the run and every deadline that ran out."""
-    found = Collector(NAME)
-    _judge_end(history, found)
-    _judge_watch(history, found)
+    collector = Collector(NAME)
+    _judge_end(history, collector)
+    _judge_watch(history, collector)
     for event in history.select("deadline.expired"):
-        _judge_deadline(plan, history, event, found)
-    found.settle("no deadline runs out", "none did")
-    return found.findings()
+        _judge_deadline(plan, history, event, collector)
+    collector.settle("no deadline runs out", "none did")
+    return collector.findings()
 
 
-def _judge_end(history: History, found: Collector) -> None:
+def _judge_end(history: History, collector: Collector) -> None:
     expected = "the harness runs to its end"
     ends = history.select("run.end")
     if not ends:
-        found.unknown(expected, "the history has no run.end: the harness was killed or is still running")
+        collector.unknown(expected, "the history has no run.end: the harness was killed or is still running")
     for end in ends:
         if not isinstance(end.data.get("interrupted"), bool) or "error" not in end.data:
-            found.unknown(expected, "its run.end does not say whether it was interrupted or failed", end.source)
+            collector.unknown(expected, "its run.end does not say whether it was interrupted or failed", end.source)
         if end.data.get("interrupted"):
-            found.unknown(expected, "the run was interrupted", end.source)
+            collector.unknown(expected, "the run was interrupted", end.source)
         if end.data.get("error"):
-            _judge_error(history, end, found, expected)
-    found.settle(expected, "it did", *(end.source for end in ends))
+            _judge_error(history, end, collector, expected)
+    collector.settle(expected, "it did", *(end.source for end in ends))
 
 
-def _judge_watch(history: History, found: Collector) -> None:
+def _judge_watch(history: History, collector: Collector) -> None:
     """Judge the harness's own watch: a stopped harness lets ranks wait, sees evidence late and lets deadlines pass."""
     expected = "the harness is never stopped while the job runs"
     for event in history.select(STOPPED):
         seen = f"it was stopped for {event.data.get('seconds')} s (SIGSTOP, or the machine was frozen)"
-        found.unknown(
+        collector.unknown(
             expected, f"{seen}: no time or deadline of attempt {event.attempt} tells of the job", event.source
         )
     starved = history.select(STARVED)
@@ -69,18 +69,18 @@ def _judge_watch(history: History, found: Collector) -> None:
             seen = (
                 f"it had no processor for {event.data.get('seconds')} s: who waits for it may have given up meanwhile"
             )
-            found.unknown(expected, seen, event.source)
+            collector.unknown(expected, seen, event.source)
     total = sum(number(event.data, "seconds") or 0.0 for event in starved)
     seen = f"it was not; the machine gave it no processor for {total:.3f} s in all" if starved else "it was not"
-    found.settle(expected, seen, *(event.source for event in starved[:1]))
+    collector.settle(expected, seen, *(event.source for event in starved[:1]))
     expected = "there is room on the disk of the run"
     for event in history.select(LOW):
         seen = f"{event.data.get('free')} bytes were left: what was not saved or logged may be missing for that alone"
-        found.unknown(expected, seen, event.source)
-    found.settle(expected, "there was")
+        collector.unknown(expected, seen, event.source)
+    collector.settle(expected, "there was")
 
 
-def _judge_error(history: History, end: Event, found: Collector, expected: str) -> None:
+def _judge_error(history: History, end: Event, collector: Collector, expected: str) -> None:
     """Judge an error of the run. A resumed job whose ranks end by themselves is the failure of the job.
 
     Such an end was seen before the job was given up, for the teardown ends ranks too. Every other error is the
@@ -97,16 +97,16 @@ def _judge_error(history: History, end: Event, found: Collector, expected: str) 
     if exits and not _is_excused(history):
         first = exits[0]
         seen = f"rank {first.rank} ended with exit code {first.data['code']}: {end.data['error']}"
-        found.fail("the resumed job runs", seen, first.source, end.source)
+        collector.fail("the resumed job runs", seen, first.source, end.source)
     else:
-        whose = "the job could not go on" if failed else "the harness failed"
+        cause = "the job could not go on" if failed else "the harness failed"
         if any(event.data.get("reason") == end.data["error"] for event in history.select(CHANGED)):
-            expected, whose = "what the job is made of stays as it is during the run", "an input was changed"
+            expected, cause = "what the job is made of stays as it is during the run", "an input was changed"
         if any(event.data.get("reason") == end.data["error"] for event in history.select(PORT_TAKEN)):
-            expected, whose = "the ports that the harness chooses are the job's alone", "the job could not start"
+            expected, cause = "the ports that the harness chooses are the job's alone", "the job could not start"
         if any(event.data.get("reason") == end.data["error"] for event in history.select("baseline.failed")):
-            whose = "no fault was made, for the job does not train to its end without one"
-        found.unknown(expected, f"{whose}: {end.data['error']}", end.source)
+            cause = "no fault was made, for the job does not train to its end without one"
+        collector.unknown(expected, f"{cause}: {end.data['error']}", end.source)
 
 
 def _is_excused(history: History) -> bool:
@@ -114,7 +114,7 @@ def _is_excused(history: History) -> bool:
     return bool(history.select(STOPPED) or history.select(LOW))
 
 
-def _judge_deadline(plan: Plan, history: History, event: Event, found: Collector) -> None:
+def _judge_deadline(plan: Plan, history: History, event: Event, collector: Collector) -> None:
     """Judge the cause of an expired deadline.
 
     Once a fault has landed, ending (``end``) and coming back (``start`` of the resume) are up to the system under test,
@@ -132,11 +132,11 @@ def _judge_deadline(plan: Plan, history: History, event: Event, found: Collector
     if hit and (name == "end" or (name == "start" and event.attempt == RESUME)):
         waited = _waited(plan, history, event)
         if waited is not None and waited.share >= MOST:
-            found.unknown(expected, f"{seen}, but {waited}", event.source, waited.where)
+            collector.unknown(expected, f"{seen}, but {waited}", event.source, waited.where)
         else:
-            found.fail(expected, seen, event.source)
+            collector.fail(expected, seen, event.source)
     else:
-        found.unknown(expected, seen, event.source)
+        collector.unknown(expected, seen, event.source)
 
 
 def _waited(plan: Plan, history: History, expired: Event) -> CpuStarvation | None:

@@ -24,20 +24,20 @@ def state_at_resume(history: History, artifacts: Artifacts, file: FoundCheckpoin
 
     Raises chaos.observe.checkpoints.checkpoint.CheckpointError when the file was not sound, or the record is not.
     """
-    told = history.last(REMEMBERED, attempt=RESUME, path=artifacts.relative(file.path))
-    if told is None:
+    remembered = history.last(REMEMBERED, attempt=RESUME, path=artifacts.relative(file.path))
+    if remembered is None:
         if file.epoch is None and any(
             artifacts.locate(str(event.data.get("path"))) == file.path
             for event in history.select("checkpoint.begin", attempt=RESUME)
         ):
             raise CheckpointError(file.path, "it was saved anew, and nothing tells what it held at the resume")
         return artifacts.read_checkpoint(file.path)
-    if "problem" in told.data:
-        raise CheckpointError(file.path, str(told.data["problem"]))
+    if "problem" in remembered.data:
+        raise CheckpointError(file.path, str(remembered.data["problem"]))
     try:
-        return _STATE.validate_python(told.data.get("state"))
+        return _STATE.validate_python(remembered.data.get("state"))
     except ValidationError as error:
-        problem = f"what it held at the resume is not readable ({told.source}): {error.error_count()} problems"
+        problem = f"what it held at the resume is not readable ({remembered.source}): {error.error_count()} problems"
         raise CheckpointError(file.path, problem) from error
 
 

@@ -81,5 +81,5 @@ def _shown(history: History) -> list[dict[str, object]]:
 
 def ends_with(path: str, file: str) -> bool:
     """Return whether a recorded path ends with the parts of another path."""
-    parts, wanted = PurePosixPath(path).parts, PurePosixPath(file).parts
-    return parts[-len(wanted) :] == wanted
+    parts, ending = PurePosixPath(path).parts, PurePosixPath(file).parts
+    return parts[-len(ending) :] == ending

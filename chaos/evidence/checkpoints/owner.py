@@ -169,13 +169,13 @@ def _owner(
     """Return the owning rank, or why it cannot be determined."""
     part = ITERATION.fullmatch(file.path.parent.name) is not None
     state = None if part else _state(file, artifacts)
-    told = list(_beside(file, storage) if part else _inside(state))
+    claims = list(_beside(file, storage) if part else _inside(state))
     savers = sorted({event.rank for event in saves if event.rank is not None})
     named = file.name_rank
     if len(savers) == 1:
-        told.append((savers[0], f"rank {savers[0]} has recorded that it saved it"))
+        claims.append((savers[0], f"rank {savers[0]} has recorded that it saved it"))
     elif savers:
-        likely = {rank for rank, _ in told} or (
+        likely = {rank for rank, _ in claims} or (
             {named} if named is not None else _holders(file, state, savers, history, artifacts.steps_per_update)
         )
         chosen = [rank for rank in savers if rank in likely]
@@ -184,15 +184,15 @@ def _owner(
         chosen.sort(key=lambda rank: not stored & _steps(_last([event for event in saves if event.rank == rank])))
         if not chosen:
             return f"{ranks_text(savers)} have recorded that they saved it, and nothing tells whose content it has"
-        told.append((chosen[0], f"{ranks_text(savers)} have recorded that they saved it"))
+        claims.append((chosen[0], f"{ranks_text(savers)} have recorded that they saved it"))
     # In MindFormers' new layout the number in a part's name is no more than a hint: it may count files.
-    if named is not None and not (told and PART.fullmatch(file.saved_as.name)):
-        if not told and not any(history.first(name, rank=named) for name in ("rank.found", "agent.start")):
+    if named is not None and not (claims and PART.fullmatch(file.saved_as.name)):
+        if not claims and not any(history.first(name, rank=named) for name in ("rank.found", "agent.start")):
             return f"its name says rank {named}, which the job is not known to have"
-        told.append((named, f"its name says rank {named}"))
-    if len({rank for rank, _ in told}) > 1:
-        return ", but ".join(dict.fromkeys(words for _, words in told))
-    return told[0][0] if told else _NOTHING
+        claims.append((named, f"its name says rank {named}"))
+    if len({rank for rank, _ in claims}) > 1:
+        return ", but ".join(dict.fromkeys(words for _, words in claims))
+    return claims[0][0] if claims else _NOTHING
 
 
 def _state(file: FoundCheckpoint, artifacts: Artifacts) -> SavedState | None:
@@ -218,13 +218,13 @@ def _holders(
     file: FoundCheckpoint, state: SavedState | None, savers: Iterable[int], history: History, every: int
 ) -> set[int]:
     """Return the savers whose state after the stored step is the file's content."""
-    told = {} if state is None else steps_by_name(state.numbers, every)
-    if state is None or not told:
+    possible_steps = {} if state is None else steps_by_name(state.numbers, every)
+    if state is None or not possible_steps:
         return set()
     return {
         rank
         for rank in savers
-        for step in told.get(COUNTER, told.get(STEP, ()))
+        for step in possible_steps.get(COUNTER, possible_steps.get(STEP, ()))
         for event in history.select("digest", rank=rank, step=step)
         if isinstance(theirs := event.data.get("parameters"), Mapping) and holds(file, state, theirs)
     }

@@ -120,7 +120,7 @@ def outside_text(save: Event) -> str:
     return f"rank {save.rank} has saved {save.data.get('path')}, {NOT_THERE}"
 
 
-def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
     """Judge the files where the plan says that the job cannot be resumed.
 
     No step has a file to go on from in every replica group or, where each rank goes on only from its own, for every
@@ -136,9 +136,9 @@ def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, found: Co
     group_of = {rank: number for number, group in enumerate(sharing) for rank in group}
     files = periodic(history, artifacts)
     for stray in unowned(history, artifacts, "periodic"):
-        found.unknown(expected, f"{artifacts.relative(stray.path)}: {stray.reason}", artifacts.relative(stray.path))
+        collector.unknown(expected, f"{artifacts.relative(stray.path)}: {stray.reason}", artifacts.relative(stray.path))
     for save in outside(history, artifacts, "periodic")[:1]:
-        found.unknown(expected, outside_text(save), save.source)
+        collector.unknown(expected, outside_text(save), save.source)
     # A damaged file is again as it was saved: it was put back when the run was torn down.
     damaged = plan.resume.restore.damaged if plan.resume.restore is not None else {}
     for file in files:
@@ -146,22 +146,22 @@ def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, found: Co
             step = step_at_resume(history, artifacts, file)
         except CheckpointError as error:
             seen = f"rank {file.rank}'s file cannot be read: {error.problem}"
-            found.unknown(expected, seen, artifacts.relative(file.path))
+            collector.unknown(expected, seen, artifacts.relative(file.path))
             continue
         if step is not None and file.rank in group_of and damaged.get(file.rank) != step:
             groups[step].add(group_of[file.rank])
     for step, present in sorted(groups.items()):
         if len(present) == len(sharing):
             where = [artifacts.relative(file.path) for file in files]
-            found.fail(expected, f"step {step} has one of every {unit}", *where[:5])
+            collector.fail(expected, f"step {step} has one of every {unit}", *where[:5])
     if not groups and not (files and damaged):
-        found.unknown(expected, "no periodic checkpoint of any rank is there", "job")
+        collector.unknown(expected, "no periodic checkpoint of any rank is there", "job")
     kept = text_list(f"step {step}: {len(present)}" for step, present in sorted(groups.items()))
     kept = kept or "no step that was not damaged"
-    found.settle(expected, f"of {len(sharing)} {unit}s there are files of {kept}")
+    collector.settle(expected, f"of {len(sharing)} {unit}s there are files of {kept}")
 
 
-def judge_refusal(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+def judge_refusal(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
     """Judge that the job started again says so and ends; above all it does not begin from the start without a word.
 
     Every rank ends: with an error of its own, or by a signal once the first rank has ended.
@@ -169,31 +169,31 @@ def judge_refusal(plan: Plan, history: History, artifacts: Artifacts, found: Col
     expected = "the job started again finds nothing to go on from, says so and ends"
     # An unfinished load of a damaged file does not count.
     for event in (*loads_made(history), *history.select("step.begin", attempt=RESUME)):
-        found.fail(expected, f"rank {event.rank} has recorded {event.event}", event.source)
+        collector.fail(expected, f"rank {event.rank} has recorded {event.event}", event.source)
     refused = []
     for rank in range(plan.layout.ranks):
         exits = history.select("rank.exit", attempt=RESUME, rank=rank)
         ended = {event.pid for event in exits}
         missed = [event for event in history.select("rank.found", attempt=RESUME, rank=rank) if event.pid not in ended]
         if history.first("agent.start", attempt=RESUME, rank=rank) is None:
-            found.unknown(expected, f"no history of rank {rank} tells whether it trained")
+            collector.unknown(expected, f"no history of rank {rank} tells whether it trained")
         if not exits or missed:
-            found.unknown(expected, f"no exit status of rank {rank} was recorded", *places(missed))
+            collector.unknown(expected, f"no exit status of rank {rank} was recorded", *places(missed))
         for event in exits:
             if signal_number(event.data.get("signal")) is not None:
                 continue
             if event.data.get("code") == 0:
-                found.fail(expected, f"rank {rank} ended as if it had trained: {exit_status(event)}", event.source)
+                collector.fail(expected, f"rank {rank} ended as if it had trained: {exit_status(event)}", event.source)
             elif event.data.get("code") is None:
-                found.unknown(expected, f"rank {rank} has ended, and nobody can say how", event.source)
+                collector.unknown(expected, f"rank {rank} has ended, and nobody can say how", event.source)
             else:
                 refused.append(event)
     if not refused:
-        found.unknown(expected, "no rank of attempt resume has ended with an error of its own")
+        collector.unknown(expected, "no rank of attempt resume has ended with an error of its own")
     for event in refused:
         if not _says_why(artifacts, event.rank):
-            found.unknown(expected, f"the log of rank {event.rank} does not say why it ended", event.source)
-    found.settle(expected, f"{len(refused)} ranks did", *(event.source for event in refused))
+            collector.unknown(expected, f"the log of rank {event.rank} does not say why it ended", event.source)
+    collector.settle(expected, f"{len(refused)} ranks did", *(event.source for event in refused))
 
 
 def _says_why(artifacts: Artifacts, rank: int | None) -> bool:

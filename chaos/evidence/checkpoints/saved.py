@@ -34,8 +34,8 @@ def end_of_life(history: History, artifacts: Artifacts) -> list[OwnedCheckpoint]
 
 def may_be_end_of_life(history: History, artifacts: Artifacts) -> bool:
     """Return whether a finished file may be an end-of-life one, whoever owns it; MindFormers' names do not tell."""
-    found = owners_of(history, artifacts)
-    kinds = {*(file.kind for file in found.owned), *(file.kind for file in found.unowned)}
+    owners = owners_of(history, artifacts)
+    kinds = {*(file.kind for file in owners.owned), *(file.kind for file in owners.unowned)}
     return not kinds.isdisjoint({"end-of-life", "either"})
 
 

@@ -18,13 +18,13 @@ def counted(name: str, step: int, every: int) -> int:
 
 def steps_by_name(numbers: Mapping[str, int], every: int) -> dict[str, frozenset[int]]:
     """Return the numbers in a file that give a step, each with the steps after which it is right."""
-    found = {}
+    possible_steps = {}
     if STEP in numbers:
-        found[STEP] = frozenset({numbers[STEP]})
+        possible_steps[STEP] = frozenset({numbers[STEP]})
     if COUNTER in numbers:
         first = numbers[COUNTER] * every
-        found[COUNTER] = frozenset(range(first, first + every))
-    return found
+        possible_steps[COUNTER] = frozenset(range(first, first + every))
+    return possible_steps
 
 
 def one_step(numbers: Mapping[str, int], every: int, among: Iterable[frozenset[int]] = ()) -> int | None:
@@ -33,8 +33,8 @@ def one_step(numbers: Mapping[str, int], every: int, among: Iterable[frozenset[i
     Among several steps with the same number of updates, the first of ``among`` that leaves one decides; None where none
     does.
     """
-    told = steps_by_name(numbers, every)
-    steps = told.get(STEP, told.get(COUNTER, frozenset()))
+    possible_steps = steps_by_name(numbers, every)
+    steps = possible_steps.get(STEP, possible_steps.get(COUNTER, frozenset()))
     if len(steps) == 1:
         return next(iter(steps))
     return next((step for others in among if len(left := steps & others) == 1 for step in left), None)

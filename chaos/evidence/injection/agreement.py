@@ -43,9 +43,9 @@ def recorded(event: str, *keys: str) -> Callable[[Case], Iterator[Doubt]]:
 def ends_as_shown(case: Case) -> Iterator[Doubt]:
     """Yield doubts unless the evidence of a rank that ended itself names the act and the required exit code."""
     yield from agrees(ACTING, "act")(case)
-    wanted, code = wanted_end(case.fault), case.evidence.get("code")
-    if wanted is not None and code != wanted.code:
-        text = f"the evidence for rank {case.injection.rank} shows exit code {code}, not {wanted.code}"
+    required, code = wanted_end(case.fault), case.evidence.get("code")
+    if required is not None and code != required.code:
+        text = f"the evidence for rank {case.injection.rank} shows exit code {code}, not {required.code}"
         yield text, (case.landing.source,)
 
 

@@ -48,16 +48,16 @@ def wanted_end(fault: PlannedFault) -> End | None:
 
 def death_doubts(history: History, fault: PlannedFault, injection: Event) -> Iterator[Doubt]:
     """Yield every reason to doubt the death of one rank. Nothing for faults of another kind."""
-    wanted = wanted_end(fault)
-    if wanted is None:
+    required = wanted_end(fault)
+    if required is None:
         return
     rank, pid = injection.rank, injection.pid
     exits = [event for event in history.select("rank.exit", attempt=injection.attempt, rank=rank) if event.pid == pid]
     if not exits:
         yield f"no exit status of rank {rank} (process {pid})", (injection.source,)
         return
-    if not wanted.was(exits[0]):
-        how = f"killed by {wanted}" if wanted.signal == _SIGKILL else f"ended with {wanted}"
+    if not required.was(exits[0]):
+        how = f"killed by {required}" if required.signal == _SIGKILL else f"ended with {required}"
         seen = f"rank {rank} {exit_status(exits[0])}, not {how}: the fault that was planned was not made"
         yield seen, (exits[0].source,)
     if (doubt := other_process(exits[0], [injection])) is not None:
@@ -68,12 +68,12 @@ def death_doubts(history: History, fault: PlannedFault, injection: Event) -> Ite
                 injection.source,
             ),
         )
-    if (told := out_of_order(injection, exits[0])) is not None:
-        yield f"rank {rank} had ended before the injection{told}", (exits[0].source, injection.source)
+    if (disorder := out_of_order(injection, exits[0])) is not None:
+        yield f"rank {rank} had ended before the injection{disorder}", (exits[0].source, injection.source)
 
 
 def own_act_doubts(
-    history: History, fault: PlannedFault, wanted: Demands, landing: Event, injection: Event
+    history: History, fault: PlannedFault, trigger_demands: Demands, landing: Event, injection: Event
 ) -> Iterator[Doubt]:
     """Yield every reason to doubt the rank's own record of its coming act."""
     rank = injection.rank
@@ -85,13 +85,13 @@ def own_act_doubts(
     if len(acts) > 1 or act.data.get("act") != fault.kind:
         yield f"rank {rank} did {', '.join(str(event.data.get('act')) for event in acts)}", (act.source,)
     point = barrier(act.data.get("step"), act.data.get("phase"))
-    if wanted.barriers and point not in wanted.barriers:
+    if trigger_demands.barriers and point not in trigger_demands.barriers:
         where = place_text(point) if point else "an unknown place"
         yield f"rank {rank} did it at {where}: the fault that was planned was not made", (act.source,)
-    if (told := out_of_order(injection, act)) is not None:
-        yield f"rank {rank} did it before it was told to{told}", (act.source, injection.source)
-    if (told := out_of_order(act, landing)) is not None:
-        yield f"the landing is recorded before rank {rank} did it{told}", (landing.source, act.source)
+    if (disorder := out_of_order(injection, act)) is not None:
+        yield f"rank {rank} did it before it was told to{disorder}", (act.source, injection.source)
+    if (disorder := out_of_order(act, landing)) is not None:
+        yield f"the landing is recorded before rank {rank} did it{disorder}", (landing.source, act.source)
 
 
 def death(case: Case) -> Iterator[Doubt]:

@@ -28,10 +28,10 @@ def other_process(end: Event, known: Sequence[Event]) -> str | None:
     An exit status without a start time is taken for its PID's: not every platform has the time.
     """
     began = _start_time(end)
-    told = [start_time for start_time in map(_start_time, known) if start_time is not None]
-    return "its start time differs" if began is not None and told and began not in told else None
+    start_times = [start_time for start_time in map(_start_time, known) if start_time is not None]
+    return "its start time differs" if began is not None and start_times and began not in start_times else None
 
 
 def _start_time(event: Event) -> int | None:
-    told = event.data.get("start_time")
-    return told if isinstance(told, int) and not isinstance(told, bool) else None
+    start_time = event.data.get("start_time")
+    return start_time if isinstance(start_time, int) and not isinstance(start_time, bool) else None

@@ -30,10 +30,10 @@ def ended_at(landing: Event) -> int | None:
 
 
 def _end(landing: Event, evidence: Sequence[Mapping[str, object]]) -> int | None:
-    told = [entry.get("node") for entry in evidence]
-    times = [nanoseconds(entry.get("finished")) for entry in told if isinstance(entry, Mapping)]
+    nodes = [entry.get("node") for entry in evidence]
+    times = [nanoseconds(entry.get("finished")) for entry in nodes if isinstance(entry, Mapping)]
     known = [moment for moment in times if moment is not None]
-    return landing.mono - (landing.wall - max(known)) if known and len(known) == len(told) else None
+    return landing.mono - (landing.wall - max(known)) if known and len(known) == len(nodes) else None
 
 
 def early_doubts(

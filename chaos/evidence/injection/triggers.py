@@ -35,7 +35,7 @@ class Demands:
 def demands(trigger: dict[str, Any]) -> Demands:
     """Flatten a trigger as the plan holds it (plain data of the scenario's ``trigger``)."""
     parts = list(_flatten(trigger))
-    barriers = [found for part in parts if (found := barrier_of(part)) is not None]
+    barriers = [inner_barrier for part in parts if (inner_barrier := barrier_of(part)) is not None]
     return Demands(
         barriers=tuple(barriers),
         elapsed=tuple(float(part["elapsed"]) for part in parts if part.get("elapsed") is not None),

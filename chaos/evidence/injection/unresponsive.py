@@ -68,10 +68,10 @@ def may_end(end: Event, own: list[Event], landing: Event, evidence: Mapping[str,
 def _let_go(history: History, fault: PlannedFault, landed: Mapping[str, object], ending: Event) -> str | None:
     """Return why the observation just before the release does not show the silence; None where it does."""
     listed = ending.data.get("evidence")
-    told: list[dict[str, Any]] = (
+    entries: list[dict[str, Any]] = (
         [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
     )
-    own = next((entry for entry in told if entry.get("rank") == landed.get("rank")), None)
+    own = next((entry for entry in entries if entry.get("rank") == landed.get("rank")), None)
     if own is None or own.get("pid") != landed.get("pid"):
         return "its process was not looked at then"
     effect = effect_of(fault.kind)

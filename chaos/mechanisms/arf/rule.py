@@ -64,19 +64,19 @@ def _judge_tried(case: Case) -> None:
         judge_tried(case, _ON_NEW if _tried_online(case) else HANDLERS)
         return
     expected = "ARF is tried, no new process comes, and the next mechanism follows"
-    found, calls = case.found, case.calls("stop")
+    collector, calls = case.found, case.calls("stop")
     begun = [event for event in case.logged() if _is_arf(event.kind, event.fields)]
     if not begun:
         if case.logged():
-            found.fail(expected, "the SDK's log tells of no attempt to replace a rank", case.line)
+            collector.fail(expected, "the SDK's log tells of no attempt to replace a rank", case.line)
         else:
-            found.unknown(expected, "there is no log of the SDK", case.line)
+            collector.unknown(expected, "there is no log of the SDK", case.line)
     if case.calls("rebuild_group"):
-        found.fail(expected, "groups were rebuilt", case.line, *places(_flat(case.calls("rebuild_group"))[:3]))
+        collector.fail(expected, "groups were rebuilt", case.line, *places(_flat(case.calls("rebuild_group"))[:3]))
     if not calls:
-        found.unknown(expected, "no rank's stop was recorded", case.line)
+        collector.unknown(expected, "no rank's stop was recorded", case.line)
     _judge_wait(case, expected)
-    found.settle(expected, "it was, and none came", case.line, *(event.source for event in begun[:3]))
+    collector.settle(expected, "it was, and none came", case.line, *(event.source for event in begun[:3]))
 
 
 def _judge_wait(case: Case, expected: str) -> None:
@@ -111,9 +111,9 @@ def _judge_silence(case: Case) -> None:
     expected = _expected(case)
     logged = [event for event in case.logged() if _is_arf(event.kind, event.fields)]
     if logged:
-        told = case.found.fail if case.records_calls("stop") else case.found.unknown
+        report = case.found.fail if case.records_calls("stop") else case.found.unknown
         where = (event.source for event in logged[:3])
-        told(expected, "the SDK's log tells of it, but no handler's call was recorded", *where)
+        report(expected, "the SDK's log tells of it, but no handler's call was recorded", *where)
     elif case.logged():
         case.found.fail(expected, "it did not act: no handler was called, and the SDK's log has none of it", case.line)
     else:
@@ -122,17 +122,17 @@ def _judge_silence(case: Case) -> None:
 
 
 def _judge_survivors(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
-    expected, found, number = _expected(case), case.found, case.window.number
+    expected, collector, number = _expected(case), case.found, case.window.number
     for name in HANDLERS:
         for rank in range(case.plan.layout.ranks):
             own = calls[name].get(rank, [])
             if len(own) > 1:
                 seen = f"{name} was called {len(own)} times on rank {rank} in recovery {number}"
-                found.fail(expected, seen, case.line, *places(own))
+                collector.fail(expected, seen, case.line, *places(own))
             if name not in _ON_SURVIVORS or rank in case.window.restarted:
                 continue
             if not own:
-                found.fail(expected, f"{name} was not called on rank {rank} in recovery {number}", case.line)
+                collector.fail(expected, f"{name} was not called on rank {rank} in recovery {number}", case.line)
 
 
 def _tried_online(case: Case) -> bool:
@@ -145,28 +145,28 @@ def _tried_online(case: Case) -> bool:
 
 def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
     """Judge that each new process gets the state of one rank of its replica group, and no other rank takes part."""
-    expected, found, line, number = _expected(case), case.found, case.line, case.window.number
+    expected, collector, line, number = _expected(case), case.found, case.line, case.window.number
     new = case.window.copied
     for rank in sorted(new - copies.keys()):
-        found.fail(expected, f"repair was not called on the new rank {rank} in recovery {number}", line)
+        collector.fail(expected, f"repair was not called on the new rank {rank} in recovery {number}", line)
     for group in case.plan.layout.replica_groups:
         getting = new.intersection(group)
         giving = [rank for rank in group if rank in copies and rank not in new]
         where = places(event for rank in giving for event in copies[rank])
         if getting and not giving:
             seen = f"no surviving rank of replica group {list(group)} gave its state in recovery {number}"
-            found.fail(expected, seen, line)
+            collector.fail(expected, seen, line)
         elif len(giving) > len(getting):
             seen = (
                 f"repair was called on surviving {ranks_text(giving)} in recovery {number}, though "
                 f"{len(getting)} of replica group {list(group)} were lost"
             )
-            found.fail(expected, seen, line, *where)
+            collector.fail(expected, seen, line, *where)
     for event in _flat(copies):
         step = event.data.get("step")
         if step not in (None, case.window.step):
             seen = f"rank {event.rank} was repaired at step {step}"
-            found.fail(f"recovery {number} is at step {case.window.step}", seen, line, event.source)
+            collector.fail(f"recovery {number} is at step {case.window.step}", seen, line, event.source)
 
 
 def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
@@ -194,20 +194,24 @@ def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
 
 
 def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
-    expected, found = _expected(case), case.found
+    expected, collector = _expected(case), case.found
     for name in HANDLERS:
         left = case.calls(name, "handler.exit")
         for rank, entered in calls[name].items():
             if len(left.get(rank, [])) < len(entered):
                 seen = f"handler {name} of rank {rank} was called and never returned"
-                found.unknown(expected, seen, *places(entered[-1:]))
+                collector.unknown(expected, seen, *places(entered[-1:]))
         for event in _flat(left):
             if name == "clean" and _tried_online(case) and event.rank in case.window.restarted:
                 continue  # that is why it is replaced
             if event.data.get("ok") is False:
-                found.fail(expected, f"handler {name} failed on rank {event.rank}: {error_text(event)}", event.source)
+                collector.fail(
+                    expected, f"handler {name} failed on rank {event.rank}: {error_text(event)}", event.source
+                )
             elif event.data.get("ok") is not True:
-                found.unknown(expected, f"how handler {name} ended on rank {event.rank} is not recorded", event.source)
+                collector.unknown(
+                    expected, f"how handler {name} ended on rank {event.rank} is not recorded", event.source
+                )
 
 
 def _judge_reads(case: Case) -> None:
@@ -225,11 +229,11 @@ def _judge_starts(case: Case) -> None:
         starts.setdefault(event.rank, []).append(event)
     expected = "exactly one rescheduling answers the fault"
     for rank in range(case.plan.layout.ranks):
-        own, wanted = starts.get(rank, []), int(rank in case.window.restarted)
-        if len(own) > wanted:
+        own, planned_starts = starts.get(rank, []), int(rank in case.window.restarted)
+        if len(own) > planned_starts:
             seen = f"rank {rank} was started {len(own)} times in recovery {case.window.number}"
             case.found.fail(expected, seen, case.line, *places(own))
-        elif len(own) < wanted:
+        elif len(own) < planned_starts:
             seen = f"no start of a new process of rank {rank} was recorded in recovery {case.window.number}"
             case.found.unknown(expected, seen, case.line)
 

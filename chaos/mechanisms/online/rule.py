@@ -60,9 +60,9 @@ def _judge_silence(case: Case) -> None:
     expected = _expected(case)
     logged = [event for event in case.logged() if _is_repair(event)]
     if logged:
-        told = case.found.fail if case.records_calls("stop") else case.found.unknown
+        report = case.found.fail if case.records_calls("stop") else case.found.unknown
         where = (event.source for event in logged[:3])
-        told(expected, "the SDK's log tells of a repair, but no handler's call was recorded", *where)
+        report(expected, "the SDK's log tells of a repair, but no handler's call was recorded", *where)
     elif case.logged():
         seen = "it did not act: no handler was called, and the SDK's log has no repair"
         case.found.fail(expected, seen, case.line)
@@ -72,41 +72,41 @@ def _judge_silence(case: Case) -> None:
 
 
 def _judge_calls(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
-    expected, found, number = _expected(case), case.found, case.window.number
+    expected, collector, number = _expected(case), case.found, case.window.number
     for name in (*_STEPS, "rollback"):
         for rank in range(case.plan.layout.ranks):
             own = calls[name].get(rank, [])
             if len(own) > 1:
                 seen = f"{name} was called {len(own)} times on rank {rank} in recovery {number}"
-                found.fail(expected, seen, case.line, *places(own))
+                collector.fail(expected, seen, case.line, *places(own))
             if not own and name in ("stop", "clean"):
-                found.fail(expected, f"{name} was not called on rank {rank} in recovery {number}", case.line)
+                collector.fail(expected, f"{name} was not called on rank {rank} in recovery {number}", case.line)
 
 
 def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
-    expected, found, line, number = _expected(case), case.found, case.line, case.window.number
-    wanted = case.window.copied
-    for rank in sorted(wanted - copies.keys()):
+    expected, collector, line, number = _expected(case), case.found, case.line, case.window.number
+    copied = case.window.copied
+    for rank in sorted(copied - copies.keys()):
         seen = f"rank {rank} lost its memory, and repair was not called on it in recovery {number}"
-        found.fail(expected, seen, line)
+        collector.fail(expected, seen, line)
     # Where nothing was lost the SDK may have the rank repair its memory by itself; the vendor's SDK calls no rank.
     spared = {rank for fault in case.window.faults if fault.effect.spares_memory for rank in fault.ranks}
     for group in case.plan.layout.replica_groups:
-        broken = wanted.intersection(group)
-        healthy = [rank for rank in group if rank in copies and rank not in wanted | spared]
+        broken = copied.intersection(group)
+        healthy = [rank for rank in group if rank in copies and rank not in copied | spared]
         where = [event for rank in healthy for event in copies[rank]]
-        told = f"repair was called on healthy {ranks_text(healthy)} in recovery {number}"
+        text = f"repair was called on healthy {ranks_text(healthy)} in recovery {number}"
         if broken and not healthy:
             seen = f"no healthy rank of replica group {list(group)} gave its parameters in recovery {number}"
-            found.fail(expected, seen, line)
+            collector.fail(expected, seen, line)
         elif len(healthy) > len(broken):
             group_text = f"{len(broken)} of replica group {list(group)} had lost their memory"
-            found.fail(expected, f"{told}: {group_text}", line, *places(where))
+            collector.fail(expected, f"{text}: {group_text}", line, *places(where))
     for event in (fact for own in copies.values() for fact in own):
         step = event.data.get("step")
         if step not in (None, case.window.step):
             seen = f"rank {event.rank} was repaired at step {step}"
-            found.fail(f"recovery {number} is at step {case.window.step}", seen, line, event.source)
+            collector.fail(f"recovery {number} is at step {case.window.step}", seen, line, event.source)
 
 
 def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
@@ -132,18 +132,22 @@ def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
 
 
 def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
-    expected, found = _expected(case), case.found
+    expected, collector = _expected(case), case.found
     for name in (*_STEPS, "rollback"):
         left = case.calls(name, "handler.exit")
         for rank, entered in calls[name].items():
             if len(left.get(rank, [])) < len(entered):
                 seen = f"handler {name} of rank {rank} was called and never returned"
-                found.unknown(expected, seen, *places(entered[-1:]))
+                collector.unknown(expected, seen, *places(entered[-1:]))
         for event in (fact for own in left.values() for fact in own):
             if event.data.get("ok") is False:
-                found.fail(expected, f"handler {name} failed on rank {event.rank}: {error_text(event)}", event.source)
+                collector.fail(
+                    expected, f"handler {name} failed on rank {event.rank}: {error_text(event)}", event.source
+                )
             elif event.data.get("ok") is not True:
-                found.unknown(expected, f"how handler {name} ended on rank {event.rank} is not recorded", event.source)
+                collector.unknown(
+                    expected, f"how handler {name} ended on rank {event.rank} is not recorded", event.source
+                )
 
 
 def _judge_level(case: Case) -> None:
@@ -186,11 +190,11 @@ def _judge_log(case: Case) -> None:
         for recovery in case.plan.response.recoveries
         if not recovery.succeeds and recovery.mechanism in REPAIRING
     ]
-    wanted = len(repairing)
-    expected = f"the SDK repairs {wanted} times"
-    if len(sources) > wanted + len(tried):
+    planned_count = len(repairing)
+    expected = f"the SDK repairs {planned_count} times"
+    if len(sources) > planned_count + len(tried):
         case.found.fail(expected, f"{len(sources)} repairs in its log", case.line, *sources[:5])
-    elif len(sources) < wanted:
+    elif len(sources) < planned_count:
         case.found.unknown(expected, f"{len(sources)} repairs in its log", case.line, *sources)
 
 

@@ -24,16 +24,16 @@ HANDLERS: tuple[str, ...] = ()
 
 def judge(case: Case) -> None:
     """Judge the processes by the launcher's record, which collected their exit statuses, and by the kernel's."""
-    found, expected = case.found, _expected(case)
+    collector, expected = case.found, _expected(case)
     old, new = _processes(case)
     if not new:
-        found.fail(expected, f"no rank was started again in recovery {case.window.number}", case.line)
-        found.close()
+        collector.fail(expected, f"no rank was started again in recovery {case.window.number}", case.line)
+        collector.close()
         return
     _judge_launcher(case, new)
     _judge_ends(case, old)
     _judge_order(case, old, new)
-    found.settle(expected, f"{len(new)} processes in the place of {len(old)}", case.line)
+    collector.settle(expected, f"{len(new)} processes in the place of {len(old)}", case.line)
     _judge_checkpoint(case, new)
     _judge_cost(case, old)
 
@@ -58,35 +58,37 @@ def _processes(case: Case) -> tuple[dict[int, Event], dict[int, Event]]:
 
 def _judge_launcher(case: Case, new: dict[int, Event]) -> None:
     """Judge that every new process is a child of the launch's only launcher."""
-    found, expected = case.found, _expected(case)
+    collector, expected = case.found, _expected(case)
     launchers = {event.pid: event for event in case.history.select("launcher.found", attempt=TRAIN, role="launcher")}
     if not launchers:
-        found.unknown(expected, "the launcher was not identified", case.line)
+        collector.unknown(expected, "the launcher was not identified", case.line)
         return
     first, *others = launchers.values()
     if others:
-        found.fail(expected, f"the launcher was replaced: processes {sorted(map(str, launchers))}", *places(others))
+        collector.fail(expected, f"the launcher was replaced: processes {sorted(map(str, launchers))}", *places(others))
     for rank, event in new.items():
         parent = event.data.get("ppid")
         if parent is None:
-            found.unknown(expected, f"the parent of rank {rank}'s new process was not recorded", event.source)
+            collector.unknown(expected, f"the parent of rank {rank}'s new process was not recorded", event.source)
         elif parent != first.pid:
             seen = f"rank {rank}'s new process {event.pid} is a child of process {parent}, not of launcher {first.pid}"
-            found.fail(expected, seen, event.source, first.source)
+            collector.fail(expected, seen, event.source, first.source)
 
 
 def _judge_ends(case: Case, old: dict[int, Event]) -> None:
     """Judge that ranks that no fault hit were killed; they had no reason to end by themselves."""
-    found, expected = case.found, _expected(case)
+    collector, expected = case.found, _expected(case)
     # Over a broken link, or where a rank hangs, collectives may give up by themselves, before the agent kills the rank.
     gave_up = any(fault.kind == LINK or fault.effect.hangs for fault in case.window.faults)
     for rank in range(case.plan.layout.ranks):
         start = old.get(rank)
         ends = [] if start is None else case.history.select("rank.exit", attempt=TRAIN, rank=rank, pid=start.pid)
         if not ends:
-            found.unknown(expected, f"how rank {rank}'s process before the restart ended is not recorded", case.line)
+            collector.unknown(
+                expected, f"how rank {rank}'s process before the restart ended is not recorded", case.line
+            )
         elif rank not in case.window.hit and not gave_up and signal_number(ends[0].data.get("signal")) != SIGKILL:
-            found.fail(expected, f"rank {rank} was not killed: {exit_status(ends[0])}", ends[0].source)
+            collector.fail(expected, f"rank {rank} was not killed: {exit_status(ends[0])}", ends[0].source)
 
 
 def _judge_order(case: Case, old: dict[int, Event], new: dict[int, Event]) -> None:

@@ -46,7 +46,9 @@ def _first(events: list[Event], after: int) -> Event | None:
 
 
 def _last(plan: Plan, history: History, name: str, find: Callable[[int, list[Event]], Event | None]) -> Timestamp | str:
-    found = {rank: event for rank, events in by_rank(history, name, TRAIN).items() if (event := find(rank, events))}
-    if len(found) < plan.layout.ranks:
-        return f"{name} in the rollback is recorded for {len(found)} of {plan.layout.ranks} ranks"
-    return latest(map(Timestamp.of, found.values()))
+    events_by_rank = {
+        rank: event for rank, events in by_rank(history, name, TRAIN).items() if (event := find(rank, events))
+    }
+    if len(events_by_rank) < plan.layout.ranks:
+        return f"{name} in the rollback is recorded for {len(events_by_rank)} of {plan.layout.ranks} ranks"
+    return latest(map(Timestamp.of, events_by_rank.values()))

@@ -56,48 +56,49 @@ def _norms(plan: Plan, history: History) -> dict[int, list[float]]:
     return norms
 
 
-def judge_record(plan: Plan, history: History, artifacts: Artifacts, found: Collector) -> None:
+def judge_record(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
     """Judge the record of abnormal norms by the digests of rank 0. Says nothing where the norm is not watched."""
     if plan.fault_tolerance.watch is None:
         return
     history_steps = _norms(plan, history)
     paths = artifacts.search(find_norm_records)
-    wanted = expected_record(plan)
+    required = expected_record(plan)
     if len(paths) > 1:
         names = [artifacts.relative(path) for path in paths]
-        found.unknown(RECORD, f"there are {len(paths)} of that name, and one job writes one", *names[:5])
-        found.close()
+        collector.unknown(RECORD, f"there are {len(paths)} of that name, and one job writes one", *names[:5])
+        collector.close()
         return
     if not paths:
-        if wanted:
-            found.fail(RECORD, f"there is no {NAME}, step {min(wanted)} should be in it", _line(plan))
-        found.settle(RECORD, "there is none, and no step is abnormal")
+        if required:
+            collector.fail(RECORD, f"there is no {NAME}, step {min(required)} should be in it", _line(plan))
+        collector.settle(RECORD, "there is none, and no step is abnormal")
         return
     where = artifacts.relative(paths[0])
     try:
         record = read_norm_record(paths[0])
     except (NormRecordError, OSError) as error:
-        found.fail(RECORD, str(error), where)
-        found.close()
+        collector.fail(RECORD, str(error), where)
+        collector.close()
         return
-    for step in sorted(wanted.keys() | record.keys()):
-        norms, times = record.get(step, []), wanted.get(step, 0)
+    for step in sorted(required.keys() | record.keys()):
+        norms, times = record.get(step, []), required.get(step, 0)
         if len(norms) != times:
-            found.fail(RECORD, f"step {step} has {len(norms)} norms, not {times}", _line(plan), where)
+            collector.fail(RECORD, f"step {step} has {len(norms)} norms, not {times}", _line(plan), where)
             continue
         low = [norm for norm in norms if norm < plan.fault_tolerance.watch.threshold]
         if low:
-            found.fail(RECORD, f"step {step} is in it with {low[0]:g}, which is below the threshold", where)
-        seen = history_steps.get(step, [])
+            collector.fail(RECORD, f"step {step} is in it with {low[0]:g}, which is below the threshold", where)
+        recorded_norms = history_steps.get(step, [])
         own = norms[1:] if step in plan.fault_tolerance.watch.recorded else norms
-        if len(seen) < len(own):
-            text = f"step {step} is in it {len(own)} times, rank 0 recorded {len(seen)} norms of its gradients there"
-            found.unknown(RECORD, text, where)
-        for norm, recorded in zip(own, seen, strict=False):
+        if len(recorded_norms) < len(own):
+            count = len(recorded_norms)
+            text = f"step {step} is in it {len(own)} times, rank 0 recorded {count} norms of its gradients there"
+            collector.unknown(RECORD, text, where)
+        for norm, recorded in zip(own, recorded_norms, strict=False):
             if not math.isclose(norm, recorded, rel_tol=_TOLERANCE):
                 text = f"step {step} is in it with {norm:g}, rank 0's gradients had {recorded:g}"
-                found.fail(RECORD, text, where)
-    found.settle(RECORD, f"it holds {', '.join(f'step {step}' for step in sorted(record))}", where)
+                collector.fail(RECORD, text, where)
+    collector.settle(RECORD, f"it holds {', '.join(f'step {step}' for step in sorted(record))}", where)
 
 
 def expected_record(plan: Plan) -> dict[int, int]:
@@ -105,7 +106,7 @@ def expected_record(plan: Plan) -> dict[int, int]:
     watch = plan.fault_tolerance.watch
     if watch is None:
         return {}
-    wanted = dict.fromkeys(watch.recorded, 1)
+    required = dict.fromkeys(watch.recorded, 1)
     answered = {
         name for recovery in plan.response.recoveries if recovery.mechanism == "TRE" for name in recovery.faults
     }
@@ -114,10 +115,10 @@ def expected_record(plan: Plan) -> dict[int, int]:
         if fault.effect.alters != "norm" or not isinstance(step, int):
             continue
         if fault.id in answered:
-            wanted[step] = wanted.get(step, 0) + 1 + int(fault.parameters.get("repeat", 0))
+            required[step] = required.get(step, 0) + 1 + int(fault.parameters.get("repeat", 0))
         elif step in watch.recorded:
-            wanted[step] += 1
-    return wanted
+            required[step] += 1
+    return required
 
 
 def _line(plan: Plan) -> str:
@@ -144,23 +145,23 @@ def _lost(case: Case) -> set[int]:
 
 
 def _judge_loads(case: Case, rank: int, loads: list[Event], ended: list[Event], expected: str) -> None:
-    found, lost = case.found, _lost(case)
+    collector, lost = case.found, _lost(case)
     if not loads:
         if case.history.first("train.begin", attempt=TRAIN, rank=rank) is None:
-            found.unknown(expected, f"rank {rank} has recorded nothing", case.line)
+            collector.unknown(expected, f"rank {rank} has recorded nothing", case.line)
         else:
-            found.fail(expected, f"rank {rank} loaded no checkpoint", case.line)
+            collector.fail(expected, f"rank {rank} loaded no checkpoint", case.line)
         return
     if (times := _times(loads)) > 1:
-        found.fail(expected, f"rank {rank} loaded {times} times", case.line, *places(loads))
+        collector.fail(expected, f"rank {rank} loaded {times} times", case.line, *places(loads))
     if rank in lost:
         if ended:
-            found.fail(expected, f"rank {rank} was lost in the load, and ended it", ended[0].source)
+            collector.fail(expected, f"rank {rank} was lost in the load, and ended it", ended[0].source)
         return
     ends = Counter(event.data.get("path") for event in ended)
     if open_ := Counter(event.data.get("path") for event in loads) - ends:
         begun = next(event for event in loads if event.data.get("path") in open_)
-        found.unknown(expected, f"rank {rank} began to load and no end of it was recorded", begun.source)
+        collector.unknown(expected, f"rank {rank} began to load and no end of it was recorded", begun.source)
     elif ended:
         _judge_loaded(case, ended[0], expected)
     for load in {event.data.get("path"): event for event in reversed(loads)}.values():
@@ -191,7 +192,7 @@ def _iteration(load: Event) -> Path | None:
 
 def _judge_saved(case: Case, rank: int, load: Event, expected: str) -> None:
     """Judge that the loaded file was saved by the rank after the planned step, and was finished."""
-    found, path = case.found, str(load.data.get("path"))
+    collector, path = case.found, str(load.data.get("path"))
     # MindSpore adds the format to a name that has none, as MindFormers gives it in its new layout.
     names = {path} if _iteration(load) is None else {path, path.removesuffix(".safetensors")}
     saves = [
@@ -200,13 +201,13 @@ def _judge_saved(case: Case, rank: int, load: Event, expected: str) -> None:
         if event.data.get("path") in names and event.mono < load.mono
     ]
     if not saves:
-        found.fail(expected, f"rank {rank} loaded a file that it had not saved: {path}", load.source)
+        collector.fail(expected, f"rank {rank} loaded a file that it had not saved: {path}", load.source)
     elif step_of(saves[-1]) != case.recovery.step:
         seen = f"rank {rank} loaded what it had saved after step {step_of(saves[-1])}"
-        found.fail(expected, seen, case.line, load.source, saves[-1].source)
+        collector.fail(expected, seen, case.line, load.source, saves[-1].source)
     elif not is_finished(case.history, saves[-1], load.mono):
         seen = f"rank {rank} has not recorded that the file of step {step_of(saves[-1])} was written when it loaded it"
-        found.unknown(expected, seen, load.source, saves[-1].source)
+        collector.unknown(expected, seen, load.source, saves[-1].source)
 
 
 def _judge_loaded(case: Case, end: Event, expected: str) -> None:

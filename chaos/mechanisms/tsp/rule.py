@@ -18,17 +18,17 @@ def judge(case: Case) -> None:
     """Judge the stops of every rank within this pause."""
     fault = case.window.faults[0]
     expected = _expected(case, fault)
-    found = case.found
+    collector = case.found
     own = {rank: _of_span(case, halts(case.history, rank)) for rank in range(case.plan.layout.ranks)}
     if not any(own.values()):
         _judge_silence(case, expected)
         return
     for rank, stops in own.items():
         if not stops:
-            found.fail(expected, f"rank {rank} was not paused", case.line)
+            collector.fail(expected, f"rank {rank} was not paused", case.line)
         elif len(stops) > 1:
             seen = f"rank {rank} was paused {len(stops)} times"
-            found.fail(expected, seen, case.line, *places(halt.enter for halt in stops))
+            collector.fail(expected, seen, case.line, *places(halt.enter for halt in stops))
     first = {rank: stops[0] for rank, stops in own.items() if stops}
     _judge_step(case, fault, expected, first)
     if case.recovery.succeeds:
@@ -38,7 +38,7 @@ def judge(case: Case) -> None:
     else:
         _judge_broken_off(case, first)
     _judge_log(case)
-    found.settle(expected, f"all of them did, after step {min(halt.step for halt in first.values())}", case.line)
+    collector.settle(expected, f"all of them did, after step {min(halt.step for halt in first.values())}", case.line)
 
 
 def _expected(case: Case, fault: PlannedFault) -> str:
@@ -60,9 +60,9 @@ def _of_span(case: Case, stops: list[Halt]) -> list[Halt]:
 def _judge_silence(case: Case, expected: str) -> None:
     logged = [event for event in case.logged() if _is_pause(event)]
     if logged:
-        told = case.found.fail if case.records_calls("stream_sync") else case.found.unknown
+        report = case.found.fail if case.records_calls("stream_sync") else case.found.unknown
         where = (event.source for event in logged[:3])
-        told(expected, "the SDK's log tells of a pause, but no rank has recorded one", *where)
+        report(expected, "the SDK's log tells of a pause, but no rank has recorded one", *where)
     elif case.logged() or case.history.select("pause.enter", attempt=TRAIN):
         case.found.fail(expected, "no rank was paused", case.line)
     else:
@@ -92,10 +92,12 @@ def _judge_rest(case: Case, expected: str, first: dict[int, Halt]) -> None:
 
 
 def _judge_length(case: Case, fault: PlannedFault, expected: str, first: dict[int, Halt]) -> None:
-    found = case.found
+    collector = case.found
     stuck = [rank for rank, halt in first.items() if halt.exit is None]
     if stuck:
-        found.fail(expected, f"{ranks_text(stuck)} did not go on", case.line, *places(first[r].enter for r in stuck))
+        collector.fail(
+            expected, f"{ranks_text(stuck)} did not go on", case.line, *places(first[r].enter for r in stuck)
+        )
         return
     last_in = max(first.values(), key=lambda halt: halt.noticed.mono)
     ends = [halt.exit for halt in first.values() if halt.exit is not None]
@@ -104,10 +106,10 @@ def _judge_length(case: Case, fault: PlannedFault, expected: str, first: dict[in
     doubt = max((halt.noticed.uncertainty(end) for halt in first.values() for end in ends), default=0) / 1e9
     if abs(lasted - _seconds(fault)) < doubt:
         seen = f"all of them were paused for {lasted:.3f} s ± {doubt:.3f} s, by the clocks of their hosts"
-        found.unknown(expected, seen, case.line, last_in.noticed.source, first_out.source)
+        collector.unknown(expected, seen, case.line, last_in.noticed.source, first_out.source)
     elif lasted < _seconds(fault):
         seen = f"all of them were paused for {lasted:.3f} s"
-        found.fail(expected, seen, case.line, last_in.noticed.source, first_out.source)
+        collector.fail(expected, seen, case.line, last_in.noticed.source, first_out.source)
 
 
 def _judge_switch(case: Case, fault: PlannedFault, first: dict[int, Halt]) -> None:
@@ -115,21 +117,21 @@ def _judge_switch(case: Case, fault: PlannedFault, first: dict[int, Halt]) -> No
     if not fault.parameters.get("switch"):
         return
     expected = "every rank switches to the backup network during the pause"
-    found = case.found
+    collector = case.found
     for rank, halt in first.items():
         done = case.history.select("network.switched", attempt=TRAIN, rank=rank, fault=fault.id)
         if not done:
-            found.fail(expected, f"rank {rank} has recorded no switch", case.line, halt.enter.source)
+            collector.fail(expected, f"rank {rank} has recorded no switch", case.line, halt.enter.source)
             continue
         if done[0].data.get("ok") is not True:
             reason = done[0].data.get("error", "no reason given")
-            found.fail(expected, f"rank {rank} could not switch: {reason}", done[0].source)
+            collector.fail(expected, f"rank {rank} could not switch: {reason}", done[0].source)
         if done[0].mono < halt.noticed.mono or (halt.exit is not None and done[0].mono > halt.exit.mono):
-            found.fail(expected, f"rank {rank} switched while it trained", done[0].source, halt.enter.source)
+            collector.fail(expected, f"rank {rank} switched while it trained", done[0].source, halt.enter.source)
         joined = case.window.of(case.history.select("network.joined", attempt=TRAIN, rank=rank))
         if not any(event.data.get("network") == "backup" for event in joined):
-            found.unknown(expected, f"rank {rank} has not recorded over which network it goes on", done[0].source)
-    found.settle(expected, f"{len(first)} ranks did", case.line)
+            collector.unknown(expected, f"rank {rank} has not recorded over which network it goes on", done[0].source)
+    collector.settle(expected, f"{len(first)} ranks did", case.line)
 
 
 def _judge_broken_off(case: Case, first: dict[int, Halt]) -> None:
@@ -156,11 +158,11 @@ def _judge_log(case: Case) -> None:
     if not logged:
         return
     sources = [event.source for event in logged if _is_pause(event)]
-    wanted = sum(recovery.mechanism == "TSP" for recovery in case.plan.response.recoveries)
-    expected = f"the SDK pauses {wanted} times"
-    if len(sources) > wanted:
+    planned_count = sum(recovery.mechanism == "TSP" for recovery in case.plan.response.recoveries)
+    expected = f"the SDK pauses {planned_count} times"
+    if len(sources) > planned_count:
         case.found.fail(expected, f"{len(sources)} pauses in its log", case.line, *sources[:5])
-    elif len(sources) < wanted:
+    elif len(sources) < planned_count:
         case.found.unknown(expected, f"{len(sources)} pauses in its log", case.line, *sources)
 
 

@@ -31,9 +31,9 @@ def _exited(launch: Launch, after: int) -> Timestamp:
     # A suspended rank ends with the teardown, which is no part of the recovery.
     suspended = {rank for fault in launch.plan.faults if is_silenced(fault) for rank in fault.ranks}
     exits = [event for event in launch.history.select("rank.exit", attempt=TRAIN) if event.rank not in suspended]
-    seen, wanted = {event.rank for event in exits}, set(range(launch.plan.layout.ranks)) - suspended
-    if not exits or not wanted <= seen:
-        raise MarkerError(f"{len(seen & wanted)} of {len(wanted)} exits are recorded")
+    exited, required = {event.rank for event in exits}, set(range(launch.plan.layout.ranks)) - suspended
+    if not exits or not required <= exited:
+        raise MarkerError(f"{len(exited & required)} of {len(required)} exits are recorded")
     return latest(map(Timestamp.of, exits))
 
 

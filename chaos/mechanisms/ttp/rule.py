@@ -25,7 +25,7 @@ def judge(case: Case) -> None:
         judge_tried(case, ("save_ckpt", "rename"))
         judge_refused(case, ("save_ckpt", "rename"))
         return
-    history, found = case.history, case.found
+    history, collector = case.history, case.found
     evidence = mechanisms(history, case.artifacts, TRAIN).evidence.get("TTP", [])
     if not evidence:
         _judge_silence(case)
@@ -34,79 +34,81 @@ def judge(case: Case) -> None:
     exited = {event.rank for event in history.select("rank.exit", attempt=TRAIN)}
     missing = [rank for rank in range(case.plan.layout.ranks) if rank not in exited]
     if missing:
-        found.unknown(EXPECTED, f"no exit of {ranks_text(missing)} was recorded", case.line)
-    signs = text_list(dict.fromkeys(seen for seen, _ in evidence))
-    found.settle(EXPECTED, signs, case.line, *(where for _, where in evidence[:3]))
+        collector.unknown(EXPECTED, f"no exit of {ranks_text(missing)} was recorded", case.line)
+    signs = text_list(dict.fromkeys(sign for sign, _ in evidence))
+    collector.settle(EXPECTED, signs, case.line, *(where for _, where in evidence[:3]))
 
 
 def _judge_silence(case: Case) -> None:
-    found = case.found
+    collector = case.found
     heard = bool(case.logged()) or bool(case.history.select("handler.enter", attempt=TRAIN))
     kept = end_of_life(case.history, case.artifacts) or unowned(case.history, case.artifacts, "end-of-life")
     if not kept:
-        found.fail(EXPECTED, "it did not act: no handler was called, and there is no checkpoint", case.line)
+        collector.fail(EXPECTED, "it did not act: no handler was called, and there is no checkpoint", case.line)
     elif heard:
-        found.fail(EXPECTED, "no handler or log line tells of a save, though others were recorded", case.line)
+        collector.fail(EXPECTED, "no handler or log line tells of a save, though others were recorded", case.line)
     else:
-        found.unknown(EXPECTED, "there is a checkpoint, but neither a handler's call nor a log line", case.line)
-    found.close()
+        collector.unknown(EXPECTED, "there is a checkpoint, but neither a handler's call nor a log line", case.line)
+    collector.close()
 
 
 def _judge_handlers(case: Case) -> None:
-    history, found, line = case.history, case.found, case.line
+    history, collector, line = case.history, case.found, case.line
     saves = history.select("handler.enter", attempt=TRAIN, name="save_ckpt")
     for rank, times in Counter(save.rank for save in saves).items():
         if times > 1:
             twice = [save for save in saves if save.rank == rank]
-            found.fail(EXPECTED, f"rank {rank} was told to save {times} times", line, *places(twice))
+            collector.fail(EXPECTED, f"rank {rank} was told to save {times} times", line, *places(twice))
     renames = history.select("handler.enter", attempt=TRAIN, name="rename")
     if len(renames) > 1:
-        found.fail(EXPECTED, f"renamed {len(renames)} times", line, *places(renames))
+        collector.fail(EXPECTED, f"renamed {len(renames)} times", line, *places(renames))
     logged_renames = [event for event in case.logged() if event.kind == "ttp.renamed"]
     if len(logged_renames) > 1:
         sources = (event.source for event in logged_renames)
-        found.fail(EXPECTED, f"renamed {len(logged_renames)} times by the SDK's log", line, *sources)
+        collector.fail(EXPECTED, f"renamed {len(logged_renames)} times by the SDK's log", line, *sources)
     for event in case.window.of(history.select("handler.exit", attempt=TRAIN, ok=False)):
         if case.window.tried and event.data.get("name") not in ("save_ckpt", "rename", "exit"):
             continue  # it belongs to a mechanism that was planned to fail
         seen = f"handler {event.data.get('name')} failed on rank {event.rank}: {error_text(event)}"
-        found.fail(EXPECTED, seen, line, event.source)
+        collector.fail(EXPECTED, seen, line, event.source)
     _judge_order(case, renames)
     for name in ("save_ckpt", "rename"):
         entered = history.select("handler.enter", attempt=TRAIN, name=name)
         left = {event.rank for event in history.select("handler.exit", attempt=TRAIN, name=name)}
         for event in entered:
             if event.rank not in left:
-                found.unknown(
+                collector.unknown(
                     EXPECTED, f"handler {name} of rank {event.rank} was called and never returned", event.source
                 )
         for event in history.select("handler.exit", attempt=TRAIN, name=name):
             if event.rank not in {enter.rank for enter in entered}:
                 seen = f"handler {name} of rank {event.rank} returned, and no call of it is recorded"
-                found.unknown(EXPECTED, seen, event.source)
+                collector.unknown(EXPECTED, seen, event.source)
             if not isinstance(event.data.get("ok"), bool):
-                found.unknown(EXPECTED, f"how handler {name} ended on rank {event.rank} is not recorded", event.source)
+                collector.unknown(
+                    EXPECTED, f"how handler {name} ended on rank {event.rank} is not recorded", event.source
+                )
     _judge_lines(case, "save_ckpt", "save", "ttp.dump_begin")
     _judge_lines(case, "rename", "rename", "ttp.renamed")
 
 
 def _judge_lines(case: Case, handler: str, what: str, kind: str) -> None:
     """Judge the calls by the SDK's log where none is recorded; the file is then the other witness."""
-    found = case.found
+    collector = case.found
     if case.history.select("handler.enter", attempt=TRAIN, name=handler):
         return
     lines = [event.source for event in case.logged() if event.kind == kind][:3]
     if not lines:
-        found.unknown(EXPECTED, f"nothing tells of the {what}", case.line)
+        collector.unknown(EXPECTED, f"nothing tells of the {what}", case.line)
     elif case.records_calls(handler):
         seen = f"the SDK's log tells of the {what}, and no rank has recorded a call of its handler {handler}"
-        found.fail(EXPECTED, seen, case.line, *lines)
+        collector.fail(EXPECTED, seen, case.line, *lines)
     elif outside(case.history, case.artifacts, "end-of-life"):
         seen = f"the SDK's log alone tells of the {what}: what was saved is not in the run's directory"
-        found.unknown(EXPECTED, seen, case.line, *lines)
+        collector.unknown(EXPECTED, seen, case.line, *lines)
     elif not may_be_end_of_life(case.history, case.artifacts):
         seen = f"the SDK's log tells of the {what}, and there is no finished end-of-life checkpoint"
-        found.fail(EXPECTED, seen, case.line, *lines)
+        collector.fail(EXPECTED, seen, case.line, *lines)
 
 
 def _judge_order(case: Case, renames: list[Event]) -> None:

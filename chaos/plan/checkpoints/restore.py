@@ -72,10 +72,10 @@ def plan_restore(draft: Draft, outcome: Outcome, problems: Problems) -> tuple[Pl
     last = _last_saved(everyone, lethal, step)
     damage = _damage(draft, last, interval, problems)
     left = _Left(damage.lost, last, dict(damage.damaged), _any_replica(draft, damage))
-    if traits.resumes_periodic and (told := _stated_step(scenario, interval)) is not None:
-        holders = _holders(groups, told, left)
+    if traits.resumes_periodic and (stated := _stated_step(scenario, interval)) is not None:
+        holders = _holders(groups, stated, left)
         if holders is not None:
-            return PlannedRestore(told, left.lost, holders, left.damaged), f"step {told} has been saved, {_SCRIPT}"
+            return PlannedRestore(stated, left.lost, holders, left.damaged), f"step {stated} has been saved, {_SCRIPT}"
     newest = step - step % interval + interval
     return _newest_complete(groups, left, newest, interval, traits, damage)
 
@@ -111,15 +111,15 @@ def _newest_complete(
     damage: Damage,
 ) -> tuple[PlannedRestore, str]:
     """Return the newest step from which every rank can go on, and why; at most ``newest`` and the recorded step."""
-    own = traits.restarts or traits.resumes_periodic
+    own_only = traits.restarts or traits.resumes_periodic
     for candidate in range(newest if damage.newest is None else min(damage.newest, newest), 0, -interval):
         holders = _holders(groups, candidate, left)
-        if holders is not None and not (own and left.lacking(candidate)):
+        if holders is not None and not (own_only and left.lacking(candidate)):
             source = _SCRIPT if traits.resumes_periodic else f"({_RESTART if traits.restarts else SOURCE})"
-            why = _why(candidate, left, holders, source, own)
+            why = _why(candidate, left, holders, source, own_only)
             why += f"; {damage.why}" if damage.why else ""
-            return PlannedRestore(candidate, left.lost, holders, left.damaged, own=own), why
-    hopeless = PlannedRestore(None, left.lost, {}, left.damaged, own=own)
+            return PlannedRestore(candidate, left.lost, holders, left.damaged, own=own_only), why
+    hopeless = PlannedRestore(None, left.lost, {}, left.damaged, own=own_only)
     return hopeless, _why_not(groups, left, interval, traits)
 
 
@@ -238,12 +238,12 @@ def _holders(groups: Sequence[tuple[int, ...]], step: int, left: _Left) -> dict[
     return holders
 
 
-def _why(step: int, left: _Left, holders: Mapping[int, tuple[int, ...]], source: str, own: bool) -> str:
-    has = "rank has its own" if own else "replica group has a"
+def _why(step: int, left: _Left, holders: Mapping[int, tuple[int, ...]], source: str, own_only: bool) -> str:
+    has = "rank has its own" if own_only else "replica group has a"
     text = f"step {step} is the newest of which every {has} periodic checkpoint {source}"
     if left.damaged:
-        told = ", ".join(f"that of rank {rank} and step {saved}" for rank, saved in sorted(left.damaged.items()))
-        text += f", leaving out what is damaged: {told}; nobody may go on from a damaged state"
+        damages = ", ".join(f"that of rank {rank} and step {saved}" for rank, saved in sorted(left.damaged.items()))
+        text += f", leaving out what is damaged: {damages}; nobody may go on from a damaged state"
     replaced = "; ".join(
         f"rank {rank} loads that of {ranks(holders[rank])}"
         for rank in sorted({*left.lost, *left.damaged})

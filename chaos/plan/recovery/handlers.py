@@ -26,13 +26,13 @@ _WHO: Mapping[str, str] = {
 
 def sharing(groups: Sequence[tuple[int, ...]], broken: Collection[int]) -> tuple[int, ...]:
     """Return the ranks that get a state and their givers: for each broken rank the next sound one of its group."""
-    found: set[int] = set()
+    sharers: set[int] = set()
     for members in groups:
         for place, rank in enumerate(members):
             if rank in broken:
                 others = (*members[place + 1 :], *members[:place])
-                found.update((rank, next((other for other in others if other not in broken), rank)))
-    return tuple(sorted(found))
+                sharers.update((rank, next((other for other in others if other not in broken), rank)))
+    return tuple(sorted(sharers))
 
 
 def spoilers(

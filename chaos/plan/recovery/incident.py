@@ -61,11 +61,11 @@ def during(faults: Sequence[Scheduled]) -> dict[str, list[Scheduled]]:
     Such a fault waits for the pause to land, and for nothing else.
     """
     pauses = {fault.fault.id: [fault] for fault in faults if fault.effect.pauses}
-    found: dict[str, list[Scheduled]] = {name: [] for name in pauses}
+    by_pause: dict[str, list[Scheduled]] = {name: [] for name in pauses}
     for fault in faults:
-        if fault.fault.trigger.keys() == {"after"} and fault.fault.trigger["after"] in found:
-            found[fault.fault.trigger["after"]].append(fault)
-    return found
+        if fault.fault.trigger.keys() == {"after"} and fault.fault.trigger["after"] in by_pause:
+            by_pause[fault.fault.trigger["after"]].append(fault)
+    return by_pause
 
 
 def incidents(faults: Sequence[Scheduled]) -> tuple[Incident, ...]:
@@ -79,17 +79,17 @@ def incidents(faults: Sequence[Scheduled]) -> tuple[Incident, ...]:
         (fault for fault in faults if fault.handler is None and _calls(fault) and fault not in waiting),
         key=lambda fault: (fault.moment.earliest, not fault.moment.exact),
     )
-    found: list[Incident] = []
+    known_incidents: list[Incident] = []
     while rest:
         landed = _together(rest)
         inside = (*paused.get(landed[0].fault.id, ()), *_in_rollback(landed[0], rest))
-        found.append(Incident(landed, inside))
+        known_incidents.append(Incident(landed, inside))
         rest = [fault for fault in rest if fault not in (*landed, *inside)]
     for fault in faults:
-        if fault.handler is not None and found:
-            index = _which(found, fault)
-            found[index] = replace(found[index], inside=(*found[index].inside, fault))
-    return tuple(found)
+        if fault.handler is not None and known_incidents:
+            index = _which(known_incidents, fault)
+            known_incidents[index] = replace(known_incidents[index], inside=(*known_incidents[index].inside, fault))
+    return tuple(known_incidents)
 
 
 def _calls(fault: Scheduled) -> bool:
@@ -114,21 +114,21 @@ def _in_rollback(first: Scheduled, rest: Sequence[Scheduled]) -> tuple[Scheduled
     return tuple(fault for fault in rest if fault.lethal and fault.moment.exact and fault.moment.earliest == loading)
 
 
-def _which(found: Sequence[Incident], fault: Scheduled) -> int:
+def _which(known_incidents: Sequence[Incident], fault: Scheduled) -> int:
     """Return the number of the incident whose recovery a fault at a handler belongs to.
 
     It is the incident of the fault that it waits for, else the first.
     """
     waits = {part["after"] for part in (fault.fault.trigger, *fault.fault.trigger.get("all", ())) if "after" in part}
-    for index, incident in enumerate(found):
+    for index, incident in enumerate(known_incidents):
         if waits & {*incident.ids, *(other.fault.id for other in incident.inside)}:
             return index
     return 0
 
 
-def check_apart(found: Sequence[Incident], problems: Problems) -> None:
+def check_apart(known_incidents: Sequence[Incident], problems: Problems) -> None:
     """Note incidents that are not separate: a rank can reach the second one before it blocks because of the first."""
-    for earlier, later in pairwise(found):
+    for earlier, later in pairwise(known_incidents):
         fault, other = earlier.first, later.first
         first, second = fault.moment.earliest, other.moment.earliest
         if not fault.raised and not other.raised:

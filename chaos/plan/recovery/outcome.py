@@ -45,22 +45,22 @@ def derive(
     scenario: Scenario, groups: Sequence[tuple[int, ...]], faults: Sequence[Scheduled], problems: Problems
 ) -> Outcome:
     """Derive the outcome of a schedule; note each violation of the vendor's constraints as a problem."""
-    found = incidents(faults)
-    check_apart(found, problems)
-    _check_inside(faults, found, problems)
+    known_incidents = incidents(faults)
+    check_apart(known_incidents, problems)
+    _check_inside(faults, known_incidents, problems)
     problems.raise_found()
-    if not found:
+    if not known_incidents:
         what = "no fault takes a rank from the job" if faults else "the scenario injects no fault"
         why = f"{what}, so no mechanism has to act"
         return Outcome(None, None, (), "faults", why, reasons=(why,))
     context = Context(scenario, groups, switched_on(scenario.job.protection), problems, faults=faults)
     answers: list[Answer] = []
-    for index, incident in enumerate(found):
+    for index, incident in enumerate(known_incidents):
         done = tuple(answer.recovery for answer in answers if answer.recovery is not None and answer.recovery.succeeds)
         left = _answer(replace(context, before=done), incident, answers)
         _check_used(left, problems)
         if answers[-1].ends:
-            _check_reached(incident, [*found[index + 1 :], *_harmless(faults, incident)], problems)
+            _check_reached(incident, [*known_incidents[index + 1 :], *_harmless(faults, incident)], problems)
             break
     return _outcome(answers)
 
@@ -95,7 +95,7 @@ def _outcome(answers: Sequence[Answer]) -> Outcome:
     )
 
 
-def _check_inside(faults: Sequence[Scheduled], found: Sequence[Incident], problems: Problems) -> None:
+def _check_inside(faults: Sequence[Scheduled], known_incidents: Sequence[Incident], problems: Problems) -> None:
     """Note faults at a handler outside a recovery: a handler is called only in a recovery.
 
     A fault may be made only in the recovery for which it waits at exactly this handler.
@@ -109,7 +109,7 @@ def _check_inside(faults: Sequence[Scheduled], found: Sequence[Incident], proble
                 text=fault.fault.kind,
                 hint="use a kind that takes its rank or raises an error, or one of the storage at handler save_ckpt",
             )
-        if fault.handler is not None and not found:
+        if fault.handler is not None and not known_incidents:
             problems.add(
                 f"{fault.path}.trigger.handler",
                 f"fault {fault.fault.id!r} is never reached: no other fault calls for a recovery, so the SDK calls no "

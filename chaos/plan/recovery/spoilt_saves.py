@@ -17,7 +17,7 @@ def spoils_save(
     A fault that may come before the save or after it is noted as a problem, and so is a fault that takes the storage
     from only some of the ranks of a replica group that may save: ``entitled`` lists these ranks, for each group.
     """
-    found = []
+    spoilers = []
     for fault in faults:
         how = fault.effect.spoils_saves
         if how is None or fault.handler is not None:
@@ -25,7 +25,7 @@ def spoils_save(
         if how.own_only and not _takes_savers(fault, loss, entitled, problems):
             continue
         if _before(fault, loss):
-            found.append(fault)
+            spoilers.append(fault)
         else:
             problems.add(
                 f"{fault.path}.trigger",
@@ -34,7 +34,7 @@ def spoils_save(
                 text=str(fault.moment.earliest),
                 hint="let the storage fault come a step before the loss",
             )
-    return tuple(found)
+    return tuple(spoilers)
 
 
 def _takes_savers(fault: Scheduled, loss: Scheduled, entitled: Sequence[tuple[int, ...]], problems: Problems) -> bool:

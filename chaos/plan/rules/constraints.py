@@ -38,9 +38,9 @@ def layout_violations(scenario: Scenario, layout: Layout, on: Iterable[Mechanism
         one_optimizer_copy,
         sink_above_one,
     )
-    found = [check(scenario, layout, mechanism) for mechanism in on for check in checks]
-    found += [unknown_strategy(scenario), never_registered(on)]
-    return tuple(violation for violation in found if violation is not None)
+    violations = [check(scenario, layout, mechanism) for mechanism in on for check in checks]
+    violations += [unknown_strategy(scenario), never_registered(on)]
+    return tuple(violation for violation in violations if violation is not None)
 
 
 def unknown_strategy(scenario: Scenario) -> Violation | None:
@@ -158,12 +158,12 @@ def loss_violations(
         cause: path of the fault that stops it.
         controller_cause: path of the fault that takes rank 0, if one does.
     """
-    found = (
+    violations = (
         controller_lost(scenario, silent, controller_cause),
         group_lost(groups, dead, cause),
         nothing_trained(loss, cause, scenario.job.steps_per_update or 1),
     )
-    return tuple(violation for violation in found if violation is not None)
+    return tuple(violation for violation in violations if violation is not None)
 
 
 def controller_lost(scenario: Scenario, silent: Collection[int], cause: str) -> Violation | None:

@@ -94,7 +94,7 @@ def hazard_reasons(faults: Sequence[Scheduled], hazards: Mapping[str, Hazard]) -
     risky = [fault for fault in faults if fault.fault.kind in hazards]
     if not risky:
         return ()
-    told = [
+    reasons = [
         f"Fault {fault.fault.id} is of {hazards[fault.fault.kind].risk} risk and allowed by name: {fault.fault.kind} "
         f"{hazards[fault.fault.kind].disturbs}."
         for fault in risky
@@ -102,6 +102,6 @@ def hazard_reasons(faults: Sequence[Scheduled], hazards: Mapping[str, Hazard]) -
     hits = [rank for fault in risky for rank in fault.fault.ranks]
     twice = sorted({rank for rank in hits if hits.count(rank) > 1})
     if not any(hazards[fault.fault.kind].device for fault in risky):
-        return tuple(told)
+        return tuple(reasons)
     again = f"; this scenario hits the card of rank {', '.join(map(str, twice))} more than once" if twice else ""
-    return (*told, f"Repeated runs add up: {ESCALATION}{again}.")
+    return (*reasons, f"Repeated runs add up: {ESCALATION}{again}.")

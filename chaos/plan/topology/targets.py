@@ -90,26 +90,26 @@ def _controller_rank(controller: Controller) -> tuple[int, ...]:
     return (0,)
 
 
-def _draw(wanted: RandomTarget, layout: Layout, draw_seed: Callable[[], int]) -> Resolved:
+def _draw(target: RandomTarget, layout: Layout, draw_seed: Callable[[], int]) -> Resolved:
     # The pool is sorted so that a seed draws the same ranks however the list was written.
-    pool = range(layout.ranks) if wanted.among is None else _checked("random.among", wanted.among, layout)
-    if wanted.count > len(pool):
+    pool = range(layout.ranks) if target.among is None else _checked("random.among", target.among, layout)
+    if target.count > len(pool):
         raise TopologyError(
-            "random.count", f"{wanted.count} ranks cannot be drawn from {len(pool)}", f"draw at most {len(pool)}"
+            "random.count", f"{target.count} ranks cannot be drawn from {len(pool)}", f"draw at most {len(pool)}"
         )
-    seed = draw_seed() if wanted.seed is None else wanted.seed
-    return Resolved(tuple(sorted(random.Random(seed).sample(pool, wanted.count))), seed)
+    seed = draw_seed() if target.seed is None else target.seed
+    return Resolved(tuple(sorted(random.Random(seed).sample(pool, target.count))), seed)
 
 
 def _checked(key: str, ranks: tuple[int, ...], layout: Layout) -> tuple[int, ...]:
     """Return the ranks in order; each must be known to the layout and named once."""
-    seen: set[int] = set()
+    named: set[int] = set()
     for rank in ranks:
         if not 0 <= rank < layout.ranks:
             raise TopologyError(key, f"there is no rank {rank} of {layout.ranks}", f"ranks are 0 to {layout.ranks - 1}")
-        if rank in seen:
+        if rank in named:
             raise TopologyError(key, f"rank {rank} is listed twice", "name each rank once")
-        seen.add(rank)
+        named.add(rank)
     return tuple(sorted(ranks))
 
 

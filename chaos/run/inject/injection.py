@@ -131,7 +131,7 @@ class Injection:
             return
         sequence = self._sequence(fault, job)
         kind = sequence.kind
-        seen: dict[int, tuple[int, dict[str, Any]]] = {}
+        sightings: dict[int, tuple[int, dict[str, Any]]] = {}
         try:
             sequence.write_undo(fault.id, victims)
             self._made.append(fault)
@@ -142,8 +142,8 @@ class Injection:
                 self._answer_held(fault)
             for victim in victims:
                 # Lasting faults are observed meanwhile.
-                seen[victim.rank] = sequence.await_evidence(victim, functools.partial(self.lasting.look, job))
-            evidence = [self._as_evidence(fault, victim, seen[victim.rank][1]) for victim in victims]
+                sightings[victim.rank] = sequence.await_evidence(victim, functools.partial(self.lasting.look, job))
+            evidence = [self._as_evidence(fault, victim, sightings[victim.rank][1]) for victim in victims]
         except (FaultMissed, CannotUndo, PlatformError, LookupError, ValueError, OSError, DeadlineExpired) as error:
             if isinstance(kind, Lasting):
                 self.lasting.abandon(fault, kind, victims, sequence.steps)
@@ -154,7 +154,7 @@ class Injection:
         self.known.landed.add(fault.id)
         sequence.record.landed(fault.ranks, evidence)
         if isinstance(kind, Lasting):
-            self.lasting.add(fault, kind, victims, sequence.steps, seen)
+            self.lasting.add(fault, kind, victims, sequence.steps, sightings)
         else:
             self.lasting.hold(fault, kind, victims)
         self._let_go(fault)

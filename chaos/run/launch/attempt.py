@@ -131,11 +131,11 @@ class Attempt:
             return
         self._deserted += 1
         if self._deserted > 1:
-            said = last_error(self._logs_dir / "msrun.log")
+            last_words = last_error(self._logs_dir / "msrun.log")
             how = ", ".join(map(str, launched))
+            reason = f": {last_words}" if last_words else ""
             raise JobFailed(
-                f"the launcher ended ({how}), and {self._words.set(absent)} never joined{f': {said}' if said else ''}; "
-                f"see {self._logs_dir}"
+                f"the launcher ended ({how}), and {self._words.set(absent)} never joined{reason}; see {self._logs_dir}"
             )
 
     def _faults_done(self) -> bool:
@@ -315,9 +315,9 @@ class Attempt:
         if not self._injection.texts:
             return
         for rank, line in self._logs.new_lines():
-            for text, wanted in self._injection.texts:
-                if text in line and wanted in (None, rank):
-                    self._injection.known.logged.add((text, wanted))
+            for text, logging_rank in self._injection.texts:
+                if text in line and logging_rank in (None, rank):
+                    self._injection.known.logged.add((text, logging_rank))
 
     def _take_exits(self) -> None:
         for identity, rank in list(self._processes.items()):

@@ -25,8 +25,8 @@ def last_error(log: Path) -> str | None:
         return None
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if _ERROR.match(line) or _OWN_ERROR.match(line)]
-    told = (errors or lines or [""])[-1]
-    return told[:_MOST_CHARACTERS] or None
+    last = (errors or lines or [""])[-1]
+    return last[:_MOST_CHARACTERS] or None
 
 
 def newest_log(logs: Path, rank: int) -> Path:

@@ -50,14 +50,14 @@ class TailedFile:
 
 def _written(file: BinaryIO) -> bytes:
     """Return the written part of a mapped file from its position, up to a chunk."""
-    found, wanted = bytearray(), _WRITTEN
-    while len(found) < _CHUNK and (data := file.read(min(wanted, _CHUNK - len(found)))):
+    content, size = bytearray(), _WRITTEN
+    while len(content) < _CHUNK and (data := file.read(min(size, _CHUNK - len(content)))):
         before, end, _ = data.partition(b"\0")
-        found += before
+        content += before
         if end:
             break
-        wanted *= 4
-    return bytes(found)
+        size *= 4
+    return bytes(content)
 
 
 class RankFollower:

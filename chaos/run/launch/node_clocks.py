@@ -31,8 +31,8 @@ class NodeClocks:
     def look(self) -> None:
         """Measure again where it is time. A node of the harness's own boot shares its clock and is asked less often."""
         if self._clock.mono() >= self._due:
-            own = boot_id()
-            self._measure([node for node in self._nodes if node.helper.introduction.boot != own])
+            own_boot = boot_id()
+            self._measure([node for node in self._nodes if node.helper.introduction.boot != own_boot])
             self._due = self._clock.mono() + int(EVERY_SECONDS * 1e9)
 
     def again(self) -> None:

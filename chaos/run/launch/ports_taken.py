@@ -22,8 +22,8 @@ class TakenPort:
     pids: tuple[int, ...]
 
     def __str__(self) -> str:
-        seen = [f"PID {pid} ({' '.join(command_line(pid)) or 'its command is not shown'})" for pid in self.pids]
-        return f"{self.port} by {', '.join(seen) or 'a process that this user may not see'}"
+        processes = [f"PID {pid} ({' '.join(command_line(pid)) or 'its command is not shown'})" for pid in self.pids]
+        return f"{self.port} by {', '.join(processes) or 'a process that this user may not see'}"
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data for the history."""
@@ -43,10 +43,10 @@ def taken_by_others(ports: Iterable[int], token: str) -> list[TakenPort]:
     """Return the ports of ``ports`` on which processes listen, none of them with the run's ``token``."""
     import psutil  # of no use to a job that starts
 
-    wanted = set(ports)
+    port_set = set(ports)
     listeners: dict[int, set[int | None]] = {}
     for connection in psutil.net_connections("tcp"):
-        if connection.status == psutil.CONN_LISTEN and connection.laddr and connection.laddr.port in wanted:
+        if connection.status == psutil.CONN_LISTEN and connection.laddr and connection.laddr.port in port_set:
             listeners.setdefault(connection.laddr.port, set()).add(connection.pid)
     return [
         TakenPort(port, tuple(sorted(pid for pid in pids if pid is not None)))

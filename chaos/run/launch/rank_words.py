@@ -32,22 +32,28 @@ class RankWords:
         how = "; ".join(f"{self._count(ranks)} ended with {status}" for status, ranks in statuses)
         when = f"after {seconds:.1f} s, before every rank had begun its first step"
         which = f", the first was rank {first}" if len(exited) > 1 else ""
-        said = self._last_words(exited.keys(), first)
-        return f"{how} {when}{which}{said and f': {said}'}; see {self.place(exited)}"
+        last_words = self._last_words(exited.keys(), first)
+        return f"{how} {when}{which}{last_words and f': {last_words}'}; see {self.place(exited)}"
 
     def whereabouts(self, absent: Iterable[int], refused: Mapping[int, str], job: Job) -> str:
         """Say what is known of ranks that have not joined: the reason of a refusal, a process, or nothing."""
-        found = {process.rank: process.identity for process in job.processes() if process.role == "rank"}
-        words = {rank: str(job.state(found[rank])) if rank in found else "" for rank in absent if rank not in refused}
-        told = [f"rank {rank} was refused: {refused[rank]}" for rank in absent if rank in refused]
+        identities = {process.rank: process.identity for process in job.processes() if process.role == "rank"}
+        words = {
+            rank: str(job.state(identities[rank])) if rank in identities else ""
+            for rank in absent
+            if rank not in refused
+        }
+        sentences = [f"rank {rank} was refused: {refused[rank]}" for rank in absent if rank in refused]
         for state, ranks in by_word(words).items():
             if not state:
-                told.append(f"{named(ranks)} {'has' if len(ranks) == 1 else 'have'} no process")
+                sentences.append(f"{named(ranks)} {'has' if len(ranks) == 1 else 'have'} no process")
             elif len(ranks) == 1:
-                told.append(f"rank {ranks[0]}: process {found[ranks[0]].pid} is {state}, its agent has not called")
+                sentences.append(
+                    f"rank {ranks[0]}: process {identities[ranks[0]].pid} is {state}, its agent has not called"
+                )
             else:
-                told.append(f"{named(ranks)}: their processes are {state}, their agents have not called")
-        return _few(told)
+                sentences.append(f"{named(ranks)}: their processes are {state}, their agents have not called")
+        return _few(sentences)
 
     def positions(self, ranks: Set[int], exited: Mapping[int, str], steps: Mapping[int, int]) -> str:
         """Return how far each of these ranks is, or how it ended."""

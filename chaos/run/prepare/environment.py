@@ -16,5 +16,5 @@ def deciding(environment: Mapping[str, str]) -> dict[str, str]:
     These are settings of MindSpore, CANN and the numerical libraries, and paths that modules and libraries are loaded
     from.
     """
-    found = handed_on(environment)
-    return {name: found[name] for name in sorted(found) if name.startswith(_DECIDING) or name in _LIBRARIES}
+    variables = handed_on(environment)
+    return {name: variables[name] for name in sorted(variables) if name.startswith(_DECIDING) or name in _LIBRARIES}

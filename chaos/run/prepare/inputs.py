@@ -79,13 +79,13 @@ class Inputs:
 
         Raises InputChanged where a source or a configuration has changed: no job writes its own.
         """
-        found = changes(self.begun, self._now("when the run began").begun)
-        if sources := _sources(found):
+        changed_inputs = changes(self.begun, self._now("when the run began").begun)
+        if sources := _sources(changed_inputs):
             raise InputChanged(
                 f"{', '.join(sources)} has changed while the run went on, so its launches are not of one job; run it "
                 "again, and leave the files as they are meanwhile"
             )
-        return tuple(name.removeprefix(SEEN) for name in found)
+        return tuple(name.removeprefix(SEEN) for name in changed_inputs)
 
     def _now(self, before: str) -> Inputs:
         try:

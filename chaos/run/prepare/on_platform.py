@@ -55,8 +55,8 @@ def platform_problems(loaded: LoadedScenario, cell: Cell, found: Registered | No
         line, column = cell.lines.nearest(path)
         return Problem(printable(str(loaded.path)), line, column, message, hint=hint)
 
-    for told in platform.problems(scenario, loaded.path.parent):
-        yield told if isinstance(told, Problem) else problem(*told)
+    for reported in platform.problems(scenario, loaded.path.parent):
+        yield reported if isinstance(reported, Problem) else problem(*reported)
     if scenario.job.storage.memory and platform.own_memory:
         yield problem(
             "job.storage.memory",
@@ -102,10 +102,10 @@ def _fault_problems(found: Registered, scenario: Scenario, number: int) -> Itera
 
 def _not_carried(platform: PlatformKind, fault: str, means: str) -> tuple[str, str]:
     """Return why the platform cannot carry the kind of fault, and the remedy."""
-    told = platform.unsupported.get(means)
+    reason = platform.unsupported.get(means)
     message = f"the platform {platform.name} cannot carry the fault kind {fault!r}: it cannot act on "
     message += MEANS.get(means, means)
-    if told is not None:
-        return f"{message}: {told.reason}", told.instead
+    if reason is not None:
+        return f"{message}: {reason.reason}", reason.instead
     carried = ", ".join(MEANS.get(effect, effect) for effect in sorted(platform.carries))
     return message, f"it carries faults that act on {carried}"

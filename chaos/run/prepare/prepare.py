@@ -65,8 +65,8 @@ def completion(cell: Unfinished) -> Completion | None:
         return None  # which the rules say
     switches = tuple(switched_by_environment(cell))
     if isinstance(loaded, Configured):
-        own = loaded.completed(cell)
-        return replace(own, values=(*own.values, *switches))
+        completed = loaded.completed(cell)
+        return replace(completed, values=(*completed.values, *switches))
     if kind is None or "config" not in job:
         return Completion(switches)
     line, column = cell.lines.nearest("job.config")
@@ -139,9 +139,9 @@ def _planned(
         platform=found.named.traits,
     )
     chosen = _chosen(plan, scenario, found, machine or Machine())
-    said = plan.explanation
-    reasons = (*said.reasons, *examined.remarks, *switch_remarks(cell), *chosen)
-    return replace(plan, explanation=replace(said, reasons=reasons))
+    explanation = plan.explanation
+    reasons = (*explanation.reasons, *examined.remarks, *switch_remarks(cell), *chosen)
+    return replace(plan, explanation=replace(explanation, reasons=reasons))
 
 
 def _missing_files(loaded: LoadedScenario, cell: Cell, kind: JobKind) -> Iterator[Problem]:

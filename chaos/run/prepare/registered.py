@@ -35,6 +35,6 @@ def registered(scenario: Scenario) -> Registered:
     """Look up the names of a scenario. Raises RegistryError when a kind cannot be loaded."""
     kinds = {name: fault_kind(name) for name in sorted({fault.kind for fault in scenario.faults})}
     named = platform_kind(scenario.cluster.platform)
-    wanted = scenario.cluster.network or any(kind.means == NETWORK for kind in kinds.values())
-    platform = platform_kind(named.network) if wanted and named.network is not None else named
+    needs_network = scenario.cluster.network or any(kind.means == NETWORK for kind in kinds.values())
+    platform = platform_kind(named.network) if needs_network and named.network is not None else named
     return Registered(job_kind(scenario.job.kind), named, platform, kinds)
