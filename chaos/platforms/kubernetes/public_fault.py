@@ -134,7 +134,7 @@ def public_fault(
     sender: str = "fd-online",
     codes: frozenset[str] | None = None,
 ) -> PublicFault:
-    """Return the message that a fault of a run occurs, or has recovered. Times are milliseconds since 1970.
+    """Return the message that a run's fault has occurred, or recovered. Times are milliseconds since 1970.
 
     ``codes`` are the fault codes of the cluster's configuration; None for the codes that ClusterD is shipped with.
     Raises InvalidPublicFault for a message that ClusterD would drop.

@@ -20,7 +20,7 @@ class Translation:
     places: Mapping[str, str]
 
     def text(self, text: str) -> str:
-        """Return the text with each path in it that begins with one of the places."""
+        """Return the text, with each path that begins with one of the places translated."""
         known = sorted(self.places, key=len, reverse=True)
         pattern = f"{_BEFORE}({'|'.join(map(re.escape, known))}){_AFTER}"
         return re.sub(pattern, lambda match: self.places[match[1]], text)
