@@ -138,10 +138,10 @@ def add_mindformers(root: Path) -> bool:
     """
     venv = root / ".venv"
     stamp_path, cut_off = venv / "bootstrap.mindformers", venv / "bootstrap.installing"
-    wanted = {"pyproject": hashlib.sha256((root / "pyproject.toml").read_bytes()).hexdigest(), "package": MINDFORMERS}
+    stamp = {"pyproject": hashlib.sha256((root / "pyproject.toml").read_bytes()).hexdigest(), "package": MINDFORMERS}
     with (venv / "bootstrap.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if read_stamp(stamp_path) == wanted:
+        if read_stamp(stamp_path) == stamp:
             return True
         stamp_path.unlink(missing_ok=True)
         extras = sorted({"mindformers", *_extras(read_stamp(venv / "bootstrap.stamp"))})
@@ -158,7 +158,7 @@ def add_mindformers(root: Path) -> bool:
                 "tests and scenarios that need it are skipped."
             )
             return False
-        stamp_path.write_text(json.dumps(wanted) + "\n")
+        stamp_path.write_text(json.dumps(stamp) + "\n")
     return True
 
 
@@ -166,16 +166,16 @@ def _install_if_needed(root: Path, venv: Path, extras: set[str]) -> None:
     stamp_path, cut_off = venv / "bootstrap.stamp", venv / "bootstrap.installing"
     stamp = read_stamp(stamp_path)
     version = ".".join(map(str, sys.version_info[:3]))
-    wanted = wanted_stamp((root / "pyproject.toml").read_bytes(), extras | set(_extras(stamp)), version, venv)
-    usable = _has_pip(venv) and not cut_off.exists() and not must_be_made_anew(stamp, wanted)
-    if usable and not missing_extras(stamp, wanted):
+    required = wanted_stamp((root / "pyproject.toml").read_bytes(), extras | set(_extras(stamp)), version, venv)
+    usable = _has_pip(venv) and not cut_off.exists() and not must_be_made_anew(stamp, required)
+    if usable and not missing_extras(stamp, required):
         return
     stamp_path.unlink(missing_ok=True)
     if not usable:
         _make_venv(venv)
     # pip takes a package whose copying was cut off for an installed one, so this file marks the time of copying.
     cut_off.touch()
-    status = _pip_install(root, venv, [str(extra) for extra in _extras(wanted)])
+    status = _pip_install(root, venv, [str(extra) for extra in _extras(required)])
     if status >= 0:
         cut_off.unlink()
     if status != 0:
@@ -183,7 +183,7 @@ def _install_if_needed(root: Path, venv: Path, extras: set[str]) -> None:
             f"pip failed with status {status}; its own message is above. Check the network and pip's settings "
             "(pip config list), then run the same command again."
         )
-    stamp_path.write_text(json.dumps(wanted) + "\n")
+    stamp_path.write_text(json.dumps(required) + "\n")
 
 
 def _has_pip(venv: Path) -> bool:
@@ -227,8 +227,8 @@ def _pip_install(root: Path, venv: Path, extras: list[str], package: list[str] |
     )
     command = [str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     started = time.monotonic()
-    wanted = package or ["--editable", target]
-    pip = subprocess.Popen([*command, "--progress-bar", "off", *wanted], stdin=subprocess.DEVNULL)
+    requirements = package or ["--editable", target]
+    pip = subprocess.Popen([*command, "--progress-bar", "off", *requirements], stdin=subprocess.DEVNULL)
     try:
         while (status := _wait(pip)) is None:
             say(f"still installing, {time.monotonic() - started:.0f} s")

@@ -179,8 +179,8 @@ def lacking(scenario: Scenario, reports: Path) -> list[str]:
 
     names = registered(scenario)
     machine = Machine(reports=reports, settings=names.named.settings_in(scenario))
-    found = probe(needs_of_scenario(scenario, names), machine)
-    return [f"{candidate.need}: {candidate.seen}; {candidate.advice}" for candidate in found if not candidate.ok]
+    probes = probe(needs_of_scenario(scenario, names), machine)
+    return [f"{candidate.need}: {candidate.seen}; {candidate.advice}" for candidate in probes if not candidate.ok]
 
 
 class ScenarioItem(pytest.Item):
@@ -232,8 +232,8 @@ class ScenarioItem(pytest.Item):
         text, failing = self._describe("fail"), self._failing()
         others = unexpected(failing_checks(self.results, self.comparisons), failing)
         if others and (known := self._known()) is not None:
-            told = f"{known.id} fails in {', '.join(failing)}; this failed in {', '.join(others)} too"
-            raise FailedElsewhere(f"{text}\n{told}", pytrace=False)
+            explanation = f"{known.id} fails in {', '.join(failing)}; this failed in {', '.join(others)} too"
+            raise FailedElsewhere(f"{text}\n{explanation}", pytrace=False)
         raise ScenarioFailed(text, pytrace=False)
 
     def _failing(self) -> tuple[str, ...]:

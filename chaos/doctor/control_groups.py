@@ -11,23 +11,25 @@ from chaos.machine.probe import Machine, Probe
 
 def cgroup(_: Machine) -> Probe:
     """Return whether processor time can be limited."""
-    found = cpu_hierarchy()
-    if found is None:
+    hierarchy = cpu_hierarchy()
+    if hierarchy is None:
         return Probe("cgroup-cpu", False, "none is mounted", "a quota needs the control group cpu: mount it")
-    if not os.access(found.mount, os.W_OK):
-        return Probe("cgroup-cpu", False, f"{found.mount} cannot be written", "a quota of processor time needs root")
+    if not os.access(hierarchy.mount, os.W_OK):
+        return Probe(
+            "cgroup-cpu", False, f"{hierarchy.mount} cannot be written", "a quota of processor time needs root"
+        )
     try:
-        place = place_for(os.getpid(), found)
+        place = place_for(os.getpid(), hierarchy)
     except OSError as error:
         return Probe("cgroup-cpu", False, str(error), "run it in a group whose parent hands the controller cpu on")
-    return Probe("cgroup-cpu", True, f"version {found.version} in {place}")
+    return Probe("cgroup-cpu", True, f"version {hierarchy.version} in {place}")
 
 
 def memory_group(_: Machine) -> Probe:
     """Return whether memory can be limited, so that the kernel kills a process that takes more."""
     try:
-        found = memory_groups()
+        groups = memory_groups()
     except (NoMemoryGroup, OSError) as error:
         advice = "an OOM kill needs a control group with a limit: run as root, or in a group that is delegated"
         return Probe("memory-group", False, str(error), advice)
-    return Probe("memory-group", True, f"version {found.version} in {found.parent}")
+    return Probe("memory-group", True, f"version {groups.version} in {groups.parent}")

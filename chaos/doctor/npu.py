@@ -11,15 +11,15 @@ from chaos.machine.probe import Machine, Probe
 
 def npu(machine: Machine) -> Probe:
     """Return whether a driver of NPUs is installed."""
-    found = machine.tool("npu-smi")
-    return Probe("npu", bool(found), found or "no npu-smi", "" if found else "no NPU driver; rehearsals use the CPU")
+    tool = machine.tool("npu-smi")
+    return Probe("npu", bool(tool), tool or "no npu-smi", "" if tool else "no NPU driver; rehearsals use the CPU")
 
 
 def hccn_tool(machine: Machine) -> Probe:
     """Return whether the tool that changes an NPU's network port is installed."""
-    found = machine.tool("hccn_tool")
-    advice = "" if found else "it comes with the NPU driver; faults of a device need it"
-    return Probe("hccn_tool", bool(found), found or f"neither on the PATH nor at {PLACES['hccn_tool'][0]}", advice)
+    tool = machine.tool("hccn_tool")
+    advice = "" if tool else "it comes with the NPU driver; faults of a device need it"
+    return Probe("hccn_tool", bool(tool), tool or f"neither on the PATH nor at {PLACES['hccn_tool'][0]}", advice)
 
 
 def quarantine(machine: Machine) -> Probe:
@@ -29,9 +29,9 @@ def quarantine(machine: Machine) -> Probe:
     if machine.which("kubectl") is None:
         advice = "whether the cluster has quarantined a card of this machine is seen with kubectl only"
         return Probe("quarantine", False, "not known: no kubectl", advice)
-    found = quarantined(node_name(os.environ), machine.commands)
-    if not found.known:
-        return Probe("quarantine", False, f"not known: {found.how}", "give kubectl the right to read ConfigMaps")
-    if found.cards:
-        return Probe("quarantine", False, f"ManuallySeparateNPU: {', '.join(found.cards)}", what_to_do(found.node))
-    return Probe("quarantine", True, f"no card of {found.node} in ManuallySeparateNPU")
+    state = quarantined(node_name(os.environ), machine.commands)
+    if not state.known:
+        return Probe("quarantine", False, f"not known: {state.how}", "give kubectl the right to read ConfigMaps")
+    if state.cards:
+        return Probe("quarantine", False, f"ManuallySeparateNPU: {', '.join(state.cards)}", what_to_do(state.node))
+    return Probe("quarantine", True, f"no card of {state.node} in ManuallySeparateNPU")

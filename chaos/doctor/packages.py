@@ -17,16 +17,16 @@ def mindspore(machine: Machine) -> Probe:
     """Return whether a supported MindSpore is installed, by its metadata."""
     version = machine.version("mindspore")
     first, end = (".".join(map(str, part)) for part in MINDSPORE)
-    wanted = f"chaos supports MindSpore from {first} up to and without {end}"
+    supported = f"chaos supports MindSpore from {first} up to and without {end}"
     install = "install it with `pip install 'chaos-ascend[mindspore]'`, or your own build for Ascend"
     if version is None:
         if machine.has_module("mindspore"):
-            return Probe("mindspore", False, "a module without metadata", f"{wanted}; reinstall it with pip")
-        return Probe("mindspore", False, "not installed", f"{install}; {wanted}")
+            return Probe("mindspore", False, "a module without metadata", f"{supported}; reinstall it with pip")
+        return Probe("mindspore", False, "not installed", f"{install}; {supported}")
     numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
     if MINDSPORE[0] <= numbers < MINDSPORE[1]:
         return Probe("mindspore", True, version)
-    return Probe("mindspore", False, version, wanted)
+    return Probe("mindspore", False, version, supported)
 
 
 def numpy(machine: Machine) -> Probe:
@@ -42,12 +42,12 @@ def numpy(machine: Machine) -> Probe:
 def msrun(machine: Machine) -> Probe:
     """Return whether MindSpore's launcher belongs to this Python."""
     # msrun starts the `python` of the PATH, so only the one that belongs to this Python is of use.
-    found = machine.which("msrun", path=str(machine.executable.parent))
-    if found:
-        return Probe("msrun", True, found)
+    program = machine.which("msrun", path=str(machine.executable.parent))
+    if program:
+        return Probe("msrun", True, program)
     other = machine.which("msrun")
-    seen = f"not beside {machine.executable}" + (f" (there is {other})" if other else "")
-    return Probe("msrun", False, seen, "install MindSpore into the environment that chaos is installed in")
+    observation = f"not beside {machine.executable}" + (f" (there is {other})" if other else "")
+    return Probe("msrun", False, observation, "install MindSpore into the environment that chaos is installed in")
 
 
 def mindio(machine: Machine) -> Probe:

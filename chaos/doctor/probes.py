@@ -77,14 +77,14 @@ def _brought_by(kinds: Iterable[BringsProbes], known: Probes) -> Probes:
 
 def probe(needs: Iterable[str], machine: Machine) -> list[Probe]:
     """Run the probes called ``needs``, each once, in the order of :func:`all_probes`. Raises KeyError for others."""
-    wanted = set(needs)
+    requested = set(needs)
     known = PROBES
     for kinds in (platform_kinds, job_kinds):
-        if not wanted <= known.keys():
+        if not requested <= known.keys():
             known = _brought_by(kinds(), known)
-    if unknown := wanted - known.keys():
+    if unknown := requested - known.keys():
         raise KeyError(f"no probe for {', '.join(sorted(unknown))}; there are {', '.join(known)}")
-    return [look(machine) for name, look in known.items() if name in wanted]
+    return [look(machine) for name, look in known.items() if name in requested]
 
 
 class Needing(Protocol):

@@ -26,18 +26,18 @@ def _fit(need: str, machine: Machine, *, own_agent: bool) -> Probe:
         return Probe(need, True, "only the stand-in is there to be called")
     versions = [f"{name} {machine.version(name) or 'of unknown version'}" for name in ("mindspore", "mindio_ttp")]
     pair = " and ".join(versions)
-    wanted = wanted_by(mindspore)
-    if not wanted.uses:
-        seen = f"{mindspore} has no call of mindio_ttp that could be compared"
-        return Probe(need, False, seen, "repair MindSpore, or run with --sdk standin")
-    found = [
+    needs = wanted_by(mindspore)
+    if not needs.uses:
+        observation = f"{mindspore} has no call of mindio_ttp that could be compared"
+        return Probe(need, False, observation, "repair MindSpore, or run with --sdk standin")
+    points = [
         disagreement.text
-        for disagreement in disagreements(wanted, offered_by(mindio))
+        for disagreement in disagreements(needs, offered_by(mindio))
         if disagreement.own_agent is own_agent
     ]
-    if not found:
+    if not points:
         return Probe(need, True, f"{pair} agree")
     advice = "install MindSpore and MindIO TFT of one release, or run with --sdk standin"
     if own_agent:
         advice = "ARF needs the cluster's agent here (job.agent: true), since MindSpore's own cannot take its place"
-    return Probe(need, False, f"{pair} disagree: {'; '.join(found)}", advice)
+    return Probe(need, False, f"{pair} disagree: {'; '.join(points)}", advice)

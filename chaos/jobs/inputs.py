@@ -43,24 +43,24 @@ def named_inputs(words: Iterable[str], beside: Path | None = None) -> dict[str, 
     ``--option=path`` names one too. ``beside`` is the directory of relative paths; without it they name nothing, since
     a job runs in a new directory.
     """
-    found: dict[str, str] = {}
+    entries: dict[str, str] = {}
     for word in words:
         for text in {word, word.partition("=")[2]}:
             named = _named(text, beside)
             for path in () if named is None else (Path(f"{named}{ending}") for ending in _ENDINGS):
-                if (seen := _state(path)) is not None:
-                    found[f"{SEEN}{path}"] = seen
-    return found
+                if (state := _state(path)) is not None:
+                    entries[f"{SEEN}{path}"] = state
+    return entries
 
 
 def module_inputs(search_path: str) -> dict[str, str]:
     """Return an entry for each directory of a PYTHONPATH: size and time of its Python files."""
-    found = {}
+    entries = {}
     for name in search_path.split(os.pathsep):
         # A relative one begins in the job's own directory, which is new.
         if name.startswith("/") and (root := Path(name)).is_dir():
-            found[f"{SEEN}modules below {root}"] = _listing(_python_files(root))
-    return found
+            entries[f"{SEEN}modules below {root}"] = _listing(_python_files(root))
+    return entries
 
 
 def words_of(data: Any) -> Iterator[str]:

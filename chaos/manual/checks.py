@@ -50,7 +50,7 @@ def _section(name: str, doc: str, defects: Iterable[Defect]) -> str:
 
 
 def _rules() -> list[str]:
-    found = []
+    rules = []
     modules = {}
     for package in (mechanism, mechanisms, faults):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
@@ -61,5 +61,5 @@ def _rules() -> list[str]:
         doc = cell(import_module(path).__doc__)
         if doc.startswith("Part of check `mechanism`: "):
             text = doc.removeprefix("Part of check `mechanism`: ")
-            found.append(f"- `{name}`: {text}")
-    return found
+            rules.append(f"- `{name}`: {text}")
+    return rules

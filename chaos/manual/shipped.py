@@ -23,5 +23,5 @@ def shipped_scenarios(directory: Path) -> dict[str, list[Scenario]]:
     """Return the cells of every scenario in a directory, by its name, in the order of the names."""
     names = known_names()
     loaded = [load_scenario(path, names=names) for path in iter_scenarios([directory])]
-    found = {scenario.cells[0].scenario.name: [cell.scenario for cell in scenario.cells] for scenario in loaded}
-    return dict(sorted(found.items()))
+    by_name = {scenario.cells[0].scenario.name: [cell.scenario for cell in scenario.cells] for scenario in loaded}
+    return dict(sorted(by_name.items()))

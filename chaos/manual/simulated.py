@@ -63,9 +63,9 @@ def _section(point: EntryPoint | Member, loaded: dict[str, list[Scenario]]) -> s
 
 def _parts(kind: JobKind, own: dict[str, list[Scenario]], sdk: str) -> dict[tuple[str, str], set[str]]:
     """Return the scenarios with each simulated part in one of their cells, by layer and part."""
-    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    scenarios_by_part: dict[tuple[str, str], set[str]] = defaultdict(set)
     for name, cells in own.items():
         for scenario in cells:
             for part in kind.simulated(scenario, sdk):
-                found[part.layer, part.part].add(name)
-    return found
+                scenarios_by_part[part.layer, part.part].add(name)
+    return scenarios_by_part

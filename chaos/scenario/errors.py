@@ -99,8 +99,8 @@ def near_miss(word: str, candidates: Iterable[str]) -> str | None:
 @functools.lru_cache(maxsize=1024)
 def _near_miss(word: str, candidates: tuple[str, ...]) -> str | None:
     spellings = {_plain(candidate): candidate for candidate in candidates}
-    found = difflib.get_close_matches(_plain(word), list(spellings), n=1, cutoff=0.6)
-    return spellings[found[0]] if found else None
+    matches = difflib.get_close_matches(_plain(word), list(spellings), n=1, cutoff=0.6)
+    return spellings[matches[0]] if matches else None
 
 
 def suggest(word: str, candidates: Iterable[str], known: str = "known") -> str:

@@ -105,7 +105,7 @@ def iter_scenarios(paths: Iterable[str | Path]) -> list[Path]:
     Its YAML files whose first key is ``chaos`` are taken.
     Raises ScenarioError for a path that does not exist, and for a directory too deep to be searched.
     """
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     problems = []
     unseen: list[OSError] = []
     for path in map(Path, paths):
@@ -119,7 +119,7 @@ def iter_scenarios(paths: Iterable[str | Path]) -> list[Path]:
             chosen = []
             problems.append(Problem(printable(str(path)), 0, 0, "there is no such file or directory"))
         for file in chosen:
-            found.setdefault(os.path.realpath(file), file)
+            files.setdefault(os.path.realpath(file), file)
     problems += [
         Problem(printable(str(error.filename)), 0, 0, str(error.strerror))
         for error in unseen
@@ -127,7 +127,7 @@ def iter_scenarios(paths: Iterable[str | Path]) -> list[Path]:
     ]
     if problems:
         raise ScenarioError(problems)
-    return list(found.values())
+    return list(files.values())
 
 
 def _piped(path: Path) -> Path:

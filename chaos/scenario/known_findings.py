@@ -55,10 +55,10 @@ def read_known_findings(file: Path) -> KnownFindings:
     source = read_source(file, "a file of known findings", pipes=False)
     problems = Problems()
     root = parse(source, problems)
-    found = None if problems else _validated(root, source, problems)
-    if found is None or problems:
+    findings = None if problems else _validated(root, source, problems)
+    if findings is None or problems:
         raise ScenarioError(problems)
-    return found
+    return findings
 
 
 def _files_of(path: Path) -> Iterator[Path]:
@@ -79,7 +79,7 @@ def _validated(root: Mapping, source: Source, problems: Problems) -> KnownFindin
         problems.append(source.problem(place.line, place.column, message, hint=hint))
 
     try:
-        found = KnownFindings.model_validate(plain, context=FROM_FILE)
+        findings = KnownFindings.model_validate(plain, context=FROM_FILE)
     except ValidationError as error:
         for detail in error.errors(include_url=False):
             *above, key = detail["loc"]
@@ -97,4 +97,4 @@ def _validated(root: Mapping, source: Source, problems: Problems) -> KnownFindin
             report(("scenarios", name, *path[1:]), message, hint, on_key=on_key)  # noqa: B023 - called at once
 
         rules.check_finding({"finding": finding, "failing": entry["failing"]}, report_below)
-    return found
+    return findings

@@ -79,10 +79,10 @@ class Lines:
         while words:
             taken, part = 1, words[0]
             if isinstance(node, Mapping):
-                found = [n for n in range(1, len(words) + 1) if ".".join(words[:n]) in node.entries]
-                taken = found[0] if found else 1
+                lengths = [n for n in range(1, len(words) + 1) if ".".join(words[:n]) in node.entries]
+                taken = lengths[0] if lengths else 1
                 part = ".".join(words[:taken])
-                node = node.entries[part].value if found else None
+                node = node.entries[part].value if lengths else None
                 parts.append(part)
             elif isinstance(node, Sequence) and part.isdecimal():
                 index = int(part)

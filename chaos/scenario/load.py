@@ -143,7 +143,7 @@ def _check_size(
 
 
 @dataclass
-class _Found:
+class _CellProblem:
     """A problem, the first cell that has it, and the number of cells that have it.
 
     ``shows_values`` says that the message names its variables, so that the cell adds nothing.
@@ -177,10 +177,10 @@ class _Cells:
         self._facts: dict[str, Origin] = {}
         self._plain: dict[str, Any] = {}
         self._models: dict[str, Any] = {}
-        self._found: dict[tuple[str, int, int, str], _Found] = {}
+        self._problems_by_place: dict[tuple[str, int, int, str], _CellProblem] = {}
         self._values: dict[str, Value] = {}
         self._cell = ""
-        self._seen = 0
+        self._cells_made = 0
         self._allowance = Allowance(MAX_UNITS)
 
     def load(self) -> tuple[Cell, ...]:
@@ -190,11 +190,11 @@ class _Cells:
         cells = []
         for name, values in expand(self.declared):
             self._cell, self._values = name, values
-            self._seen += 1
+            self._cells_made += 1
             scenario = self._scenario()
-            if len(self._found) >= MAX_PROBLEMS:
+            if len(self._problems_by_place) >= MAX_PROBLEMS:
                 break
-            if scenario is not None and not self._found:
+            if scenario is not None and not self._problems_by_place:
                 # Else every cell would hold a copy of all axes.
                 scenario = scenario.model_copy(update={"matrix": self._plain["matrix"]})
                 data = {variable: value.data for variable, value in values.items()}
@@ -205,10 +205,10 @@ class _Cells:
     def problems(self) -> list[Problem]:
         """Problems of the cells. A problem that not every cell has names the first cell that has it."""
         return [
-            found.problem
-            if found.count == self._seen or found.shows_values
-            else replace(found.problem, message=f"{found.problem.message} (in cell {found.cell})")
-            for found in self._found.values()
+            entry.problem
+            if entry.count == self._cells_made or entry.shows_values
+            else replace(entry.problem, message=f"{entry.problem.message} (in cell {entry.cell})")
+            for entry in self._problems_by_place.values()
         ]
 
     def _literal(self) -> dict[str, Any]:
@@ -220,7 +220,7 @@ class _Cells:
     def _scenario(self) -> Scenario | None:
         plain = {key: self._section(key, entry.value) for key, entry in self.root.entries.items()}
         plain["chaos"] = 1
-        found_before = len(self._found)
+        found_before = len(self._problems_by_place)
         if self._filled:
             completed = self._complete(plain)
             if completed is None:
@@ -235,9 +235,9 @@ class _Cells:
             # What comes as a model was valid before, so the errors speak of plain data only.
             for complaint in complaints(error.errors(include_url=False), plain):
                 self._report(complaint.path, complaint.message, complaint.hint, on_key=complaint.on_key)
-                if len(self._found) >= MAX_PROBLEMS:
+                if len(self._problems_by_place) >= MAX_PROBLEMS:
                     break
-        if scenario is not None and not self._models and len(self._found) == found_before:
+        if scenario is not None and not self._models and len(self._problems_by_place) == found_before:
             self._models = {key: getattr(scenario, key) for key in self._steady if key in Scenario.model_fields}
         return scenario
 
@@ -281,11 +281,11 @@ class _Cells:
 
     def _note(self, problem: Problem, *, shows_values: bool = False) -> None:
         key = (problem.file, problem.line, problem.column, problem.message)
-        found = self._found.get(key)
-        if found is not None:
-            found.count += 1
-        elif len(self._found) < MAX_PROBLEMS:
-            self._found[key] = _Found(problem, self._cell, shows_values)
+        entry = self._problems_by_place.get(key)
+        if entry is not None:
+            entry.count += 1
+        elif len(self._problems_by_place) < MAX_PROBLEMS:
+            self._problems_by_place[key] = _CellProblem(problem, self._cell, shows_values)
 
 
 def _keys(root: Mapping, section: str) -> object:

@@ -18,13 +18,13 @@ def directory_problem(path: Path) -> str | None:
     return _problem(path, "there is no such directory", stat.S_ISDIR, "is a file, and no directory", os.R_OK | os.X_OK)
 
 
-def _problem(path: Path, missing: str, wanted: Callable[[int], bool], other: str, access: int) -> str | None:
+def _problem(path: Path, missing: str, is_right_kind: Callable[[int], bool], other: str, access: int) -> str | None:
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
         return missing
     except (OSError, ValueError) as error:
         return f"cannot be looked at: {getattr(error, 'strerror', None) or error}"
-    if not wanted(mode):
+    if not is_right_kind(mode):
         return other if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else "is neither a plain file nor a directory"
     return None if os.access(path, access) else "cannot be read by this user"

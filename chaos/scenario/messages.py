@@ -38,10 +38,10 @@ def complaints(errors: Iterable[Any], data: Any) -> Iterator[Complaint]:
 
     ``data`` is the validated data.
     """
-    found = [(*_strip_alternatives(error["loc"], data), error) for error in errors]
-    extra = {path for path, _, error in found if error["type"] == "extra_forbidden"}
+    places = [(*_strip_alternatives(error["loc"], data), error) for error in errors]
+    extra = {path for path, _, error in places if error["type"] == "extra_forbidden"}
     explained: set[Path] = set()
-    for path, in_union, error in found:
+    for path, in_union, error in places:
         if in_union and path not in extra and error["type"] not in _SAYS_ENOUGH and _has_choices(path):
             value = _value_at(data, path)
             models = models_in(annotation_at(path))
@@ -137,9 +137,9 @@ def _explain(path: Path, error: Any, value: Any) -> tuple[str, str]:
         return _unknown_key(path)
     if kind == "literal_error":
         words = [str(word) for word in literals_in(annotation_at(path))]
-        wanted = f"must be one of {', '.join(words)}" if len(words) > 1 else f"must be {words[0]}"
+        choices = f"must be one of {', '.join(words)}" if len(words) > 1 else f"must be {words[0]}"
         meant = near_miss(value, words) if isinstance(value, str) else None
-        return f"{_name(path)} {wanted}, not {kind_of(value)}", f"did you mean {quote(meant)}?" if meant else ""
+        return f"{_name(path)} {choices}, not {kind_of(value)}", f"did you mean {quote(meant)}?" if meant else ""
     explain = _EXPLANATIONS.get(kind)
     words_only = explain(value, context) if explain else str(error["msg"])
     hint = ""
@@ -163,14 +163,14 @@ def _unknown_key(path: Path) -> tuple[str, str]:
 
 
 def _pattern(value: Any, context: dict[str, Any]) -> str:
-    wanted = next(
+    expected_form = next(
         (words for start, words in _PATTERNS.items() if context["pattern"].startswith(start)), "has the wrong form"
     )
-    return f"{wanted}, not {quote(value)}"
+    return f"{expected_form}, not {quote(value)}"
 
 
-def _not(wanted: str) -> Callable[[Any, dict[str, Any]], str]:
-    return lambda value, _: f"must be {wanted}, not {kind_of(value)}"
+def _not(expected: str) -> Callable[[Any, dict[str, Any]], str]:
+    return lambda value, _: f"must be {expected}, not {kind_of(value)}"
 
 
 _EXPLANATIONS: dict[str, Callable[[Any, dict[str, Any]], str]] = {

@@ -12,7 +12,7 @@ def pairs(cells: Sequence[Cell]) -> list[tuple[Cell, Cell]]:
 
     Empty if the scenario compares nothing. A cell with a partner that is not among ``cells`` is in no pair.
     """
-    found: list[tuple[Cell, Cell]] = []
+    cell_pairs: list[tuple[Cell, Cell]] = []
     for cell in cells:
         compare = cell.scenario.compare
         if compare is None:
@@ -20,8 +20,8 @@ def pairs(cells: Sequence[Cell]) -> list[tuple[Cell, Cell]]:
         values = cell.scenario.matrix[compare.axis]
         others = [other for other in cells if _differ_in(cell, other, compare.axis)]
         if cell.values[compare.axis] == values[0] and others:
-            found.append((cell, others[0]))
-    return found
+            cell_pairs.append((cell, others[0]))
+    return cell_pairs
 
 
 def _differ_in(cell: Cell, other: Cell, axis: str) -> bool:

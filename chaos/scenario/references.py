@@ -87,15 +87,15 @@ def _where(scalar: Scalar, text: str, source: Source) -> tuple[int, int]:
     """Return the place of ``text`` inside a scalar that may span several lines."""
     for number in range(scalar.line, scalar.line + scalar.text.count("\n") + 2):
         start = scalar.column - 1 if number == scalar.line else 0
-        if (found := source.line(number).find(text.split("\n")[0], start)) >= 0:
-            return number, found + 1
+        if (offset := source.line(number).find(text.split("\n")[0], start)) >= 0:
+            return number, offset + 1
     return scalar.line, scalar.column
 
 
 def references_of(scalar: Scalar) -> list[str]:
     """Return the names that a scalar refers to, each once, in order."""
-    found = [match[2] for match in REFERENCE.finditer(scalar.text) if match[1] is None] if scalar.refers else []
-    return list(dict.fromkeys(found))
+    names = [match[2] for match in REFERENCE.finditer(scalar.text) if match[1] is None] if scalar.refers else []
+    return list(dict.fromkeys(names))
 
 
 def fill(node: Node, values: Mapped[str, Value], allowance: Allowance) -> Any:

@@ -131,7 +131,7 @@ def check_finding(data: dict[str, Any], report: Report) -> None:
         report(("finding",), "a finding needs the checks that fail by it", hint, on_key=True)
     if data.get("finding") is None and "failing" in data:
         report(("failing",), "failing has no effect without finding", on_key=True)
-    found = mapped(data.get("finding"))
-    if found.get("with_vendor") and found.get("sdk") is not None:
-        hint = "name all checks in failing" if found["sdk"] == "vendor" else "take it out"
-        report(("finding", "with_vendor"), f"the finding is of the SDK {found['sdk']} alone", hint, on_key=True)
+    finding = mapped(data.get("finding"))
+    if finding.get("with_vendor") and finding.get("sdk") is not None:
+        hint = "name all checks in failing" if finding["sdk"] == "vendor" else "take it out"
+        report(("finding", "with_vendor"), f"the finding is of the SDK {finding['sdk']} alone", hint, on_key=True)

@@ -43,14 +43,14 @@ def one_rank(value: Any, path: Path, ranks: int | None, report: Report) -> None:
 
 def rank_range(values: list[Any], path: Path, ranks: int | None, report: Report) -> None:
     """Report ranks of a list that the cluster does not have, or that occur twice."""
-    seen: set[int] = set()
+    earlier: set[int] = set()
     for index, value in enumerate(values):
         rank = whole(value)
         if rank is None:
             continue
-        if rank in seen:
+        if rank in earlier:
             report((*path, index), f"rank {rank} is in the list twice")
-        seen.add(rank)
+        earlier.add(rank)
         one_rank(rank, (*path, index), ranks, report)
 
 

@@ -134,8 +134,8 @@ def _check_reachable(faults: list[Any], own: list[str], report: Report) -> None:
     waits: list[list[tuple[Path, str]]] = []
     freed_by: dict[str, list[int]] = {}
     for index, trigger in enumerate(triggers):
-        found = _triggers(trigger, ("faults", index, "trigger"))
-        waits.append([((*path, key), after) for path, inner in found for key, after in _waits_for(inner)])
+        nested = _triggers(trigger, ("faults", index, "trigger"))
+        waits.append([((*path, key), after) for path, inner in nested for key, after in _waits_for(inner)])
         for after in {after for _, after in waits[index]}:
             freed_by.setdefault(after, []).append(index)
     landed: set[str] = set()
@@ -161,9 +161,9 @@ def _waits_for(trigger: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _chain(name: str, blocking: dict[str, tuple[Path, str]]) -> str:
     names = [blocking[name][1]]
-    seen = {name}
-    while names[-1] not in seen and len(names) < 8:
-        seen.add(names[-1])
+    visited = {name}
+    while names[-1] not in visited and len(names) < 8:
+        visited.add(names[-1])
         names.append(blocking[names[-1]][1])
     return ", which waits for ".join(map(quote, names))
 

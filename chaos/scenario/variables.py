@@ -167,12 +167,12 @@ def _size(data: Any) -> int:
 
 
 def _refuse_repeated(name: str, node: Sequence, values: list[Value], source: Source, problems: Problems) -> None:
-    seen: set[str] = set()
+    earlier: set[str] = set()
     for item, value in zip(node.items, values, strict=True):
-        if value.shown in seen and not item.broken:
+        if value.shown in earlier and not item.broken:
             message = f"axis {quote(name)} has the value {printable(value.shown[:60])} twice"
             problems.append(source.problem(item.line, item.column, message, text=_text(item)))
-        seen.add(value.shown)
+        earlier.add(value.shown)
 
 
 def _text(node: Node) -> str:

@@ -282,18 +282,18 @@ def explain(error: yaml.MarkedYAMLError, source: Source) -> tuple[int, int, str,
     """Return line, column, message and hint of the parser's error."""
     mark = error.problem_mark or error.context_mark
     line, column = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
-    said = error.problem or "cannot be read"
-    words = next((words for start, words in _PLAIN_WORDS.items() if said.startswith(start)), said)
+    problem = error.problem or "cannot be read"
+    words = next((words for start, words in _PLAIN_WORDS.items() if problem.startswith(start)), problem)
     text = source.line(line)
     here = text[column - 1 : column]
     hint = ""
-    if here == "\t" or "tab character" in said:
+    if here == "\t" or "tab character" in problem:
         words, hint = "a tab cannot indent", "indent with blanks"
     elif here == "{" and text[column - 2 : column - 1] == "$":
         words, hint = "a variable inside [ ] or { } must be in quotes", 'write "${name}"'
-    elif "nesting depth" in said:  # libyaml 0.2.6 and later has a limit of its own, and reads ahead up to it
+    elif "nesting depth" in problem:  # libyaml 0.2.6 and later has a limit of its own, and reads ahead up to it
         words = f"nested more than {MAX_DEPTH} levels deep"
-    elif "cannot start any token" in said:
+    elif "cannot start any token" in problem:
         words, hint = f"a value cannot start with {quote(here)}", "put the text in quotes"
     elif error.context and error.context_mark and error.context_mark.line + 1 != line:
         # Where the reader gave up is often far from where the mistake is.

@@ -114,11 +114,11 @@ def stale_excuses(
     none of them holds such events, for an event that is recorded by chance may be in one base and not in another.
     """
     swept = {base for base, _ in taken}
-    found = []
+    lines = []
     for reason, kinds in excuses.items():
         for kind, bases in kinds.items():
             own = {(base, kind) for base in bases.split()}
             nowhere = own.isdisjoint(taken) and swept.issuperset(bases.split())
             stale = own if nowhere else own.intersection(taken).difference(needed)
-            found += [f"base {base}: {kind} ({reason})" for base, _ in sorted(stale)]
-    return tuple(found)
+            lines += [f"base {base}: {kind} ({reason})" for base, _ in sorted(stale)]
+    return tuple(lines)

@@ -124,8 +124,8 @@ def _refuse_bad(name: str, run: Path, advice: str = "") -> None:
     judgement = judge(run)
     if judgement.verdict != "pass":
         worst = next(finding for finding in judgement.findings if finding.verdict == judgement.verdict)
-        said = f"{worst.check}: {worst.expected} | {worst.seen}"
-        raise BaseUnusable(f"the run of base {name} is {judgement.verdict}, not good: {said}{advice}")
+        reason = f"{worst.check}: {worst.expected} | {worst.seen}"
+        raise BaseUnusable(f"the run of base {name} is {judgement.verdict}, not good: {reason}{advice}")
 
 
 def cache_directory(environment: Mapping[str, str]) -> Path:
@@ -148,19 +148,19 @@ def cache_directory(environment: Mapping[str, str]) -> Path:
 
 def manifest(run_dir: Path) -> dict[str, list[object]]:
     """Return size and digest of every file of a run by its path, and the error of every unreadable directory."""
-    found: dict[str, list[object]] = {}
+    entries: dict[str, list[object]] = {}
     unseen: list[OSError] = []
     for directory, subdirectories, files in walk(run_dir, unseen.append):
         subdirectories.sort()
         for name in sorted(files):
             path = Path(directory, name)
             if path.is_symlink() or not path.is_file():
-                found[path.relative_to(run_dir).as_posix()] = [-1, "not a plain file"]
+                entries[path.relative_to(run_dir).as_posix()] = [-1, "not a plain file"]
                 continue
-            found[path.relative_to(run_dir).as_posix()] = [path.stat().st_size, _digest(path)]
+            entries[path.relative_to(run_dir).as_posix()] = [path.stat().st_size, _digest(path)]
     for error in unseen:
-        found[Path(error.filename).relative_to(run_dir).as_posix()] = [-1, str(error.strerror)]
-    return found
+        entries[Path(error.filename).relative_to(run_dir).as_posix()] = [-1, str(error.strerror)]
+    return entries
 
 
 def _digest(path: Path) -> str:

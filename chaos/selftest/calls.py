@@ -50,11 +50,11 @@ def started_anew(rank: int) -> Spoil:
     """Return a spoil: a rank got a needless second process in the first launch, beside its own."""
 
     def change(records: Records) -> None:
-        found = records.first("rank.found", attempt="train", rank=rank)
-        old, new = found["pid"], found["pid"] + 50_000
+        process = records.first("rank.found", attempt="train", rank=rank)
+        old, new = process["pid"], process["pid"] + 50_000
         landed = records.last("fault.landed")
         later = {"mono": landed["mono"] + 1000, "wall": landed["wall"] + 1000, "pid": new}
-        records.insert(landed, **{**found, **later})
+        records.insert(landed, **{**process, **later})
         records.insert(records.last("rank.exit", attempt="train", rank=rank), pid=new)
         own = [records.first(event, rank=rank, pid=old) for event in ("writer.start", "agent.start")]
         records.files[f"train-rank_{rank}-{new}.jsonl"] = [{**record, **later} for record in own]

@@ -15,12 +15,12 @@ def catalogue() -> tuple[Defect, ...]:
 
     Raises ValueError when two have the same name: their rows could not be told apart.
     """
-    found: list[Defect] = []
+    all_defects: list[Defect] = []
     modules = pkgutil.walk_packages(defects.__path__, f"{defects.__name__}.")
     for name in sorted(module.name for module in modules if not module.ispkg):
         own: tuple[Defect, ...] = import_module(name).DEFECTS
-        found.extend(own)
-    twice = [name for name, count in Counter(defect.name for defect in found).items() if count > 1]
+        all_defects.extend(own)
+    twice = [name for name, count in Counter(defect.name for defect in all_defects).items() if count > 1]
     if twice:
         raise ValueError(f"defects of the same name: {', '.join(twice)}")
-    return tuple(found)
+    return tuple(all_defects)

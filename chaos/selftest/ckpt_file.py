@@ -80,10 +80,10 @@ class CkptFile:
         return [entry.tag for entry in self.entries if entry.tag.startswith("layer")]
 
     def _one(self, tag: str) -> Entry:
-        found = [entry for entry in self.entries if entry.tag == tag]
-        if len(found) != 1:
-            raise Unspoilt(f"{self.path.name} holds {len(found)} tensors {tag}")
-        return found[0]
+        entries = [entry for entry in self.entries if entry.tag == tag]
+        if len(entries) != 1:
+            raise Unspoilt(f"{self.path.name} holds {len(entries)} tensors {tag}")
+        return entries[0]
 
 
 def stored(pattern: str, change: Callable[[CkptFile], object]) -> Spoil:

@@ -109,9 +109,9 @@ def outcome_of(defect: Defect, findings: Sequence[Finding], verdict: Verdict) ->
             and all(part in text for part in defect.reason)
         ):
             return "caught", text
-    for wanted in (verdict, "fail", "unknown"):
+    for expected in (verdict, "fail", "unknown"):
         for finding in findings:
-            if finding.verdict == wanted:
+            if finding.verdict == expected:
                 return "wrong reason", f"{finding.check} {finding.verdict}: {said(finding)}"
     return "wrong reason", f"the verdict is {verdict}, and no finding says why"
 

@@ -219,8 +219,8 @@ def _without_files(base: str, run_dir: Path, place: Path) -> Iterator[Removal]:
     for (host, boot), clock in sorted(read_history(run_dir / "history").clocks.items()):
         if not clock.same:
             unmeasured = recorded(partial(_forget_clock, host, boot))
-            found = _passing(_judged(run_dir, place, unmeasured), ("history",))
-            yield Removal(base, f"the clock of {host} in boot {boot}", found)
+            passing = _passing(_judged(run_dir, place, unmeasured), ("history",))
+            yield Removal(base, f"the clock of {host} in boot {boot}", passing)
 
 
 def _judged(run_dir: Path, place: Path, spoil: Spoil) -> Sequence[Finding]:

@@ -67,8 +67,8 @@ def rewritten(pattern: str, change: Callable[[bytes], bytes]) -> Spoil:
 
 def line_changed(pattern: str, old: str, new: str) -> Spoil:
     """Return a spoil that replaces a text, a regular expression, in the lines of the logs that match."""
-    found = re.compile(old.encode())
-    return rewritten(pattern, lambda text: found.sub(new.encode(), text))
+    expression = re.compile(old.encode())
+    return rewritten(pattern, lambda text: expression.sub(new.encode(), text))
 
 
 def line_doubled(pattern: str, text: str) -> Spoil:

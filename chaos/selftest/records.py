@@ -33,10 +33,10 @@ class Records:
 
         These are the records themselves: a change to them changes the file. Raises Unspoilt if there is none.
         """
-        found = [record for own in self.files.values() for record in own if _matches(record, event, match)]
-        if not found:
+        events = [record for own in self.files.values() for record in own if _matches(record, event, match)]
+        if not events:
             raise Unspoilt(f"no {event or 'event'} with {match}")
-        return sorted(found, key=lambda record: int(record["mono"]))
+        return sorted(events, key=lambda record: int(record["mono"]))
 
     def first(self, event: str, /, **match: Any) -> Record:
         """Return the earliest of them."""

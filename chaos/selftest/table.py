@@ -45,8 +45,8 @@ def print_selftest(result: Result, console: Console) -> None:
         console.print(f"stale: nothing passed without {escape(excuse)}", soft_wrap=True, highlight=False)
     caught = f"{result.caught} of {len(result.rows)} defects caught for the right reason"
     held = f"; {len(result.removals) - len(result.passed)} of {len(result.removals)} times nothing passed"
-    told = f"{held} without its evidence" if result.removals else ""
-    console.print(f"{caught}{told}; {result.seconds:.1f} s", soft_wrap=True, highlight=False)
+    evidence_line = f"{held} without its evidence" if result.removals else ""
+    console.print(f"{caught}{evidence_line}; {result.seconds:.1f} s", soft_wrap=True, highlight=False)
 
 
 def _say(console: Console, what: str, text: str) -> None:

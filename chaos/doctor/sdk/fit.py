@@ -30,10 +30,10 @@ class Disagreement:
 
 def disagreements(wanted: Wanted, offered: Offered) -> list[Disagreement]:
     """Return every point in which they disagree, each once. A point that the files do not show is none."""
-    found = [_of_use(use, offered) for use in wanted.uses if not use.guarded]
-    found += [_of_function(handed, offered) for handed in wanted.handed]
+    points = [_of_use(use, offered) for use in wanted.uses if not use.guarded]
+    points += [_of_function(handed, offered) for handed in wanted.handed]
     first: dict[str, Disagreement] = {}
-    for disagreement in found:
+    for disagreement in points:
         if disagreement is not None:
             first.setdefault(disagreement.text.partition(" (")[0], disagreement)
     return list(first.values())

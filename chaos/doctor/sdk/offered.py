@@ -55,29 +55,29 @@ def _module(package: Path, files: dict[str, Source], dotted: str) -> Source | No
 
 def _names(source: Source, package: Path, files: dict[str, Source]) -> dict[str, Offer]:
     """Return the names of a module, each followed to its definition."""
-    found: dict[str, Offer] = {}
+    names: dict[str, Offer] = {}
     for node in source.tree.body:
         if isinstance(node, ast.ImportFrom):
             origin = _origin(source, node, package, files)
             for alias in node.names:
                 offer = _defined(origin, alias.name, package, files) if origin else None
-                found[alias.asname or alias.name] = offer or Offer(source.place(node))
+                names[alias.asname or alias.name] = offer or Offer(source.place(node))
         else:
-            found.update(_definitions(source, node))
-    return found
+            names.update(_definitions(source, node))
+    return names
 
 
 def _defined(source: Source, name: str, package: Path, files: dict[str, Source], depth: int = 0) -> Offer | None:
     """Return the definition of a name in a file, through any number of files that pass it on."""
-    found: Offer | None = None
+    offer: Offer | None = None
     for node in source.tree.body:
         if isinstance(node, ast.ImportFrom) and depth < _LIMIT:
             for alias in node.names:
                 if (alias.asname or alias.name) == name and (origin := _origin(source, node, package, files)):
-                    found = _defined(origin, alias.name, package, files, depth + 1) or Offer(source.place(node))
+                    offer = _defined(origin, alias.name, package, files, depth + 1) or Offer(source.place(node))
         else:
-            found = _definitions(source, node).get(name, found)
-    return found
+            offer = _definitions(source, node).get(name, offer)
+    return offer
 
 
 def _definitions(source: Source, node: ast.stmt) -> dict[str, Offer]:
@@ -100,11 +100,11 @@ def _origin(source: Source, node: ast.ImportFrom, package: Path, files: dict[str
     The vendor's package puts its own directories on the path, so any depth is searched.
     """
     dotted = node.module or ""
-    if found := _module(package, files, dotted):
-        return found
-    wanted = f"{dotted.rpartition('.')[2]}.py"
-    beside = f"{source.name.rpartition('/')[0]}/{wanted}"
-    return files.get(beside) or next((file for name, file in files.items() if name.endswith(f"/{wanted}")), None)
+    if module := _module(package, files, dotted):
+        return module
+    file_name = f"{dotted.rpartition('.')[2]}.py"
+    beside = f"{source.name.rpartition('/')[0]}/{file_name}"
+    return files.get(beside) or next((file for name, file in files.items() if name.endswith(f"/{file_name}")), None)
 
 
 def _passed_to_handlers(files: dict[str, Source]) -> dict[str, list[Passed]]:
@@ -118,15 +118,15 @@ def _passed_to_handlers(files: dict[str, Source]) -> dict[str, list[Passed]]:
                 keywords = tuple(keyword.arg for keyword in call.keywords if keyword.arg)
                 passed = Passed(len(call.args), source.place(call), keywords)
                 calls.setdefault((source.name, own, call.func.attr), []).append(passed)
-    found = {}
+    handlers = {}
     for source in files.values():
         for node in source.tree.body:
             if isinstance(node, ast.FunctionDef) and node.name.startswith("tft_register_") and node.args.args:
                 methods = [last_name(call.func) for call in _calls(node) if _hands(call, node.args.args[0].arg)]
                 keepers = [kept[method] for method in methods if method in kept]
                 if by_keepers := [call for keeper, at in keepers for call in _passed_by(keeper, *at, calls)]:
-                    found[node.name] = by_keepers
-    return found
+                    handlers[node.name] = by_keepers
+    return handlers
 
 
 def _passed_by(
@@ -135,7 +135,7 @@ def _passed_by(
     """Return the calls of an attribute: by the class that keeps it, or if it has none, by any object with that name."""
     if inside is not None and (own := calls.get((keeper.name, inside, attribute))):
         return own
-    others = [call for (_, _, name), found in calls.items() if name == attribute for call in found]
+    others = [call for (_, _, name), group in calls.items() if name == attribute for call in group]
     return [replace(call, surely=False) for call in others]
 
 
@@ -155,15 +155,15 @@ def _kept_functions(source: Source) -> Iterator[tuple[str, tuple[str | None, str
 
 def _passed_to_actions(files: dict[str, Source]) -> dict[str, list[Passed]]:
     """Return calls that name an action of the agent's and give its arguments as a tuple."""
-    found: dict[str, list[Passed]] = {}
+    actions: dict[str, list[Passed]] = {}
     for source in files.values():
         for call in _calls(source.tree):
             if len(call.args) != 2:
                 continue
             action, arguments = call.args
             if isinstance(action, ast.Constant) and isinstance(action.value, str) and isinstance(arguments, ast.Tuple):
-                found.setdefault(action.value, []).append(Passed(len(arguments.elts), source.place(call)))
-    return found
+                actions.setdefault(action.value, []).append(Passed(len(arguments.elts), source.place(call)))
+    return actions
 
 
 def _calls(tree: ast.AST) -> Iterator[ast.Call]:

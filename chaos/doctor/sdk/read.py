@@ -42,26 +42,26 @@ def _python_files(start: Path) -> list[Path]:
 
 def signature(node: ast.FunctionDef) -> inspect.Signature:
     """Return the signature of a function; its defaults exist or not, without their values."""
-    found = node.args
+    arguments = node.args
     kind = inspect.Parameter
-    plain = [*found.posonlyargs, *found.args]
-    without_default = len(plain) - len(found.defaults)
+    plain = [*arguments.posonlyargs, *arguments.args]
+    without_default = len(plain) - len(arguments.defaults)
     parameters = [
         kind(
             argument.arg,
-            kind.POSITIONAL_ONLY if at < len(found.posonlyargs) else kind.POSITIONAL_OR_KEYWORD,
+            kind.POSITIONAL_ONLY if at < len(arguments.posonlyargs) else kind.POSITIONAL_OR_KEYWORD,
             default=kind.empty if at < without_default else None,
         )
         for at, argument in enumerate(plain)
     ]
-    if found.vararg:
-        parameters.append(kind(found.vararg.arg, kind.VAR_POSITIONAL))
+    if arguments.vararg:
+        parameters.append(kind(arguments.vararg.arg, kind.VAR_POSITIONAL))
     parameters += [
         kind(argument.arg, kind.KEYWORD_ONLY, default=kind.empty if default is None else None)
-        for argument, default in zip(found.kwonlyargs, found.kw_defaults, strict=True)
+        for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     ]
-    if found.kwarg:
-        parameters.append(kind(found.kwarg.arg, kind.VAR_KEYWORD))
+    if arguments.kwarg:
+        parameters.append(kind(arguments.kwarg.arg, kind.VAR_KEYWORD))
     return inspect.Signature(parameters)
 
 

@@ -53,10 +53,10 @@ class Wanted:
 
 def wanted_by(package: Path) -> Wanted:
     """Read the MindSpore that is installed in this directory."""
-    found = Wanted()
+    needs = Wanted()
     for source in sources(package, ROOMS, b"tft"):
-        _Reading(source, found).read()
-    return found
+        _Reading(source, needs).read()
+    return needs
 
 
 class _Reading:
@@ -127,10 +127,10 @@ class _Reading:
         if node is None or inside is None or not decorators <= {"staticmethod", "classmethod"}:
             return
         of_class = last_name(function.value) == inside and not decorators
-        found = signature(node)
+        handler_signature = signature(node)
         if decorators != {"staticmethod"} and not of_class:
-            found = found.replace(parameters=list(found.parameters.values())[1:])
-        self.found.handed.append(Handed(name, node.name, found, self.source.place(node)))
+            handler_signature = handler_signature.replace(parameters=list(handler_signature.parameters.values())[1:])
+        self.found.handed.append(Handed(name, node.name, handler_signature, self.source.place(node)))
 
     def attribute(self, node: ast.Attribute, guarded: bool) -> None:
         where = self.source.place(node)

@@ -41,8 +41,8 @@ class Case:
 
     def value(self, *keys: str) -> Value | None:
         """Return the value of the first of these keys that the configuration has."""
-        found = (self.typed.configuration.get(key) for key in keys)
-        return next((value for value in found if value is not None and value.data is not None), None)
+        values = (self.typed.configuration.get(key) for key in keys)
+        return next((value for value in values if value is not None and value.data is not None), None)
 
     def absent(self, nearest: str, message: str, hint: str) -> Problem:
         """Return a problem with a missing key, placed at its section or else at the file."""

@@ -115,7 +115,7 @@ def _based(file: Path, above: list[Path], read: _Read) -> Value:
     names = base.data if isinstance(base.data, list) else [base]
     if len(names) > MAX_FILES:
         raise ScenarioError([base.problem(f"{BASE} names more than {MAX_FILES} files")])
-    found: dict[Hashable, Value] = {}
+    bases: dict[Hashable, Value] = {}
     for name in names:
         if not isinstance(name.data, str):
             raise ScenarioError([name.problem(f"{BASE} must name a file, or a list of files")])
@@ -130,8 +130,8 @@ def _based(file: Path, above: list[Path], read: _Read) -> Value:
                 limits = f"{MAX_FILES} files, or {MAX_CHARACTERS // 1024} Ki characters,"
                 raise ScenarioError([name.problem(f"more than {limits} in all are named by {BASE}")])
             read.merged[other] = _based(other, chain, read)
-        found.update(read.merged[other].data)
-    return _merge(root, Value(found, root.source, root.line, root.column))
+        bases.update(read.merged[other].data)
+    return _merge(root, Value(bases, root.source, root.line, root.column))
 
 
 def _merge(over: Value, under: Value) -> Value:

@@ -138,13 +138,13 @@ class MindFormersJob(Configured):
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
         """Return the merged configuration, a checkout's sources, and size and time of the files that it names."""
         data = configuration_of(scenario, scenario_directory).plain()
-        found = {f"configuration {scenario.job.config}": hashlib.sha256(repr(data).encode()).hexdigest()}
+        entries = {f"configuration {scenario.job.config}": hashlib.sha256(repr(data).encode()).hexdigest()}
         checkout = named_checkout(scenario, scenario_directory)
         if checkout is not None:
-            found[f"checkout {checkout}"] = source_digest(checkout)
+            entries[f"checkout {checkout}"] = source_digest(checkout)
         # The run has an output directory of its own.
         read = {key: value for key, value in data.items() if key != "output_dir"}
-        return {**named_inputs(words_of(read), checkout), **found}
+        return {**named_inputs(words_of(read), checkout), **entries}
 
 
 def _configuration_for(launch: Launch) -> Configuration:

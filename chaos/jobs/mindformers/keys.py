@@ -165,9 +165,9 @@ def _named(origin: Origin, words: str) -> Origin:
 
 def _watch(typed: Typed) -> Iterator[Filled]:
     """Yield the watch over the global norm."""
-    found = watch_of(typed)
-    if found is not None:
-        yield Filled(("job", "tre", "threshold"), found[0], found[1])
+    watch = watch_of(typed)
+    if watch is not None:
+        yield Filled(("job", "tre", "threshold"), watch[0], watch[1])
         if typed.flag("use_skip_data_by_global_norm"):
             yield Filled(("job", "tre", "skip_data"), True, typed.origin("use_skip_data_by_global_norm"))
 

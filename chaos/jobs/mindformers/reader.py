@@ -53,14 +53,14 @@ def complete(cell: Unfinished) -> Completion:
         return Completion(problems=error.problems)
     typed = Typed(configuration, _release(cell.file, text(job.get("checkout"))))
     values = tuple(decided(typed, cell))
-    told = tuple(facts(typed))
-    found = [
+    further_facts = tuple(facts(typed))
+    all_problems = [
         *typed.problems,
         *misspelt(configuration, typed.release),
         *unread(configuration),
         *_undecided(typed, cell, job),
     ]
-    return Completion(values, told, tuple(found))
+    return Completion(values, further_facts, tuple(all_problems))
 
 
 def examine(cell: Cell, scenario_file: Path, traits: JobTraits, *, rehearsed: bool = False) -> Examined:
@@ -79,10 +79,10 @@ def examine(cell: Cell, scenario_file: Path, traits: JobTraits, *, rehearsed: bo
     line = origin.line if origin is not None else cell.lines.nearest("job.protection")[0]
     where = f"{printable(str(scenario_file))}:{line}"
     case = Case(typed, job, job.protection, where, rehearsed)
-    found = [*_arguments(cell, scenario_file), *problems(case)]
+    broken_rules = [*_arguments(cell, scenario_file), *problems(case)]
     if job.tre is not None and job.tre.recorded:
         message = "a run gives the job an output directory of its own, in which there is no record of an earlier run"
-        found.append(
+        broken_rules.append(
             _at(scenario_file, cell.lines, "job.tre.recorded", message, "leave it out, or use the kind rehearsal")
         )
     saving = saving_of(typed)
@@ -105,7 +105,7 @@ def examine(cell: Cell, scenario_file: Path, traits: JobTraits, *, rehearsed: bo
     scheduler = configuration.get("parallel.pipeline_config.pipeline_scheduler")
     if scheduler is not None and scheduler.data == "zero_bubble_v":
         traits = replace(traits, loss_on_rank_0=True)
-    return Examined(traits, tuple(found), tuple(remarks(case)))
+    return Examined(traits, tuple(broken_rules), tuple(remarks(case)))
 
 
 def _release(scenario_file: Path, checkout: str | None) -> Release:

@@ -31,9 +31,9 @@ def watchdog_of_hccl(case: Case) -> Iterator[str]:
         return
     place = written or case.value("context.ascend_config") or case.value("context")
     where = case.typed.origin("context") if place is None else place
-    seen = "is not set" if written is None else f"is {written.shown}"
+    state = "is not set" if written is None else f"is {written.shown}"
     yield (
-        f"{mechanism} ({case.written}) wants HCCL's watchdog off: {_WATCHDOG} {seen} ({where.file}:{where.line}), and "
+        f"{mechanism} ({case.written}) wants HCCL's watchdog off: {_WATCHDOG} {state} ({where.file}:{where.line}), and "
         "MindCluster's instructions for process-level online recovery set it to False. Whether a repair comes to its "
         "end beside the watchdog was not seen on hardware."
     )

@@ -256,9 +256,9 @@ def known_to_this_version(case: Case) -> Iterator[Problem]:
     for mechanism in case.on:
         since = _SINCE.get(mechanism)
         if since is not None and case.before(*since):
-            wanted = ".".join(map(str, since))
+            oldest = ".".join(map(str, since))
             message = (
-                f"{case.release.shown} does nothing for {mechanism} ({case.written}), which it knows from {wanted} on"
+                f"{case.release.shown} does nothing for {mechanism} ({case.written}), which it knows from {oldest} on"
             )
             yield case.absent("callbacks", message, "take it out of job.protection, or use a newer MindFormers")
 

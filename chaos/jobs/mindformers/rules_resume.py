@@ -27,11 +27,11 @@ def begins_at_the_first_step(case: Case) -> Iterator[Problem]:
         return
     anew, resume = case.value("checkpoint.no_load_optim") if new else None, case.value("resume_training")
     if anew is not None:
-        found, hint = None if anew.data else anew, "override checkpoint.no_load_optim with true"
+        switch, hint = None if anew.data else anew, "override checkpoint.no_load_optim with true"
     else:
-        found, hint = resume if resume is not None and resume.data else None, "override resume_training with false"
-    if found is not None:
-        yield found.problem(
+        switch, hint = resume if resume is not None and resume.data else None, "override resume_training with false"
+    if switch is not None:
+        yield switch.problem(
             f"the job goes on from the checkpoint {quote(load.shown)} ({load.file}:{load.line}), and the plan of this "
             "version counts the steps from 1",
             hint,
@@ -49,16 +49,16 @@ def loads_what_is_named(case: Case) -> Iterator[Problem]:
         return
     resume, transformed = case.value("resume_training"), case.value("auto_trans_ckpt")
     if resume is not None and resume.data and (resume.data is not True or case.before(2, 1)):
-        found = resume
+        switch = resume
     elif transformed is not None and transformed.data and case.value("pretrained_model_dir") is None:
-        found = transformed
+        switch = transformed
     else:
         return
-    yield found.problem(
-        f"{found.key} is on and load_checkpoint is empty: MindFormers then goes on from "
+    yield switch.problem(
+        f"{switch.key} is on and load_checkpoint is empty: MindFormers then goes on from "
         "model.model_config.checkpoint_name_or_path, and without one ends with '`load_checkpoint` should not be empty "
         "or None' (trainer/trainer.py, 1.3 to 2.1)",
-        f"override {found.key} with false",
+        f"override {switch.key} with false",
     )
 
 

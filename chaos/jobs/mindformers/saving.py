@@ -66,8 +66,8 @@ class Saving:
     def text(self, typed: Typed, key: str, default: str) -> tuple[str, Origin]:
         """Return a text."""
         value = self.value(key)
-        found = default if value is None else typed.checked(key, value, str, default)
-        return found, self.origin(key, default)
+        text = default if value is None else typed.checked(key, value, str, default)
+        return text, self.origin(key, default)
 
 
 def saving_of(typed: Typed) -> Saving | None:
@@ -76,24 +76,24 @@ def saving_of(typed: Typed) -> Saving | None:
     Of two callbacks the last one counts; in the new layout of 2.1 the values of the first hold for all of them.
     """
     first = typed.release.layout == "section" and is_new_layout(typed.configuration, typed.release)
-    found = monitor_of(typed.configuration, typed.release, first=first)
-    if found is None:
+    monitor = monitor_of(typed.configuration, typed.release, first=first)
+    if monitor is None:
         return None
     configuration, release = typed.configuration, typed.release
     typed.flag(_LEGACY)
-    return Saving(configuration, found, not is_new_layout(configuration, release), _section(configuration, release))
+    return Saving(configuration, monitor, not is_new_layout(configuration, release), _section(configuration, release))
 
 
 def monitor_of(configuration: Configuration, release: Release, *, first: bool = False) -> Value | None:
     """Return the callback that saves periodic checkpoints."""
-    found = None
+    monitor = None
     for value in callbacks(configuration):
         kind = value.data.get("type")
         if kind is not None and isinstance(kind.data, str) and kind.data in release.monitors:
-            found = value
+            monitor = value
             if first:
                 break
-    return found
+    return monitor
 
 
 def is_new_layout(configuration: Configuration, release: Release) -> bool:

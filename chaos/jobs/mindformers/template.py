@@ -32,7 +32,7 @@ def checked_keys(template: str) -> Mapping[str, frozenset[str]]:
         classes = [node for node in ast.parse(template).body if isinstance(node, ast.ClassDef)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return MappingProxyType({})
-    found = {}
+    keys = {}
     for definition in classes:
         given = _assigned(definition)
         name, raises = given.get("_name"), given.get(_LENIENT)
@@ -40,8 +40,8 @@ def checked_keys(template: str) -> Mapping[str, frozenset[str]]:
         if not isinstance(name, ast.Constant) or name.value not in _SECTIONS or builds_on != [_CHECKING]:
             continue
         if raises is None or (isinstance(raises, ast.Constant) and raises.value is True):
-            found[str(name.value)] = frozenset(key for key in given if not key.startswith("_"))
-    return MappingProxyType(found)
+            keys[str(name.value)] = frozenset(key for key in given if not key.startswith("_"))
+    return MappingProxyType(keys)
 
 
 def _assigned(definition: ast.ClassDef) -> dict[str, ast.expr | None]:

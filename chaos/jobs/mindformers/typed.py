@@ -95,10 +95,10 @@ class Typed:
         value = self.configuration.get(key)
         return None if value is None or value.data is None else value
 
-    def _wrong(self, key: str, value: Value, wanted: str) -> None:
+    def _wrong(self, key: str, value: Value, expected: str) -> None:
         shown = kind_of(value.plain()) if isinstance(value.data, (str, int, float, list, dict)) else value.shown
         if isinstance(value.data, int) and not isinstance(value.data, bool):
             shown = f"the number {value.shown}"
-        problem = value.problem(f"{key} must be {wanted}, not {shown}")
+        problem = value.problem(f"{key} must be {expected}, not {shown}")
         if problem not in self.problems:
             self.problems.append(problem)

@@ -76,12 +76,12 @@ def release_of(checkout: Path | None) -> Release:
     package = _package(checkout)
     if package is None:
         return NEWEST
-    found = frozenset(_MONITORS.findall(_text(package / "core" / "callback" / "callback.py") or ""))
-    version = _version_of(checkout, renamed=found == {MONITOR})
+    monitors = frozenset(_MONITORS.findall(_text(package / "core" / "callback" / "callback.py") or ""))
+    version = _version_of(checkout, renamed=monitors == {MONITOR})
     template = _text(package / "tools" / "register" / "template.py", LARGEST)
     layout = _layout_of(version) if checkout is None else _layout_in(package, template, version)
     checked = {} if template is None else checked_keys(template)
-    return Release(version, layout, checked, found or _monitors_of(version))
+    return Release(version, layout, checked, monitors or _monitors_of(version))
 
 
 def _layout_of(version: Version | None) -> Chosen:
@@ -134,8 +134,8 @@ def _version_of(checkout: Path | None, *, renamed: bool) -> Version | None:
     assigned = _ASSIGNED.findall(text)
     if not assigned:
         return None if renamed or _tells_a_version(text) else _UNNUMBERED
-    found = _QUOTED.match(assigned[-1])
-    version = None if found is None else (int(found[1]), int(found[2]))
+    numbers_match = _QUOTED.match(assigned[-1])
+    version = None if numbers_match is None else (int(numbers_match[1]), int(numbers_match[2]))
     return (1, 2) if renamed and version == (1, 1) else version
 
 

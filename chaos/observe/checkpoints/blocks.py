@@ -37,14 +37,14 @@ class BlockReader:
         Raises EOFError where the file ends before that.
         """
         at, count = span.at, span.length
-        wanted = min(count, BLOCK)
-        if len(self._buffer) < wanted:
-            self._buffer = memoryview(bytearray(wanted))
+        size = min(count, BLOCK)
+        if len(self._buffer) < size:
+            self._buffer = memoryview(bytearray(size))
         while count:
             # Somebody else may have read from the stream while the last block was looked at.
             self._stream.seek(at)
-            wanted = min(count, BLOCK)
-            if self._stream.readinto(self._buffer[:wanted]) < wanted:
+            size = min(count, BLOCK)
+            if self._stream.readinto(self._buffer[:size]) < size:
                 raise EOFError("the file got shorter while it was read")
-            yield self._buffer[:wanted].toreadonly()
-            at, count = at + wanted, count - wanted
+            yield self._buffer[:size].toreadonly()
+            at, count = at + size, count - size

@@ -61,7 +61,7 @@ class _Partial:
 
 
 @dataclass
-class _Found:
+class _Contents:
     """Content of the records read so far. ``text`` counts the bytes of names and texts."""
 
     entries: dict[str, Tensor | str] = field(default_factory=dict)
@@ -79,22 +79,22 @@ def parse_ckpt(path: Path, stream: io.BufferedReader, size: int) -> Parsed:
     stored_crc = _stored_crc(stream, size)
     end = size if stored_crc is None else size - _TRAILER_SIZE
     source = CkptSource(path, stream, end, summed=stored_crc is not None)
-    found = _Found()
+    contents = _Contents()
     while source.at < end:
         start = source.at
         record_end = _next_record(source)
         try:
-            _add(found, source, read_value(source.peek, source.at, record_end), start)
+            _add(contents, source, read_value(source.peek, source.at, record_end), start)
         except UnknownContent as error:
             raise CheckpointNotSupported(path, str(error), start) from error
         except ValueError as error:
             raise CheckpointError(path, str(error), start) from error
         source.skip(record_end)
-    if found.partial is not None:
-        content = found.partial.content
+    if contents.partial is not None:
+        content = contents.partial.content
         problem = f"tensor {content.name!r} has {content.filled} of its {content.size} bytes; slices are missing"
-        raise CheckpointError(path, problem, found.partial.at)
-    if not found.entries:
+        raise CheckpointError(path, problem, contents.partial.at)
+    if not contents.entries:
         raise CheckpointError(path, "the file holds no values")
     crc: Crc = "absent"
     if stored_crc is not None:
@@ -102,7 +102,7 @@ def parse_ckpt(path: Path, stream: io.BufferedReader, size: int) -> Parsed:
             problem = f"the stored CRC is {stored_crc}, the content's is {source.crc}: the content was changed"
             raise CheckpointError(path, problem, source.end)
         crc = "verified"
-    return Parsed(found.entries, found.places, crc)
+    return Parsed(contents.entries, contents.places, crc)
 
 
 def _stored_crc(stream: io.BufferedReader, size: int) -> int | None:
@@ -132,9 +132,9 @@ def _next_record(source: CkptSource) -> int:
     return source.at + length
 
 
-def _add(found: _Found, source: CkptSource, value: ValueFields, at: int) -> None:
+def _add(contents: _Contents, source: CkptSource, value: ValueFields, at: int) -> None:
     """Add one record to the collected content; pass only the bytes up to the end of the record's content."""
-    tag = _text(found, source, value.tag, "tag")
+    tag = _text(contents, source, value.tag, "tag")
     if not tag:
         raise ValueError("the record has no tag")
     if value.map_tensor is not None:
@@ -143,8 +143,8 @@ def _add(found: _Found, source: CkptSource, value: ValueFields, at: int) -> None
         raise ValueError(f"{tag!r} has no tensor, no type or no content")
     if len(value.dims) > MAX_DIMS:
         raise ValueError(f"tensor {tag!r} has impossible dims, {len(value.dims)} of them")
-    tensor_type, dims, place = _text(found, source, value.tensor_type, "type"), value.dims, value.content
-    partial = found.partial
+    tensor_type, dims, place = _text(contents, source, value.tensor_type, "type"), value.dims, value.content
+    partial = contents.partial
     if partial is not None:
         begun = partial.content
         if (tag, tensor_type, dims) != (begun.name, partial.tensor_type, partial.dims):
@@ -152,12 +152,12 @@ def _add(found: _Found, source: CkptSource, value: ValueFields, at: int) -> None
                 f"tensor {begun.name!r} has {begun.filled} of its {begun.size} bytes, but the next record is "
                 f"{tag!r} {tensor_type} {list(dims)}"
             )
-    elif tag in found.entries:
+    elif tag in contents.entries:
         raise ValueError(f"{tag!r} is in the file twice")
-    elif len(found.entries) >= MAX_VALUES:
+    elif len(contents.entries) >= MAX_VALUES:
         raise UnknownContent(f"more than {MAX_VALUES} values, the limit for a file")
     elif tensor_type == "str":
-        found.entries[tag] = _string(found, source, tag, dims, place)
+        contents.entries[tag] = _string(contents, source, tag, dims, place)
         return
     if partial is None:
         dtype = _dtype(tag, tensor_type)
@@ -174,25 +174,25 @@ def _add(found: _Found, source: CkptSource, value: ValueFields, at: int) -> None
     source.skip(place.at)
     for block in source.blocks(place.end):
         content.take(block)
-    found.partial = partial
+    contents.partial = partial
     if filled == content.size:
-        found.entries[tag] = _tensor(tag, content)
+        contents.entries[tag] = _tensor(tag, content)
         if place.length == filled:  # not the last of several slices
-            found.places[tag] = place
-        found.partial = None
+            contents.places[tag] = place
+        contents.partial = None
 
 
-def _text(found: _Found, source: CkptSource, place: Span | None, what: str) -> str:
-    raw = b"" if place is None else _kept(found, source, place)
+def _text(contents: _Contents, source: CkptSource, place: Span | None, what: str) -> str:
+    raw = b"" if place is None else _kept(contents, source, place)
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(f"the {what} of the record is not text: {raw[:40]!r}") from error
 
 
-def _kept(found: _Found, source: CkptSource, place: Span) -> bytes:
-    found.text += place.length
-    if found.text > MAX_TEXT:
+def _kept(contents: _Contents, source: CkptSource, place: Span) -> bytes:
+    contents.text += place.length
+    if contents.text > MAX_TEXT:
         raise UnknownContent(f"names and texts of more than {MAX_TEXT} bytes, the limit for all of a file")
     return source.peek(place.at, place.length)
 
@@ -220,10 +220,10 @@ def _tensor(tag: str, content: TensorContent) -> Tensor:
         raise ValueError(f"tensor {tag!r} {error}") from error
 
 
-def _string(found: _Found, source: CkptSource, tag: str, dims: tuple[int, ...], place: Span) -> str:
+def _string(contents: _Contents, source: CkptSource, tag: str, dims: tuple[int, ...], place: Span) -> str:
     if dims != (0,):
         raise ValueError(f"text {tag!r} has dims {list(dims[:MAX_DIMS])}, expected [0]")
     try:
-        return _kept(found, source, place).decode("utf-32-le").rstrip("\0")
+        return _kept(contents, source, place).decode("utf-32-le").rstrip("\0")
     except UnicodeDecodeError as error:
         raise ValueError(f"text {tag!r} is not UTF-32") from error

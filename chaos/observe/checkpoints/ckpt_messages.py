@@ -99,15 +99,15 @@ def _at_most(counted: int) -> None:
 
 def _fields(peek: Peek, at: int, end: int) -> list[_Field]:
     """Return the fields of one message, few beyond the limit. A field without a number is broken, and may be last."""
-    found: list[_Field] = []
-    while at < end and len(found) <= MAX_FIELDS:
+    fields: list[_Field] = []
+    while at < end and len(fields) <= MAX_FIELDS:
         try:
             field = _field(peek, at, end)
         except _Broken:
             field = _Field(0, 0, 0, Span(end, 0))
-        found.append(field)
+        fields.append(field)
         at = field.span.end
-    return found
+    return fields
 
 
 def _field(peek: Peek, at: int, end: int) -> _Field:

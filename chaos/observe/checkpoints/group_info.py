@@ -67,14 +67,14 @@ def find_group_infos(root: Path, unseen: Unseen = raise_unseen) -> dict[int, Pat
 
     ``unseen`` receives each path that cannot be read; without ``unseen`` an OSError is raised instead.
     """
-    found: dict[int, Path] = {}
+    paths: dict[int, Path] = {}
     for directory, subdirectories, files in walk(root, unseen):
         subdirectories.sort()
         path = Path(directory, GROUP_INFO)
         rank = Path(directory).name.removeprefix("rank_")
         if GROUP_INFO in files and rank.isdecimal() and not path.is_symlink():
-            found.setdefault(int(rank), path)
-    return found
+            paths.setdefault(int(rank), path)
+    return paths
 
 
 def _parse(raw: bytes) -> GroupInfo:

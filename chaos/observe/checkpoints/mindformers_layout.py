@@ -42,14 +42,14 @@ def find_iterations(root: Path, unseen: Unseen = raise_unseen) -> list[FoundIter
 
     ``unseen`` receives each path that cannot be read; without ``unseen`` an OSError is raised instead.
     """
-    found = []
+    iterations = []
     for directory, subdirectories, files in walk(root, unseen):
         subdirectories.sort()
         match = ITERATION.fullmatch(Path(directory).name)
         if match is not None:
             plain = [path for name in sorted(files) if not (path := Path(directory, name)).is_symlink()]
-            found.append(_describe(Path(directory), int(match["step"]), plain))
-    return sorted(found, key=lambda iteration: iteration.path)
+            iterations.append(_describe(Path(directory), int(match["step"]), plain))
+    return sorted(iterations, key=lambda iteration: iteration.path)
 
 
 def find_trackers(root: Path, unseen: Unseen = raise_unseen) -> list[Path]:

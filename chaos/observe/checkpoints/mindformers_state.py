@@ -47,9 +47,11 @@ def read_parts(path: Path) -> tuple[list[Checkpoint], CommonInfo, bool]:
             raise CheckpointError(optimizer, f"{twice[0]!r} is in {path.name} too")
     common = read_common(directory / COMMON)
     counted = parts[-1].number(_STEP)
-    told = common.numbers.get(_STEP)
-    if counted is not None and told is not None and counted != told:
-        problem = f"the optimizer has counted {counted} steps, {COMMON} beside it says {told}: they are of two saves"
+    recorded = common.numbers.get(_STEP)
+    if counted is not None and recorded is not None and counted != recorded:
+        problem = (
+            f"the optimizer has counted {counted} steps, {COMMON} beside it says {recorded}: they are of two saves"
+        )
         raise CheckpointError(parts[-1].path, problem)
     return parts, common, storage is not None and _is_divided(storage, path.name)
 

@@ -155,8 +155,8 @@ class DeviceLogReader(PrefixedReader):
         if match is None and _SUSPECTED.match(line):
             return _described_event(SUSPICIONS, line, None, None, {})
         if match is None:
-            said = _SAID.match(line) is not None and _RAISED.match(line) is None
-            event = _described_event(_MEMORY + _RESULTS if said else _MEMORY, line, None, None, {})
+            called = _SAID.match(line) is not None and _RAISED.match(line) is None
+            event = _described_event(_MEMORY + _RESULTS if called else _MEMORY, line, None, None, {})
             return None if event is None or has_prefix(line) else event
         own = match if match["date"] else _OWN.match(match["text"])
         if own is None:
@@ -193,12 +193,12 @@ def _described_event(
     event = find_event(table, message, wall_ns, pid)
     if event is None:
         return None
-    said: dict[str, Any] = {**event.fields, **fields}
-    if event.kind == "device.runtime_error" and (code := acl_code(said["own_text"])) is not None:
-        said["code"] = code
-    if event.kind in _OF_RUNTIME and said.get("code") in ACL_ERRORS:
-        said["meaning"] = ACL_ERRORS[said["code"]]
-    return LogEvent(event.kind, wall_ns, event.rank, None, event.pid, said)
+    event_fields: dict[str, Any] = {**event.fields, **fields}
+    if event.kind == "device.runtime_error" and (code := acl_code(event_fields["own_text"])) is not None:
+        event_fields["code"] = code
+    if event.kind in _OF_RUNTIME and event_fields.get("code") in ACL_ERRORS:
+        event_fields["meaning"] = ACL_ERRORS[event_fields["code"]]
+    return LogEvent(event.kind, wall_ns, event.rank, None, event.pid, event_fields)
 
 
 def _coded(match: re.Match[str], wall_ns: int | None, pid: int | None, fields: dict[str, str]) -> LogEvent:
@@ -208,5 +208,5 @@ def _coded(match: re.Match[str], wall_ns: int | None, pid: int | None, fields: d
         event := _described_event(_RESULTS, match["text"], wall_ns, pid, {**fields, "error": code})
     ):
         return event
-    said = {**fields, "code": code, "text": match["text"]}
-    return LogEvent(_CODES.get(code, "device.error_code"), wall_ns, None, None, pid, said)
+    event_fields = {**fields, "code": code, "text": match["text"]}
+    return LogEvent(_CODES.get(code, "device.error_code"), wall_ns, None, None, pid, event_fields)

@@ -106,8 +106,8 @@ class ErrorLineReader(LogReader):
         if level is None:
             return None
         text = line[match.end() :]
-        found = _RANK.search(text)
-        rank = int(found[1]) if found else None
+        rank_match = _RANK.search(text)
+        rank = int(rank_match[1]) if rank_match else None
         wall_ns = self._wall.ns(match["date"], match["time"], int(match["micro"]))
         program = "acc" if match["part"] == "ACC" else "ttp"
         return ErrorLine(program, level["level"].upper(), text, _place(match[0]), wall_ns, None, rank)

@@ -162,10 +162,10 @@ def read_line(readers: Sequence[LogReader], line: str) -> list[tuple[LogEvent, b
     unprefixed = strip_launcher(line)
     if is_repeated(unprefixed.text):
         return []
-    found = _read_records(readers, unprefixed.text)
+    events = _read_records(readers, unprefixed.text)
     if unprefixed.tag is None and unprefixed.wall_ns is None:
-        return found
-    return [(_by_launcher(event, unprefixed), is_own) for event, is_own in found]
+        return events
+    return [(_by_launcher(event, unprefixed), is_own) for event, is_own in events]
 
 
 def _by_launcher(event: LogEvent, unprefixed: Unprefixed) -> LogEvent:
@@ -180,15 +180,15 @@ def _read_records(readers: Sequence[LogReader], line: str) -> list[tuple[LogEven
         only = _read(readers, line)
         return [] if only is None else [only]
     knowing = [reader for reader in readers if not reader.asked_last]
-    found = [_read(knowing, part) for part in (*before, last)]
+    events = [_read(knowing, part) for part in (*before, last)]
     for index, part in enumerate(before):
-        if (result := found[index]) is not None and result[0].kind == STEP:
-            found[index] = _read(knowing, part + TORN)
-    whole = None if any(found) else _read(knowing, line)
+        if (result := events[index]) is not None and result[0].kind == STEP:
+            events[index] = _read(knowing, part + TORN)
+    whole = None if any(events) else _read(knowing, line)
     if whole is not None and whole[0].kind not in (STEP, PROGRESS):
         return [whole]
     left = [reader for reader in readers if reader.asked_last]
-    every = (one or _read(left, part) for one, part in zip(found, (*before, last), strict=True))
+    every = (one or _read(left, part) for one, part in zip(events, (*before, last), strict=True))
     return [one for one in every if one is not None]
 
 
@@ -201,10 +201,10 @@ def _read(readers: Sequence[LogReader], line: str) -> tuple[LogEvent, bool] | No
 
 
 def _read_line(readers: Sequence[LogReader], line: str, number: int, scan: LogScan) -> list[tuple[LogEvent, bool]]:
-    found = read_line(readers, line)
-    scan.events += len(found)
-    if not found and line.strip():
+    events = read_line(readers, line)
+    scan.events += len(events)
+    if not events and line.strip():
         scan.unknown += 1
         if len(scan.samples) < scan.keep:
             scan.samples.append((number, line[: scan.width]))
-    return found
+    return events

@@ -24,13 +24,13 @@ _REPEATED = re.compile(r"(?:\S{1,4000}/)?(?:worker_\d{1,9}|scheduler)\.log[:-]\d
 
 def split_records(line: str) -> tuple[str, ...]:
     """Return the parts of a line: the text before a record, and each record. Nearly every line has one part."""
-    found = _RECORD.search(line, 1)
-    if found is None:
+    record = _RECORD.search(line, 1)
+    if record is None:
         return (line,)
     begins = [0]
-    while found is not None:
-        begins.append(found.start())
-        found = _RECORD.search(line, found.start() + 1)
+    while record is not None:
+        begins.append(record.start())
+        record = _RECORD.search(line, record.start() + 1)
     return tuple(line[begin:end] for begin, end in zip(begins, [*begins[1:], len(line)], strict=True))
 
 

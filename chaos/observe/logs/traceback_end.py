@@ -58,16 +58,16 @@ def error_at_end(path: Path) -> LoggedError | None:
 
 def last_error(lines: list[str]) -> LoggedError | None:
     """Return the exception of the last chain of tracebacks in these lines, if it stands at their end."""
-    found, end, link = None, 0, None
+    error, end, link = None, 0, None
     for number, line, raised in _steps(lines):
         if raised is None:
             link = _LINKS[line]
             continue
-        if found is not None and link is not None:
-            first = found.first or found
-            raised = LoggedError(raised.name, raised.text, first, found.wrapped and link)
-        found, end, link = raised, number, None
-    return found if len(lines) - end <= MOST_BEHIND else None
+        if error is not None and link is not None:
+            first = error.first or error
+            raised = LoggedError(raised.name, raised.text, first, error.wrapped and link)
+        error, end, link = raised, number, None
+    return error if len(lines) - end <= MOST_BEHIND else None
 
 
 def _steps(lines: Iterable[str]) -> Iterator[tuple[int, str, LoggedError | None]]:

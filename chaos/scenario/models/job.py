@@ -25,9 +25,9 @@ def injected(strategies: Iterable[object]) -> tuple[Mechanism, ...]:
     Each occurs once. Source: Ascend Operator, the table of the environment variables that it injects. Pod rescheduling
     adds its own.
     """
-    wanted = set(strategies)
-    found = [switch.name for word in _WORDS if word in wanted for switch in registered() if word in switch.switched_by]
-    return tuple(dict.fromkeys(found))
+    words = set(strategies)
+    names = [switch.name for word in _WORDS if word in words for switch in registered() if word in switch.switched_by]
+    return tuple(dict.fromkeys(names))
 
 
 def allowed(protection: Iterable[object]) -> tuple[Strategy, ...]:

@@ -64,7 +64,7 @@ class Kubernetes(Model):
             raise ValueError("give either image, or a manifest of your own")
         if self.manifest is not None:
             fields, own = type(self).model_fields, ("node_selector", "npu_resource", "npus", "spread")
-            said = [name for name in own if getattr(self, name) != fields[name].default]
-            if said:
-                raise ValueError(f"{', '.join(said)} is what the manifest says itself")
+            written = [name for name in own if getattr(self, name) != fields[name].default]
+            if written:
+                raise ValueError(f"{', '.join(written)} is what the manifest says itself")
         return self

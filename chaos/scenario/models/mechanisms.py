@@ -48,8 +48,8 @@ def registered() -> tuple[Switch, ...]:
     Raises RegistryError if none is registered, or one cannot be imported.
     """
     known = registry("mechanisms")
-    found: list[Switch] = [known.load(name) for name in known.some_names()]
-    return tuple(sorted(found, key=lambda mechanism: (mechanism.listed, mechanism.name)))
+    switches: list[Switch] = [known.load(name) for name in known.some_names()]
+    return tuple(sorted(switches, key=lambda mechanism: (mechanism.listed, mechanism.name)))
 
 
 def restarts_all(protection: Container[str]) -> bool:

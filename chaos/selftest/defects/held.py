@@ -16,9 +16,9 @@ def _defect(name: str, what: str, spoil: Spoil, *reason: str) -> Defect:
 
 def _at_end(records: Records, fault: str) -> dict[str, Any]:
     """Return the observation just before the fault was ended."""
-    (told,) = records.first("fault.ending", fault=fault)["evidence"]
-    found: dict[str, Any] = told
-    return found
+    (entry,) = records.first("fault.ending", fault=fault)["evidence"]
+    evidence: dict[str, Any] = entry
+    return evidence
 
 
 def _goes_on(records: Records) -> None:

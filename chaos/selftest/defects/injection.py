@@ -38,11 +38,11 @@ def _in_rank(rank: int) -> Spoil:
     """Return a spoil: another rank is hit instead of the planned one, by every record."""
 
     def change(records: Records) -> None:
-        found = records.first("rank.found", attempt="train", rank=rank)
+        process = records.first("rank.found", attempt="train", rank=rank)
         act = records.first("fault.injecting")
-        act.update(rank=rank, target_rank=rank, pid=found["pid"], start_time=found["start_time"])
+        act.update(rank=rank, target_rank=rank, pid=process["pid"], start_time=process["start_time"])
         records.first("fault.landed")["ranks"] = [rank]
-        _evidence(records).update(rank=rank, pid=found["pid"])
+        _evidence(records).update(rank=rank, pid=process["pid"])
         records.last("rank.exit", attempt="train", rank=rank).update(signal=9, code=None)
         records.last("rank.exit", attempt="train", rank=VICTIM).update(signal=None, code=1)
 
@@ -68,9 +68,9 @@ def _again(records: Records) -> None:
 def _again_after_resume(records: Records) -> None:
     """Make the fault to the rank of the resumed job, too."""
     act = records.first("fault.injecting")
-    found = records.first("rank.found", attempt="resume", rank=VICTIM)
+    process = records.first("rank.found", attempt="resume", rank=VICTIM)
     kept = {key: value for key, value in act.items() if key not in ("mono", "wall", "attempt", "pid", "start_time")}
-    records.insert(found, **kept)
+    records.insert(process, **kept)
 
 
 def _raised_again(records: Records) -> None:

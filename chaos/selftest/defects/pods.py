@@ -36,8 +36,8 @@ def _tell(records: Records, **what: object) -> None:
     landed = records.first("fault.landed", fault="memory")
     running = records.last("pod.state", node=KEPT, phase="Running")
     at = {key: landed[key] + 1_000_000 for key in ("mono", "wall")}
-    told = [record for record in records.all() if record["event"].startswith("pod.") and record["mono"] < at["mono"]]
-    records.insert(told[-1], **{**running, "before": None, **what, **at})
+    reports = [record for record in records.all() if record["event"].startswith("pod.") and record["mono"] < at["mono"]]
+    records.insert(reports[-1], **{**running, "before": None, **what, **at})
 
 
 def _unfollowed(records: Records) -> None:
@@ -49,8 +49,8 @@ def _unfollowed(records: Records) -> None:
 
 
 def _evidence(records: Records) -> list[Record]:
-    found: list[Record] = records.first("fault.landed", fault="pod")["evidence"]
-    return found
+    evidence: list[Record] = records.first("fault.landed", fault="pod")["evidence"]
+    return evidence
 
 
 def _without(key: str) -> Spoil:

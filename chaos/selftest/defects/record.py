@@ -73,11 +73,11 @@ def _log_clock_back(content: bytes) -> bytes:
 
 
 def _earlier(line: bytes) -> bytes:
-    found = _TIME.match(line)
-    if found is None:
+    match = _TIME.match(line)
+    if match is None:
         return line
-    time = datetime.strptime(found[0].decode(), "%Y-%m-%d %H:%M:%S.%f") - timedelta(seconds=10)
-    return time.strftime("%Y-%m-%d %H:%M:%S.%f").encode() + line[found.end() :]
+    time = datetime.strptime(match[0].decode(), "%Y-%m-%d %H:%M:%S.%f") - timedelta(seconds=10)
+    return time.strftime("%Y-%m-%d %H:%M:%S.%f").encode() + line[match.end() :]
 
 
 def _boots_differ(records: Records) -> None:

@@ -33,21 +33,24 @@ def _sums_otherwise(agent: Agent, otherwise: Callable[[Any, Any, Any], Any]) -> 
 
 def drift(agent: Agent) -> None:
     """Make sums too large by one part in a million."""
-    _sums_otherwise(agent, lambda reduce, it, array: _too_large(agent, reduce(array)))
+    _sums_otherwise(agent, lambda reduce, communicator, array: _too_large(agent, reduce(array)))
 
 
 def drift_on_one_rank(agent: Agent) -> None:
     """Make sums too large by one part in a million on rank 1 alone: rank 0's losses are right."""
     _sums_otherwise(
-        agent, lambda reduce, it, array: _too_large(agent, reduce(array)) if it.rank == 1 else reduce(array)
+        agent,
+        lambda reduce, communicator, array: (
+            _too_large(agent, reduce(array)) if communicator.rank == 1 else reduce(array)
+        ),
     )
 
 
 def gradient_dropped(agent: Agent) -> None:
     """Leave the gradients of rank 1 out of the sum."""
 
-    def otherwise(reduce: Any, it: Any, array: Any) -> Any:
-        if it.rank == 1 and array.any():
+    def otherwise(reduce: Any, communicator: Any, array: Any) -> Any:
+        if communicator.rank == 1 and array.any():
             acted(agent, "gradients are left out of the sum")
             array = array * 0
         return reduce(array)
@@ -58,10 +61,10 @@ def gradient_dropped(agent: Agent) -> None:
 def order_of_arrival(agent: Agent) -> None:
     """Let each rank sum the others' gradients in an order of its own."""
 
-    def otherwise(reduce: Any, it: Any, array: Any) -> Any:
+    def otherwise(reduce: Any, communicator: Any, array: Any) -> Any:
         # Own part first, as if the others came later: float addition is not associative.
         total = reduce(array)
-        return _own_first(agent, total, array) if it.rank else total
+        return _own_first(agent, total, array) if communicator.rank else total
 
     _sums_otherwise(agent, otherwise)
 
@@ -78,7 +81,7 @@ def order_from_the_beginning(agent: Agent) -> None:
 def last_update_drifts(agent: Agent) -> None:
     """Make sums too large by one part in a million in the last step alone: every loss is right."""
 
-    def otherwise(reduce: Any, it: Any, array: Any) -> Any:
+    def otherwise(reduce: Any, communicator: Any, array: Any) -> Any:
         assert agent.barriers is not None
         total = reduce(array)
         return _too_large(agent, total) if agent.barriers.step == _LAST_STEP else total

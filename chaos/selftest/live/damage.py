@@ -15,9 +15,9 @@ def checksum_not_looked_at(agent: Agent) -> None:
     """Load checkpoints whatever their checksum says."""
 
     @replaces(agent, "chaos.rehearsal.plain.ckpt", "_checked")
-    def checked(original: Any, raw: bytes, path: str, wanted: bool) -> bytes:
+    def checked(original: Any, raw: bytes, path: str, checked_by_crc: bool) -> bytes:
         try:
-            return bytes(original(raw, path, wanted))
+            return bytes(original(raw, path, checked_by_crc))
         except ValueError as error:
             acted(agent, f"loaded all the same: {error}")
             return raw[:-17]
@@ -41,10 +41,10 @@ def older_step(agent: Agent) -> None:
 
     @replaces(agent, _CHECKPOINTS, "Checkpoints._periodic_steps")
     def steps(original: Any, self: Any, ranks: Any) -> Any:
-        found = original(self, ranks)
-        if found:
-            acted(agent, f"the checkpoints of step {max(found)} are given up")
-        return {step: path for step, path in found.items() if step != max(found)}
+        files = original(self, ranks)
+        if files:
+            acted(agent, f"the checkpoints of step {max(files)} are given up")
+        return {step: path for step, path in files.items() if step != max(files)}
 
 
 def content_of_the_save_before(agent: Agent) -> None:

@@ -278,7 +278,7 @@ def rank_hangs(agent: Agent) -> None:
 
 def only_the_first(agent: Agent) -> None:
     """Let the controller repair the job once, and then watch no rank any more."""
-    told: list[Any] = []
+    reported: list[Any] = []
 
     @replaces(agent, "chaos.rehearsal.ttp.controller", "Controller._abnormal")
     def abnormal(original: Any, self: Any) -> bool:
@@ -286,8 +286,8 @@ def only_the_first(agent: Agent) -> None:
             return bool(original(self))
         # Not by the original, which would tell of them in the log.
         overlooked = [member.rank for member in self._roster.members() if member.status]
-        if overlooked and not told:
-            told.append(overlooked)
+        if overlooked and not reported:
+            reported.append(overlooked)
             acted(agent, f"ranks {overlooked} are abnormal, and not looked at")
         return False
 

@@ -86,7 +86,7 @@ class LossScanner:
 
     def scan(self, path: Path) -> LossColumns:
         """Read one log. Raises OSError when it cannot be read."""
-        found = _Found(tuple(text.encode() for text in self.others), times=self.times)
+        collector = _Collector(tuple(text.encode() for text in self.others), times=self.times)
         buffer = np.empty(LINE_LIMIT + PIECE + WIDEST, np.uint8)
         window = memoryview(buffer.data)
         held = 0  # bytes of a line that has not ended yet, at the beginning of the buffer
@@ -102,19 +102,19 @@ class LossScanner:
                 feeds = np.flatnonzero(buffer[:end] == _LINE_FEED)
                 starts = np.concatenate((np.zeros(1, np.int64), feeds + 1))
                 if len(feeds):
-                    self._read(found, buffer, starts[:-1], feeds)
+                    self._read(collector, buffer, starts[:-1], feeds)
                 held = min(end - int(starts[-1]), LINE_LIMIT)
                 buffer[:held] = buffer[int(starts[-1]) : int(starts[-1]) + held].copy()
-                found.lines += len(feeds)
-        return found.columns(torn=held > 0)
+                collector.lines += len(feeds)
+        return collector.columns(torn=held > 0)
 
-    def _read(self, found: _Found, buffer: Bytes, starts: Indices, feeds: Indices) -> None:
+    def _read(self, collector: _Collector, buffer: Bytes, starts: Indices, feeds: Indices) -> None:
         """Read whole lines: first those of the shapes of the piece before, then the rest one by one."""
         lines = _Lines(buffer, starts, _marks(buffer, feeds))
         left = np.arange(len(starts))
         active, self._active = self._active, []
         for template in active:
-            left = self._take(found, template, lines, left)
+            left = self._take(collector, template, lines, left)
             if not len(left):
                 return
         at = 0
@@ -122,11 +122,11 @@ class LossScanner:
             index = int(left[at])
             at += 1
             line = bytes(buffer[starts[index] : min(feeds[index], starts[index] + LINE_LIMIT)]).removesuffix(b"\r")
-            learnt = self._read_slowly(found, index, line)
+            learnt = self._read_slowly(collector, index, line)
             if learnt is not None and learnt not in self._active:
-                left, at = self._take(found, learnt, lines, left[at:]), 0
+                left, at = self._take(collector, learnt, lines, left[at:]), 0
 
-    def _take(self, found: _Found, template: Template, lines: _Lines, left: Indices) -> Indices:
+    def _take(self, collector: _Collector, template: Template, lines: _Lines, left: Indices) -> Indices:
         """Record all lines of one shape; return the others.
 
         A line inside which another record begins has more braces or parentheses (of a step, and of MindSpore's prefix).
@@ -137,9 +137,9 @@ class LossScanner:
             return left
         self._active.append(template)
         fit[fit] = good
-        return np.concatenate((left[~fit], found.take(template, left[fit], digits)))
+        return np.concatenate((left[~fit], collector.take(template, left[fit], digits)))
 
-    def _read_slowly(self, found: _Found, index: int, line: bytes) -> Template | None:
+    def _read_slowly(self, collector: _Collector, index: int, line: bytes) -> Template | None:
         """Record one line. Return its template, so that other lines of its shape are not read slowly."""
         if any(mark in line for mark in _MARKS) or _HIDING[0] in line or line.startswith(_HIDING[1]):
             text = line.decode("utf-8", "replace")
@@ -147,21 +147,21 @@ class LossScanner:
             if is_repeated(unprefixed.text):
                 return None
             if unprefixed.text != text or len(split_records(text)) > 1:
-                self._read_parts(found, index, unprefixed)
+                self._read_parts(collector, index, unprefixed)
                 return None
             parts = read_training_line(text)
-            if parts is not None and found.one(index, text, parts):
+            if parts is not None and collector.one(index, text, parts):
                 return self._template(line, text, parts)
-        found.other(index, line)
+        collector.other(index, line)
         return None
 
-    def _read_parts(self, found: _Found, index: int, line: Unprefixed) -> None:
+    def _read_parts(self, collector: _Collector, index: int, line: Unprefixed) -> None:
         """Record a line behind a launcher's prefix, or a line inside which a record may begin."""
         *torn, last = split_records(line.text.removesuffix("\r"))
         for text in (*(part + TORN for part in torn), last):
             parts = read_training_line(text)
-            if parts is None or not found.one(index, text, parts, line.wall_ns):
-                found.other(index, text.encode())
+            if parts is None or not collector.one(index, text, parts, line.wall_ns):
+                collector.other(index, text.encode())
 
     def _template(self, line: bytes, text: str, parts: TrainingLine) -> Template | None:
         shape = shape_of(text[: parts.end].encode())
@@ -203,12 +203,12 @@ class _Rows(NamedTuple):
 _NOTHING = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), -1, False, np.empty(0, np.int64))
 
 
-class _Found:
+class _Collector:
     """The lines of one log recorded so far. ``lines`` counts those of the pieces before."""
 
-    def __init__(self, wanted: tuple[bytes, ...], *, times: bool) -> None:
+    def __init__(self, texts: tuple[bytes, ...], *, times: bool) -> None:
         self.lines = 0
-        self._wanted = wanted
+        self._texts = texts
         self._times = times
         self._others: list[tuple[int, str]] = []
         self._clock = WallTime(timezone.utc)
@@ -247,7 +247,7 @@ class _Found:
 
     def other(self, index: int, line: bytes) -> None:
         """Record a line that is no training line, if it was asked for."""
-        if any(text in line for text in self._wanted):
+        if any(text in line for text in self._texts):
             self._others.append((self.lines + index + 1, line.decode("utf-8", "replace")))
 
     def columns(self, *, torn: bool) -> LossColumns:

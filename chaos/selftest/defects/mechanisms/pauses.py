@@ -24,15 +24,15 @@ def _pause_evidence(records: Records) -> dict[str, Any]:
 
     It names the step: a later one, if a rank had passed the first already.
     """
-    (told,) = (entry for entry in records.first("fault.landed")["evidence"] if entry["rank"] == 1)
-    found: dict[str, Any] = told
-    return found
+    (entry_of_rank,) = (entry for entry in records.first("fault.landed")["evidence"] if entry["rank"] == 1)
+    evidence: dict[str, Any] = entry_of_rank
+    return evidence
 
 
 def _paused_apart(records: Records) -> None:
-    told = _pause_evidence(records)
-    records.first("pause.enter", rank=1, step=told["paused"])["step"] -= 1
-    told["paused"] -= 1
+    evidence = _pause_evidence(records)
+    records.first("pause.enter", rank=1, step=evidence["paused"])["step"] -= 1
+    evidence["paused"] -= 1
 
 
 def _early_end(run_dir: Path) -> None:
