@@ -217,7 +217,7 @@ class ScenarioItem(pytest.Item):
             self.user_properties.extend((f"{name}{place}", value) for name, value in properties(result))
         if self._verdict() == "unknown":
             raise NoVerdict(self._describe("unknown"), pytrace=False)
-        # Only now, since a finding may hold with one SDK only, and which one the run has is told by its result.
+        # Only now, since a finding may hold with one SDK only, and the result names the SDK of the run.
         if (known := self._known()) is not None:
             where = ", ".join(self._failing()) + (f" with the SDK {known.sdk}" if known.sdk else "")
             reason = f"{known.id}: known defect, fails in {where}; see docs/findings.md"

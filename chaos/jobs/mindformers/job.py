@@ -114,7 +114,7 @@ class MindFormersJob(Configured):
         # The launcher's script appends the suffix to its log directory; that of a caller's shell would hide the logs.
         output = launch.directory / OUTPUT
         environment = {"LOG_MF_PATH": str(output / "log"), "MF_LOG_SUFFIX": ""}
-        # With more than 8 ranks MindFormers looks at its records only where it is told that all nodes see them.
+        # With more than 8 ranks MindFormers reads its records only if it is configured that all nodes see them.
         environment[SHARED_PATHS] = ",".join(filter(None, (str(output), os.environ.get(SHARED_PATHS))))
         by_path = job.loading == "path"
         if not by_path:

@@ -143,7 +143,7 @@ class DeviceLogReader(PrefixedReader):
         event = _event(_IN_ITS_OWN, message, wall_ns, pid, module)
         if event is None or event.kind != "device.cqe_error" or prefix["level"] not in ("DEBUG", "INFO"):
             return event
-        # Below that level CANN counts its errors and names their kinds where there are none; a member's is told.
+        # Below that level CANN counts its errors and names their kinds even if there are none; a member's line counts.
         return event if "by_text" in event.fields else None
 
     def bare(self, line: str) -> LogEvent | None:

@@ -133,7 +133,7 @@ _TABLE = (
         r"Watchdog thread got hccl error, try to stop training\. rank: ?(?P<rank>\d*)",
     ),
     _said("watchdog.destroy", "Try to destroy all streams", r"Try to destroy all streams by watch dog thread"),
-    # What a collective gives up with: the code of CANN counts, wherever the kernel's launch is told first.
+    # The error of a collective that gives up: the code of CANN counts, even behind the kernel's launch.
     _raised("device.notify_timeout", "EI0002", r"Launch kernel failed: (?P<code>EI0002): (?P<text>.{0,400})"),
     _raised("collective.failed", "Launch kernel failed", r"Launch kernel failed(?::|, name:) ?(?P<kernel>[^\s,]+)"),
     _said(
