@@ -5,26 +5,37 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
+
+_Pairs = Callable[[list[tuple[str, Any]]], Any]
 
 MAX_DIGITS = 40
 """Digits of a whole number, its sign included: 128 bits, and far from the limit of a float."""
 
 
-def parse(
-    text: str | bytes, *, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None, finite: bool = True
-) -> Any:
+def parse(text: str | bytes, *, pairs: _Pairs | None = None, finite: bool = True) -> Any:
     """Return the value of a JSON text. ``pairs`` makes an object of its pairs, by default a dict.
 
     With ``finite=False`` NaN and Infinity are accepted, which Python's own writer writes. Otherwise they raise
     ValueError, as does text that is not JSON, is nested too deep for the parser, or has a number that is too large for
     a float.
     """
-    constant, number = (_refuse, _finite) if finite else (float, float)
+    if isinstance(text, bytes):
+        text = text.decode(json.detect_encoding(text), "surrogatepass")
+    elif text.startswith("\ufeff"):
+        raise ValueError("text that is decoded already begins with a byte order mark")
     try:
-        return json.loads(text, parse_constant=constant, parse_float=number, parse_int=_whole, object_pairs_hook=pairs)
+        return _decoder(pairs, finite).decode(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
+
+
+@cache
+def _decoder(pairs: _Pairs | None, finite: bool) -> json.JSONDecoder:
+    """Return the decoder for these settings: json.loads would make it anew for each line of a history."""
+    constant, number = (_refuse, _finite) if finite else (float, float)
+    return json.JSONDecoder(parse_constant=constant, parse_float=number, parse_int=_whole, object_pairs_hook=pairs)
 
 
 def _refuse(constant: str) -> float:
