@@ -3,10 +3,8 @@
 import pytest
 
 NIGHTLY = {
-    "arf": ["phase=step.end"],
     "ecc": ["phase=step.end"],
     "kill-during-save": ["phase=checkpoint.end"],
-    "mindformers-callbacks": ["loading=path"],
     "mindformers-kill-resume": ["config=llama.yaml", "config=qwen3.yaml"],
     "partition": ["direction=in", "direction=both"],
     "plain-arf-twice": ["handler=repair"],
@@ -23,6 +21,7 @@ NIGHTLY = {
 """Cells by scenario. Other cells of each run every day."""
 
 SHOWN_BY = {
+    "arf": "plain-arf",
     "hcce": "plain-hcce",
     "rsc": "plain-rsc",
     "tre": "plain-tre",
@@ -40,6 +39,7 @@ RUN_BY_TESTS = {
 AT_NIGHT = {
     "distributed-recovery": "each rank loads what only some have read",
     "kill-node": "all ranks of a node are lost at once",
+    "mindformers-callbacks": "checkpoints are saved and loaded by callbacks of MindFormers",
     "memory-store": "a recovery from memory is compared with one from files",
     "order-uce-arf-ttp": "three mechanisms answer in the vendor's order",
     "strategy-dump-exit": "the cluster's agent allows two strategies",

@@ -154,6 +154,7 @@ def test_every_process_that_came_to_its_end_says_what_the_agent_cost_it(passed: 
         assert all(event.data["hooks_us_median"] > 0 and event.data["digest_us_median"] > 0 for event in costs)
 
 
+@pytest.mark.nightly  # tests/unit/run/test_driver.py makes a baseline once and copies it every day
 def test_a_second_run_takes_the_baseline_from_the_cache(second: Done, passed: Done) -> None:
     assert second.code == 0, second.errors
     run, reports = second.run, second.run.path.parent

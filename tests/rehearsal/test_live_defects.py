@@ -17,8 +17,8 @@ from chaos.selftest.live_run import write_defective
 from tests.rehearsal.kit import Chaos, Done, checks_of, said
 
 LIVE = {defect.name: defect for defect in catalogue() if defect.layer != FILES}
-FEW = ("copy-broken-off", "random-draws-repeated", "repaired-once-more")
-"""One of each layer; two of them on ranks in plain Python, which take seconds."""
+FEW = ("copy-broken-off", "random-draws-repeated", "second-error-not-repaired")
+"""A defect of each layer, on ranks in plain Python, which take seconds."""
 
 
 def selftest(chaos: Chaos, cache: Path, *names: str) -> Any:
