@@ -138,7 +138,15 @@ class CellRun:
             from chaos.report.analyze import analyze
 
             result = analyze(owned.path)
+            self._remember(owned.path)
         return RunOutcome(owned.path, result.verdict, recorded.interrupted)
+
+    def _remember(self, run_dir: Path) -> None:
+        """Add the run to the store of runs. A store that cannot be written is told, and changes no verdict."""
+        from chaos.trends.runs import record_run
+
+        for sentence in record_run(self._reports, run_dir):
+            self._progress.note(sentence)
 
     def _record(self, owned: RunDirectory, plan: Plan, scenario: Scenario) -> Recorded:
         """Run with a history. Errors of the harness are recorded and raised."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ from chaos.machine.job.protocol import Platform
 from chaos.plan import io
 from chaos.plan.model import Plan
 from chaos.platforms.nodes import NodePlatform, RecordsHosts
-from chaos.run.made_with import machine_facts, masked_values, own_code, recorded_command
+from chaos.run.made_with import ci_job, machine_facts, masked_values, own_code, recorded_command
 from chaos.run.options import RunOptions
 from chaos.run.prepare.prepared import Prepared
 from chaos.run.prepare.versions import sdk_named
@@ -64,6 +65,7 @@ class Description:
             cores=list(self._cores),
             machine=machine_facts(),
             code=self._code,
+            ci=ci_job(os.environ),
             hosts=self._hosts(scenario),
         )
 

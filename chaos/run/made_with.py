@@ -13,6 +13,9 @@ from typing import Any
 import chaos
 from chaos.machine.linux.masking import MASK, masked
 
+_REVISIONS = ("CI_COMMIT_SHA", "GITHUB_SHA", "GIT_COMMIT")
+"""Variables with the commit that a job of GitLab, of GitHub Actions or of Jenkins tests."""
+
 
 def recorded_command(arguments: Sequence[str]) -> list[str] | None:
     """Return the command line with its secrets replaced; None where the harness was called by no command."""
@@ -35,6 +38,19 @@ def machine_facts() -> dict[str, Any]:
         "processors": os.cpu_count(),
         "load": load,
     }
+
+
+def ci_job(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the ``job`` of continuous integration that makes this run, as a URL, and the ``revision`` that it tests.
+
+    GitHub Actions, GitLab and Jenkins name both in variables; elsewhere both are empty.
+    """
+    job = environ.get("CI_JOB_URL") or environ.get("BUILD_URL", "")
+    if not job and (number := environ.get("GITHUB_RUN_ID")):
+        server, repository = environ.get("GITHUB_SERVER_URL", ""), environ.get("GITHUB_REPOSITORY", "")
+        job = f"{server}/{repository}/actions/runs/{number}"
+    revision = next((environ[name] for name in _REVISIONS if environ.get(name)), "")
+    return {"job": masked([job])[0], "revision": revision}
 
 
 def own_code() -> str | None:

@@ -99,6 +99,8 @@ THINGS = (
             "chaos/run/prepare/needs.py": PACKAGE_OF_PYTHON,
             "chaos/run/prepare/prepare.py": PACKAGE_OF_PYTHON,
             "chaos/run/prepare/versions.py": PACKAGE_OF_PYTHON,
+            "chaos/trends/from_result.py": PACKAGE_OF_PYTHON,
+            "chaos/trends/row.py": PACKAGE_OF_PYTHON,
             "chaos/scenario/models/job.py": DEFAULT,
         },
     ),

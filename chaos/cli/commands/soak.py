@@ -279,9 +279,17 @@ class _Soak:
         for future in done:
             if (run := future.result()) is not None:
                 self._record.append(run)
+                self._mark(run)
                 name = f"{run.scenario}[{run.cell}]" if run.cell else run.scenario
                 click.echo(f"{run.verdict or 'harness failed':<14}  {run.seconds:7.1f} s  {name}", err=True)
         return rest
+
+    def _mark(self, run: SoakRun) -> None:
+        """Say in the store of runs that this is a run of a soak: its times are those of a busy machine."""
+        from chaos.trends.runs import mark_soak_runs
+
+        for sentence in mark_soak_runs(self._reports, (run.run or "").split()):
+            click.echo(f"chaos: {sentence}", err=True)
 
     def _run_in_process(self, name: tuple[str, str]) -> SoakRun | None:
         """Run a cell, or two that are compared, in a process of its own; return None where it was interrupted."""

@@ -36,6 +36,7 @@ from chaos.run.options import RunOptions, RunOutcome
 from chaos.run.prepare.prepare import known_names, prepare
 from chaos.scenario.load import load_scenario
 from chaos.store.directory import read_run
+from chaos.trends.runs import read_runs
 from tests.unit.fake_job import kind, listening
 from tests.unit.run.fakes import Watcher
 from tests.unit.run.own_cores import OwnCores
@@ -124,6 +125,24 @@ def nothing_is_left(run_dir: Path) -> None:
             assert not Path(step.arguments["path"]).exists()
     (hygiene,) = read_history(run_dir / "history").select("hygiene")
     assert hygiene.data == {"orphans": [], "ports": [], "stale": [], "private_left": False}
+
+
+def test_a_run_is_in_the_store_of_runs(drive: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI_JOB_URL", "https://ci/jobs/7")
+    monkeypatch.setenv("CI_COMMIT_SHA", "abc")
+    outcome = drive()
+    (row,) = read_runs(outcome.run_dir.parent).rows
+    assert (row.run, row.verdict, row.ci, row.revision) == (
+        outcome.run_dir.name, outcome.verdict, "https://ci/jobs/7", "abc",
+    )  # fmt: skip
+
+
+def test_a_store_that_cannot_be_written_fails_no_run(drive: Run, tmp_path: Path) -> None:
+    (tmp_path / "reports" / "runs.sqlite").mkdir(parents=True)
+    progress = Watcher()
+    outcome = drive(progress=progress)
+    assert (outcome.run_dir / "result.json").is_file()
+    assert [note for note in progress.notes if "unable to open database file" in note]
 
 
 def test_a_rank_is_killed_at_its_step_and_the_others_go_on(drive: Run) -> None:

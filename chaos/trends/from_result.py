@@ -1,0 +1,187 @@
+"""The row of a run from its files: result.json, with run.json and the record of the harness beside it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path, PurePath
+from typing import Any
+
+from chaos.base.plain_files import open_plain, read_plain
+from chaos.base.strict_json import parse
+from chaos.evidence.finding import Verdict
+from chaos.evidence.text import readable
+from chaos.history.jsonl import decode
+from chaos.report.result import FILE, SCHEMA_VERSION
+from chaos.store.directory import RUN_FILE
+from chaos.trends.row import PhaseTime, RunRow
+
+VERDICTS: tuple[Verdict, ...] = ("pass", "fail", "unknown")
+
+MOST_TEXT = 300
+"""Characters of a name that are kept."""
+
+MOST_HEADLINE = 2000
+
+MOST_PHASES = 100
+
+_HEAD = 1 << 20
+"""Bytes of the harness's record in which the first start of the job is looked for."""
+
+_SEEN = "seen"
+"""How the inputs begin whose fingerprint is size and time, not content: they differ on each machine."""
+
+
+class NoRow(Exception):
+    """The run has no result that can be kept. The text names the file and says why."""
+
+
+def row_of(run_dir: Path, *, soak: bool = False) -> RunRow:
+    """Return the row of a finished run. Raises NoRow without a result.json that this version reads."""
+    path = run_dir / FILE
+    result = _object(_read(path))
+    if type(version := result.get("schema_version")) is not int:
+        raise NoRow(f"{path}: is not a result: run `chaos analyze {run_dir}`")
+    if version > SCHEMA_VERSION:
+        raise NoRow(
+            f"{path}: has schema_version {version}, and this version of chaos reads {SCHEMA_VERSION}: "
+            "it is left out; read it with a newer chaos"
+        )
+    verdict = result.get("verdict")
+    if verdict not in VERDICTS:
+        raise NoRow(f"{path}: has no verdict: run `chaos analyze {run_dir}`")
+    return _row(run_dir, result, _facts(run_dir), verdict, soak=soak)
+
+
+def _row(run_dir: Path, result: Mapping[str, Any], facts: Mapping[str, Any], verdict: Verdict, *, soak: bool) -> RunRow:
+    made, recovery, plan = (_object(result.get(key)) for key in ("made", "recovery", "plan"))
+    versions, machine, ci = _object(result.get("versions")), _object(made.get("machine")), _object(facts.get("ci"))
+    started, seconds = _text(made.get("started")), _seconds(made.get("seconds"))
+    return RunRow(
+        run=_text(facts.get("run")) or _text(run_dir.name),
+        scenario=_text(result.get("scenario")),
+        cell=_text(result.get("cell")),
+        verdict=verdict,
+        headline=_text(result.get("headline") or result.get("reason"), MOST_HEADLINE),
+        started=started,
+        ended=_later(started, seconds),
+        seconds=seconds,
+        working=_working(run_dir, seconds),
+        mechanism=_text(recovery.get("mechanism")),
+        total=_seconds(recovery.get("total")),
+        rollback=_seconds(recovery.get("rollback")),
+        ranks=_whole(plan.get("ranks")),
+        code=_text(made.get("code")),
+        chaos=_text(versions.get("chaos")),
+        job=_digest(_object(made.get("inputs"))),
+        mindspore=_text(versions.get("mindspore")),
+        sdk=_sdk(facts, versions),
+        platform=_text(facts.get("platform")),
+        revision=_text(ci.get("revision")),
+        ci=_text(ci.get("job")),
+        host=_text(_object(facts.get("host")).get("name")),
+        processors=_whole(machine.get("processors")),
+        load=_seconds(machine.get("load")),
+        file=_text(facts.get("source") or plan.get("source"), 4096),
+        line=_line(result, plan),
+        soak=soak,
+        phases=tuple(_phases(recovery, _object(plan.get("budget")))),
+    )
+
+
+def _read(path: Path) -> Any:
+    try:
+        return parse(read_plain(path))
+    except OSError as error:
+        raise NoRow(str(error)) from error
+    except ValueError as error:
+        raise NoRow(f"{path}: is not JSON ({error}): run `chaos analyze {path.parent}`") from error
+
+
+def _facts(run_dir: Path) -> dict[str, Any]:
+    """Read run.json; empty where it is unreadable: the row then lacks what only that file says."""
+    try:
+        return dict(decode(read_plain(run_dir / RUN_FILE)))
+    except (OSError, ValueError):
+        return {}
+
+
+def _phases(recovery: Mapping[str, Any], budget: Mapping[str, Any]) -> Iterator[PhaseTime]:
+    budgets = _object(budget.get("phases"))
+    for name, seconds in list(_object(recovery.get("phases")).items())[:MOST_PHASES]:
+        yield PhaseTime(_text(name), _seconds(seconds), _seconds(budgets.get(name)))
+
+
+def _sdk(facts: Mapping[str, Any], versions: Mapping[str, Any]) -> str:
+    """Return ``standin``, or ``vendor`` with the version of the vendor's package where it is known."""
+    name, version = _text(facts.get("sdk")), _text(versions.get("mindio_ttp"))
+    return f"{name} {version}" if name == "vendor" and version else name
+
+
+def _digest(inputs: Mapping[str, Any]) -> str:
+    """Return the digest of the job's sources; empty where none are recorded."""
+    sources = {name: value for name, value in inputs.items() if not str(name).startswith(_SEEN)}
+    if not sources:
+        return ""
+    return hashlib.blake2b(json.dumps(sources, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+def _line(result: Mapping[str, Any], plan: Mapping[str, Any]) -> int | None:
+    """Return the line of the scenario at which the deciding statement points, else that of the first fault."""
+    checks = [check for check in _list(result.get("checks")) if type(check.get("order")) is int]
+    for check in sorted(checks, key=lambda check: int(check["order"])):
+        for place in check.get("where") or ():
+            name, _, number = str(place).rpartition(":")
+            if PurePath(name).suffix in (".yaml", ".yml") and number.isdigit() and len(number) < 8:
+                return int(number)
+    return next((line for fault in _list(plan.get("faults")) if (line := _whole(fault.get("line")))), None)
+
+
+def _working(run_dir: Path, seconds: float | None) -> float | None:
+    """Return the seconds of a run from the first start of its own job on; None where that was not recorded."""
+    begun: float | None = None
+    try:
+        with open_plain(run_dir / "history" / "harness.jsonl") as file:
+            lines = file.read(_HEAD).splitlines()
+        for line in lines:
+            event = decode(line)
+            if event.get("event") == "run.start":
+                begun = float(event["mono"])
+            elif event.get("event") == "attempt.start" and begun is not None and seconds is not None:
+                return max(0.0, seconds - (float(event["mono"]) - begun) / 1e9)
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return None
+
+
+def _later(started: str, seconds: float | None) -> str:
+    try:
+        return (datetime.fromisoformat(started) + timedelta(seconds=seconds or 0)).isoformat(timespec="seconds")
+    except (ValueError, OverflowError):
+        return ""
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[dict[str, Any]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def _text(value: Any, most: int = MOST_TEXT) -> str:
+    return readable(value[:most]) if isinstance(value, str) else ""
+
+
+def _seconds(value: Any) -> float | None:
+    """Return a number that is finite and not negative."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if math.isfinite(value) and value >= 0 else None
+
+
+def _whole(value: Any) -> int | None:
+    return value if type(value) is int and 0 <= value < 1 << 53 else None

@@ -1,0 +1,84 @@
+"""One run as a row of the store: what trends, gate and exports know of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chaos.evidence.finding import Verdict
+
+VERSIONS = ("code", "chaos", "job", "mindspore", "sdk", "platform", "revision")
+"""Fields of a row that say what was run: a change of one of them may explain a change of times."""
+
+
+@dataclass(frozen=True)
+class PhaseTime:
+    """One phase of a recovery and its budget, in seconds; None where it could not be measured, or has no budget."""
+
+    name: str
+    seconds: float | None
+    budget: float | None = None
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """One finished run.
+
+    ``started`` and ``ended`` are ISO 8601 in UTC, and empty where the run did not record them. ``seconds`` is the
+    length of the run; ``working`` leaves out its baseline and its waiting for one. ``headline`` says the verdict in a
+    line, empty for a pass. ``total`` is the recovery in seconds, ``rollback`` the number of steps trained again.
+    ``code`` is the digest of the harness's files, ``job`` that of the job's sources, ``revision`` the commit of the CI
+    job. ``load`` is the machine's load of the minute before. ``file`` and ``line`` point at the scenario, at the line
+    of the statement that decides the verdict. ``soak``: the run is one of many in a soak.
+    """
+
+    run: str
+    scenario: str
+    cell: str
+    verdict: Verdict
+    headline: str = ""
+    started: str = ""
+    ended: str = ""
+    seconds: float | None = None
+    working: float | None = None
+    mechanism: str = ""
+    total: float | None = None
+    rollback: float | None = None
+    ranks: int | None = None
+    code: str = ""
+    chaos: str = ""
+    job: str = ""
+    mindspore: str = ""
+    sdk: str = ""
+    platform: str = ""
+    revision: str = ""
+    ci: str = ""
+    host: str = ""
+    processors: int | None = None
+    load: float | None = None
+    file: str = ""
+    line: int | None = None
+    soak: bool = False
+    phases: tuple[PhaseTime, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The scenario, with its cell in brackets where there is one."""
+        return f"{self.scenario}[{self.cell}]" if self.cell else self.scenario
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """What was run, in the order of :data:`VERSIONS`."""
+        return tuple(getattr(self, name) for name in VERSIONS)
+
+
+def times_of(row: RunRow) -> dict[str, float]:
+    """Return the seconds of each phase that was measured, and of the whole recovery as ``total``."""
+    times = {phase.name: phase.seconds for phase in row.phases if phase.seconds is not None}
+    return times if row.total is None else {**times, "total": row.total}
+
+
+def changes_between(before: RunRow, after: RunRow) -> dict[str, tuple[str, str]]:
+    """Return the fields of :data:`VERSIONS`, and the host, that differ, each with both values."""
+    fields = (*VERSIONS, "host")
+    pairs = {name: (getattr(before, name), getattr(after, name)) for name in fields}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}

@@ -1,0 +1,157 @@
+"""The store of all runs of a reports directory: runs.sqlite, one row a run and one a phase.
+
+Several processes may write at once: each change is one transaction, and waits for those of others. The journal is the
+ordinary one, not WAL, since reports directories also lie on network file systems, where WAL does not work.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import astuple, fields
+from pathlib import Path
+from typing import Any
+
+from chaos.base.file_lock import is_no_file
+from chaos.trends.row import PhaseTime, RunRow
+
+FILE = "runs.sqlite"
+SCHEMA = 1
+BUSY_SECONDS = 60.0
+"""How long a writer waits for another."""
+
+_COLUMNS = tuple(field.name for field in fields(RunRow) if field.name != "phases")
+_NUMBERS = {"seconds", "working", "total", "rollback", "load"}
+_WHOLES = {"ranks", "processors", "line", "soak"}
+_PHASE_COLUMNS = ("run", "place", "name", "seconds", "budget")
+
+
+class StoreUnusable(Exception):
+    """The store cannot be used and stays as it is. The text names the file and says why and what to do."""
+
+
+class StoreDamaged(Exception):
+    """The file is no whole store. The text says in what way."""
+
+
+@contextmanager
+def changing(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open the store for one transaction; make it where there is none.
+
+    Raises StoreUnusable for a newer schema and where the file cannot be read or written, StoreDamaged for a file that
+    is cut off or no store.
+    """
+    if is_no_file(path) or path.is_symlink():
+        raise StoreUnusable(f"{path}: is not a plain file: move it away")
+    try:
+        with closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            _check_schema(connection, path)
+            yield connection
+            connection.execute("COMMIT")
+    except sqlite3.OperationalError as error:
+        raise StoreUnusable(f"{path}: cannot be read or written: {error}") from error
+    except sqlite3.DatabaseError as error:
+        raise StoreDamaged(str(error)) from error
+
+
+def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > SCHEMA:
+        raise StoreUnusable(
+            f"{path}: was written by a newer chaos (schema {version}, this one knows {SCHEMA}); it stays as it is: "
+            "use the newer chaos, or another --reports"
+        )
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if version == 0 and not tables:
+        _make(connection)
+    elif version != SCHEMA or not {"run", "phase"} <= tables:
+        raise StoreDamaged("it holds other tables than a store of runs")
+    elif _columns(connection, "run") != _COLUMNS or _columns(connection, "phase") != _PHASE_COLUMNS:
+        raise StoreDamaged("its tables have other columns than a store of runs")
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> tuple[str, ...]:
+    return tuple(name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})"))
+
+
+def _make(connection: sqlite3.Connection) -> None:
+    columns = ", ".join(f"{name} {_kind(name)}" for name in _COLUMNS)
+    connection.execute(f"CREATE TABLE run ({columns}, PRIMARY KEY (run))")
+    connection.execute(
+        "CREATE TABLE phase (run TEXT NOT NULL, place INTEGER NOT NULL, name TEXT NOT NULL, seconds REAL, budget REAL, "
+        "PRIMARY KEY (run, place))"
+    )
+    connection.execute("CREATE INDEX run_started ON run (started)")
+    connection.execute(f"PRAGMA user_version = {SCHEMA}")
+
+
+def _kind(name: str) -> str:
+    return "REAL" if name in _NUMBERS else "INTEGER" if name in _WHOLES else "TEXT NOT NULL"
+
+
+def put_rows(connection: sqlite3.Connection, rows: Iterable[RunRow], *, replace: bool = True) -> None:
+    """Add rows. A row of the same run is replaced, or kept where ``replace`` is False; a soak's run stays one."""
+    for row in rows:
+        known = connection.execute("SELECT soak FROM run WHERE run = ?", (row.run,)).fetchone()
+        if known is not None and not replace:
+            continue
+        *values, _ = _values(row)
+        values[_COLUMNS.index("soak")] = int(row.soak or bool(known and known[0]))
+        marks = ", ".join("?" * len(values))
+        connection.execute(f"INSERT OR REPLACE INTO run VALUES ({marks})", values)
+        connection.execute("DELETE FROM phase WHERE run = ?", (row.run,))
+        connection.executemany(
+            "INSERT INTO phase VALUES (?, ?, ?, ?, ?)",
+            [(row.run, place, phase.name, phase.seconds, phase.budget) for place, phase in enumerate(row.phases)],
+        )
+
+
+def _values(row: RunRow) -> list[Any]:
+    return list(astuple(row))
+
+
+def mark_soak(connection: sqlite3.Connection, runs: Iterable[str]) -> None:
+    """Mark runs as those of a soak."""
+    connection.executemany("UPDATE run SET soak = 1 WHERE run = ?", [(run,) for run in runs])
+
+
+def is_empty(connection: sqlite3.Connection) -> bool:
+    """Return whether the store has no row."""
+    return connection.execute("SELECT 1 FROM run LIMIT 1").fetchone() is None
+
+
+def names_of(connection: sqlite3.Connection) -> set[str]:
+    """Return the names of the runs that have a row."""
+    return {name for (name,) in connection.execute("SELECT run FROM run")}
+
+
+def get_rows(connection: sqlite3.Connection) -> list[RunRow]:
+    """Return all rows, the oldest first. Rows whose values have other types than the schema's are left out."""
+    phases: dict[str, list[PhaseTime]] = {}
+    for run, name, seconds, budget in connection.execute(
+        "SELECT run, name, seconds, budget FROM phase ORDER BY run, place"
+    ):
+        if isinstance(name, str) and _is_number(seconds) and _is_number(budget):
+            phases.setdefault(run, []).append(PhaseTime(name, seconds, budget))
+    ordered = connection.execute("SELECT * FROM run ORDER BY started, run")
+    return [row for values in ordered if (row := row_from(values, phases.get(values[0], ()))) is not None]
+
+
+def row_from(values: Sequence[Any], phases: Sequence[PhaseTime]) -> RunRow | None:
+    """Return the row of one line of the table; None where a value has another type than the schema's."""
+    named = dict(zip(_COLUMNS, values, strict=True))
+    for name, value in named.items():
+        if name in _NUMBERS or name in _WHOLES:
+            if not _is_number(value):
+                return None
+        elif not isinstance(value, str):
+            return None
+    if named["verdict"] not in ("pass", "fail", "unknown"):
+        return None
+    return RunRow(**{**named, "soak": bool(named["soak"])}, phases=tuple(phases))
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or isinstance(value, (int, float))
