@@ -5,6 +5,7 @@ import pytest
 NIGHTLY = {
     "ecc": ["phase=step.end"],
     "kill-during-save": ["phase=checkpoint.end"],
+    "mindformers-callbacks": ["loading=path"],
     "mindformers-kill-resume": ["config=llama.yaml", "config=qwen3.yaml"],
     "partition": ["direction=in", "direction=both"],
     "plain-arf-twice": ["handler=repair"],
@@ -39,7 +40,6 @@ RUN_BY_TESTS = {
 AT_NIGHT = {
     "distributed-recovery": "each rank loads what only some have read",
     "kill-node": "all ranks of a node are lost at once",
-    "mindformers-callbacks": "checkpoints are saved and loaded by callbacks of MindFormers",
     "memory-store": "a recovery from memory is compared with one from files",
     "order-uce-arf-ttp": "three mechanisms answer in the vendor's order",
     "strategy-dump-exit": "the cluster's agent allows two strategies",
