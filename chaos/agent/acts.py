@@ -31,19 +31,19 @@ class Slowness:
 
     def __init__(self, order: Order, record: Record, **where: Any) -> None:
         self._factor = float(order["factor"])
-        self._left = int(order["steps"])
+        self._steps_left = int(order["steps"])
         self._record = record
         self._fault = where["fault"]
-        record.write("fault.acting", act="slow-rank", factor=self._factor, steps=self._left, **where)
+        record.write("fault.acting", act="slow-rank", factor=self._factor, steps=self._steps_left, **where)
 
     def drag(self, step: int, own: float) -> bool:
         """Wait after a step that took ``own`` seconds; return whether the slowness is over with this step."""
         began = monotonic()
         sleep(own * (self._factor - 1))
-        self._left -= 1
+        self._steps_left -= 1
         waited = round(monotonic() - began, 6)
         self._record.write("fault.slowed", fault=self._fault, step=step, own=round(own, 6), waited=waited)
-        return self._left < 1
+        return self._steps_left < 1
 
 
 def perform(order: Order, record: Record, **where: Any) -> None:

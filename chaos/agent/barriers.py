@@ -101,9 +101,9 @@ class Barriers:
                 answer = self._channel.ask({"message": "barrier", "fault": fault, "step": self.step, "phase": phase})
             if answer is not None and answer.get("message") == "raise":
                 text = str(answer["text"])
-                done = self.on_raise({**answer, "phase": phase}) if self.on_raise is not None else {}
-                self._record.write("fault.raised", fault=fault, step=self.step, phase=phase, text=text, **done)
-                if not done.get("answered"):
+                effects = self.on_raise({**answer, "phase": phase}) if self.on_raise is not None else {}
+                self._record.write("fault.raised", fault=fault, step=self.step, phase=phase, text=text, **effects)
+                if not effects.get("answered"):
                     raise RuntimeError(text)
             if answer is not None and answer.get("message") == "act":
                 perform(answer, self._record, fault=fault, step=self.step, phase=phase)

@@ -22,19 +22,19 @@ def hook_compiling(record: Record, module: ModuleType) -> None:
     if executor is None or compiled is None or executor.__module__ != module.__name__:
         return
     original = executor.compile
-    seen: set[str] = set()
+    compiled_methods: set[str] = set()
 
     @functools.wraps(original)
     def compile_with_agent(self: Any, method_name: str, *args: Any, **kwargs: Any) -> Any:
         # MindSpore calls this in every step; only a call that adds to the compiled graphs has compiled.
-        cache = None if method_name in seen else _cache_files()
-        seen.add(method_name)
+        cache = None if method_name in compiled_methods else _cache_files()
+        compiled_methods.add(method_name)
         known, began = len(compiled), time.perf_counter_ns()
         phase = original(self, method_name, *args, **kwargs)
         if len(compiled) != known:
             seconds = (time.perf_counter_ns() - began) / 1e9
-            told = {} if cache is None else {"cached": bool(cache), "cache_written": cache != _cache_files()}
-            record.write("graph.compiled", function=method_name, seconds=round(seconds, 6), **told)
+            cache_fields = {} if cache is None else {"cached": bool(cache), "cache_written": cache != _cache_files()}
+            record.write("graph.compiled", function=method_name, seconds=round(seconds, 6), **cache_fields)
         return phase
 
     executor.compile = compile_with_agent
@@ -45,10 +45,10 @@ def _cache_files() -> dict[str, int] | None:
     if os.environ.get("MS_COMPILER_CACHE_ENABLE") != "1":
         return None
     root = glob.escape(os.environ.get("MS_COMPILER_CACHE_PATH") or ".")
-    found = {}
+    files = {}
     for path in glob.glob(os.path.join(root, "rank_*", "graph_cache", "*.mindir")):
         try:
-            found[path] = os.stat(path).st_mtime_ns
+            files[path] = os.stat(path).st_mtime_ns
         except OSError:  # a rank that writes it replaces it
-            found[path] = 0
-    return found
+            files[path] = 0
+    return files

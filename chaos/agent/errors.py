@@ -54,13 +54,13 @@ def _chain(error: BaseException) -> Iterator[tuple[BaseException, bool]]:
 
     An exception that is hidden by ``from None`` is among them.
     """
-    seen = {id(error)}
+    ids = {id(error)}
     for _ in range(_LONGEST_CHAIN):
         is_cause = error.__cause__ is not None
         earlier = error.__cause__ if is_cause else error.__context__
-        if earlier is None or id(earlier) in seen:
+        if earlier is None or id(earlier) in ids:
             return
-        seen.add(id(earlier))
+        ids.add(id(earlier))
         yield earlier, is_cause
         error = earlier
 

@@ -66,11 +66,11 @@ def _hook_training(training: Training, barriers: Barriers, module: ModuleType) -
     module.Model.train = train_with_agent
 
 
-def _first_of(callback: Any, given: Any) -> Any:
+def _first_of(callback: Any, others: Any) -> Any:
     """Return the job's callbacks behind the agent's: a step's end is recorded before any callback reports it."""
-    if isinstance(given, tuple):
-        return (callback, *given)
-    return [callback, *(given if isinstance(given, list) else [] if given is None else [given])]
+    if isinstance(others, tuple):
+        return (callback, *others)
+    return [callback, *(others if isinstance(others, list) else [] if others is None else [others])]
 
 
 def _step_callback(base: type, training: Training, barriers: Barriers) -> Any:
@@ -90,13 +90,13 @@ def _step_callback(base: type, training: Training, barriers: Barriers) -> Any:
                 return
             arguments = self._arguments = run_context.original_args()
             updates = _updates_done(arguments)
-            done = int(arguments.cur_step_num) if updates is None else steps_done(updates, arguments, training)
-            self._offset = done - arguments.cur_step_num
+            steps = int(arguments.cur_step_num) if updates is None else steps_done(updates, arguments, training)
+            self._offset = steps - arguments.cur_step_num
             if "forward" in barriers.armed_phases() and not self._hooked:
                 arguments.train_network.register_forward_pre_hook(_pass_forward)
                 self._hooked = True
             parameters = ((parameter.name, parameter) for parameter in arguments.train_network.get_parameters())
-            training.begin(done, parameters, updates=updates)
+            training.begin(steps, parameters, updates=updates)
 
         def _joins(self) -> bool:
             """Return whether this training has no state yet: the first one of a process that replaces a lost one (ARF).
@@ -229,8 +229,8 @@ def _recording_registration(
                 barriers.enter(name)
                 result = function(*args)
             except BaseException as error:
-                told = first_fields(error)
-                record.write("handler.exit", name=name, ok=False, error=str(error)[:500], **told)
+                first = first_fields(error)
+                record.write("handler.exit", name=name, ok=False, error=str(error)[:500], **first)
                 raise
             if name == "clean" and result not in _CLEAN:
                 record.write("handler.exit", name=name, ok=False, error=f"it answered {str(result)[:100]}")
@@ -281,9 +281,9 @@ def _hook_reports(record: Record, module: ModuleType) -> None:
 
     @functools.wraps(report)
     def report_with_agent(state: Any, *args: Any, **kwargs: Any) -> Any:
-        named = {"name": names[state]} if isinstance(state, int) and state in names else {}
-        told = error_fields(sys.exc_info()[1])
-        record.write("error.reported", state=state if isinstance(state, int) else str(state), **named, **told)
+        state_name = {"name": names[state]} if isinstance(state, int) and state in names else {}
+        exception = error_fields(sys.exc_info()[1])
+        record.write("error.reported", state=state if isinstance(state, int) else str(state), **state_name, **exception)
         return report(state, *args, **kwargs)
 
     module.tft_report_error = report_with_agent  # type: ignore[attr-defined]

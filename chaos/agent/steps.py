@@ -26,9 +26,9 @@ def steps_done(updates: int, arguments: Any, training: Training) -> int:
         return first
     size = int(arguments.batch_num or 0)
     for witness in _witnesses(arguments, training):
-        named = _named(candidates, witness, size)
-        if named is not None:
-            return named
+        candidate = _candidate(candidates, witness, size)
+        if candidate is not None:
+            return candidate
     return first
 
 
@@ -41,7 +41,7 @@ def _witnesses(arguments: Any, training: Training) -> Iterator[int]:
     yield int(arguments.cur_step_num)
 
 
-def _named(candidates: range, witness: int, size: int) -> int | None:
+def _candidate(candidates: range, witness: int, size: int) -> int | None:
     """Return the candidate that ``witness`` names, which may count within an epoch of ``size`` steps.
 
     None where it names none, or several.

@@ -18,9 +18,9 @@ class Growing(float):
 
     def __new__(cls, seconds: float, each: float, ranks: int) -> Growing:
         more = max(0, ranks - FEW)
-        made = super().__new__(cls, seconds + each * more)
-        made.seconds, made.each, made.more = seconds, each, more
-        return made
+        limit = super().__new__(cls, seconds + each * more)
+        limit.seconds, limit.each, limit.more = seconds, each, more
+        return limit
 
     def __reduce__(self) -> tuple[type[Growing], tuple[float, float, int]]:
         return Growing, (self.seconds, self.each, self.more + FEW)
@@ -28,8 +28,8 @@ class Growing(float):
 
 def in_words(limit: float) -> str:
     """Return ``60 s``; for a limit that has grown ``172 s (60 s, and 1 s for each of the 112 ranks beyond 16)``."""
-    said = f"{limit:g} s"
+    text = f"{limit:g} s"
     if not isinstance(limit, Growing) or not limit.each or not limit.more:
-        return said
+        return text
     ranks = "the one rank" if limit.more == 1 else f"each of the {limit.more:,} ranks"
-    return f"{said} ({limit.seconds:g} s, and {limit.each:g} s for {ranks} beyond {FEW})"
+    return f"{text} ({limit.seconds:g} s, and {limit.each:g} s for {ranks} beyond {FEW})"

@@ -53,7 +53,7 @@ def open_named(path: Path, seconds: float | None = None) -> io.BufferedReader:
         if stat.S_ISREG(kind):
             return os.fdopen(descriptor, "rb")
         if not stat.S_ISFIFO(kind) and not stat.S_ISSOCK(kind):
-            raise UnreadableFile(path, f"is {_named(kind)}, and no file or pipe")
+            raise UnreadableFile(path, f"is {_kind_name(kind)}, and no file or pipe")
         return io.BufferedReader(_Pipe(path, descriptor, LOG_SECONDS if seconds is None else seconds))
     except BaseException:
         os.close(descriptor)
@@ -108,7 +108,7 @@ def _is_descriptor(path: Path) -> bool:
     return path == Path("/dev/stdin") or path.parent in _DESCRIPTORS
 
 
-def _named(kind: int) -> str:
+def _kind_name(kind: int) -> str:
     if stat.S_ISDIR(kind):
         return "a directory"
     return "a terminal or a device" if stat.S_ISCHR(kind) else "a device"

@@ -123,11 +123,11 @@ def read_plain(path: Path, limit: int = MAX_JSON) -> bytes:
 class _Shared(io.FileIO):
     """A file whose bytes count towards a share."""
 
-    def __init__(self, descriptor: int, share: Share, found: os.stat_result) -> None:
+    def __init__(self, descriptor: int, share: Share, status: os.stat_result) -> None:
         super().__init__(descriptor, "rb")
         self._share = share
-        kept = found.st_blocks * 512
-        self._hollow = 1 - kept / found.st_size if 2 * kept < found.st_size else 0.0
+        allocated = status.st_blocks * 512
+        self._hollow = 1 - allocated / status.st_size if 2 * allocated < status.st_size else 0.0
 
     def readinto(self, buffer: WriteableBuffer, /) -> int | None:
         count = super().readinto(buffer)

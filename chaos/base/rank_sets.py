@@ -15,13 +15,13 @@ K = TypeVar("K")
 
 def spans(ranks: Iterable[int]) -> str:
     """Return the numbers alone, neighbours as a span: ``0-3,8``. Of very many spans the first ones and the last."""
-    found: list[list[int]] = []
+    pairs: list[list[int]] = []
     for rank in sorted(set(ranks)):
-        if found and rank == found[-1][1] + 1:
-            found[-1][1] = rank
+        if pairs and rank == pairs[-1][1] + 1:
+            pairs[-1][1] = rank
         else:
-            found.append([rank, rank])
-    texts = [str(first) if first == last else f"{first}-{last}" for first, last in found]
+            pairs.append([rank, rank])
+    texts = [str(first) if first == last else f"{first}-{last}" for first, last in pairs]
     return ",".join(texts if len(texts) <= _SPANS else [*texts[: _SPANS - 1], "…", texts[-1]])
 
 
@@ -50,7 +50,7 @@ def rank_set(ranks: Iterable[int], of: int | None = None) -> str:
 
 def by_word(words: Mapping[int, K]) -> dict[K, list[int]]:
     """Return each distinct word once, with the ranks that have it, in the order of the first of them."""
-    found: dict[K, list[int]] = {}
+    ranks: dict[K, list[int]] = {}
     for rank in sorted(words):
-        found.setdefault(words[rank], []).append(rank)
-    return found
+        ranks.setdefault(words[rank], []).append(rank)
+    return ranks

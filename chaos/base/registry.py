@@ -38,14 +38,14 @@ def installed_points(group: str, distributions: Iterable[Distribution] | None = 
     directory, it may be stale, and :func:`importlib.metadata.entry_points` would prefer it to pip's installation. Here
     it counts only where pip has installed nothing of that name. ``distributions`` replaces the installed distributions.
     """
-    found = _on_path(tuple(sys.path)) if distributions is None else _with_points(distributions)
+    pointed = _on_path(tuple(sys.path)) if distributions is None else _with_points(distributions)
     installed: dict[str, list[EntryPoint]] = {}
     beside: dict[str, list[EntryPoint]] = {}
-    for distribution, groups in found:
+    for distribution, groups in pointed:
         if points := groups.get(group):
             listed = installed if _is_installed_by_pip(distribution) else beside
             listed.setdefault(_name_of(distribution), points)
-    for distribution, _ in found if beside else ():  # a distribution that no longer has such a group counts as well
+    for distribution, _ in pointed if beside else ():  # a distribution that no longer has such a group counts as well
         if _is_installed_by_pip(distribution):
             beside.pop(_name_of(distribution), None)
     return [point for points in {**beside, **installed}.values() for point in points]
@@ -62,15 +62,15 @@ def _on_path(path: tuple[str, ...]) -> list[Pointed]:
 
 
 def _with_points(distributions: Iterable[Distribution]) -> list[Pointed]:
-    found: list[Pointed] = []
+    pointed: list[Pointed] = []
     for distribution in distributions:
         groups: dict[str, list[EntryPoint]] = {}
         # Most packages bring nothing: a look at the text is faster than a parser.
         brings = "[chaos." in (distribution.read_text("entry_points.txt") or "")
         for point in distribution.entry_points if brings else ():
             groups.setdefault(point.group, []).append(point)
-        found.append((distribution, groups))
-    return found
+        pointed.append((distribution, groups))
+    return pointed
 
 
 @cache
@@ -126,15 +126,15 @@ class Registry:
     @cached_property
     def points(self) -> dict[str, EntryPoint | Member]:
         """Members by name. Raises RegistryError when two packages claim one name for different objects."""
-        found: dict[str, EntryPoint | Member] = {}
+        points: dict[str, EntryPoint | Member] = {}
         for point in self._all():
-            other = found.setdefault(point.name, point)
+            other = points.setdefault(point.name, point)
             if other.value != point.value:
                 raise RegistryError(
                     f"two packages register the {self.noun} {point.name!r}: {other.value} and {point.value}; "
                     f"uninstall one of them (entry point group {self.group})"
                 )
-        return found
+        return points
 
     def names(self) -> tuple[str, ...]:
         """Return the registered names, sorted. Imports no object. Raises RegistryError as :attr:`points` does."""

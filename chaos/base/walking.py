@@ -59,9 +59,9 @@ def walk(top: str | os.PathLike[str], onerror: Unseen = None) -> Iterator[tuple[
     start = os.fspath(top)
     too_deep = _once(start, onerror)
     waiting = [(start, 0)]
-    seen = 0
+    entries = 0
     while waiting:
-        if seen > MAX_ENTRIES:
+        if entries > MAX_ENTRIES:
             too_deep(f"has more than {MAX_ENTRIES:,} files and directories below")
             return
         path, level = waiting.pop()
@@ -77,7 +77,7 @@ def walk(top: str | os.PathLike[str], onerror: Unseen = None) -> Iterator[tuple[
             if onerror is not None and not isinstance(error, _GONE):
                 onerror(error)
             continue
-        seen += len(directories) + len(others)
+        entries += len(directories) + len(others)
         yield path, directories, others
         below = [name for name in reversed(directories) if name not in links]
         if level < MAX_LEVELS:

@@ -45,31 +45,34 @@ def example(kind: FaultKind, rank: int, ranks: int) -> dict[str, Any]:
     cluster |= ({"nodes": nodes} if nodes > 1 else {}) | {"ranks": ranks}
     if platform is not None and platform.settings is not None and platform.example:
         cluster[platform.settings] = dict(platform.example)
-    own = registered(kind.name)
-    job = _shown_by(kind.effect.name, means, "any") | {**_needed_by(kind.effect), **(own.job if own else {})}
+    family_kind = registered(kind.name)
+    job = _shown_by(kind.effect.name, means, "any") | {
+        **_needed_by(kind.effect),
+        **(family_kind.job if family_kind else {}),
+    }
     if "protection" in job:
         job["protection"] = list(job["protection"])
-    parameters = _parameters(kind, own.parameters if own else {})
+    parameters = _parameters(kind, family_kind.parameters if family_kind else {})
     target: dict[str, Any] = {"rank": rank}
     if platform:
         target = {"node": rank * nodes // ranks}
     if kind.effect.pauses:
         target = {"ranks": list(range(ranks))}
-    if own is not None and own.target is not None:
-        target = dict(own.target)
+    if family_kind is not None and family_kind.target is not None:
+        target = dict(family_kind.target)
     fault: dict[str, Any] = {"kind": kind.name, "target": target, "trigger": {"step": _STEP, "phase": _phase(kind)}}
     faults = [fault | ({"parameters": parameters} if parameters else {})]
     if kind.effect.damages is not None:  # made when its ranks no longer save
         faults[0]["trigger"] = {"after": "power"}
         power = {"kind": "kill", "target": {"ranks": list(range(ranks))}, "trigger": {"step": _STEP}}
         faults.insert(0, {"id": "power", **power})
-    made: dict[str, Any] = {"chaos": 1, "name": kind.name, "cluster": cluster, "job": job}
+    scenario: dict[str, Any] = {"chaos": 1, "name": kind.name, "cluster": cluster, "job": job}
     if kind.hazard is not None:
-        made["allow"] = [kind.name]
-    made["faults"] = faults
+        scenario["allow"] = [kind.name]
+    scenario["faults"] = faults
     if kind.effect.alters == "value":
-        made["expect"] = {"mechanism": "none"}
-    return made
+        scenario["expect"] = {"mechanism": "none"}
+    return scenario
 
 
 def written(scenario: Mapping[str, Any]) -> str:
@@ -96,30 +99,32 @@ def _needed_by(effect: JobEffect) -> Mapping[str, Any]:
     return {"checkpoint_interval": 20} if effect.takes_saved else {}
 
 
-def _shown_by(*wanted: str) -> dict[str, Any]:
+def _shown_by(*effects_or_means: str) -> dict[str, Any]:
     """Return a job of the first kind that shows faults of one of these: an effect, or a kind's means."""
-    shown = {what: (job.name, own) for job in job_kinds() for what, own in job.examples.items()}
-    name, own = next(shown[what] for what in wanted if what in shown)
-    return {"kind": name, "steps": 2 * _STEP, **own}
+    shown = {what: (job.name, keys) for job in job_kinds() for what, keys in job.examples.items()}
+    name, keys = next(shown[what] for what in effects_or_means if what in shown)
+    return {"kind": name, "steps": 2 * _STEP, **keys}
 
 
 def registered(name: str) -> Kind | None:
     """Return a kind's entry in its family; None for a kind that a package registers without a family."""
     kinds = registry("kinds")
-    found: Kind | None = kinds.load(name) if name in kinds.points else None
-    return found
+    kind: Kind | None = kinds.load(name) if name in kinds.points else None
+    return kind
 
 
-def _parameters(kind: FaultKind, given: Mapping[str, Any]) -> dict[str, Any]:
+def _parameters(kind: FaultKind, example_parameters: Mapping[str, Any]) -> dict[str, Any]:
     known = kind.parameters or {}
-    return dict(given) | {name: _sane(name, parameter) for name, parameter in known.items() if parameter.required}
+    return dict(example_parameters) | {
+        name: _sane(name, parameter) for name, parameter in known.items() if parameter.required
+    }
 
 
 def _sane(name: str, parameter: Parameter) -> Any:
     if parameter.words:
         return parameter.words[0]
-    wanted = _SANE.get(name, 0.5)
-    number = min(max(float(wanted), parameter.least), parameter.most)
+    sane = _SANE.get(name, 0.5)
+    number = min(max(float(sane), parameter.least), parameter.most)
     return int(number) if parameter.whole or number == int(number) else number
 
 

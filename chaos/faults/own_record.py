@@ -19,14 +19,14 @@ def own_event(record: Path, event: str, fault: str) -> dict[str, Any] | None:
     name = f'"{event}"'.encode()
     for line in read_lines(record):
         if line.text is not None and not line.torn and name in line.text:
-            found = decode_shown(line.text)
-            if found is not None and found.get("event") == event and found.get("fault") == fault:
-                return dict(found)
+            fields = decode_shown(line.text)
+            if fields is not None and fields.get("event") == event and fields.get("fault") == fault:
+                return dict(fields)
     return None
 
 
 def own_proof(
-    job: Job, victim: Victim, event: str, deed: str, accept: Callable[[dict[str, Any]], bool] = lambda found: True
+    job: Job, victim: Victim, event: str, deed: str, accept: Callable[[dict[str, Any]], bool] = lambda record: True
 ) -> dict[str, Any] | None:
     """Return the event by which a rank records that a fault was made in it; None as long as it may yet come.
 
@@ -35,9 +35,9 @@ def own_proof(
     """
     # Read first: an event that a rank writes while it ends is not missed between the two.
     ended = job.state(victim.identity) in ("gone", "zombie")
-    found = own_event(victim.record, event, victim.fault)
-    if found is not None and accept(found):
-        return found
+    record = own_event(victim.record, event, victim.fault)
+    if record is not None and accept(record):
+        return record
     if ended:
         raise FaultMissed(f"rank {victim.rank} has ended and has not recorded that {deed}")
     return None

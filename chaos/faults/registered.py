@@ -33,7 +33,7 @@ def kind_in_running_job(kind: FaultKind) -> FaultKind | None:
 
     Raises as :func:`fault_kind` does.
     """
-    return _seen(kind, kind.in_running_job())
+    return _checked(kind, kind.in_running_job())
 
 
 def aimed_kind(kind: FaultKind, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> FaultKind:
@@ -41,16 +41,16 @@ def aimed_kind(kind: FaultKind, ranks: Sequence[JobProcess], parameters: Mapping
 
     Raises as :func:`fault_kind` does, FaultMissed and OSError where there is nothing to hit.
     """
-    return _seen(kind, kind.aimed(ranks, parameters)) or kind if isinstance(kind, Aimed) else kind
+    return _checked(kind, kind.aimed(ranks, parameters)) or kind if isinstance(kind, Aimed) else kind
 
 
-def _seen(of: FaultKind, given: FaultKind | None) -> FaultKind | None:
-    if given is not None and (lacks := _lacking_base(given)) is not None:
+def _checked(of: FaultKind, derived: FaultKind | None) -> FaultKind | None:
+    if derived is not None and (lacks := _lacking_base(derived)) is not None:
         raise registries.RegistryError(
-            f"what the fault kind {of.name!r} is in a running job, {type(given).__qualname__}, does not derive from "
+            f"what the fault kind {of.name!r} is in a running job, {type(derived).__qualname__}, does not derive from "
             f"{lacks}, as it has to (docs/extending.md)"
         )
-    return given
+    return derived
 
 
 def _lacking_base(kind: object) -> str | None:

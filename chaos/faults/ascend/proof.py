@@ -19,9 +19,9 @@ def _which_device(case: Case) -> Iterator[Doubt]:
 def link_doubts(case: Case) -> Iterator[Doubt]:
     """Yield every reason to doubt that the network link of one rank's card went down."""
     yield from _which_device(case)
-    wanted, seen = {"before": "Success", "after": "Fault"}, case.evidence.get("net_health")
-    if seen != wanted:
-        text = f"the network's health at rank {case.evidence.get('rank')} is {seen}, not {wanted}"
+    expected, health = {"before": "Success", "after": "Fault"}, case.evidence.get("net_health")
+    if health != expected:
+        text = f"the network's health at rank {case.evidence.get('rank')} is {health}, not {expected}"
         yield text, (case.landing.source,)
 
 
@@ -30,13 +30,13 @@ def reset_doubts(case: Case) -> Iterator[Doubt]:
     yield from _which_device(case)
     rank, answer, injection = case.evidence.get("rank"), case.evidence.get("answer"), case.injection
     if not isinstance(answer, dict) or answer.get("status") != "OK":
-        said = answer.get("said") if isinstance(answer, dict) else "nothing that is recorded"
-        yield f"npu-smi is not known to have reset the chip of rank {rank}: it said {said}", (case.landing.source,)
+        words = answer.get("said") if isinstance(answer, dict) else "nothing that is recorded"
+        yield f"npu-smi is not known to have reset the chip of rank {rank}: it said {words}", (case.landing.source,)
     exits = case.history.select("rank.exit", attempt=injection.attempt, rank=injection.rank)
-    own = [event for event in exits if event.pid == injection.pid]
-    if not own:
+    ends = [event for event in exits if event.pid == injection.pid]
+    if not ends:
         yield f"rank {rank} has no exit status, so its chip may not have been reset", (case.landing.source,)
-    for event in own:
+    for event in ends:
         if event.data.get("signal") is None and event.data.get("code") in (0, None):
             yield f"rank {rank} {exit_status(event)}, as if its chip had not been reset", (event.source,)
         elif (order := out_of_order(injection, event)) is not None:

@@ -101,25 +101,25 @@ def _where(step: UndoStep) -> str:
     return f" on the host of node {_number(step, 'node')}" if "node" in step.arguments else ""
 
 
-def _wait(name: str, look: Callable[[], str], wanted: str, seconds: float, context: UndoContext) -> None:
+def _wait(name: str, look: Callable[[], str], expected: str, seconds: float, context: UndoContext) -> None:
     """Wait for an answer. While a card comes back its tools fail, hang or print half a table: that is *not yet*.
 
     Raises DeadlineExpired, with the last answer, and CommandError at once where there is no such tool.
     """
-    seen = ["it says nothing"]
+    last = ["it says nothing"]
 
     def reached() -> bool:
         try:
-            said = look()
+            answer = look()
         except NoSuchTool:
             raise
         except (CommandError, UnreadableOutput) as error:
-            seen[0] = str(error)
+            last[0] = str(error)
             return False
-        seen[0] = f"it says {said}"
-        return said == wanted
+        last[0] = f"it says {answer}"
+        return answer == expected
 
-    wait_for(name, reached, seconds=seconds, clock=context.clock, detail=lambda: seen[0])
+    wait_for(name, reached, seconds=seconds, clock=context.clock, detail=lambda: last[0])
 
 
 def _number(step: UndoStep, name: str) -> int:

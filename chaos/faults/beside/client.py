@@ -61,8 +61,8 @@ def said(victim: Victim) -> dict[str, Any] | None:
     except OSError as error:
         raise FaultMissed(f"the process beside the job was ended: {error}") from error
     if text.endswith(b"\n") and held:
-        told = parse(text)
-        return told if isinstance(told, dict) else None
+        report = parse(text)
+        return report if isinstance(report, dict) else None
     log = _log_of(switch)
     words = read_plain(log).decode("utf-8", "replace").strip() if log.is_file() else ""
     if words and not held:

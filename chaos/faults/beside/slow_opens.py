@@ -95,12 +95,12 @@ def allow(group: int, descriptor: int) -> None:
 
 def _events(data: bytes) -> list[tuple[int, int]]:
     """Return descriptor and PID of each event."""
-    found = []
+    events = []
     while len(data) >= _EVENT.size:
         length, _, _, _, _, descriptor, pid = _EVENT.unpack_from(data)
-        found.append((descriptor, pid))
+        events.append((descriptor, pid))
         data = data[length:]
-    return found
+    return events
 
 
 if __name__ == "__main__":

@@ -113,10 +113,10 @@ class Damage(FaultKind):
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the digests of the original and of the file in its place, which differ."""
         del job
-        found = kept_file(victim)
-        if found is None:
+        original = kept_file(victim)
+        if original is None:
             return None
-        kept, path = found
+        kept, path = original
         there = os.path.lexists(path)
         before, after = digest_file(kept), digest_file(path) if there else ABSENT
         if before == after:
@@ -140,11 +140,11 @@ def newest(victim: Victim) -> Hit:
     Files that cannot be read are passed over, and so are links. Raises FaultMissed when there is no checkpoint, or the
     job kind does not say where its jobs save.
     """
-    found = finished(victim)
-    if not found:
+    checkpoints = finished(victim)
+    if not checkpoints:
         raise FaultMissed(f"rank {victim.rank} has no checkpoint below {storage_of(victim)} that could be damaged")
-    step, path = found[-1]
-    older = next((other for earlier, other in reversed(found) if earlier < step), None)
+    step, path = checkpoints[-1]
+    older = next((other for earlier, other in reversed(checkpoints) if earlier < step), None)
     return part_of(Hit(path, step, older), _part(victim))
 
 
@@ -163,14 +163,14 @@ def finished(victim: Victim) -> list[tuple[int, Path]]:
 
     Raises chaos.base.walking.TooDeep where a newer one may lie deeper than the search goes.
     """
-    found: list[tuple[int, Path]] = []
+    checkpoints: list[tuple[int, Path]] = []
     for file in find_checkpoints(storage_of(victim), raise_too_deep):
         if file.temporary or file.rank != victim.rank:
             continue
         step = stored_step(file.path)
         if step is not None:
-            found.append((step, file.path))
-    return sorted(found)
+            checkpoints.append((step, file.path))
+    return sorted(checkpoints)
 
 
 def stored_step(path: Path) -> int | None:

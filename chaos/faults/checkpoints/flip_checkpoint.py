@@ -71,14 +71,14 @@ def data_bit(path: Path) -> tuple[int, int]:
 
 def _largest(checkpoint: Checkpoint, name: str) -> int:
     """Return the index of the first value of the largest magnitude."""
-    found, largest, passed = 0, None, 0
+    position, largest, passed = 0, None, 0
     for block in value_blocks(checkpoint, name):
         sizes = _magnitudes(checkpoint.tensors[name].dtype, block)
         index = int(np.argmax(sizes))
         if largest is None or sizes[index] > largest:
-            found, largest = passed + index, sizes[index]
+            position, largest = passed + index, sizes[index]
         passed += len(block)
-    return found
+    return position
 
 
 def _magnitudes(dtype: str, block: NDArray[Any]) -> NDArray[Any]:

@@ -29,11 +29,11 @@ def check(draft: Draft, outcome: Outcome, problems: Problems) -> None:
 
 def damage(draft: Draft, last: Mapping[int, int], interval: int, problems: Problems) -> Damage:
     """Return the damage of the faults to the saved checkpoints."""
-    lost = lost_ranks(draft, len(last), problems)
+    lost_by_rank = lost_ranks(draft, len(last), problems)
     damaged = spoilt(draft, last, interval, problems)
     records = recorded(draft, last, interval, problems)
     renamed = frozenset(rank for fault in draft.faults if fault.effect.damages == "name" for rank in fault.fault.ranks)
-    return Damage(lost, damaged, renamed, records.newest, records.why)
+    return Damage(lost_by_rank, damaged, renamed, records.newest, records.why)
 
 
 RULES = Rules(order=70, saved=SavedRules(all_losing, check, damage))

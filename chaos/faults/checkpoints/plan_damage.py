@@ -43,16 +43,16 @@ def damaging(faults: Sequence[Scheduled]) -> list[Scheduled]:
 def check_damage(draft: Draft, outcome: Outcome, problems: Problems) -> None:
     """Note damage that cannot be made, that no launch would meet, or whose moment is left to chance."""
     scenario, faults, traits = draft.scenario, draft.faults, draft.traits
-    found = [fault for fault in faults if fault.effect.changes_file or fault.effect.damages == "record"]
-    seen: dict[int, str] = {}
-    for fault in found:
+    damaging_faults = [fault for fault in faults if fault.effect.changes_file or fault.effect.damages == "record"]
+    first_fault: dict[int, str] = {}
+    for fault in damaging_faults:
         _check_parameters(fault, problems)
         _check_moment(fault, faults, problems)
         _check_form(fault, traits, problems)
         _check_part(scenario, fault, traits, problems)
         _check_kept(fault, traits, problems)
         for rank in fault.fault.ranks:
-            if (other := seen.setdefault(rank, fault.fault.id)) != fault.fault.id:
+            if (other := first_fault.setdefault(rank, fault.fault.id)) != fault.fault.id:
                 problems.add(
                     f"{fault.path}.target",
                     f"faults {other!r} and {fault.fault.id!r} both hit the newest checkpoint of rank {rank}, so "
@@ -61,9 +61,9 @@ def check_damage(draft: Draft, outcome: Outcome, problems: Problems) -> None:
                     hint="hit another rank, or leave one of the two out",
                 )
                 break
-    if not found:
+    if not damaging_faults:
         return
-    first = found[0]
+    first = damaging_faults[0]
     if scenario.job.checkpoint_interval is None:
         problems.add(
             f"{first.path}.kind",

@@ -26,10 +26,10 @@ def check_lost(draft: Draft, problems: Problems) -> None:
 
 def lost_ranks(draft: Draft, everyone: int, problems: Problems) -> tuple[int, ...]:
     """Return the ranks whose files are gone. Notes where a job that goes on by itself would find nothing at all."""
-    gone = losing(draft.faults)
-    lost = tuple(sorted({rank for fault in gone for rank in fault.fault.ranks}))
+    losses = losing(draft.faults)
+    lost = tuple(sorted({rank for fault in losses for rank in fault.fault.ranks}))
     if draft.traits.restarts and len(lost) == everyone:
-        _refuse_empty(gone[0], problems)
+        _refuse_empty(losses[0], problems)
     return lost
 
 

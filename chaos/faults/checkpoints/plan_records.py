@@ -41,7 +41,7 @@ def of_records(faults: Sequence[Scheduled]) -> list[Scheduled]:
 def check_records(draft: Draft, problems: Problems) -> None:
     """Note damage to records that a job does not have, and damage whose outcome is not known."""
     faults, traits = draft.faults, draft.traits
-    others = [fault for fault in faults if fault.effect.damages == "files"] + damaging(faults)
+    file_faults = [fault for fault in faults if fault.effect.damages == "files"] + damaging(faults)
     for fault in of_records(faults):
         if not traits.restarts:
             problems.add(
@@ -58,11 +58,11 @@ def check_records(draft: Draft, problems: Problems) -> None:
                 text="target",
                 hint="hit rank 0",
             )
-        if others:
+        if file_faults:
             problems.add(
                 f"{fault.path}.kind",
-                f"faults {fault.fault.id!r} and {others[0].fault.id!r} damage the record and the checkpoints; which "
-                "file has the latest time is then left to chance",
+                f"faults {fault.fault.id!r} and {file_faults[0].fault.id!r} damage the record and the checkpoints; "
+                "which file has the latest time is then left to chance",
                 text=fault.fault.kind,
                 hint="leave one of the two out",
             )
@@ -73,7 +73,7 @@ def recorded(draft: Draft, last: Mapping[int, int], interval: int, problems: Pro
     traits = draft.traits
     faults = of_records(draft.faults)
     stale = [fault for fault in faults if _how(fault) == "stale"]
-    gone = sorted({rank for fault in faults if _how(fault) != "stale" for rank in fault.fault.ranks})
+    recordless = sorted({rank for fault in faults if _how(fault) != "stale" for rank in fault.fault.ranks})
     limits: dict[int, int] = {}
     for fault in faults:
         for rank in fault.fault.ranks:
@@ -90,12 +90,12 @@ def recorded(draft: Draft, last: Mapping[int, int], interval: int, problems: Pro
                 return Recorded()
             if fault in stale:
                 limits[rank] = step - interval
-    nobody = len(gone) == len(last)
-    by_time = traits.rank_directories and bool(gone) and (nobody or traits.all_records)
+    nobody = len(recordless) == len(last)
+    by_time = traits.rank_directories and bool(recordless) and (nobody or traits.all_records)
     if limits and not by_time:
         rank, step = min(limits.items(), key=lambda limit: limit[1])
         return Recorded(step, f"the record of rank {rank} names step {step}, and MindFormers goes by the records")
-    if not gone:
+    if not recordless:
         return Recorded()
     if not traits.rank_directories:
         return Recorded(
@@ -103,8 +103,8 @@ def recorded(draft: Draft, last: Mapping[int, int], interval: int, problems: Pro
             "what is promised is the last complete one in the directory (MindSpore Transformers, Resume Training 2.0)"
         )
     if not by_time:
-        return Recorded(why=f"without the records of {ranks(gone)} those of the others count")
-    lacks = "no rank has a record (meta.json) any more" if nobody else f"{ranks(gone)} has no record (meta.json)"
+        return Recorded(why=f"without the records of {ranks(recordless)} those of the others count")
+    lacks = "no rank has a record (meta.json) any more" if nobody else f"{ranks(recordless)} has no record (meta.json)"
     if len({newest_saved(step, interval) for step in last.values()}) > 1:
         problems.add(
             f"{faults[0].path}.target",

@@ -37,8 +37,8 @@ def damage_doubts(
     if not _DIGEST.fullmatch(before) or not (after == ABSENT if removes else _DIGEST.fullmatch(after)):
         yield f"the digests of rank {rank}'s file before and after are not in the evidence", (landing.source,)
     elif (before == after) != (fault.effect.damages == "name"):
-        seen = "the same content as before" if before == after else "another content than before"
-        yield f"rank {rank}'s file {file} has {seen}", (landing.source,)
+        text = "the same content as before" if before == after else "another content than before"
+        yield f"rank {rank}'s file {file} has {text}", (landing.source,)
     if fault.effect.damages == "name" and evidence.get("renamed") in (None, file):
         yield f"the evidence has no new name of rank {rank}'s file {file}", (landing.source,)
     saves = history.select("checkpoint.end", attempt=TRAIN, rank=rank if isinstance(rank, int) else -1)
@@ -50,17 +50,17 @@ def damage_doubts(
             f"rank {rank}'s file {file} is {part or 'no part of a save'}, planned is {planned_part}",
             (landing.source,),
         )
-    own = [save for save in saves if _is_of_save(str(save.data.get("path")), file)]
-    if not own:
+    file_saves = [save for save in saves if _is_of_save(str(save.data.get("path")), file)]
+    if not file_saves:
         yield f"rank {rank}'s own history has no save of {file}", (landing.source,)
     restore = plan.resume.restore
     planned = restore.damaged.get(rank) if restore is not None and isinstance(rank, int) else None
     hit = evidence.get("step")
-    if own and (plan.training.steps_per_update or 1) > 1:  # the evidence has the optimizer's count: updates
-        hit = own[-1].data.get("step")
+    if file_saves and (plan.training.steps_per_update or 1) > 1:  # the evidence has the optimizer's count: updates
+        hit = file_saves[-1].data.get("step")
     if planned is not None and hit != planned:
-        seen = f"rank {rank}'s file of step {hit} was hit, not that of step {planned}"
-        yield seen, (landing.source, *(save.source for save in own[:1]))
+        text = f"rank {rank}'s file of step {hit} was hit, not that of step {planned}"
+        yield text, (landing.source, *(save.source for save in file_saves[:1]))
 
 
 def _is_of_save(path: str, file: str) -> bool:
@@ -82,7 +82,7 @@ def _record_doubts(
     """Yield a doubt unless the record was of the newest checkpoint that the rank has saved."""
     last = max((step for save in saves if isinstance(step := save.data.get("step"), int)), default=None)
     if last is None or evidence.get("step") != last:
-        seen = (
+        text = (
             f"rank {evidence.get('rank')}'s record was of step {evidence.get('step')}, its last save is of step {last}"
         )
-        yield seen, (landing.source, *(save.source for save in saves[-1:]))
+        yield text, (landing.source, *(save.source for save in saves[-1:]))

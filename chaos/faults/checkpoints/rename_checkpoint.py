@@ -79,10 +79,10 @@ class RenameCheckpoint(FaultKind):
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the old name, which has no file, and the new name, whose file has the same content."""
         del job
-        found = kept_file(victim)
-        if found is None:
+        original = kept_file(victim)
+        if original is None:
             return None
-        kept, path = found
+        kept, path = original
         moved = other_name(path)
         if os.path.lexists(path) or not moved.is_file():
             return None

@@ -86,10 +86,11 @@ class RunningCheckpoint(Aimed, StillShown):
 
     def aimed(self, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> RunningCheckpoint:
         """Return the kind with a file of each rank. Raises FaultMissed where there is none, or it cannot be hit."""
-        found = survey()
+        running = survey()
         step, part = parameters.get("step"), parameters.get("part", MODEL)
         return replace(
-            self, aims={process.rank: _aim(process, step, part, found) for process in ranks if process.rank is not None}
+            self,
+            aims={process.rank: _aim(process, step, part, running) for process in ranks if process.rank is not None},
         )
 
     def shown(self) -> list[dict[str, Any]]:
@@ -119,7 +120,7 @@ class RunningCheckpoint(Aimed, StillShown):
         """Return the kind's evidence: the digests of the kept original and of the file in its place."""
         shown = self._bound.evidence(job, self._placed(victim))
         if shown is not None:
-            self.landed[victim.rank] = _identity(self._seen(victim))
+            self.landed[victim.rank] = _identity(self._path_left(victim))
         return shown
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
@@ -128,7 +129,7 @@ class RunningCheckpoint(Aimed, StillShown):
         Raises FaultMissed where it is another, or none. It is checked often, so the content is not read again.
         """
         del job
-        now = _identity(self._seen(victim))
+        now = _identity(self._path_left(victim))
         if now != self.landed.get(victim.rank):
             raise FaultMissed("another file is there, or none")
         return {}
@@ -154,14 +155,14 @@ class RunningCheckpoint(Aimed, StillShown):
     def _placed(self, victim: Victim) -> Victim:
         return replace(victim, storage=self.aims[victim.rank].root)
 
-    def _seen(self, victim: Victim) -> Path:
+    def _path_left(self, victim: Victim) -> Path:
         return self.kind.left_at(self.aims[victim.rank].hit.path)
 
 
 def in_running_jobs(kind: CheckpointKind) -> RunningCheckpoint:
     """Return a kind of damage, for jobs that run already."""
-    own = PARAMETERS.get(kind.name, {})
-    words = {name: Parameter(f"default {words[0]}", words=words) for name, words in own.items()}
+    kind_parameters = PARAMETERS.get(kind.name, {})
+    words = {name: Parameter(f"default {words[0]}", words=words) for name, words in kind_parameters.items()}
     return RunningCheckpoint(kind, kind.name, kind.effect, {**words, "step": STEP})
 
 
@@ -170,14 +171,14 @@ def _aim(process: JobProcess, step: int | None, part: str, running: Survey) -> A
     if process.container is not None:
         raise FaultMissed(f"rank {process.rank} is in container {process.container}: call chaos inside that container")
     roots = own_directories(process)
-    found = sorted(checkpoint for root in roots for checkpoint in _checkpoints(root, process))
-    if step is None and not found:
+    checkpoints = sorted(checkpoint for root in roots for checkpoint in _checkpoints(root, process))
+    if step is None and not checkpoints:
         raise FaultMissed(f"{_none_there(process, roots)}; {_links_and_others(roots)}")
-    steps = sorted({number for number, _, _ in found})
+    steps = sorted({number for number, _, _ in checkpoints})
     chosen = (
-        found[-1]
+        checkpoints[-1]
         if step is None
-        else next((checkpoint for checkpoint in reversed(found) if checkpoint[0] == step), None)
+        else next((checkpoint for checkpoint in reversed(checkpoints) if checkpoint[0] == step), None)
     )
     if chosen is None:
         listed = ", ".join(map(str, steps)) or "no step"
@@ -189,9 +190,11 @@ def _aim(process: JobProcess, step: int | None, part: str, running: Survey) -> A
         raise FaultMissed(
             f"rank {process.rank}: {path} cannot be replaced by this user: call chaos as its user or as root"
         )
-    if (other := _other_job(path, process, running)) is not None:
-        raise FaultMissed(f"rank {process.rank}: whose {path} is cannot be told, for it lies where {other} works too")
-    older = [other for earlier, other, where in found if earlier < held and where == root]
+    if (other_job := _other_job(path, process, running)) is not None:
+        raise FaultMissed(
+            f"rank {process.rank}: whose {path} is cannot be told, for it lies where {other_job} works too"
+        )
+    older = [file for earlier, file, where in checkpoints if earlier < held and where == root]
     hit = part_of(Hit(path, held, older[-1] if older else None), part)
     identity = _identity(hit.path)
     assert identity is not None
@@ -200,11 +203,11 @@ def _aim(process: JobProcess, step: int | None, part: str, running: Survey) -> A
 
 def _other_job(path: Path, process: JobProcess, running: Survey) -> RunningJob | None:
     """Return a job that may have saved a file too: it works or logs above it, and may have a rank of this number."""
-    own = _job_of(process.identity, running)
+    own_job = _job_of(process.identity, running)
     for job in running.jobs:
-        if job is own:
+        if job is own_job:
             continue
-        same = own is not None and own.scheduler == job.scheduler and own.size == job.size
+        same = own_job is not None and own_job.scheduler == job.scheduler and own_job.size == job.size
         if same and all(other_process.rank != process.rank for other_process in job.ranks):
             continue  # one launch whose ranks log in directories of their own
         if any(path.is_relative_to(directory) for other in job.processes for directory in own_directories(other)):
@@ -222,10 +225,10 @@ def own_directories(process: JobProcess) -> list[Path]:
 
     A path that leads to another directory here than in the process itself is left out.
     """
-    named = [
+    paths = [
         Path(directory) for directory in (process.directories.cwd, process.directories.logs) if directory is not None
     ]
-    real = sorted({path.resolve() for path in named if key_of(path) in process.directories.keys})
+    real = sorted({path.resolve() for path in paths if key_of(path) in process.directories.keys})
     return [path for path in real if not any(path != other and path.is_relative_to(other) for other in real)]
 
 
@@ -267,11 +270,11 @@ def _links_and_others(roots: Sequence[Path]) -> str:
         for link in (Path(directory, name) for name in names)
         if link.is_symlink()
     ]
-    others = [
+    unnumbered = [
         str(checkpoint.path) for root in roots for checkpoint in find_checkpoints(root, None) if checkpoint.rank is None
     ]
-    told = [*links[:_SHOWN], *(f"{name} names no rank" for name in others[:_SHOWN])]
-    return "; ".join([*told, "what lies elsewhere, or behind a link, is not touched"])
+    places = [*links[:_SHOWN], *(f"{name} names no rank" for name in unnumbered[:_SHOWN])]
+    return "; ".join([*places, "what lies elsewhere, or behind a link, is not touched"])
 
 
 def _identity(path: Path) -> Identity | None:

@@ -120,10 +120,10 @@ def _move_back(path: Path, moved: Path, kept: Path, before: str) -> str:
     return f"gave {path} its name back"
 
 
-def _check_place(path: Path, step: UndoStep, own: bool) -> None:
+def _check_place(path: Path, step: UndoStep, of_job: bool) -> None:
     if not path.is_absolute():
         raise CannotUndo(f"step {step.id} does not give an absolute path: {step.arguments}")
-    if ".." in path.parts or path.parent.resolve() != path.parent or not own:
+    if ".." in path.parts or path.parent.resolve() != path.parent or not of_job:
         raise CannotUndo(f"{path} is in no directory of this run or its job; it was left alone")
     if path.is_symlink():
         raise CannotUndo(f"{path} is a link; it was left alone")

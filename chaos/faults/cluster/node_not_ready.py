@@ -73,13 +73,13 @@ class NodeNotReady(FaultKind):
         """Return the taint by the cluster's own controller: the node is not ready."""
         own, host = pod_node(job, victim).own, host_of(victim)
 
-        def seen() -> list[str]:
+        def taints_now() -> list[str]:
             taints = _taints(own.node(host))
             if _TAINT not in taints:
                 _report(own, host, victim.fault)
             return taints
 
-        taints = answered(seen)
+        taints = answered(taints_now)
         return {"signal": None, "host": host, "taints": taints} if taints and _TAINT in taints else None
 
 

@@ -82,12 +82,12 @@ class OnMesh(ClusterCondition):
         node = pod_node(job, victim)
         if node.state() == "gone":
             raise FaultMissed(f"the pod of rank {victim.rank} has gone")
-        found = node.own.find(self.resource, name_of(node.own.run, victim.fault, node.number))
-        records = [] if found is None else injected(found.object, node.own.namespace, node.pod.name)
-        if found is None or not records:
+        stored = node.own.find(self.resource, name_of(node.own.run, victim.fault, node.number))
+        records = [] if stored is None else injected(stored.object, node.own.namespace, node.pod.name)
+        if stored is None or not records:
             return None
         pod = {"name": node.pod.name, "uid": node.pod.uid}
-        return {"signal": None, "object": found.name, "uid": found.uid, "pod": pod, "injected": records}
+        return {"signal": None, "object": stored.name, "uid": stored.uid, "pod": pod, "injected": records}
 
     look_every = 1.0
     """The pod may end, or be ended by another fault."""
@@ -113,12 +113,12 @@ def name_of(run: str, fault: str, node: int) -> str:
 def other_pods(job: Job, node: PodNode) -> list[str]:
     """Return the run's pods beside the given one. Raises FaultMissed where there is none."""
     nodes = job.nodes if isinstance(job, HasNodes) else ()
-    found = [
+    pods = [
         candidate.pod.name for candidate in nodes if isinstance(candidate, PodNode) and candidate.number != node.number
     ]
-    if not found:
+    if not pods:
         raise FaultMissed("the run has no other pod that traffic could go to")
-    return found
+    return pods
 
 
 def milliseconds(victim: Victim, name: str) -> str:

@@ -34,8 +34,8 @@ class PodIoDelay(OnMesh):
     def manifest(self, name: str, node: PodNode, job: Job, victim: Victim) -> Manifest:
         """Return an IOChaos of the action latency."""
         volume = str(node.cluster["settings"]["volume"]["path"])
-        given = {"delay": milliseconds(victim, "latency")}
-        return io_chaos(name, node.own.namespace, node.pod.name, volume, "latency", given)
+        spec = {"delay": milliseconds(victim, "latency")}
+        return io_chaos(name, node.own.namespace, node.pod.name, volume, "latency", spec)
 
 
 KIND = PodIoDelay()

@@ -34,9 +34,9 @@ class PodNetworkDelay(OnMesh):
 
     def manifest(self, name: str, node: PodNode, job: Job, victim: Victim) -> Manifest:
         """Return a NetworkChaos of the action delay."""
-        given = {"latency": milliseconds(victim, "latency"), "jitter": f"{victim.parameters.get('jitter', 0)}ms"}
+        spec = {"latency": milliseconds(victim, "latency"), "jitter": f"{victim.parameters.get('jitter', 0)}ms"}
         others = other_pods(job, node)
-        return network_chaos(name, node.own.namespace, node.pod.name, "delay", {"delay": given}, others=others)
+        return network_chaos(name, node.own.namespace, node.pod.name, "delay", {"delay": spec}, others=others)
 
 
 KIND = PodNetworkDelay()

@@ -33,8 +33,8 @@ class PodNetworkLoss(OnMesh):
 
     def manifest(self, name: str, node: PodNode, job: Job, victim: Victim) -> Manifest:
         """Return a NetworkChaos of the action loss."""
-        given = {"loss": {"loss": f"{victim.parameters['percent']:g}"}}
-        return network_chaos(name, node.own.namespace, node.pod.name, "loss", given, others=other_pods(job, node))
+        spec = {"loss": {"loss": f"{victim.parameters['percent']:g}"}}
+        return network_chaos(name, node.own.namespace, node.pod.name, "loss", spec, others=other_pods(job, node))
 
 
 KIND = PodNetworkLoss()

@@ -49,17 +49,19 @@ def _not_that_pod(history: History, fault: PlannedFault, landing: Event, uid: st
 
     The record is the harness's, on its own clock. A pod that somebody else deletes is going before the act.
     """
-    own = [event for node in nodes_of(history, injection) for event in history.select(writer=POD_WRITER, node=node)]
+    pod_events = [
+        event for node in nodes_of(history, injection) for event in history.select(writer=POD_WRITER, node=node)
+    ]
     act, rank = first_act(history, fault, injection), injection.rank
-    placed = placed_at(own, act.mono)
+    placed = placed_at(pod_events, act.mono)
     if placed is None:
         yield f"the cluster's record does not tell which pod rank {rank} was in", (landing.source,)
         return
     if placed.data.get("uid") != uid:
-        seen = f"rank {rank} was in pod {placed.data.get('uid')}, and the evidence is of pod {uid}"
-        yield seen, (placed.source, landing.source)
+        text = f"rank {rank} was in pod {placed.data.get('uid')}, and the evidence is of pod {uid}"
+        yield text, (placed.source, landing.source)
         return
-    ends = list(ends_of(event for event in own if event.data.get("uid") == uid))
+    ends = list(ends_of(event for event in pod_events if event.data.get("uid") == uid))
     if not ends:
         yield f"the cluster's record does not tell that the pod of rank {rank} went", (placed.source, landing.source)
     elif ends[0].mono < act.mono:
@@ -82,8 +84,8 @@ def _is_injected(parameters: Fields, evidence: Fields) -> str | None:
         return f"pod is {pod}, of object {evidence.get('uid')}"
     if not isinstance(records, list) or not records:
         return f"the records that it was made in are {records}"
-    other = [record for record in records if str(record).split("/")[1:2] != [pod["name"]]]
-    return f"it was made in {other}, and not in pod {pod['name']}" if other else None
+    other_records = [record for record in records if str(record).split("/")[1:2] != [pod["name"]]]
+    return f"it was made in {other_records}, and not in pod {pod['name']}" if other_records else None
 
 
 POD_ENDED = Proof(_POD_ENDED, _POD_FIELDS, all_of(death, _of_cluster))

@@ -81,20 +81,20 @@ class PublicFaultKind(ClusterCondition):
     def inject(self, job: Job, victim: Victim) -> None:
         """Check the message as ClusterD would, and send it in a ConfigMap of the run, once for each node."""
         own, host = pod_node(job, victim).own, host_of(victim)
-        given = described(victim.parameters)
+        fields = described(victim.parameters)
         now = SYSTEM_CLOCK.wall() // 1_000_000
         try:
             message = public_fault(
                 own.run,
                 victim.fault,
                 node=host,
-                devices=tuple(given["devices"]),
-                code=given["code"],
-                kind=given["type"],
+                devices=tuple(fields["devices"]),
+                code=fields["code"],
+                kind=fields["type"],
                 began_ms=now,
                 now_ms=now,
                 assertion="occur",
-                sender=given["sender"],
+                sender=fields["sender"],
             )
             asked(lambda: _send_once(own, victim.fault, host, message))
         except InvalidPublicFault as error:

@@ -21,16 +21,16 @@ _KEEPS = Names(lambda mechanism: not (mechanism.starts_ranks or mechanism.ends_l
 """Mechanisms with which every rank keeps its process."""
 
 
-def judge_kept_pods(plan: Plan, history: History, found: Collector) -> None:
+def judge_kept_pods(plan: Plan, history: History, collector: Collector) -> None:
     """Judge the pods of each recovery that promises to keep them; ignore a job that did not run in pods."""
     line = f"scenario.yaml:{plan.explanation.lines['mechanism']}" if "mechanism" in plan.explanation.lines else ""
     fates = pod_fates(plan, history)
     known = {fault.id: fault for fault in plan.faults}
     for number in sorted({fate.recovery for fate in fates}):
-        own = [fate for fate in fates if fate.recovery == number]
+        recovery_fates = [fate for fate in fates if fate.recovery == number]
         chain = chains(plan)[number - 1]
         faults = [known[name] for name in chain[0].faults if name in known]
-        kept = [fate for fate in own if _is_kept(plan, fate.node, chain, faults)]
+        kept = [fate for fate in recovery_fates if _is_kept(plan, fate.node, chain, faults)]
         if not kept:
             continue
         names = ", ".join(dict.fromkeys(recovery.mechanism for recovery in chain))
@@ -38,13 +38,13 @@ def judge_kept_pods(plan: Plan, history: History, found: Collector) -> None:
         expected = f"recovery {number} by {names} keeps the pods of nodes {nodes}"
         for fate in kept:
             if fate.what == "unknown":
-                found.unknown(expected, f"node {fate.node}: {fate.why}", line, *fate.where)
+                collector.unknown(expected, f"node {fate.node}: {fate.why}", line, *fate.where)
             elif fate.what != "untouched":
-                found.fail(expected, said(fate), line, *fate.where)
-        found.settle(expected, "it did", line)
+                collector.fail(expected, _fate_text(fate), line, *fate.where)
+        collector.settle(expected, "it did", line)
 
 
-def said(fate: PodFate) -> str:
+def _fate_text(fate: PodFate) -> str:
     """Return the fate of a pod, in words."""
     words = {"replaced": "was replaced", "restarted": "was started again in place", "ended": "ended"}
     return f"the pod of node {fate.node} {words.get(fate.what, fate.what)}: {fate.why}"

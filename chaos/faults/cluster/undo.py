@@ -90,10 +90,10 @@ def delete_mesh_object(step: UndoStep, context: UndoContext) -> str:
         raise CannotUndo(f"step {step.id} names a {kind}, which is nothing of Chaos Mesh's")
     try:
         _, own = cluster_of(step.arguments, context.token)
-        found = own.find(resource, name)
-        if found is None:
+        stored = own.find(resource, name)
+        if stored is None:
             return f"there is no {kind} {name}"
-        own.delete(found)
+        own.delete(stored)
         wait_for("taken back", lambda: own.find(resource, name) is None, seconds=RECOVERED_SECONDS, clock=context.clock)
     except DeadlineExpired as expired:
         raise CannotUndo(

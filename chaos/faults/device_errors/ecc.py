@@ -28,8 +28,8 @@ class TimedMemoryError(DeviceMemoryError):
     def order(self, victim: Victim) -> dict[str, Any]:
         """Return the error's text with its device and time."""
         event = f"HBM MULTI BIT ECC, Uncorrectable ECC, device_id={victim.rank}, event_id={_EVENT}"
-        told = super().order(victim)
-        return {**told, "text": f"{told['text']} {event}, time us={time.monotonic_ns() // 1000}."}
+        order = super().order(victim)
+        return {**order, "text": f"{order['text']} {event}, time us={time.monotonic_ns() // 1000}."}
 
 
 KIND = TimedMemoryError("ecc", TIMED, "UCEError error occurs when execute, error_code=507054.")

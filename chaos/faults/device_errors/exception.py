@@ -50,12 +50,12 @@ class RaisedException(RaisedError):
 
     def order(self, victim: Victim) -> dict[str, Any]:
         """Return the act, the exception's type and its text."""
-        given = victim.parameters
+        parameters = victim.parameters
         return {
             "message": "act",
             "act": "exception",
-            "type": given.get("type", TYPES[0]),
-            "text": given.get("text", DEFAULT_TEXT),
+            "type": parameters.get("type", TYPES[0]),
+            "text": parameters.get("text", DEFAULT_TEXT),
         }
 
 

@@ -28,10 +28,10 @@ _PART = re.compile(r"\s*(L\d+)\s*:\s*(\S+)\s*")
 def check_op_retry(scenario: Scenario, problems: Problems) -> None:
     """Note a value that HCCL would not understand: the job would start all the same, and repeat nothing."""
     value = scenario.job.environment.get(VARIABLE)
-    for text, said in () if value is None else _wrong(value):
+    for text, problem in () if value is None else _wrong(value):
         problems.add(
             f"job.environment.{VARIABLE}",
-            f"{VARIABLE}: {said}",
+            f"{VARIABLE}: {problem}",
             text=text,
             hint='write each level once with 0 or 1, such as "L0:0, L1:1, L2:1"',
         )
@@ -71,7 +71,7 @@ def _levels(value: str) -> dict[str, str]:
 
 
 def _wrong(value: str) -> Iterator[tuple[str, str]]:
-    seen: set[str] = set()
+    levels: set[str] = set()
     for text in value.split(","):
         part = _PART.fullmatch(text)
         if part is None:
@@ -80,7 +80,7 @@ def _wrong(value: str) -> Iterator[tuple[str, str]]:
             yield part[1], f"there is no level {part[1]}, only {', '.join(LEVELS)}"
         elif part[2] not in ("0", "1"):
             yield part[2], f"level {part[1]} is switched by 0 or 1, not by {part[2]!r}"
-        elif part[1] in seen:
+        elif part[1] in levels:
             yield part[1], f"level {part[1]} is named twice"
         else:
-            seen.add(part[1])
+            levels.add(part[1])

@@ -106,13 +106,13 @@ def _check_link(scenario: Scenario, fault: Scheduled, problems: Problems) -> Non
             text=LINK,
             hint="write job.hccl, for example hccl: {watchdog: false, time_scale: 0.01}",
         )
-    others = [mechanism for mechanism in switched_on(scenario.job.protection) if mechanism not in RESTARTING]
-    if others:
+    mechanisms = [mechanism for mechanism in switched_on(scenario.job.protection) if mechanism not in RESTARTING]
+    if mechanisms:
         problems.add(
             "job.protection",
-            f"with {', '.join(others)} what becomes of a broken link depends on the order in which the ranks give up "
-            f"({problems.where(fault.path)}): where all do at once no rank is left to save",
-            text=others[0],
+            f"with {', '.join(mechanisms)} what becomes of a broken link depends on the order in which the ranks give "
+            f"up ({problems.where(fault.path)}): where all do at once no rank is left to save",
+            text=mechanisms[0],
             hint=f"switch {RESTARTING} on alone, or use the fault kind hcce",
         )
 

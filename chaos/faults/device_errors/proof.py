@@ -31,7 +31,7 @@ def raised_again(history: History, fault: PlannedFault) -> list[Event]:
 def raised_doubts(
     history: History,
     fault: PlannedFault,
-    wanted: Demands,
+    demands: Demands,
     landing: Event,
     evidence: dict[str, object],
     injection: Event,
@@ -40,11 +40,11 @@ def raised_doubts(
     if fault.kind not in KINDS:
         return
     rank = injection.rank
-    told = evidence.get("raised")
+    shown = evidence.get("raised")
     number = signal_number(evidence.get("signal"))
     if number is not None:
         yield f"the evidence for rank {rank} shows {signal_name(number)}, not an error raised", (landing.source,)
-    if not told:
+    if not shown:
         yield f"the evidence for rank {rank} has no error that was raised", (landing.source,)
     records = [
         event for event in history.select("fault.raised", fault=fault.id, rank=rank) if event.pid == injection.pid
@@ -53,18 +53,18 @@ def raised_doubts(
         yield f"rank {rank}'s own history has no error that it raised", (landing.source,)
         return
     raised = records[0]
-    if raised.data.get("text") != told:
-        text = f"rank {rank} raised {raised.data.get('text')!r}; the evidence says {told!r}"
+    if raised.data.get("text") != shown:
+        text = f"rank {rank} raised {raised.data.get('text')!r}; the evidence says {shown!r}"
         yield text, (raised.source, landing.source)
     point = barrier(raised.data.get("step"), raised.data.get("phase"))
-    if wanted.barriers and point not in wanted.barriers:
+    if demands.barriers and point not in demands.barriers:
         where = place_text(point) if point else "an unknown place"
-        seen = f"rank {rank} raised it at {where}: the fault that was planned was not made"
-        yield seen, (raised.source,)
+        doubt = f"rank {rank} raised it at {where}: the fault that was planned was not made"
+        yield doubt, (raised.source,)
     for name in ("type", "text"):
-        asked = fault.parameters.get(name)
-        if asked is not None and raised.data.get(name) != asked:
-            yield f"rank {rank} raised the {name} {raised.data.get(name)!r}, not {asked!r}", (raised.source,)
+        planned = fault.parameters.get(name)
+        if planned is not None and raised.data.get(name) != planned:
+            yield f"rank {rank} raised the {name} {raised.data.get(name)!r}, not {planned!r}", (raised.source,)
     yield from _not_lost(fault, raised)
     if (order := out_of_order(injection, raised)) is not None:
         yield f"rank {rank} raised it before it was injected{order}", (raised.source, injection.source)
@@ -75,17 +75,17 @@ def raised_doubts(
 
 def _not_lost(fault: PlannedFault, raised: Event) -> Iterator[Doubt]:
     """Yield a doubt where the rehearsal's loss of memory is not the planned one; on a device nothing shows it."""
-    lost = raised.data.get("parameters")
-    if fault.effect.loses_memory and lost == 0:
+    lost_parameters = raised.data.get("parameters")
+    if fault.effect.loses_memory and lost_parameters == 0:
         yield f"rank {raised.rank} has not lost any parameter, so a repair would prove nothing", (raised.source,)
-    elif fault.effect.spares_memory and lost not in (None, 0):
-        yield f"rank {raised.rank} has lost {lost} parameters, and none should be", (raised.source,)
+    elif fault.effect.spares_memory and lost_parameters not in (None, 0):
+        yield f"rank {raised.rank} has lost {lost_parameters} parameters, and none should be", (raised.source,)
 
 
 def _not_alive(history: History, raised: Event) -> Iterator[Doubt]:
     """Yield a doubt where the process has ended: an error alone ends no process, so something else has hit it."""
-    own = history.select(attempt=raised.attempt, rank=raised.rank, pid=raised.pid, writer=raised.writer)
-    said_more = any(event.seq > raised.seq for event in own)
+    events = history.select(attempt=raised.attempt, rank=raised.rank, pid=raised.pid, writer=raised.writer)
+    said_more = any(event.seq > raised.seq for event in events)
     for event in history.select("rank.exit", attempt=raised.attempt, rank=raised.rank, pid=raised.pid):
         if (order := out_of_order(raised, event)) is not None:
             yield f"rank {raised.rank} had ended before it raised it{order}", places([event, raised])

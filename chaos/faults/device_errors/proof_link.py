@@ -22,7 +22,7 @@ ACTION = "link.down"
 
 
 def severed_doubts(
-    history: History, fault: PlannedFault, wanted: Demands, landing: Event, injection: Event
+    history: History, fault: PlannedFault, demands: Demands, landing: Event, injection: Event
 ) -> Iterator[Doubt]:
     """Yield every reason to doubt the link fault in the rank of ``injection``. None for faults of another kind."""
     if fault.kind != KIND:
@@ -38,13 +38,13 @@ def severed_doubts(
         return
     severed = records[0]
     point = barrier(severed.data.get("step"), severed.data.get("phase"))
-    if wanted.barriers and point not in wanted.barriers:
+    if demands.barriers and point not in demands.barriers:
         where = place_text(point) if point else "an unknown place"
         yield f"rank {rank}'s link went down at {where}: the fault that was planned was not made", (severed.source,)
-    if (told := out_of_order(injection, severed)) is not None:
-        yield f"rank {rank}'s link was down before the injection{told}", (severed.source, injection.source)
-    if (told := out_of_order(severed, landing)) is not None:
-        yield f"the landing is recorded before rank {rank}'s link was down{told}", (landing.source, severed.source)
+    if (order := out_of_order(injection, severed)) is not None:
+        yield f"rank {rank}'s link was down before the injection{order}", (severed.source, injection.source)
+    if (order := out_of_order(severed, landing)) is not None:
+        yield f"the landing is recorded before rank {rank}'s link was down{order}", (landing.source, severed.source)
     ended = history.select("step.end", attempt=severed.attempt, rank=rank, pid=severed.pid)
     if any(event.mono > severed.mono for event in ended):
         yield f"rank {rank} ended a step behind its broken link", (severed.source,)

@@ -58,23 +58,27 @@ class ConnectionReset(FaultKind):
         port, network = port_of(victim), node_network(job)
         try:
             addresses = {network.address(other) for other in there}
-            own = network.established(node, of_run=True)
-            found = [connection for connection in own if connection.target in addresses and _is_at(connection, port)]
+            node_connections = network.established(node, of_run=True)
+            matching = [
+                connection
+                for connection in node_connections
+                if connection.target in addresses and _is_at(connection, port)
+            ]
             ends = [connection for other in there for connection in network.established(other, of_run=False)]
-            told = [
+            resets = [
                 {
                     **asdict(connection),
                     "other cookie": next((end.cookie for end in ends if end.is_other_end(connection)), None),
                     "confirmed": network.reset(node, connection),
                 }
-                for connection in found
+                for connection in matching
             ]
         except (PlatformError, OSError) as error:
             raise missed(error) from error
-        if not told:
+        if not resets:
             raise FaultMissed(f"node {node} has no connection of port {port} with nodes {there} that could be reset")
         record.parent.mkdir(exist_ok=True)
-        record.write_text(json.dumps(told), "utf-8")
+        record.write_text(json.dumps(resets), "utf-8")
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the connections, each reset at both ends by the kernel's word; None while one is left.
@@ -83,7 +87,7 @@ class ConnectionReset(FaultKind):
         """
         node, there = own_and_others(job, victim)
         try:
-            told = parse(_record(victim, node).read_text("utf-8"))
+            resets = parse(_record(victim, node).read_text("utf-8"))
             network = node_network(job)
             # The cookie is of one kernel, and nodes may have one each: the node whose kernel knows it has that end.
             open_ones = {
@@ -93,9 +97,9 @@ class ConnectionReset(FaultKind):
             }
         except (PlatformError, OSError) as error:
             raise missed(error) from error
-        assert isinstance(told, list)
-        left = sum(bool(_ends(connection) & open_ones) for connection in told)
-        return {"signal": None, "port": port_of(victim), "reset": told, "left": left} if left == 0 else None
+        assert isinstance(resets, list)
+        left = sum(bool(_ends(connection) & open_ones) for connection in resets)
+        return {"signal": None, "port": port_of(victim), "reset": resets, "left": left} if left == 0 else None
 
     def in_running_job(self) -> FaultKind:
         """Return the kind for the connections of a rank that runs already."""

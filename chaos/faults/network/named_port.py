@@ -28,10 +28,10 @@ def joined_at(victim: Victim) -> list[int]:
 
     Raises UnreadableFile where the agent has no history.
     """
-    name, found = f'"{_JOINED}"'.encode(), []
+    name, ports = f'"{_JOINED}"'.encode(), []
     for line in read_lines(victim.record):
         if line.text is not None and not line.torn and name in line.text:
             event = decode_shown(line.text)
             if event is not None and event.get("event") == _JOINED and isinstance(event.get("port"), int):
-                found.append(int(event["port"]))
-    return found
+                ports.append(int(event["port"]))
+    return ports

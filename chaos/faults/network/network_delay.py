@@ -40,8 +40,8 @@ class NetworkDelay(Impaired):
 
     def measured(self, victim: Victim, echoes: Echoes) -> dict[str, Any] | None:
         """Return the median of the round trips, which takes the delay once; None while none was so long."""
-        wanted = self.impairment(victim)
-        if not echoes.milliseconds or median(echoes.milliseconds) < max(0.0, wanted.delay - wanted.jitter):
+        impairment = self.impairment(victim)
+        if not echoes.milliseconds or median(echoes.milliseconds) < max(0.0, impairment.delay - impairment.jitter):
             return None
         return {"round_trip": round(median(echoes.milliseconds), 3), "echoes": echoes.answered}
 

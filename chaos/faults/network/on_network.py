@@ -55,20 +55,20 @@ class OnNetwork(Condition):
 
 def node_network(job: Job) -> NodeNetwork:
     """Return the network between the nodes. Raises FaultMissed where the platform has none that may be changed."""
-    found = job.nodes[0].node_network if isinstance(job, HasNodes) and job.nodes else None
-    if found is None:
+    network = job.nodes[0].node_network if isinstance(job, HasNodes) and job.nodes else None
+    if network is None:
         raise FaultMissed("the platform that the job lives on has no network between its nodes that may be changed")
-    return found
+    return network
 
 
 def sides(job: Job, victim: Victim) -> tuple[list[int], list[int]]:
     """Return the nodes of the ranks that the fault hits, and all others. Raises FaultMissed where there is no other."""
     assert isinstance(job, HasNodes)
-    wanted = set(victim.ranks)
-    found = [process for process in job.seen() if process.rank in wanted] if isinstance(job, NodesJob) else []
-    if {process.rank for process in found} != wanted:
-        found = [process for process in job.processes() if process.rank in wanted]
-    here = {process.identity.node for process in found if process.identity.node is not None}
+    targets = set(victim.ranks)
+    processes = [process for process in job.seen() if process.rank in targets] if isinstance(job, NodesJob) else []
+    if {process.rank for process in processes} != targets:
+        processes = [process for process in job.processes() if process.rank in targets]
+    here = {process.identity.node for process in processes if process.identity.node is not None}
     there = {node.number for node in job.nodes} - here
     if not here or not there:
         raise FaultMissed(f"{named(victim.ranks)} and the others are on one side of any network between nodes")

@@ -64,18 +64,18 @@ class Partition(OnNetwork):
         here, there = sides(job, victim)
         directions = list(self._directions(victim, here, there))
         try:
-            seen = node_network(job).parted(victim.fault, directions, here, there)
+            parted = node_network(job).parted(victim.fault, directions, here, there)
         except (PlatformError, OSError) as error:
             raise missed(error) from error
-        if not seen.connections:
+        if not parted.connections:
             raise FaultMissed(f"the node of rank {victim.rank} has no connection to nodes {there} that could be cut")
-        if len(seen.lost) < len(directions) or seen.echoes.answered:
+        if len(parted.lost) < len(directions) or parted.echoes.answered:
             return None
-        echoes = {"sent": seen.echoes.sent, "answered": seen.echoes.answered}
-        lost = [list(direction) for direction in seen.lost]
+        echoes = {"sent": parted.echoes.sent, "answered": parted.echoes.answered}
+        lost = [list(direction) for direction in parted.lost]
         return {
             "signal": None,
-            "connections": seen.connections,
+            "connections": parted.connections,
             "lost": lost,
             "ways": len(directions),
             "echoes": echoes,
@@ -88,10 +88,10 @@ class Partition(OnNetwork):
         """
         directions = list(self._directions(victim, *sides(job, victim)))
         try:
-            own = node_network(job).cuts(victim.fault)
+            cuts = node_network(job).cuts(victim.fault)
         except (PlatformError, OSError) as error:
             raise missed(error) from error
-        return {"lost": [list(direction) for direction in directions if direction in own], "ways": len(directions)}
+        return {"lost": [list(direction) for direction in directions if direction in cuts], "ways": len(directions)}
 
     def ended(self, job: Job, victim: Victim) -> bool:
         """Return whether no rule of this fault is left; another one may cut the same ways for longer."""

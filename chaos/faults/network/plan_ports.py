@@ -63,7 +63,7 @@ def _not_known(named: str, scenario: Scenario, traits: JobTraits) -> tuple[str, 
         hint = f"write {' or '.join([*words, 'the number of a port'])}"
         return f"of a job of kind {scenario.job.kind} no port is known as {named!r}", hint
     on = switched_on(scenario.job.protection)
-    if named == CONTROLLER and not scenario.job.agent and not any(one in NEEDS["MindIO"] for one in on):
+    if named == CONTROLLER and not scenario.job.agent and not any(mechanism in NEEDS["MindIO"] for mechanism in on):
         why = "no mechanism of MindIO TFT is on, so there is no controller that could listen"
         return why, f"add one to job.protection: {', '.join(NEEDS['MindIO'])}"
     return None

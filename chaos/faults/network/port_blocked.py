@@ -46,7 +46,7 @@ class PortBlocked(OnNetwork):
         """Let the kernel drop the packets. A second victim with the same port changes nothing more."""
         network = node_network(job)
         try:
-            network.block(victim.fault, list(self._meant(job, victim)))
+            network.block(victim.fault, list(self._blocked_packets(job, victim)))
         except PlatformError as error:
             raise missed(error) from error
 
@@ -58,24 +58,24 @@ class PortBlocked(OnNetwork):
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")
         (node, there), port = own_and_others(job, victim), port_of(victim)
-        meant = list(self._meant(job, victim))
+        meant = list(self._blocked_packets(job, victim))
         try:
-            seen = node_network(job).blocked(victim.fault, port, meant, node)
+            blocked = node_network(job).blocked(victim.fault, port, meant, node)
         except (PlatformError, OSError) as error:
             raise missed(error) from error
-        if not seen.connections:
+        if not blocked.connections:
             raise FaultMissed(f"nodes {there} have no connection with port {port} of node {node} that could be cut")
-        if not len(seen.lost) == len(seen.passing) == len(meant):
+        if not len(blocked.lost) == len(blocked.passing) == len(meant):
             return None
-        if seen.attempts != (len(there), 0) or seen.elsewhere != (len(there), len(there)):
+        if blocked.attempts != (len(there), 0) or blocked.elsewhere != (len(there), len(there)):
             return None
         return {
             "signal": None,
-            **_shown(port, seen.lost, len(meant)),
-            "connections": seen.connections,
-            "passing": [list(direction) for direction in seen.passing],
-            "attempts": _numbers(seen.attempts),
-            "attempts elsewhere": _numbers(seen.elsewhere),
+            **_shown(port, blocked.lost, len(meant)),
+            "connections": blocked.connections,
+            "passing": [list(direction) for direction in blocked.passing],
+            "attempts": _numbers(blocked.attempts),
+            "attempts elsewhere": _numbers(blocked.elsewhere),
         }
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any]:
@@ -83,7 +83,7 @@ class PortBlocked(OnNetwork):
 
         There is one look: each one makes the fault last longer. The connections at this time are the job's affair.
         """
-        meant = list(self._meant(job, victim))
+        meant = list(self._blocked_packets(job, victim))
         try:
             return _shown(port_of(victim), node_network(job).lost(victim.fault, meant), len(meant))
         except (PlatformError, OSError) as error:
@@ -93,7 +93,7 @@ class PortBlocked(OnNetwork):
         """Return whether no rule of this fault is left."""
         return not node_network(job).cuts(victim.fault)
 
-    def _meant(self, job: Job, victim: Victim) -> Iterator[tuple[Direction, Ports]]:
+    def _blocked_packets(self, job: Job, victim: Victim) -> Iterator[tuple[Direction, Ports]]:
         """Yield the packets that are to vanish: their ways, each with the ports."""
         (node, there), port = own_and_others(job, victim), port_of(victim)
         yield from (((other, node), Ports(target=port)) for other in there)

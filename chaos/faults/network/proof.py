@@ -23,32 +23,32 @@ def network_rate(parameters: Fields, evidence: Fields) -> str | None:
 
 def delayed(parameters: Fields, evidence: Fields) -> str | None:
     """Return the doubt about the round trip, which has to show the delay, or the packets; None without one."""
-    seen, wanted = number(evidence, "round_trip"), number(parameters, "milliseconds")
+    round_trip, delay = number(evidence, "round_trip"), number(parameters, "milliseconds")
     jitter = number({"jitter": 0, **parameters}, "jitter")
-    if seen is None or wanted is None or jitter is None or seen < max(0.0, wanted - jitter):
+    if round_trip is None or delay is None or jitter is None or round_trip < max(0.0, delay - jitter):
         return f"a round trip took {evidence.get('round_trip')} ms, with a delay of {parameters.get('milliseconds')} ms"
     return some("passed")(parameters, evidence)
 
 
 def partly_lost(parameters: Fields, evidence: Fields) -> str | None:
     """Return the doubt about the number of lost echoes, within chance; None without one."""
-    sent, lost, wanted = number(evidence, "sent") or 0, number(evidence, "lost") or 0, number(parameters, "percent")
-    if not 0 < lost <= sent or wanted is None:
+    sent, lost, percent = number(evidence, "sent") or 0, number(evidence, "lost") or 0, number(parameters, "percent")
+    if not 0 < lost <= sent or percent is None:
         return f"of {evidence.get('sent')} echoes {evidence.get('lost')} were lost"
-    share = wanted / 100
+    share = percent / 100
     if abs(lost / sent - share) > _DEVIATIONS * math.sqrt(share * (1 - share) / sent) + 1 / sent:
-        return f"of {sent:g} echoes {lost:g} were lost, which is not {wanted:g} %"
+        return f"of {sent:g} echoes {lost:g} were lost, which is not {percent:g} %"
     return some("passed")(parameters, evidence)
 
 
 def all_directions_lost(parameters: Fields, evidence: Fields) -> str | None:
     """Return a doubt unless every packet on every way is lost."""
     lost, directions = evidence.get("lost"), number(evidence, "ways")
-    wanted = 2 if parameters.get("direction", "both") == "both" else 1
+    ways = 2 if parameters.get("direction", "both") == "both" else 1
     pairs = _pairs(lost)
-    if pairs is None or not directions or len(pairs) < directions or directions % wanted:
+    if pairs is None or not directions or len(pairs) < directions or directions % ways:
         return f"packets are lost on ways {lost}, of {evidence.get('ways')}"
-    if wanted == 2 and any((there, here) not in pairs for here, there in pairs):
+    if ways == 2 and any((there, here) not in pairs for here, there in pairs):
         return f"packets are lost on ways {lost}, which are not both ways between the same nodes"
     return None
 
@@ -80,9 +80,9 @@ def all_lost(parameters: Fields, evidence: Fields) -> str | None:
 
 def port_lost(parameters: Fields, evidence: Fields) -> str | None:
     """Return a doubt unless every packet to the port is lost, or every one both ways."""
-    port, wanted = evidence.get("port"), parameters.get("port")
-    if not isinstance(port, int) or isinstance(port, bool) or (isinstance(wanted, int) and port != wanted):
-        return f"the port is {port}, and {wanted} was to be blocked"
+    port, planned = evidence.get("port"), parameters.get("port")
+    if not isinstance(port, int) or isinstance(port, bool) or (isinstance(planned, int) and port != planned):
+        return f"the port is {port}, and {planned} was to be blocked"
     return all_directions_lost({"direction": "in", **parameters}, evidence)
 
 
@@ -106,17 +106,17 @@ def port_alone_lost(parameters: Fields, evidence: Fields) -> str | None:
 def reset_doubts(case: Case) -> Iterator[Doubt]:
     """Yield every reason to doubt that the connections of one rank's node were reset."""
     fault, landing, evidence = case.fault, case.landing, case.evidence
-    rank, listed, wanted = evidence.get("rank"), evidence.get("reset"), fault.parameters.get("port")
+    rank, listed, planned = evidence.get("rank"), evidence.get("reset"), fault.parameters.get("port")
     port = evidence.get("port")
-    if not isinstance(port, int) or (isinstance(wanted, int) and port != wanted):
-        yield f"the evidence for rank {rank} is of port {port}, and {wanted} was meant", (landing.source,)
+    if not isinstance(port, int) or (isinstance(planned, int) and port != planned):
+        yield f"the evidence for rank {rank} is of port {port}, and {planned} was meant", (landing.source,)
     resets = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
     if not resets:
         yield f"the connections of the node of rank {rank} that were reset are not in the evidence", (landing.source,)
-    for one in resets:
-        if one.get("confirmed") is not True or not one.get("cookie") or not one.get("other cookie"):
+    for reset in resets:
+        if reset.get("confirmed") is not True or not reset.get("cookie") or not reset.get("other cookie"):
             yield f"nothing shows that both ends of a connection of rank {rank}'s node were reset", (landing.source,)
-        elif port not in (one.get("source_port"), one.get("target_port")):
+        elif port not in (reset.get("source_port"), reset.get("target_port")):
             yield f"a connection of rank {rank}'s node was reset that has no end at port {port}", (landing.source,)
     if evidence.get("left") != 0:
         yield f"of the connections of rank {rank}'s node {evidence.get('left')} were left", (landing.source,)

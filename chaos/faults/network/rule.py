@@ -20,39 +20,39 @@ from chaos.plan.parts.fault import PlannedFault
 _SAVES = ("save_ckpt", "rename")
 
 
-def judge_cut_off(plan: Plan, history: History, found: Collector) -> None:
+def judge_cut_off(plan: Plan, history: History, collector: Collector) -> None:
     """Judge the ranks from the landing to their end. Ignores other plans."""
     for fault in plan.faults:
         landings = history.select("fault.landed", fault=fault.id)
         if is_cut_off(fault) and landings:
-            _judge(history, fault, landings[0], found)
+            _judge(history, fault, landings[0], collector)
 
 
-def _judge(history: History, fault: PlannedFault, landing: Event, found: Collector) -> None:
+def _judge(history: History, fault: PlannedFault, landing: Event, collector: Collector) -> None:
     who = ranks_text(fault.ranks)
     expected = f"{who}, cut off by {fault.id}, train no step alone, and neither save nor rename for the others"
     line = f"scenario.yaml:{fault.line}" if fault.line else ""
     endings = history.select("fault.ending", fault=fault.id, attempt=landing.attempt)
     shown = {entry.get("rank"): entry for entry in landing.data.get("evidence") or () if isinstance(entry, Mapping)}
     for rank in fault.ranks:
-        own = history.select(attempt=TRAIN, rank=rank, writer="agent")
-        later = [event for event in own if landing.surely_before(event)]
+        events = history.select(attempt=TRAIN, rank=rank, writer="agent")
+        later = [event for event in events if landing.surely_before(event)]
         for event in later:
             if event.event == "handler.enter" and event.data.get("name") in _SAVES:
-                found.fail(expected, f"handler {event.data['name']} was called on rank {rank}", line, event.source)
+                collector.fail(expected, f"handler {event.data['name']} was called on rank {rank}", line, event.source)
             elif event.event == "checkpoint.begin" and event.data.get("kind") == "end-of-life":
-                found.fail(expected, f"rank {rank} saved an end-of-life checkpoint", line, event.source)
+                collector.fail(expected, f"rank {rank} saved an end-of-life checkpoint", line, event.source)
         # Before the end a step would show that the partition did not hold, which makes it unproven (silence_doubts).
         for event in later if endings else ():
             behind = not event.surely_before(endings[0])
-            if event.event == "step.end" and behind and not may_end(event, own, landing, shown.get(rank, {})):
-                seen = f"rank {rank} ended step {step_of(event)} when the network was back, without the others"
-                found.fail(expected, seen, line, event.source)
-    found.settle(expected, "they did nothing of it", line, landing.source)
-    _judge_ends(history, fault, endings, found, line)
+            if event.event == "step.end" and behind and not may_end(event, events, landing, shown.get(rank, {})):
+                text = f"rank {rank} ended step {step_of(event)} when the network was back, without the others"
+                collector.fail(expected, text, line, event.source)
+    collector.settle(expected, "they did nothing of it", line, landing.source)
+    _judge_ends(history, fault, endings, collector, line)
 
 
-def _judge_ends(history: History, fault: PlannedFault, endings: list[Event], found: Collector, line: str) -> None:
+def _judge_ends(history: History, fault: PlannedFault, endings: list[Event], collector: Collector, line: str) -> None:
     """Judge the ends.
 
     Where the network comes back within the launch each rank ends by itself: a signal would be another's act.
@@ -63,12 +63,12 @@ def _judge_ends(history: History, fault: PlannedFault, endings: list[Event], fou
     for rank in fault.ranks:
         exits = history.select("rank.exit", attempt=TRAIN, rank=rank)
         if not exits:
-            found.unknown(expected, f"no exit of rank {rank} was recorded", line)
+            collector.unknown(expected, f"no exit of rank {rank} was recorded", line)
         for event in exits:
             if event.data.get("signal") is not None:
-                found.fail(
+                collector.fail(
                     expected, f"rank {rank} had to be ended, by signal {event.data['signal']}", line, event.source
                 )
             elif event.surely_before(endings[0]):
-                found.fail(expected, f"rank {rank} ended while it was still cut off", line, event.source)
-    found.settle(expected, "they did", line)
+                collector.fail(expected, f"rank {rank} ended while it was still cut off", line, event.source)
+    collector.settle(expected, "they did", line)

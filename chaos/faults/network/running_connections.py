@@ -53,8 +53,8 @@ class RunningConnections(Aimed):
         """Return the connections that would be hit."""
         return [
             {"rank": rank, "connection": str(connection)}
-            for rank, found in sorted(self.aims.items())
-            for connection in found
+            for rank, connections in sorted(self.aims.items())
+            for connection in connections
         ]
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
@@ -82,34 +82,36 @@ class RunningConnections(Aimed):
             there = {connection.cookie for connection in established(network_of(victim.identity))}
         except (PlatformError, OSError) as error:
             raise FaultMissed(f"whether the connections are gone cannot be seen: {error}") from error
-        told = [
+        resets = [
             {**asdict(connection), "confirmed": confirmed}
             for connection, confirmed in zip(self.aims[victim.rank], self.confirmed[victim.rank], strict=True)
         ]
         left = sum(connection.cookie in there for connection in self.aims[victim.rank])
-        return None if left else {"signal": None, "port": victim.parameters["port"], "reset": told, "left": 0}
+        return None if left else {"signal": None, "port": victim.parameters["port"], "reset": resets, "left": 0}
 
 
 def _aim(process: JobProcess, port: int | str) -> list[Connection]:
-    number = port if isinstance(port, int) else _named(process, port)
+    number = port if isinstance(port, int) else _port_of_word(process, port)
     try:
-        own = connections_of(process.identity)
+        rank_connections = connections_of(process.identity)
     except (PlatformError, OSError) as error:
         raise FaultMissed(
             f"the connections of rank {process.rank} cannot be seen: {error}: call chaos as root"
         ) from error
-    found = [connection for connection in own if number in (connection.source_port, connection.target_port)]
-    if not found:
-        more = f" and {len(own) - _SHOWN} more" if len(own) > _SHOWN else ""
-        listed = ", ".join(map(str, own[:_SHOWN])) + more or "none at all"
+    connections = [
+        connection for connection in rank_connections if number in (connection.source_port, connection.target_port)
+    ]
+    if not connections:
+        more = f" and {len(rank_connections) - _SHOWN} more" if len(rank_connections) > _SHOWN else ""
+        listed = ", ".join(map(str, rank_connections[:_SHOWN])) + more or "none at all"
         raise FaultMissed(
             f"rank {process.rank} (PID {process.pid}) has no established TCP connection (IPv4) of port {number}; "
             f"it has {listed}"
         )
-    return found
+    return connections
 
 
-def _named(process: JobProcess, word: str) -> int:
+def _port_of_word(process: JobProcess, word: str) -> int:
     variable = _VARIABLES[word]
     value = (environment(process.pid) or {}).get(variable, "")
     if not value.isdecimal():

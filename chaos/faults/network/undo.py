@@ -59,8 +59,8 @@ def _mend_hosts(step: UndoStep, fault: str, context: UndoContext) -> str:
     with ThreadPoolExecutor(max(1, len(hosts))) as pool:
         mended = list(pool.map(mend, hosts))
     lifted = sum(answer for answer in mended if isinstance(answer, int))
-    left = [answer for answer in mended if isinstance(answer, str)]
-    if left:
-        told = f"removed {lifted} rules from the other hosts; " if len(left) < len(hosts) else ""
-        raise CannotUndo(f"{told}{'; '.join(left)}; when they answer again, run chaos heal")
+    failures = [answer for answer in mended if isinstance(answer, str)]
+    if failures:
+        others_text = f"removed {lifted} rules from the other hosts; " if len(failures) < len(hosts) else ""
+        raise CannotUndo(f"{others_text}{'; '.join(failures)}; when they answer again, run chaos heal")
     return f"removed {lifted} rules from the hosts"

@@ -51,10 +51,10 @@ class DnsGone(Condition):
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")
         node = node_of(job, victim)
-        shown, told = self.still(job, victim), node.names()
-        if shown is None or told["found"] or not told["error"]:
+        shown, names = self.still(job, victim), node.names()
+        if shown is None or names["found"] or not names["error"]:
             return None
-        return {**shown, **{key: told[key] for key in ("name", "before", "error", "address", "reached")}}
+        return {**shown, **{key: names[key] for key in ("name", "before", "error", "address", "reached")}}
 
     look_every = 1.0
     """The node may end, or be ended by another fault."""

@@ -127,17 +127,17 @@ def _in_another_boot(history: History, boot: dict[str, object], landing: Event, 
     """Yield a doubt where the boots do not agree with the boots that the processes of the job report."""
     starts = history.select("writer.start", writer="agent")
     victim = (injection.attempt, injection.rank, injection.pid)
-    own = [event for event in starts if (event.attempt, event.rank, event.pid) == victim]
+    rank_starts = [event for event in starts if (event.attempt, event.rank, event.pid) == victim]
     before = boot["before"]
-    if not any(event.data.get("boot") == before for event in own):
-        seen = f"nothing shows that rank {injection.rank} was in the boot {before}, which is said to have ended"
-        yield seen, (*(event.source for event in own), landing.source)
+    if not any(event.data.get("boot") == before for event in rank_starts):
+        text = f"nothing shows that rank {injection.rank} was in the boot {before}, which is said to have ended"
+        yield text, (*(event.source for event in rank_starts), landing.source)
     # Compared with the landing and not the order: a process may begin while its host goes down.
     later = [event for event in starts if event.data.get("boot") == before and landing.surely_before(event)]
     if later:
-        whose = f"rank {later[0].rank} of attempt {later[0].attempt}"
-        seen = f"{whose} began in the boot {before}, which is said to have ended"
-        yield seen, (*(event.source for event in later), landing.source)
+        process = f"rank {later[0].rank} of attempt {later[0].attempt}"
+        text = f"{process} began in the boot {before}, which is said to have ended"
+        yield text, (*(event.source for event in later), landing.source)
 
 
 def _not_ordered(history: History, fault: PlannedFault, landing: Event, injection: Event) -> Iterator[Doubt]:
@@ -149,8 +149,8 @@ def _not_ordered(history: History, fault: PlannedFault, landing: Event, injectio
     nodes, first = nodes_of(history, injection), first_act(history, fault, injection)
     orders = [event for event in history.select("host.reboot") if event.data.get("node") in nodes]
     if not any(first.mono <= event.mono <= landing.mono for event in orders):
-        seen = f"nothing shows that this run ordered the reboot of the node of rank {injection.rank}"
-        yield seen, (*(event.source for event in orders), landing.source)
+        text = f"nothing shows that this run ordered the reboot of the node of rank {injection.rank}"
+        yield text, (*(event.source for event in orders), landing.source)
 
 
 KILL = _on_node("the platform's word that the node was killed, and not for want of memory; exit status")

@@ -35,7 +35,7 @@ class Halt:
 
 def halts(history: History, rank: int) -> list[Halt]:
     """Return the stops of a rank in the faulted launch, in order."""
-    found: list[Halt] = []
+    stops: list[Halt] = []
     enter: Event | None = None
     noticed: Event | None = None
     for event in history.select(attempt=TRAIN, rank=rank, writer="agent"):
@@ -45,11 +45,11 @@ def halts(history: History, rank: int) -> list[Halt]:
             noticed = event if enter is not None else None
         elif event.event == "pause.exit":
             if enter is not None and noticed is not None:
-                found.append(Halt(rank, _step(enter), enter, noticed, event))
+                stops.append(Halt(rank, _step(enter), enter, noticed, event))
             enter = noticed = None
     if enter is not None and noticed is not None:
-        found.append(Halt(rank, _step(enter), enter, noticed, None))
-    return found
+        stops.append(Halt(rank, _step(enter), enter, noticed, None))
+    return stops
 
 
 def _step(event: Event) -> int:
@@ -63,17 +63,17 @@ def paused_doubts(
     """Yield every reason to doubt the pause of the rank of ``injection``. None for faults of another kind."""
     if fault.kind != KIND:
         return
-    rank, told = injection.rank, evidence.get("paused")
+    rank, paused_step = injection.rank, evidence.get("paused")
     assert rank is not None
-    own = [halt for halt in halts(history, rank) if not halt.noticed.surely_before(injection)]
-    if not isinstance(told, int):
+    stops = [halt for halt in halts(history, rank) if not halt.noticed.surely_before(injection)]
+    if not isinstance(paused_step, int):
         yield f"the evidence for rank {rank} has no step after which it is paused", (landing.source,)
-    if not own:
+    if not stops:
         yield f"rank {rank}'s own history has no pause", (landing.source,)
         return
-    first = own[0]
-    if first.step != told:
-        yield f"rank {rank} was paused after step {first.step}; the evidence says {told}", (first.enter.source,)
+    first = stops[0]
+    if first.step != paused_step:
+        yield f"rank {rank} was paused after step {first.step}; the evidence says {paused_step}", (first.enter.source,)
     if first.enter.pid != injection.pid:
         yield f"process {first.enter.pid} was paused, not process {injection.pid}", (first.enter.source,)
     if (order := out_of_order(first.noticed, landing)) is not None:

@@ -19,10 +19,10 @@ def continue_training(step: UndoStep, context: UndoContext) -> str:
     The controller lets the ranks go on by order, and when the connection of the pause's sender has ended; so after a
     killed harness nothing has to be done, but the end of the pause has to be seen.
     """
-    left: list[str] = []
+    paused_ranks: list[str] = []
 
     def all_go_on() -> bool:
-        left.clear()
+        paused_ranks.clear()
         for rank in step.arguments.get("ranks", []):
             match rank:
                 case {"record": str(record), "pid": int(pid), "start_time": int(start_time), "boot": str(boot)}:
@@ -32,11 +32,11 @@ def continue_training(step: UndoStep, context: UndoContext) -> str:
             if state(identity) in ("gone", "zombie"):
                 continue
             if (paused := paused_at(Path(record))) is not None:
-                left.append(f"{identity} after step {paused}")
-        return not left
+                paused_ranks.append(f"{identity} after step {paused}")
+        return not paused_ranks
 
     try:
         wait_for("continue", all_go_on, seconds=_CONTINUE_SECONDS, clock=context.clock)
     except DeadlineExpired as expired:
-        raise CannotUndo(f"still paused after {expired.seconds:g} s: {', '.join(left)}") from expired
+        raise CannotUndo(f"still paused after {expired.seconds:g} s: {', '.join(paused_ranks)}") from expired
     return "no rank is paused"

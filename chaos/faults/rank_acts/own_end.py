@@ -43,9 +43,9 @@ class OwnEnd(InRank):
         status = job.exit_status(victim.identity)
         if status is None:
             return None
-        wanted = self.code(victim)
-        if (status.signal, status.code) != ((self.signal, None) if wanted is None else (None, wanted)):
-            raise FaultMissed(f"rank {victim.rank} ended with {status}, not with {_named(self.signal, wanted)}")
+        code = self.code(victim)
+        if (status.signal, status.code) != ((self.signal, None) if code is None else (None, code)):
+            raise FaultMissed(f"rank {victim.rank} ended with {status}, not with {_end_text(self.signal, code)}")
         acting = own_event(victim.record, "fault.acting", victim.fault)
         if acting is None or acting.get("act") != self.name:
             raise FaultMissed(
@@ -59,5 +59,5 @@ class OwnEnd(InRank):
         return None
 
 
-def _named(signal: int | None, code: int | None) -> str:
+def _end_text(signal: int | None, code: int | None) -> str:
     return f"exit code {code}" if signal is None else f"signal {int(signal)}"

@@ -15,8 +15,8 @@ def check_own_ends(draft: Draft, problems: Problems) -> None:
     scenario = draft.scenario
     heartbeat = any(mechanism in NEEDS["MindIO"] for mechanism in switched_on(scenario.job.protection))
     for fault in draft.faults:
-        given = fault.fault.parameters
-        if fault.fault.kind == EXIT and given.get("code") == 0 and (scenario.job.agent or not heartbeat):
+        parameters = fault.fault.parameters
+        if fault.fault.kind == EXIT and parameters.get("code") == 0 and (scenario.job.agent or not heartbeat):
             who = "the cluster's agent" if scenario.job.agent else "everybody"
             problems.add(
                 f"{fault.path}.parameters.code",

@@ -34,35 +34,38 @@ _OF_TRAINING = (
 
 
 def hung_doubts(
-    history: History, fault: PlannedFault, wanted: Demands, landing: Event, injection: Event
+    history: History, fault: PlannedFault, demands: Demands, landing: Event, injection: Event
 ) -> Iterator[Doubt]:
     """Yield every reason to doubt a hang of the rank of ``injection``. None for faults of another kind."""
     if fault.kind not in KINDS:
         return
-    yield from own_act_doubts(history, fault, wanted, landing, injection)
+    yield from own_act_doubts(history, fault, demands, landing, injection)
     rank, pid = injection.rank, injection.pid
-    own = history.select(attempt=injection.attempt, rank=rank, pid=pid, writer="agent")
-    act = next((event for event in own if event.event == ACTING and event.data.get("fault") == fault.id), None)
+    events = history.select(attempt=injection.attempt, rank=rank, pid=pid, writer="agent")
+    act = next((event for event in events if event.event == ACTING and event.data.get("fault") == fault.id), None)
     if act is None:
         return
     if fault.kind == HOLDS_LOCK:
-        ticks = [event for event in own if event.event == _WITNESS and event.seq < act.seq]
+        ticks = [event for event in events if event.event == _WITNESS and event.seq < act.seq]
         if len(ticks) < _TICKS:
             yield f"rank {rank} had no witness of its lock: what it did not write proves nothing", (act.source,)
     seconds = fault.parameters.get(SECONDS)
     until = None
     if isinstance(seconds, (int, float)):
-        ended = next((event for event in own if event.event == ENDED and event.data.get("fault") == fault.id), None)
+        ended = next((event for event in events if event.event == ENDED and event.data.get("fault") == fault.id), None)
         if ended is None:
             yield f"rank {rank} has not recorded that it goes on after {seconds:g} s", (act.source,)
         elif ended.mono - act.mono < seconds * 1e9:
             yield f"rank {rank} waited {(ended.mono - act.mono) / 1e9:.3f} s, not {seconds:g} s", (ended.source,)
         until = act.mono + int(seconds * 1e9)
-    said = [event for event in own if event.seq > act.seq and (until is None or event.mono < until)]
+    later = [event for event in events if event.seq > act.seq and (until is None or event.mono < until)]
     if fault.kind != HOLDS_LOCK:
-        said = [event for event in said if event.event in _OF_TRAINING]
-    if said:
-        yield f"rank {rank} went on meanwhile: {said[0].event} (and {len(said) - 1} more)", (said[0].source, act.source)
+        later = [event for event in later if event.event in _OF_TRAINING]
+    if later:
+        yield (
+            f"rank {rank} went on meanwhile: {later[0].event} (and {len(later) - 1} more)",
+            (later[0].source, act.source),
+        )
     for event in history.select("rank.exit", attempt=injection.attempt, rank=rank, pid=pid):
         if (order := out_of_order(landing, event)) is not None:
             yield f"rank {rank} {exit_status(event)}, so it did not hang{order}", (event.source, landing.source)

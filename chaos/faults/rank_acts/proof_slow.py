@@ -22,20 +22,20 @@ _ROUNDED = 1e-6
 
 
 def slowed_doubts(
-    history: History, fault: PlannedFault, wanted: Demands, landing: Event, injection: Event
+    history: History, fault: PlannedFault, demands: Demands, landing: Event, injection: Event
 ) -> Iterator[Doubt]:
     """Yield every reason to doubt a slow rank of ``injection``. None for faults of another kind."""
     if fault.kind != SLOW:
         return
-    yield from own_act_doubts(history, fault, wanted, landing, injection)
+    yield from own_act_doubts(history, fault, demands, landing, injection)
     rank, pid = injection.rank, injection.pid
     factor, steps = fault.parameters.get("factor"), fault.parameters.get("steps", 1)
-    own = [event for event in history.select(SLOWED, fault=fault.id, rank=rank) if event.pid == pid]
-    if len(own) != steps:
-        yield f"rank {rank} was slow in {len(own)} steps, not in {steps}", (landing.source, *places(own))
+    records = [event for event in history.select(SLOWED, fault=fault.id, rank=rank) if event.pid == pid]
+    if len(records) != steps:
+        yield f"rank {rank} was slow in {len(records)} steps, not in {steps}", (landing.source, *places(records))
     begun = history.select("step.begin", attempt=injection.attempt, rank=rank, pid=pid)
     ended = history.select("step.end", attempt=injection.attempt, rank=rank, pid=pid)
-    for fact in own:
+    for fact in records:
         took, waited = fact.data.get("own"), fact.data.get("waited")
         if (
             not isinstance(took, (int, float))

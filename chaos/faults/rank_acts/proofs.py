@@ -37,8 +37,8 @@ def _slowed(case: Case) -> Iterator[Doubt]:
 
 
 def _is_off(parameters: Fields, evidence: Fields) -> str | None:
-    seen, wanted = number(evidence, "seen"), number(parameters, "offset")
-    if seen is None or wanted is None or abs(seen - wanted) > _NEAR_SECONDS:
+    measured, offset = number(evidence, "seen"), number(parameters, "offset")
+    if measured is None or offset is None or abs(measured - offset) > _NEAR_SECONDS:
         return f"its clock was off by {evidence.get('seen')} s, not by {parameters.get('offset')}"
     return None
 

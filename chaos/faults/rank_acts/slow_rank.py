@@ -38,8 +38,8 @@ class SlowRank(InRank):
 
     def order(self, victim: Victim) -> dict[str, Any]:
         """Return the slowness, and the number of slow steps."""
-        given = victim.parameters
-        return {"message": "slow", "factor": given["factor"], "steps": given.get("steps", 1)}
+        parameters = victim.parameters
+        return {"message": "slow", "factor": parameters["factor"], "steps": parameters.get("steps", 1)}
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the rank's own record that it is slow from now on. Raises FaultMissed if it has ended without one."""

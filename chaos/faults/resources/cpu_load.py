@@ -54,24 +54,24 @@ class CpuLoad(Condition):
         """Return the same; where the rank has ended, on the load's own cores."""
         with suppress(FaultMissed, ProcessLookupError):  # the rank may end during the look
             return self.evidence(job, victim)
-        told = beside.said(victim)
+        report = beside.said(victim)
         try:
-            return None if told is None else self._burnt(victim, os.sched_getaffinity(told["pid"]))
+            return None if report is None else self._burnt(victim, os.sched_getaffinity(report["pid"]))
         except ProcessLookupError:
             return None
 
     def _burnt(self, victim: Victim, cores: set[int]) -> dict[str, Any] | None:
-        told = beside.said(victim)
-        if told is None:
+        report = beside.said(victim)
+        if report is None:
             return None
         consumed = {}
-        for pid in told["children"]:
+        for pid in report["children"]:
             stat, seconds = read_stat(pid), cpu_seconds(pid)
-            if stat is None or stat.ppid != told["pid"] or stat.state in _STANDING:
+            if stat is None or stat.ppid != report["pid"] or stat.state in _STANDING:
                 continue
             if os.sched_getaffinity(pid) & cores and seconds:
                 consumed[pid] = seconds
-        if len(consumed) < len(told["children"]):
+        if len(consumed) < len(report["children"]):
             return None
         return {"signal": None, "beside": len(consumed), "cores": sorted(cores), "consumed": min(consumed.values())}
 

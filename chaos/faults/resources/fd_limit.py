@@ -63,8 +63,8 @@ class FdLimit(Condition):
             raise FaultMissed(f"rank {victim.rank} has ended")
         limit = self._soft(victim)
         left = limit - highest_descriptor(victim.identity.pid) - 1
-        wanted = int(value_of(victim.parameters, self.parameters, "spare"))
-        return {"signal": None, "limit": limit, "left": left} if left <= wanted else None
+        spare = int(value_of(victim.parameters, self.parameters, "spare"))
+        return {"signal": None, "limit": limit, "left": left} if left <= spare else None
 
     look_every = 0.0
     """The rank itself may raise its limit at any time."""

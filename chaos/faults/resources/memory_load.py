@@ -46,10 +46,10 @@ class MemoryLoad(Condition):
         """Start the process. A second victim starts no other."""
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")
-        wanted, free = int(victim.parameters["megabytes"]), psutil.virtual_memory().available // _MEBIBYTE
-        if not beside.switch_of(victim).exists() and free - wanted < _LEFT:
-            raise FaultMissed(f"{free} MiB are available, so {wanted} cannot be taken: {_LEFT} must be left")
-        beside.start("hold_memory", victim, str(wanted))
+        megabytes, free = int(victim.parameters["megabytes"]), psutil.virtual_memory().available // _MEBIBYTE
+        if not beside.switch_of(victim).exists() and free - megabytes < _LEFT:
+            raise FaultMissed(f"{free} MiB are available, so {megabytes} cannot be taken: {_LEFT} must be left")
+        beside.start("hold_memory", victim, str(megabytes))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the memory of the process, by the kernel."""
@@ -60,8 +60,8 @@ class MemoryLoad(Condition):
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the same, whatever the rank does. The kernel ends this process first where memory gets short."""
         del job
-        told = beside.said(victim)
-        resident = None if told is None else resident_bytes(told["pid"])
+        report = beside.said(victim)
+        resident = None if report is None else resident_bytes(report["pid"])
         if resident is None or resident < int(victim.parameters["megabytes"]) * _MEBIBYTE:
             return None
         return {"signal": None, "resident": resident // _MEBIBYTE}

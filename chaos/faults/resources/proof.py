@@ -11,11 +11,10 @@ _PROCESSES = 2
 
 def _loads_cores(parameters: Fields, evidence: Fields) -> str | None:
     """Return a doubt unless the load has all its processes on cores of the rank, each with processor time."""
-    wanted = number({"processes": _PROCESSES, **parameters}, "processes")
-    if number(evidence, "beside") != wanted or not evidence.get("cores"):
-        return (
-            f"{evidence.get('beside')} processes of the load run on cores {evidence.get('cores')}, and {wanted} were to"
-        )
+    processes = number({"processes": _PROCESSES, **parameters}, "processes")
+    if number(evidence, "beside") != processes or not evidence.get("cores"):
+        running = f"{evidence.get('beside')} processes of the load run on cores {evidence.get('cores')}"
+        return f"{running}, and {processes} were to"
     return some("consumed")(parameters, evidence)
 
 

@@ -95,9 +95,9 @@ def _raise_below(identity: ProcessIdentity, low: int, soft: int) -> int:
 
 def _descendants(identity: ProcessIdentity) -> Iterator[ProcessIdentity]:
     stats = {stat.pid: stat for stat in map(read_stat, all_pids()) if stat is not None}
-    below, found = {identity.pid}, {identity.pid}
-    while found:
-        found = {pid for pid, stat in stats.items() if stat.ppid in found} - below
-        below |= found
+    below, children = {identity.pid}, {identity.pid}
+    while children:
+        children = {pid for pid, stat in stats.items() if stat.ppid in children} - below
+        below |= children
     for pid in below - {identity.pid}:
         yield ProcessIdentity(pid, stats[pid].start_time, identity.boot)

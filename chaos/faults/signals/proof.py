@@ -37,8 +37,8 @@ def termination_doubts(case: Case) -> Iterator[Doubt]:
     if evidence.get("caught") is True:
         if evidence.get("pending") is not False:
             yield f"the signal still waited at rank {rank}", (landing.source,)
-        own = history.select(attempt=injection.attempt, rank=rank, pid=pid, writer="agent")
-        if not exits and not any(injection.surely_before(event) for event in own):
+        events = history.select(attempt=injection.attempt, rank=rank, pid=pid, writer="agent")
+        if not exits and not any(injection.surely_before(event) for event in events):
             yield f"rank {rank} neither recorded anything after the signal nor ended", (landing.source,)
         return
     if not exits:

@@ -59,8 +59,8 @@ class DiskFull(Preparing):
         if mount is None or mount.source != SOURCE:
             raise FaultMissed(f"rank {victim.rank} sees {mount or 'no mount'} at {victim.storage}, not {SOURCE}")
         if refusal(victim, 2 * FREE_BYTES) is None:
-            seen = os.statvfs(directory_of(victim))
-            used = (seen.f_blocks - seen.f_bfree) * seen.f_frsize
+            statistics = os.statvfs(directory_of(victim))
+            used = (statistics.f_blocks - statistics.f_bfree) * statistics.f_frsize
             resize_memory(directory_of(victim), used + FREE_BYTES)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:

@@ -42,20 +42,20 @@ class DiskQuota(OnOwnDisk):
 
     def inject(self, job: Job, victim: Victim) -> None:
         """Keep all but a rest of the space back. A second victim on the disk changes nothing more."""
-        mount, left = own_mount(job, victim), self._left(victim)
+        mount, left = own_mount(job, victim), self._free_bytes(victim)
         if refusal(victim, 2 * left) is None:
-            seen = os.statvfs(directory_of(victim))
+            statistics = os.statvfs(directory_of(victim))
             try:
-                _reserved(mount).write_text(str(seen.f_bfree - left // seen.f_bsize))
+                _reserved(mount).write_text(str(statistics.f_bfree - left // statistics.f_bsize))
             except OSError as error:
                 raise FaultMissed(f"{victim.storage} cannot be limited: {error}") from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the kernel's refusal of a file of twice the rest, for want of space, where the rank saves."""
-        mount, refused = own_mount(job, victim), refusal(victim, 2 * self._left(victim))
+        mount, refused = own_mount(job, victim), refusal(victim, 2 * self._free_bytes(victim))
         return shown(mount, refused) if refused == "ENOSPC" else None
 
-    def _left(self, victim: Victim) -> int:
+    def _free_bytes(self, victim: Victim) -> int:
         """Return the bytes that may still be written."""
         return int(value_of(victim.parameters, self.parameters, "kilobytes")) << 10
 

@@ -66,8 +66,8 @@ class SlowStorage(Condition):
         return self._opened(victim, mounts[-1] if mounts else None, str(directory_of(victim)))
 
     def _opened(self, victim: Victim, mount: Mount | None, directory: str) -> dict[str, Any] | None:
-        told = beside.said(victim)
-        if mount is None or told is None:
+        report = beside.said(victim)
+        if mount is None or report is None:
             return None
         began = time.monotonic()
         os.close(os.open(directory, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600))

@@ -27,8 +27,8 @@ class Altering(InRank):
 
     def order(self, victim: Victim) -> dict[str, Any]:
         """Return the value that is to be changed, and the change."""
-        given = dict(victim.parameters)
-        return {"message": "alter", "what": given.pop("where", self.what), **given}
+        parameters = dict(victim.parameters)
+        return {"message": "alter", "what": parameters.pop("where", self.what), **parameters}
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the rank's own record of the value before and after.

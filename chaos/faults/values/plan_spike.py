@@ -68,23 +68,25 @@ def _until(step: int, why: str) -> Comparable:
 def explain_spikes(draft: Draft) -> tuple[str, ...]:
     """Return why nothing is rolled back for a spike, and the outcome of a repeated one."""
     watch = draft.scenario.job.tre
-    found = []
+    explanations = []
     for spike in spikes(draft):
         fault, step = spike.fault, spike.moment.earliest.step
         who = f"the gradients of {ranks(fault.ranks)} spike in step {step}"
         if spike.repaired_by is not None:
             if fault.parameters.get("repeat", 0):
-                found.append(
+                explanations.append(
                     f"{who} again when it is replayed: its norm is recorded, and training goes on ({DOCUMENT})"
                 )
         elif watch is None:
-            found.append(f"{who}, and nobody watches the global norm")
+            explanations.append(f"{who}, and nobody watches the global norm")
         elif step in watch.recorded:
-            found.append(
+            explanations.append(
                 f"{who}, which abnormal_global_norm.json of an earlier run lists already: its norm is recorded, and "
                 f"training goes on ({DOCUMENT})"
             )
         else:
             norm = fault.parameters.get("norm")
-            found.append(f"{who} to a global norm of {norm}, below the threshold {watch.threshold:g}: nothing happens")
-    return tuple(found)
+            explanations.append(
+                f"{who} to a global norm of {norm}, below the threshold {watch.threshold:g}: nothing happens"
+            )
+    return tuple(explanations)

@@ -43,7 +43,7 @@ def altered_again(history: History, fault: PlannedFault) -> list[Event]:
 
 
 def altered_doubts(
-    history: History, artifacts: Artifacts, fault: PlannedFault, wanted: Demands, landing: Event, injection: Event
+    history: History, artifacts: Artifacts, fault: PlannedFault, demands: Demands, landing: Event, injection: Event
 ) -> Iterator[Doubt]:
     """Yield every reason to doubt the change in the rank of ``injection``. None for faults of another kind."""
     if fault.kind not in KINDS:
@@ -53,106 +53,109 @@ def altered_doubts(
     if not records:
         yield f"rank {rank}'s own history does not say that it changed anything", (landing.source,)
         return
-    own = records[0]
+    change = records[0]
     what = what_of(fault)
-    if own.data.get("what") != what:
-        yield f"rank {rank} changed {own.data.get('what')}, not {what}", (own.source,)
-    point = barrier(own.data.get("step"), own.data.get("phase"))
-    if point not in wanted.barriers:
+    if change.data.get("what") != what:
+        yield f"rank {rank} changed {change.data.get('what')}, not {what}", (change.source,)
+    point = barrier(change.data.get("step"), change.data.get("phase"))
+    if point not in demands.barriers:
         where = place_text(point) if point else "an unknown place"
-        yield f"rank {rank} changed it at {where}: the fault that was planned was not made", (own.source,)
-    if (told := out_of_order(injection, own)) is not None:
-        yield f"rank {rank} changed it before it was told to{told}", (own.source, injection.source)
-    if (told := out_of_order(own, landing)) is not None:
-        yield f"the landing is recorded before rank {rank} changed it{told}", (landing.source, own.source)
-    step = own.data.get("step")
+        yield f"rank {rank} changed it at {where}: the fault that was planned was not made", (change.source,)
+    if (order := out_of_order(injection, change)) is not None:
+        yield f"rank {rank} changed it before it was told to{order}", (change.source, injection.source)
+    if (order := out_of_order(change, landing)) is not None:
+        yield f"the landing is recorded before rank {rank} changed it{order}", (landing.source, change.source)
+    step = change.data.get("step")
     if not isinstance(step, int):
         return
     if fault.kind == FLIP:
-        yield from _flip_doubts(fault, own)
+        yield from _flip_doubts(fault, change)
     if what == "weight":
-        yield from _weight_doubts(history, own, step)
-    yield from _felt(history, artifacts, fault, own, step)
+        yield from _weight_doubts(history, change, step)
+    yield from _felt(history, artifacts, fault, change, step)
 
 
-def _flip_doubts(fault: PlannedFault, own: Event) -> Iterator[Doubt]:
+def _flip_doubts(fault: PlannedFault, change: Event) -> Iterator[Doubt]:
     """Yield a doubt unless the record has one bit with its value, and the scenario's bit where it names one."""
-    bit, element = own.data.get("bit"), own.data.get("element")
-    before, after = own.data.get("before"), own.data.get("after")
+    bit, element = change.data.get("bit"), change.data.get("element")
+    before, after = change.data.get("before"), change.data.get("after")
     if not isinstance(bit, int) or not isinstance(element, int) or before is None or after is None:
-        yield f"rank {own.rank} has not recorded which bit of what value it flipped", (own.source,)
+        yield f"rank {change.rank} has not recorded which bit of what value it flipped", (change.source,)
         return
     if before == after and before != "nan":
-        yield f"the value is {before} before and after", (own.source,)
-    for name, seen in (("bit", bit), ("element", element), ("parameter", own.data.get("parameter"))):
-        asked = fault.parameters.get(name)
-        if asked is not None and seen != asked:
-            yield f"rank {own.rank} hit {name} {seen}, not {asked}", (own.source,)
+        yield f"the value is {before} before and after", (change.source,)
+    for name, value in (("bit", bit), ("element", element), ("parameter", change.data.get("parameter"))):
+        planned = fault.parameters.get(name)
+        if planned is not None and value != planned:
+            yield f"rank {change.rank} hit {name} {value}, not {planned}", (change.source,)
 
 
-def _weight_doubts(history: History, own: Event, step: int) -> Iterator[Doubt]:
+def _weight_doubts(history: History, change: Event, step: int) -> Iterator[Doubt]:
     """Yield a doubt unless the weight was as recorded after the step before, and differs after the change."""
-    name, before, after = (own.data.get(key) for key in ("parameter", "digest_before", "digest_after"))
+    name, before, after = (change.data.get(key) for key in ("parameter", "digest_before", "digest_after"))
     if before is None or before == after:
-        yield f"rank {own.rank}'s {name} has the same digest before and after", (own.source,)
+        yield f"rank {change.rank}'s {name} has the same digest before and after", (change.source,)
     states = [
         fact
         for event in ("initial", "digest")
-        for fact in history.select(event, attempt=own.attempt, rank=own.rank, pid=own.pid)
-        if fact.seq < own.seq and fact.data.get("step", 0) == step - 1
+        for fact in history.select(event, attempt=change.attempt, rank=change.rank, pid=change.pid)
+        if fact.seq < change.seq and fact.data.get("step", 0) == step - 1
     ]
     recorded = [(event.data.get("parameters") or {}).get(str(name)) for event in states]
     if before not in recorded:
-        seen = f"what rank {own.rank} has flipped a bit in is not its {name} after step {step - 1}"
-        yield seen, (own.source, *places(states))
+        text = f"what rank {change.rank} has flipped a bit in is not its {name} after step {step - 1}"
+        yield text, (change.source, *places(states))
 
 
-def _felt(history: History, artifacts: Artifacts, fault: PlannedFault, own: Event, step: int) -> Iterator[Doubt]:
+def _felt(history: History, artifacts: Artifacts, fault: PlannedFault, change: Event, step: int) -> Iterator[Doubt]:
     """Yield a doubt unless the step's outcome differs from the fault-free run's in the fault's way."""
-    baseline = digests(artifacts.baseline, TRAIN).get(own.rank or 0, {}) if artifacts.baseline else {}
+    baseline = digests(artifacts.baseline, TRAIN).get(change.rank or 0, {}) if artifacts.baseline else {}
     # The step may have been trained again since, and without the change.
-    mine = next(
-        (event for event in _recorded(history, own, step) if event.seq > own.seq and event.pid == own.pid), None
+    digest = next(
+        (event for event in _recorded(history, change, step) if event.seq > change.seq and event.pid == change.pid),
+        None,
     )
-    before = next((event for event in reversed(_recorded(history, own, step - 1)) if event.mono < own.mono), None)
-    theirs = baseline.get(step)
-    if mine is None or theirs is None:
+    before = next((event for event in reversed(_recorded(history, change, step - 1)) if event.mono < change.mono), None)
+    baseline_digest = baseline.get(step)
+    if digest is None or baseline_digest is None:
         yield (
-            f"there is nothing to compare rank {own.rank}'s step {step} with, so it is not known whether it is felt",
-            (own.source,),
+            f"there is nothing to compare rank {change.rank}'s step {step} with, so it is not known whether it is felt",
+            (change.source,),
         )
         return
-    if not differing(mine.data.get("parameters"), theirs.data.get("parameters")):
-        seen = (
-            f"rank {own.rank}'s state after step {step} is the fault-free run's: the fault changed nothing that counts"
-        )
-        yield seen, (mine.source, at_baseline(theirs))
+    if not differing(digest.data.get("parameters"), baseline_digest.data.get("parameters")):
+        state = f"rank {change.rank}'s state after step {step}"
+        text = f"{state} is the fault-free run's: the fault changed nothing that counts"
+        yield text, (digest.source, at_baseline(baseline_digest))
     elif what_of(fault) not in BY_ITSELF:
-        yield from _differs_before(own, step, before, baseline.get(step - 1))
+        yield from _differs_before(change, step, before, baseline.get(step - 1))
     if fault.kind == BATCH:
-        if before is None or before.data.get("batch") is None or mine.data.get("batch") != before.data["batch"]:
-            yield f"rank {own.rank} has not trained the batch of step {step - 1} in step {step}", (mine.source,)
-        if mine.data.get("batch") == theirs.data.get("batch"):
-            yield f"rank {own.rank} trained its own batch in step {step}", (mine.source, at_baseline(theirs))
+        if before is None or before.data.get("batch") is None or digest.data.get("batch") != before.data["batch"]:
+            yield f"rank {change.rank} has not trained the batch of step {step - 1} in step {step}", (digest.source,)
+        if digest.data.get("batch") == baseline_digest.data.get("batch"):
+            yield (
+                f"rank {change.rank} trained its own batch in step {step}",
+                (digest.source, at_baseline(baseline_digest)),
+            )
     if fault.kind == LOSS:
-        loss = loss_of(mine)
-        asked = float(str(fault.parameters.get("value", "nan")))
-        if loss is None or math.isfinite(loss) or math.isnan(loss) != math.isnan(asked):
-            yield f"rank {own.rank}'s loss of step {step} is {loss}, not {asked}", (mine.source,)
+        loss = loss_of(digest)
+        planned = float(str(fault.parameters.get("value", "nan")))
+        if loss is None or math.isfinite(loss) or math.isnan(loss) != math.isnan(planned):
+            yield f"rank {change.rank}'s loss of step {step} is {loss}, not {planned}", (digest.source,)
 
 
-def _differs_before(own: Event, step: int, before: Event | None, theirs: Event | None) -> Iterator[Doubt]:
+def _differs_before(change: Event, step: int, before: Event | None, baseline_digest: Event | None) -> Iterator[Doubt]:
     """Yield a doubt where the state differed from the fault-free run's already before the change."""
-    if before is None or theirs is None:
+    if before is None or baseline_digest is None:
         return  # of one change, check ``loss`` compares the steps before it
-    if names := differing(before.data.get("parameters"), theirs.data.get("parameters")):
-        seen = f"rank {own.rank}'s {names[0]} was already another than the fault-free run's after step {step - 1}"
-        yield f"{seen}, so nothing tells whether the fault is felt", (before.source, at_baseline(theirs))
+    if names := differing(before.data.get("parameters"), baseline_digest.data.get("parameters")):
+        text = f"rank {change.rank}'s {names[0]} was already another than the fault-free run's after step {step - 1}"
+        yield f"{text}, so nothing tells whether the fault is felt", (before.source, at_baseline(baseline_digest))
 
 
-def _recorded(history: History, own: Event, step: int) -> list[Event]:
+def _recorded(history: History, change: Event, step: int) -> list[Event]:
     """Return the rank's digests of a step in its launch, in order: the step may have been trained more than once."""
-    return history.select("digest", attempt=own.attempt, rank=own.rank, step=step)
+    return history.select("digest", attempt=change.attempt, rank=change.rank, step=step)
 
 
 def may_be_infinite(plan: Plan, step: int) -> bool:

@@ -31,14 +31,14 @@ def scaled_too_often(history: History, fault: PlannedFault) -> list[Event]:
     """Return the records of a spike by ranks that made it more often than the scenario says."""
     if fault.kind != KIND:
         return []
-    wanted = 1 + _repeat(fault)
+    allowed = 1 + _repeat(fault)
     records = history.select(SCALED, fault=fault.id)
     ranks = [event.rank for event in records]
-    return [event for event in records if ranks.count(event.rank) > wanted]
+    return [event for event in records if ranks.count(event.rank) > allowed]
 
 
 def scaled_doubts(
-    plan: Plan, history: History, fault: PlannedFault, wanted: Demands, landing: Event, injection: Event
+    plan: Plan, history: History, fault: PlannedFault, demands: Demands, landing: Event, injection: Event
 ) -> Iterator[Doubt]:
     """Yield every reason to doubt the spike in the rank of ``injection``. None for faults of another kind."""
     if fault.kind != KIND:
@@ -49,25 +49,25 @@ def scaled_doubts(
         yield f"rank {rank}'s own history has no gradients that it scaled", (landing.source,)
         return
     if len(records) < 1 + _repeat(fault):
-        seen = f"rank {rank} scaled its gradients {len(records)} times, not {1 + _repeat(fault)} times"
-        yield seen, places(records)
+        text = f"rank {rank} scaled its gradients {len(records)} times, not {1 + _repeat(fault)} times"
+        yield text, places(records)
     for event in records:
         factor = event.data.get("factor")
         if not isinstance(factor, (int, float)) or factor == 1:
             yield f"rank {rank} scaled its gradients by {factor!r}: that changes nothing", (event.source,)
-        if (point := barrier(event.data.get("step"), event.data.get("phase"))) not in wanted.barriers:
+        if (point := barrier(event.data.get("step"), event.data.get("phase"))) not in demands.barriers:
             yield f"rank {rank} scaled them at {point}: the fault that was planned was not made", (event.source,)
-        if (told := out_of_order(injection, event)) is not None:
-            yield f"rank {rank} scaled them before it was told to{told}", (event.source, injection.source)
+        if (order := out_of_order(injection, event)) is not None:
+            yield f"rank {rank} scaled them before it was told to{order}", (event.source, injection.source)
         yield from _norm_doubts(plan, history, fault, event)
-    if (told := out_of_order(records[0], landing)) is not None:
-        yield f"the landing is recorded before rank {rank} scaled them{told}", (landing.source, records[0].source)
-    for gone in history.select("rank.exit", attempt=injection.attempt, rank=rank, pid=injection.pid):
-        number = signal_number(gone.data.get("signal"))
-        if (told := out_of_order(records[0], gone)) is not None:
+    if (order := out_of_order(records[0], landing)) is not None:
+        yield f"the landing is recorded before rank {rank} scaled them{order}", (landing.source, records[0].source)
+    for end in history.select("rank.exit", attempt=injection.attempt, rank=rank, pid=injection.pid):
+        number = signal_number(end.data.get("signal"))
+        if (order := out_of_order(records[0], end)) is not None:
             yield (
-                f"rank {rank} had {exit_status(gone)} before it scaled them ({signal_name(number)}){told}",
-                (gone.source,),
+                f"rank {rank} had {exit_status(end)} before it scaled them ({signal_name(number)}){order}",
+                (end.source,),
             )
 
 
@@ -79,17 +79,17 @@ def _repeat(fault: PlannedFault) -> int:
 def _norm_doubts(plan: Plan, history: History, fault: PlannedFault, scaled: Event) -> Iterator[Doubt]:
     """Yield a doubt unless the reduced gradients of the step have the norm of the plan."""
     step = scaled.data.get("step")
-    own = history.select("digest", attempt=TRAIN, rank=scaled.rank, pid=scaled.pid, step=step)
-    digest = next((event for event in own if event.seq > scaled.seq), None)
+    digests = history.select("digest", attempt=TRAIN, rank=scaled.rank, pid=scaled.pid, step=step)
+    digest = next((event for event in digests if event.seq > scaled.seq), None)
     gradients = digest.data.get("gradients") if digest is not None else None
     if digest is None or not isinstance(gradients, dict):
         yield f"the norm that rank {scaled.rank}'s spike came to in step {step} is not recorded", (scaled.source,)
         return
     norm = float.fromhex(str(gradients["norm"]))
-    asked = fault.parameters.get("norm")
-    if isinstance(asked, (int, float)):
-        if norm != asked and not abs(norm - asked) <= _TOLERANCE * asked:  # also where the norm is no number
-            yield f"the global norm of step {step} came to {norm:g}, not {asked:g}", (digest.source, scaled.source)
+    planned = fault.parameters.get("norm")
+    if isinstance(planned, (int, float)):
+        if norm != planned and not abs(norm - planned) <= _TOLERANCE * planned:  # also where the norm is no number
+            yield f"the global norm of step {step} came to {norm:g}, not {planned:g}", (digest.source, scaled.source)
         return
     threshold = plan.fault_tolerance.watch.threshold if plan.fault_tolerance.watch is not None else 0.0
     if not norm >= threshold and any(fault.id in recovery.faults for recovery in plan.response.recoveries):
