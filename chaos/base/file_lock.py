@@ -1,4 +1,4 @@
-"""A lock on a file that the kernel takes back when its holder ends, however it ends."""
+"""A lock on a file that the kernel releases when its holder ends, however it ends."""
 
 from __future__ import annotations
 

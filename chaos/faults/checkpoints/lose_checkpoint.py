@@ -1,4 +1,4 @@
-"""``lose-checkpoint``: removes what a rank has saved, with the directory that it was saved in.
+"""``lose-checkpoint``: removes the checkpoints of a rank, with their directory.
 
 On Ascend: the local disk of a node that does not come back. The files are not deleted: they are kept in the directory
 of the run, and the undo note says where.

@@ -1,4 +1,4 @@
-"""``remove-checkpoint``: removes the newest checkpoint of a rank; its older ones and what lies beside it stay.
+"""``remove-checkpoint``: removes the newest checkpoint of a rank; its older ones and the files beside it stay.
 
 On Ascend: a file that a clean-up, a full quota or a copy that was broken off has left out.
 """

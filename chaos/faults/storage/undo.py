@@ -88,7 +88,7 @@ def _take_disk_away(path: Path, image: Path, kept: Path) -> str:
         thaw(path)
         with contextlib.suppress(OSError):  # a broken one has written out before it broke
             # A mount that others have copied into a namespace of theirs goes on after this one: the file alone would
-            # then lack what was saved last.
+            # then lack the last saves.
             flush(path)
         unmount(path)
         if len(own) == 1:

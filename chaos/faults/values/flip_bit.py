@@ -8,7 +8,7 @@ between two layers; later values are computed from it. Parameters:
 - ``parameter``: the name of a weight or of a value of the optimizer. Default: a weight, drawn.
 - ``element``: its place in the flat array. Default: drawn.
 - ``bit``: 0 is the lowest of the mantissa. Default: drawn.
-- ``seed``: of what is drawn, 0 by default.
+- ``seed``: the seed of the drawn values, 0 by default.
 
 On Ascend: a defective core or memory cell that ECC does not see; no tool makes one.
 """

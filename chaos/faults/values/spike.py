@@ -5,7 +5,7 @@ it. Parameters, exactly one of the first two:
 
 - ``norm``: the global norm that the step must get, an absolute number beside ``job.tre.threshold``. One rank only: it
   works the factor out from the gradients of the others.
-- ``factor``: what the gradients of every rank that is hit are multiplied with. The plan takes it for enough to reach
+- ``factor``: the scale factor of the gradients of every rank that is hit. The plan takes it for enough to reach
   the threshold; a run in which it was not is *unknown*.
 - ``repeat``: how often the same step spikes again when it is trained again. Default 0.
 """
