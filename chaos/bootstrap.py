@@ -9,8 +9,9 @@ call finds everything in place. Any other command of chaos (plan, doctor, …) w
 from the environment and its own configuration, as always.
 
 For ``test`` MindFormers is installed as well, as docs/mindformers.md says. If it cannot be installed, the tests go on
-without it, and those that need it are skipped. ``quick`` is for the time between two edits: the linters, and the tests
-in its arguments, as pytest takes them, or a choice of fast ones.
+without it, and those that need it are skipped. The same holds for Debian's chromium, which opens the report pages in
+tests; root installs it by apt-get. ``quick`` is for the time between two edits: the linters, and the tests in its
+arguments, as pytest takes them, or a choice of fast ones.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ _NEWS_SECONDS = 30.0
 
 MINDFORMERS = "mindformers==2.1.0"
 """Installed without its wheel's requirements, which would replace MindSpore; the extra of its name adds the rest."""
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+"""Programs that the tests of the report pages can drive; any of them will do."""
 
 TESTS = ("test", "quick")
 """The commands that run tests, and so need the extra ``test``. Any other is a command of chaos."""
@@ -160,6 +164,36 @@ def add_mindformers(root: Path) -> bool:
             return False
         stamp_path.write_text(json.dumps(stamp) + "\n")
     return True
+
+
+def add_browser() -> bool:
+    """Install Debian's chromium where there is no browser, and say so where that fails.
+
+    Returns whether there is one. Never raises: the tests of report pages in a browser are skipped without it.
+    """
+    if any(map(shutil.which, BROWSERS)):
+        return True
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        reason = "only root can install one here" if shutil.which("apt-get") else "there is no apt-get"
+    else:
+        say("installing chromium for the tests of report pages")
+        reason = _apt_get("update") or _apt_get("install", "--yes", "--no-install-recommends", "chromium")
+    if reason:
+        say(f"no browser: {reason}. The tests of report pages in a browser are skipped.")
+    return not reason
+
+
+def _apt_get(*arguments: str) -> str:
+    """Run apt-get without a word, and return why it failed, in one line; empty where it did not."""
+    command = ["apt-get", "--quiet=2", "--option=DPkg::Lock::Timeout=120", *arguments]
+    variables = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    ended = subprocess.run(
+        command, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    if ended.returncode == 0:
+        return ""
+    last = ended.stderr.decode(errors="replace").strip().rpartition("\n")[2].rstrip(".")
+    return f"apt-get {arguments[0]} ended with status {ended.returncode}" + (f" ({last})" if last else "")
 
 
 def _install_if_needed(root: Path, venv: Path, extras: set[str]) -> None:
@@ -340,6 +374,7 @@ def main(arguments: list[str]) -> int:
         programs = prepare(ROOT, {"mindspore", "test"} if arguments[0] in TESTS else {"mindspore"})
         if arguments[0] == "test":
             add_mindformers(ROOT)
+            add_browser()
     except SetupFailed as error:
         say(str(error))
         return FAILED

@@ -161,6 +161,74 @@ def test_pip_that_was_killed_amid_mindformers_leaves_nothing_to_trust(setup: Set
     assert setup.prepare("mindspore", "test") == ["venv", "mindspore,test"]
 
 
+APT = """#!/bin/sh
+echo "$@" >> "$LOG"
+[ "$3" = "$FAILS" ] && { echo 'E: first' >&2; echo 'E: Unable to locate package.' >&2; exit 100; }
+[ "$3" = install ] && { echo noise; ln -s /bin/true "$PLACE/chromium"; }
+exit 0
+"""
+
+
+class Apt:
+    """A PATH with an apt-get that writes its arguments down, and no browser."""
+
+    def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.place, self.log = place / "programs", place / "log"
+        self.place.mkdir()
+        self.program = self.place / "apt-get"
+        self.program.write_text(APT)
+        self.program.chmod(0o755)
+        for name in ("sh", "ln"):
+            (self.place / name).symlink_to(f"/bin/{name}")
+        monkeypatch.setenv("PATH", str(self.place))
+        monkeypatch.setenv("PLACE", str(self.place))
+        monkeypatch.setenv("LOG", str(self.log))
+        monkeypatch.setattr(os, "geteuid", lambda: 0)
+
+    def calls(self) -> list[str]:
+        """Return what was asked of apt-get, in order."""
+        return [line.split()[2] for line in self.log.read_text().splitlines()] if self.log.exists() else []
+
+
+@pytest.fixture
+def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Apt:
+    """A machine of root without a browser."""
+    return Apt(tmp_path, monkeypatch)
+
+
+def test_a_browser_is_installed_once_without_noise(apt: Apt, capfd: pytest.CaptureFixture[str]) -> None:
+    assert bootstrap.add_browser()
+    assert apt.calls() == ["update", "install"]
+    assert bootstrap.add_browser()
+    assert apt.calls() == ["update", "install"]
+    assert capfd.readouterr().out == "[bootstrap] installing chromium for the tests of report pages\n"
+
+
+@pytest.mark.parametrize("step", ["update", "install"])
+def test_without_a_browser_the_set_up_goes_on_and_says_why_in_a_line(
+    apt: Apt, step: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FAILS", step)
+    assert not bootstrap.add_browser()
+    said = capfd.readouterr()
+    assert said.err == "" and said.out.splitlines()[1:] == [
+        f"[bootstrap] no browser: apt-get {step} ended with status 100 (E: Unable to locate package). "
+        "The tests of report pages in a browser are skipped."
+    ]
+
+
+def test_who_is_not_root_or_has_no_apt_get_is_not_asked(
+    apt: Apt, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert not bootstrap.add_browser()
+    apt.program.unlink()
+    assert not bootstrap.add_browser()
+    assert apt.calls() == []
+    said = capsys.readouterr().out
+    assert "only root can install one here" in said and "there is no apt-get" in said
+
+
 def test_the_page_tells_the_version_that_the_set_up_installs() -> None:
     page = (bootstrap.ROOT / "docs" / "mindformers.md").read_text()
     assert f"pip install {NO_DEPS}" in page
@@ -244,7 +312,7 @@ def test_quick_runs_the_tests_that_it_is_given() -> None:
 
 
 @pytest.mark.parametrize(("command", "installed"), [("quick", False), ("test", True)])
-def test_quick_needs_what_the_tests_need_but_mindformers(
+def test_quick_needs_what_the_tests_need_but_mindformers_and_a_browser(
     command: str, installed: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     extras: list[set[str]] = []
@@ -261,10 +329,11 @@ def test_quick_needs_what_the_tests_need_but_mindformers(
 
     monkeypatch.setattr(bootstrap, "prepare", prepare)
     monkeypatch.setattr(bootstrap, "add_mindformers", added.append)
+    monkeypatch.setattr(bootstrap, "add_browser", lambda: added.append(tmp_path))
     monkeypatch.setattr(bootstrap, "run_tests", run_tests)
     assert bootstrap.main([command]) == 1
     assert extras == [{"mindspore", "test"}]
-    assert bool(added) is installed
+    assert added == ([bootstrap.ROOT, tmp_path] if installed else [])
     assert ran == [bootstrap.PHASES if command == "test" else bootstrap.quick_phases([])]
 
 

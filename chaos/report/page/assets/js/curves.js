@@ -1,0 +1,178 @@
+// Loss, global norm and step time over the steps: the run over its fault-free run, and their difference below.
+
+const CURVES = [
+  ["loss", "loss"],
+  ["norm", "global norm"],
+  ["step_seconds", "step time, s"],
+];
+
+function curvePlots(curves, parent) {
+  if (!curves.steps.length) {
+    parent.appendChild(element("p", "note", curves.note || "No step has recorded a value."));
+    return;
+  }
+  parent.appendChild(curveNotes(curves));
+  const grid = element("div", "plots");
+  parent.appendChild(grid);
+  const plots = [];
+  for (const [key, name] of CURVES) {
+    if (!curves.run[key].some((value) => value !== null)) continue;
+    plots.push(new CurvePlot(curves, key, name, grid));
+  }
+  new ResizeObserver(() => plots.forEach((plot) => plot.resize())).observe(grid);
+  theme.listeners.push(() => {
+    for (const plot of plots) {
+      plot.resize();
+      plot.redraw();
+    }
+  });
+}
+
+function curveNotes(curves) {
+  const line = element("p", "facts");
+  const difference = curves.first_difference;
+  const names = { loss: "loss", norm: "global norm", step_seconds: "step time" };
+  const text = difference
+    ? `✗ The ${names[difference.curve] || difference.curve} differs from the fault-free run from step ${difference.step} on.`
+    : curves.baseline
+      ? "✓ No step differs from the fault-free run in loss or norm."
+      : "There is no fault-free run to compare with.";
+  line.appendChild(element("span", difference ? "fail" : "", text));
+  for (const fault of curves.faults) line.appendChild(element("span", "fault-key", `▼ step ${fault.step}: ${fault.text}`));
+  if (curves.note) line.appendChild(element("span", "", curves.note));
+  return line;
+}
+
+/** Numbers for a plot: what is no finite number leaves a gap. */
+function plottable(values) {
+  return values.map((value) => (typeof value === "number" ? value : null));
+}
+
+function gapsOf(steps, values) {
+  return steps.filter((_, index) => typeof values[index] === "string");
+}
+
+class CurvePlot {
+  constructor(curves, key, name, parent) {
+    this.steps = curves.steps;
+    this.name = name;
+    this.run = plottable(curves.run[key]);
+    this.other = curves.baseline ? plottable(curves.baseline[key]) : null;
+    this.difference = this.other && this.run.map((value, i) => (value === null || this.other[i] === null ? null : value - this.other[i]));
+    this.root = element("figure", "plot");
+    this.root.tabIndex = 0;
+    this.root.setAttribute("role", "application");
+    this.root.setAttribute("aria-label", `${name} by step. Left and right choose a step, + and − zoom, 0 shows all.`);
+    this.readout = element("output");
+    this.title = append(element("figcaption"), element("b", "", name), this.readout);
+    append(this.root, this.title);
+    const strange = gapsOf(curves.steps, curves.run[key]);
+    if (strange.length) this.root.appendChild(element("p", "fail", `✗ no finite number at ${count(strange.length, "step")}, first at step ${strange[0]}`));
+    parent.appendChild(this.root);
+    this.plots = [this.main(curves, key)];
+    if (this.difference) this.addDifference(curves);
+    this.root.addEventListener("keydown", (event) => this.key(event));
+    this.read(null);
+  }
+
+  main(curves, key) {
+    const series = [{}];
+    const data = [this.steps];
+    const points = { show: this.steps.length <= 40, size: 4 };
+    if (this.other) {
+      series.push({ stroke: () => theme.colour("curve-baseline"), width: 4, points: { show: false } });
+      data.push(this.other);
+    }
+    series.push({ stroke: () => theme.colour("curve-run"), width: 1.25, points });
+    data.push(this.run);
+    return new uPlot(this.options(series, 170, plotLines(curves, key)), data, this.root);
+  }
+
+  addDifference(curves) {
+    const known = this.difference.filter((value) => value !== null);
+    const text = known.every((value) => value === 0) ? `difference: 0 at ${count(known.length, "step")}` : "difference";
+    this.root.appendChild(element("p", "under", known.length ? text : "no step has both values"));
+    if (!known.some((value) => value !== 0)) return;
+    const series = [{}, { stroke: () => theme.colour("curve-difference"), width: 1.25, points: { show: this.steps.length <= 40, size: 4 } }];
+    const plot = new uPlot(this.options(series, 90, plotLines(curves, "")), [this.steps, this.difference], this.root);
+    this.plots.push(plot);
+  }
+
+  options(series, height, draw) {
+    const axis = { stroke: () => theme.colour("dim"), grid: { stroke: () => theme.colour("line-weak"), width: 1 }, ticks: { show: false }, font: "10px system-ui, sans-serif" };
+    const whole = (_, values) => values.map((value) => (Number.isInteger(value) ? `${value}` : ""));
+    return {
+      width: Math.max(200, this.root.clientWidth || 380),
+      height,
+      series,
+      legend: { show: false },
+      scales: { x: { time: false } },
+      axes: [{ ...axis, size: 24, values: whole, space: 40 }, { ...axis, size: 54, space: 18, values: (_, values) => values.map(short) }],
+      cursor: { sync: { key: "steps" }, y: false, drag: { x: true, y: false } },
+      hooks: { draw: [draw], setCursor: [(plot) => this.read(plot.cursor.idx)] },
+    };
+  }
+
+  read(index) {
+    if (index === null || index === undefined) {
+      this.readout.textContent = this.other ? "run ━ over fault-free run ▬" : "run";
+      return;
+    }
+    const parts = [`step ${this.steps[index]}: ${precise(this.run[index])}`];
+    if (this.other) parts.push(`fault-free ${precise(this.other[index])}`);
+    this.readout.textContent = parts.join(" · ");
+  }
+
+  key(event) {
+    const [plot] = this.plots;
+    const { min, max } = plot.scales.x;
+    const zoom = (factor) => {
+      const at = plot.cursor.idx === null || plot.cursor.idx === undefined ? (min + max) / 2 : this.steps[plot.cursor.idx];
+      this.range(at - (at - min) * factor, at + (max - at) * factor);
+    };
+    const acts = {
+      ArrowLeft: () => this.choose(-1),
+      ArrowRight: () => this.choose(1),
+      "+": () => zoom(0.6),
+      "=": () => zoom(0.6),
+      "-": () => zoom(1 / 0.6),
+      0: () => this.range(this.steps[0], this.steps[this.steps.length - 1]),
+    };
+    if (!acts[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    acts[event.key]();
+  }
+
+  choose(by) {
+    const [plot] = this.plots;
+    const index = Math.min(this.steps.length - 1, Math.max(0, (plot.cursor.idx ?? -1) + by));
+    const left = plot.valToPos(this.steps[index], "x");
+    for (const each of this.plots) each.setCursor({ left, top: 10 });
+    this.read(index);
+  }
+
+  range(min, max) {
+    const first = Math.max(this.steps[0], min);
+    const last = Math.min(this.steps[this.steps.length - 1], max);
+    if (last - first < 1) return;
+    for (const plot of this.plots) plot.setScale("x", { min: first, max: last });
+  }
+
+  resize() {
+    for (const plot of this.plots) plot.setSize({ width: Math.max(200, this.root.clientWidth), height: plot.height });
+  }
+
+  redraw() {
+    for (const plot of this.plots) plot.redraw(false, true);
+  }
+}
+
+function precise(value) {
+  return value === null ? "–" : `${Number(value.toPrecision(8))}`;
+}
+
+function short(value) {
+  if (value === null) return "";
+  const size = Math.abs(value);
+  return size !== 0 && (size < 1e-3 || size >= 1e5) ? value.toExponential(0) : `${Number(value.toPrecision(4))}`;
+}

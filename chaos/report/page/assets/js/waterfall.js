@@ -1,0 +1,66 @@
+// The phases of each recovery against their budgets and the fault-free run, as a table with bars.
+
+function waterfalls(recoveries, parent) {
+  if (!recoveries.length) parent.appendChild(element("p", "note", "There was no recovery in this run."));
+  for (const recovery of recoveries) parent.appendChild(append(element("div", "scroll"), waterfall(recovery)));
+  if (recoveries.length) parent.appendChild(waterfallKey());
+}
+
+function waterfall(recovery) {
+  const measured = recovery.phases.filter((phase) => phase.begin !== null && phase.seconds !== null);
+  const first = Math.min(...measured.map((phase) => phase.begin));
+  const last = Math.max(...measured.map((phase) => phase.begin + phase.seconds));
+  const place = (t) => `${((t - first) / Math.max(last - first, 1e-9)) * 100}%`;
+  const table = element("table", "waterfall");
+  const columns = [recovery.mechanism || "recovery", "", "took", "budget", "used", "fault-free"];
+  table.appendChild(append(element("thead"), append(element("tr"), ...columns.map((name) => heading(name, "col")))));
+  const body = element("tbody");
+  for (const phase of recovery.phases) body.appendChild(phaseRow(phase, place));
+  const total = { name: "total", begin: null, seconds: recovery.total, budget: recovery.budget, twin: null, reason: recovery.reason };
+  const row = phaseRow(total, place);
+  row.className = "total";
+  return append(table, append(body, row));
+}
+
+function phaseRow(phase, place) {
+  const over = phase.seconds !== null && phase.budget !== null && phase.seconds > phase.budget;
+  const track = element("td", "track");
+  if (phase.begin !== null && phase.seconds !== null) {
+    track.appendChild(bar(over ? "bar over" : "bar", place, phase.begin, phase.begin + phase.seconds));
+    if (phase.twin !== null) track.appendChild(bar("bar twin", place, phase.begin, phase.begin + phase.twin));
+    if (phase.budget !== null) track.appendChild(limit(place, phase.begin + phase.budget));
+  } else if (phase.reason) {
+    track.appendChild(element("span", "why", phase.reason));
+  }
+  const used = element("td", over ? "number fail" : "number", usedText(phase, over));
+  const cells = [phase.seconds, phase.budget].map((value) => element("td", "number", seconds(value)));
+  return append(element("tr"), heading(phase.name, "row"), track, ...cells, used, element("td", "number", seconds(phase.twin)));
+}
+
+function usedText(phase, over) {
+  if (phase.seconds === null || !phase.budget) return "–";
+  const percent = (phase.seconds / phase.budget) * 100;
+  const text = percent < 1 && percent > 0 ? "<1 %" : `${percent.toFixed(0)} %`;
+  return over ? `✗ ${text}, over` : text;
+}
+
+function bar(className, place, begin, end) {
+  const node = element("i", className);
+  node.style.left = place(begin);
+  node.style.width = `max(2px, calc(${place(end)} - ${place(begin)}))`;
+  return node;
+}
+
+/** The budget's end, where it lies in the picture at all. */
+function limit(place, t) {
+  const node = element("i", "limit");
+  node.style.left = place(t);
+  node.hidden = parseFloat(place(t)) > 100;
+  return node;
+}
+
+function waterfallKey() {
+  const item = (className, text) => append(element("li"), element("i", `key ${className}`), document.createTextNode(text));
+  const items = [item("bar", "measured"), item("bar over", "over its budget"), item("bar twin", "fault-free run"), item("limit", "end of the budget")];
+  return append(element("ul", "legend"), ...items);
+}
