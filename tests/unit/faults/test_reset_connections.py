@@ -116,7 +116,7 @@ def test_a_kernel_that_refuses_is_a_fault_that_was_missed(
 ) -> None:
     goes_on(run)
     victim = victim_of(run, network_job, port=PORT)
-    monkeypatch.setattr(connections, "asked", lambda *told: errno.EOPNOTSUPP)
+    monkeypatch.setattr(connections, "send_request", lambda *arguments: errno.EOPNOTSUPP)
     with pytest.raises(FaultMissed, match="cannot be reset: Operation not supported"):
         connection_reset.KIND.inject(network_job, victim)
 
@@ -135,7 +135,7 @@ def test_a_connection_that_is_gone_is_not_confirmed(run: RunDirectory, network_j
 @pytest.fixture
 def without_support(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A kernel that lists connections and resets none."""
-    monkeypatch.setattr(connections, "asked", lambda *told: errno.EOPNOTSUPP)
+    monkeypatch.setattr(connections, "send_request", lambda *arguments: errno.EOPNOTSUPP)
     yield
 
 
