@@ -88,7 +88,7 @@ def told(stage: Stage) -> None:
     own = stage.kind.undo_steps(stage.kind.name, [stage.victim])
     assert all(step.fault == stage.kind.name and step.note for step in own)
     if stage.kind.name in sections():
-        assert rows(stage.kind.name)["undone by"].startswith("None") is not bool(own)
+        assert rows(stage.kind.name)["undone by"].startswith("No step") is not bool(own)
 
 
 def undone_twice(stage: Stage, steps: list[UndoStep]) -> None:
