@@ -289,6 +289,8 @@ class ScenarioItem(pytest.Item):
         self, status: int, output: str, errors: str
     ) -> tuple[list[Mapping[str, Any]], Sequence[Mapping[str, Any]]]:
         """Return the results of the cells that ran, and their comparison. Raises NoVerdict if the run gave none."""
+        from chaos.report.result import from_json
+
         try:
             answer = json.loads(output)
             cells: list[Mapping[str, Any]] = [
@@ -299,6 +301,8 @@ class ScenarioItem(pytest.Item):
             complete = len(cells) == len(self.cells) and len(compared) == len(self.cells) - 1
             # After a cell that does not pass the next one is not run; its own verdict is enough then.
             if status in (0, 1, 2) and cells and (complete or verdicts[-1] != "pass"):
+                for cell in cells:
+                    from_json(dict(cell))
                 return cells, compared
         except (ValueError, KeyError, TypeError):
             pass  # There is no result to read; what the command said on its way is shown instead.
@@ -308,11 +312,7 @@ class ScenarioItem(pytest.Item):
 
     def _describe(self, verdict: str) -> str:
         scenario = self._shown(self.path)
-        lines = [
-            describe(_item_name((cell,)), result["verdict"], result, scenario=scenario)
-            for cell, result in zip(self.cells, self.results, strict=False)
-            if result["verdict"] != "pass"
-        ]
+        lines = [describe(result, scenario=scenario) for result in self.results if result["verdict"] != "pass"]
         lines += [
             describe_comparison(self.name, comparison)
             for comparison in self.comparisons
@@ -350,9 +350,12 @@ def run_to_end(command: Sequence[str], directory: Path) -> tuple[int, str, str]:
 
 
 def properties(result: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    """Yield JUnit properties of a result: the run, the verdict, and the phases of the recovery in seconds."""
+    """Yield JUnit properties of a result: the run, the verdict, its headline, and the recovery's phases in seconds."""
     yield "run", result["run"]
     yield "verdict", result["verdict"]
+    if headline := result.get("headline"):
+        yield "headline", headline["text"]
+        yield "headline.id", headline["id"]
     recovery = result.get("recovery") or {}
     if recovery.get("mechanism"):
         yield "recovery.mechanism", recovery["mechanism"]
@@ -363,22 +366,15 @@ def properties(result: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         yield "recovery.total", round(recovery["total"], 3)
 
 
-def describe(name: str, verdict: str, result: Mapping[str, Any], *, scenario: str) -> str:
-    """Return the checks that explain a verdict: the expectation, the observation, and the place to look.
+def describe(result: Mapping[str, Any], *, scenario: str) -> str:
+    """Return the headline of a result that does not pass, its causes and their places, in at most ten lines.
 
-    ``scenario`` is the file to quote for lines of the scenario, of which the run holds only a copy.
+    ``scenario`` is the file to name for lines of the scenario, of which the run holds only a copy.
     """
-    checks = [check for check in result.get("checks", []) if check["verdict"] == verdict]
-    rest = [check for check in result.get("checks", []) if check["verdict"] == "unknown"] if verdict == "fail" else []
-    checks.sort(key=lambda check: check.get("order") or 0)  # what broke first is the reason
-    lines = [f"{name}: {verdict}: {result['reason']}"] if result.get("reason") else []
-    lines += [f"{name}: {verdict}, {_count(len(checks))} (run {result['run']})"]
-    for check in [*checks, *rest]:
-        mark = f"  {check['name']}" + ("" if check["verdict"] == verdict else f" ({check['verdict']})")
-        lines += [mark, f"    expected  {check['expected']}", f"    seen      {check['seen']}"]
-        lines += [f"    where     {_place(place, scenario, result['directory'])}" for place in check.get("where", [])]
-    if errors := result.get("first_errors", []):
-        lines += ["  first errors in the logs", *(f"    {_error(error, result['directory'])}" for error in errors)]
+    from chaos.report.result import from_json
+    from chaos.report.short import short_lines
+
+    lines = short_lines(from_json(dict(result)), Path(result["directory"]), scenario=scenario)
     return "\n".join(lines)
 
 
@@ -390,18 +386,3 @@ def describe_comparison(name: str, comparison: Mapping[str, Any]) -> str:
             lines += [f"  {statement['measure']} ({statement['verdict']})", f"    expected  {statement['expected']}"]
             lines += [f"    seen      {statement['seen']}"]
     return "\n".join(lines)
-
-
-def _error(check: Mapping[str, Any], directory: str) -> str:
-    who = "" if check["rank"] is None else f"rank {check['rank']}, "
-    return f"{who}{Path(directory) / check['file']}:{check['line']}: {check['text']}"
-
-
-def _count(checks: int) -> str:
-    return "1 expectation" if checks == 1 else f"{checks} expectations"
-
-
-def _place(place: str, scenario: str, directory: str) -> str:
-    if place.startswith("scenario.yaml"):
-        return scenario + place.removeprefix("scenario.yaml")
-    return str(Path(directory) / place)

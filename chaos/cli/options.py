@@ -14,6 +14,10 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on standard output.")
 
+all_option = click.option(
+    "--all", "everything", is_flag=True, help="Show every statement and every figure, not only what broke first."
+)
+
 reports_option = click.option(
     "--reports",
     type=click.Path(file_okay=False, path_type=Path),

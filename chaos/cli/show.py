@@ -14,15 +14,18 @@ if TYPE_CHECKING:
     from chaos.report.result import Result
 
 
-def show(result: Result) -> None:
-    """Print a result on standard output. A reader that has gone ends nothing: the other cells are run all the same."""
+def show(result: Result, run_dir: Path, *, everything: bool = False) -> None:
+    """Print a result on standard output: what matters first, or ``everything``.
+
+    A reader that has gone ends nothing: the other cells are run all the same.
+    """
     from rich.console import Console
 
-    from chaos.report.terminal import print_result
+    from chaos.report.terminal import print_all, print_short
 
     # rich ends the process with 1, which would read as a verdict, when nobody reads its output.
     with suppress(OutputLost, BrokenPipeError, SystemExit):
-        print_result(result, Console())
+        (print_all if everything else print_short)(result, Console(), run_dir)
 
 
 def show_interrupted(result: Result, run_dir: Path) -> None:
@@ -31,7 +34,7 @@ def show_interrupted(result: Result, run_dir: Path) -> None:
 
     with suppress(OutputLost, BrokenPipeError):
         click.echo(f"{result.scenario}: {result.reason}")
-        click.echo(f"every statement about it: chaos analyze {run_dir}")
+        click.echo(f"every statement about it: chaos analyze {run_dir} --all")
 
 
 def show_comparison(comparison: Comparison) -> None:

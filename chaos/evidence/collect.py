@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from chaos.base.rank_sets import named, rank_set
-from chaos.evidence.finding import Finding, Verdict
+from chaos.evidence.finding import Finding, Mismatch, Verdict
 
 CAP = 5
 """Findings of one aspect and verdict that are written out; the rest are counted."""
@@ -31,9 +31,9 @@ class Collector:
         self._done: list[Finding] = []
         self._aspect: list[Finding] = []
 
-    def fail(self, expected: str, seen: str, *where: str) -> None:
+    def fail(self, expected: str, seen: str, *where: str, mismatch: Mismatch | None = None) -> None:
         """Add a fail: the promise was broken, and this is the evidence."""
-        self._add("fail", expected, seen, where)
+        self._add("fail", expected, seen, where, mismatch=mismatch)
 
     def unknown(self, expected: str, seen: str, *where: str) -> None:
         """Add an unknown: the evidence that would decide is missing or not credible."""
@@ -58,7 +58,7 @@ class Collector:
             if len(same) > CAP:
                 rest = same[CAP]
                 more = f"{len(same) - CAP} more of the same kind, the next: {rest.seen}"
-                self._done.append(Finding(self._check, rest.verdict, rest.expected, more, rest.where))
+                self._done.append(replace(rest, seen=more))
         self._aspect = []
 
     def findings(self) -> list[Finding]:
@@ -66,9 +66,18 @@ class Collector:
         self.close()
         return self._done
 
-    def _add(self, verdict: Verdict, expected: str, seen: str, where: tuple[str, ...], *, by_log: bool = False) -> None:
+    def _add(
+        self,
+        verdict: Verdict,
+        expected: str,
+        seen: str,
+        where: tuple[str, ...],
+        *,
+        by_log: bool = False,
+        mismatch: Mismatch | None = None,
+    ) -> None:
         places = tuple(dict.fromkeys(place for place in where if place))
-        self._aspect.append(Finding(self._check, verdict, expected, seen, places, by_log))
+        self._aspect.append(Finding(self._check, verdict, expected, seen, places, by_log, mismatch))
 
 
 def _merged(findings: Sequence[Finding]) -> list[Finding]:

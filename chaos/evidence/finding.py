@@ -11,11 +11,26 @@ _ORDER: dict[Verdict, int] = {"pass": 0, "unknown": 1, "fail": 2}
 
 
 @dataclass(frozen=True)
+class Mismatch:
+    """The values of a rank that differ from those that it should have, as data.
+
+    ``parameters`` are the names of all that differ, in order, and empty for a ``loss``; ``of`` is the number of those
+    that were compared. ``step`` is the first step at which they differ. None where a statement does not know it.
+    """
+
+    what: Literal["state", "loss"]
+    parameters: tuple[str, ...] = ()
+    of: int | None = None
+    step: int | None = None
+
+
+@dataclass(frozen=True)
 class Finding:
     """One statement of one check.
 
     ``by_log``: it rests on lines of a log alone, since no other evidence exists (docs/log-evidence.md). ``where`` lists
-    places to look at: ``scenario.yaml:12``, ``history/rank_2.jsonl:88``, a checkpoint file.
+    places to look at: ``scenario.yaml:12``, ``history/rank_2.jsonl:88``, a checkpoint file. ``mismatch`` says as data
+    which values differ, for statements about values.
     """
 
     check: str
@@ -24,6 +39,7 @@ class Finding:
     seen: str
     where: tuple[str, ...] = ()
     by_log: bool = False
+    mismatch: Mismatch | None = None
 
 
 def worst(verdicts: list[Verdict]) -> Verdict:

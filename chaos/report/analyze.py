@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -19,6 +19,7 @@ from chaos.history.reader import History
 from chaos.plan.io import as_data
 from chaos.plan.model import Plan
 from chaos.plan.parts.fault import PlannedFault
+from chaos.report.headline import headline_of
 from chaos.report.junit import write_junit
 from chaos.report.making import read_making
 from chaos.report.reason import broken_in_order, reason_of
@@ -43,7 +44,7 @@ def _result(run_dir: Path, judgement: Judgement) -> Result:
     plan, facts = judgement.plan, _read_facts(run_dir / "run.json")
     broken = broken_in_order(judgement.verdict, judgement.findings, judgement.history)
     order = {id(finding): number for number, finding in enumerate(broken)}
-    return Result(
+    result = Result(
         scenario=plan.identity.scenario,
         cell=plan.identity.cell,
         seed=plan.training.seed,
@@ -77,6 +78,7 @@ def _result(run_dir: Path, judgement: Judgement) -> Result:
             for exclusion in judgement.not_checked
         ),
     )
+    return replace(result, headline=headline_of(result, [finding.mismatch for finding in judgement.findings]))
 
 
 def _agent_cost(history: History) -> dict[str, float | None]:

@@ -14,7 +14,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 from chaos.evidence.finding import worst
 from chaos.evidence.text import readable
 from chaos.report.files import replace_file
-from chaos.report.result import CheckResult, Result
+from chaos.report.result import CheckResult, Headline, Result
 
 FILE = "junit.xml"
 
@@ -26,6 +26,9 @@ def junit(result: Result) -> JUnitXml:
     suite.add_property("verdict", result.verdict)
     if result.reason:
         suite.add_property("reason", readable(result.reason))
+    if result.headline is not None:
+        suite.add_property("headline", readable(result.headline.text))
+        suite.add_property("headline.id", readable(result.headline.id))
     if result.recovery.mechanism is not None:
         suite.add_property("recovery.mechanism", readable(result.recovery.mechanism))
     for phase, seconds in result.recovery.phases.items():
@@ -36,7 +39,7 @@ def junit(result: Result) -> JUnitXml:
     total = result.made.seconds or 0.0
     share = total / max(1, len(stated))
     for check, group in groupby(result.checks, key=lambda row: row.name):
-        suite.add_testcase(_case(name, check, list(group), share))
+        suite.add_testcase(_case(name, check, list(group), share, result.headline))
     for left_out in result.not_checked:
         if left_out["name"] not in stated:
             case = TestCase(readable(left_out["name"]), classname=name, time=0)
@@ -62,14 +65,19 @@ def write_junit(result: Result, run_dir: Path) -> Path:
     return path
 
 
-def _case(suite: str, check: str, findings: list[CheckResult], seconds: float) -> TestCase:
+def _case(suite: str, check: str, findings: list[CheckResult], seconds: float, headline: Headline | None) -> TestCase:
     case = TestCase(readable(check), classname=suite, time=seconds)
     verdict = worst([result.verdict for result in findings])
     if verdict != "pass":
         decisive = [result for result in findings if result.verdict == verdict]
         kind = Failure if verdict == "fail" else Error
-        outcome = kind(readable(f"expected: {decisive[0].expected}; seen: {decisive[0].seen}"), verdict)
-        outcome.text = readable("\n\n".join(_text(result) for result in findings if result.verdict != "pass"))
+        message = f"expected: {decisive[0].expected}; seen: {decisive[0].seen}"
+        parts = [_text(result) for result in findings if result.verdict != "pass"]
+        if headline is not None and headline.check == check:
+            message = headline.text
+            parts.insert(0, headline.text)
+        outcome = kind(readable(message), verdict)
+        outcome.text = readable("\n\n".join(parts))
         case.result = [outcome]
     return case
 

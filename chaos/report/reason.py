@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from chaos.checks.history.check import NAME as HISTORY
 from chaos.checks.hygiene.check import NAME as HYGIENE
 from chaos.checks.hygiene.nodes_left import judge_nodes
+from chaos.checks.injection.check import NAME as INJECTION
 from chaos.checks.run.check import NAME as RUN
 from chaos.evidence.collect import Collector
 from chaos.evidence.finding import Finding, Verdict
@@ -18,20 +20,24 @@ _LEFT = ("orphans", "ports", "private_left", "unsearched")
 """Fields of the event ``hygiene`` that list leftovers of the run. Unfinished files lie in its own directory."""
 
 
+_DEPTH = {RUN: 0, HISTORY: 1, INJECTION: 1}
+"""Checks whose unknown statements explain those of the others, the deepest first."""
+
+
 def broken_in_order(verdict: Verdict, findings: Sequence[Finding], history: History) -> list[Finding]:
     """Return the findings that decide the verdict, the first that broke before its consequences.
 
     A finding's time is the time of the first event that it points at. A finding that points at no event, since
-    something is missing, counts as a consequence of the findings with a time. Where the run itself ended badly, its end
-    is the reason why nothing is known.
+    something is missing, counts as a consequence of the findings with a time. Where nothing is known, the reason is the
+    bad end of the run itself, then a doubtful record or a fault without evidence, which put the rest in doubt.
     """
     if verdict == "pass":
         return []
     moments = {event.source: number for number, event in reversed(list(enumerate(history.events)))}
 
-    def when(finding: Finding) -> tuple[bool, int]:
-        is_consequence = verdict != "unknown" or finding.check != RUN
-        return is_consequence, next((moments[place] for place in finding.where if place in moments), len(moments))
+    def when(finding: Finding) -> tuple[int, int]:
+        depth = _DEPTH.get(finding.check, len(_DEPTH)) if verdict == "unknown" else 0
+        return depth, next((moments[place] for place in finding.where if place in moments), len(moments))
 
     return sorted((finding for finding in findings if finding.verdict == verdict), key=when)
 

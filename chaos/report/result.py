@@ -117,8 +117,23 @@ class Making:
 
 
 @dataclass(frozen=True)
+class Headline:
+    """What broke first, in a line: ``check`` is where it was seen.
+
+    ``id`` is the same for the same failure in another night, whatever its ranks, numbers and paths are.
+    """
+
+    id: str
+    check: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Result:
-    """A verdict and everything that it rests on, as plain data. ``reason`` is one line, empty for a pass."""
+    """A verdict and everything that it rests on, as plain data.
+
+    ``reason`` is one line, empty for a pass. ``headline`` is None for a pass, and in results of earlier versions.
+    """
 
     scenario: str
     cell: str
@@ -138,6 +153,7 @@ class Result:
     reason: str = ""
     first_errors: tuple[FirstError, ...] = ()
     made: Making = Making()
+    headline: Headline | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data in the order of the documented format."""
@@ -148,6 +164,7 @@ class Result:
             "seed": self.seed,
             "verdict": self.verdict,
             "reason": self.reason,
+            "headline": None if self.headline is None else asdict(self.headline),
             "plan": self.plan,
             "faults": [
                 {
@@ -246,6 +263,7 @@ def from_json(data: dict[str, Any]) -> Result:
         pods=tuple(PodResult(**{**pod, "mechanisms": tuple(pod["mechanisms"])}) for pod in data.get("pods", ())),
         first_errors=tuple(FirstError(**error) for error in data.get("first_errors", ())),
         made=_making(data.get("made", {})),
+        headline=None if data.get("headline") is None else Headline(**data["headline"]),
     )
 
 

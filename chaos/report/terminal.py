@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
+from pathlib import Path
 
 from rich import box
 from rich.console import Console
@@ -13,6 +14,7 @@ from rich.text import Text
 from chaos.evidence.finding import Verdict, worst
 from chaos.evidence.pods import What
 from chaos.report.result import CheckResult, Result
+from chaos.report.short import last_lines, name_of, short_lines, shown_path
 
 STYLE: dict[Verdict, str] = {"pass": "green", "fail": "bold red", "unknown": "yellow"}
 
@@ -20,10 +22,53 @@ _FATES: dict[What, str] = {"restarted": "started again in place"}
 _FATES |= {word: word for word in ("replaced", "ended", "untouched", "unknown")}
 
 
+def print_short(result: Result, console: Console, directory: Path) -> None:
+    """Print what a reader needs first: at most ten lines, or the times of a recovery that passed. Nothing is cut off.
+
+    The last two lines are the verdict with its reason, and the path of the run in ``directory`` or of its page.
+    """
+    if result.verdict != "pass":
+        *lines, verdict, place = short_lines(result, directory)
+        console.print(Text(lines[0], "bold"), soft_wrap=True, highlight=False)
+        for line in lines[1:]:
+            console.print(Text(line), soft_wrap=True, highlight=False)
+    else:
+        _print_pass(result, console, directory)
+        verdict, place = last_lines(result, directory)
+    _print_last(result, console, verdict, place)
+
+
+def print_all(result: Result, console: Console, directory: Path) -> None:
+    """Print every statement of a result and every figure, and the last two lines of :func:`print_short`."""
+    print_result(result, console)
+    _print_last(result, console, *last_lines(result, directory))
+
+
+def _print_pass(result: Result, console: Console, directory: Path) -> None:
+    checks = len({check.name for check in result.checks})
+    console.print(f"{len(result.checks)} statements of {checks} checks hold", highlight=False)
+    if result.recovery.phases:
+        console.print(_phases(result))
+    if result.simulated:
+        parts = ", ".join(f"{part.get('part')} ({part.get('layer')})" for part in result.simulated)
+        console.print(Text(f"simulated: {parts}"), soft_wrap=True, highlight=False)
+    if result.not_checked:
+        names = ", ".join(dict.fromkeys(f"{left['name']}: {left['what']}" for left in result.not_checked))
+        why = f"why: chaos analyze {shown_path(directory)} --all"
+        console.print(Text(f"not checked: {names} ({why})"), soft_wrap=True, highlight=False)
+
+
+def _print_last(result: Result, console: Console, verdict: str, place: str) -> None:
+    lead = f"{name_of(result)}: "
+    text = Text(verdict)
+    text.stylize(STYLE[result.verdict], len(lead), len(lead) + len(result.verdict))
+    console.print(text, soft_wrap=True, highlight=False)
+    console.print(Text(place), soft_wrap=True, highlight=False)
+
+
 def print_result(result: Result, console: Console) -> None:
     """Print a result: tables with colours on a terminal, aligned plain text elsewhere. Nothing is cut off."""
-    name = f"{result.scenario}[{result.cell}]" if result.cell else result.scenario
-    _line(console, "", f"{name}: ", result.verdict, f": {result.reason}" if result.reason else "")
+    _line(console, "", f"{name_of(result)}: ", result.verdict, f": {result.reason}" if result.reason else "")
     console.print(_checks(result), soft_wrap=False)
     for check in sorted((candidate for candidate in result.checks if candidate.verdict != "pass"), key=_when):
         _print_finding(check, console)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, text_list
+from chaos.evidence.finding import Mismatch
 from chaos.evidence.logged import Difference, Launch, Logged, RankLog
 from chaos.plan.model import Plan
 
@@ -35,7 +36,8 @@ def judge_losses(plan: Plan, logs: Logged, line: str, collector: Collector) -> N
         difference = log.early or log.late
         if difference is not None:
             seen = f"first at rank {log.rank}, step {difference.ours.step}: {_compared(difference)}"
-            collector.fail(expected, seen, line, difference.ours.where, difference.theirs.where)
+            first = Mismatch("loss", step=difference.ours.step)
+            collector.fail(expected, seen, line, difference.ours.where, difference.theirs.where, mismatch=first)
         _judge_missing(log, expected, line, collector)
     if not compared:
         collector.unknown(expected, "not one loss can be compared", line)

@@ -13,7 +13,7 @@ from chaos.evidence.checkpoints.parameters import is_weight
 from chaos.evidence.checkpoints.periodic import resumed_from
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, by_rank, digests, places, step_of, text_list
-from chaos.evidence.finding import Finding
+from chaos.evidence.finding import Finding, Mismatch
 from chaos.evidence.logged import Logged, logged
 from chaos.evidence.recovery_windows import reaches_the_end, trains_to_the_end
 from chaos.faults.values.proof import may_be_infinite
@@ -134,7 +134,9 @@ def _judge_losses(
                 if not wrong and not close(value, theirs, plan.equivalence.loss_tolerance):
                     wrong = True
                     seen = f"first at rank {rank}, step {step}: {_compared(value, theirs)}"
-                    collector.fail(expected, seen, _line(plan), ours.source, at_baseline(other))
+                    mismatch = Mismatch("loss", step=step)
+                    places = (_line(plan), ours.source, at_baseline(other))
+                    collector.fail(expected, seen, *places, mismatch=mismatch)
     if not compared:
         collector.unknown(expected, "not one loss can be compared", _line(plan))
     comparable = {
@@ -194,7 +196,7 @@ def _judge_parameters(
                 PARAMETERS, f"{seen}; only digests are kept, values would be needed for a tolerance", *where
             )
         else:
-            collector.fail(PARAMETERS, seen, *where)
+            collector.fail(PARAMETERS, seen, *where, mismatch=Mismatch("state", tuple(names), step=step))
     last = plan.training.last_step if plan.equivalence.comparable is None else plan.equivalence.comparable.until
     if last < 1:
         return  # nothing is to be compared, as chaos.checks.scope says

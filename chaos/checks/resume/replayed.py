@@ -8,6 +8,7 @@ from chaos.evidence.baseline import Baseline, at_baseline, differing, origin
 from chaos.evidence.checkpoints.parameters import is_replicated
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, text_list
+from chaos.evidence.finding import Mismatch
 from chaos.evidence.recovery_windows import Window
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -73,7 +74,8 @@ def _judge_state(
         seen = f"{seen}; only digests are kept, values would be needed for a tolerance"
         collector.unknown(RESTORED, seen, initial.source, where)
     else:
-        collector.fail(RESTORED, seen, initial.source, where)
+        mismatch = Mismatch("state", tuple(names), len(ours), window.step)
+        collector.fail(RESTORED, seen, initial.source, where, mismatch=mismatch)
     return 1
 
 

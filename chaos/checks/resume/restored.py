@@ -14,6 +14,7 @@ from chaos.evidence.checkpoints.saved import end_of_life, unowned
 from chaos.evidence.checkpoints.whole import lacking
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, digests, is_of_this_run, places, ranks_text, text_list
+from chaos.evidence.finding import Mismatch
 from chaos.evidence.replica_loads import loaded_by_replica
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -158,7 +159,8 @@ def _judge_initial(
         collector.fail(RESTORED, seen, initial.source, artifacts.relative(file.path))
     if unequal:
         seen = f"{len(unequal)} of {len(shared)} parameters of rank {rank} are not the file's: {text_list(unequal)}"
-        collector.fail(RESTORED, seen, initial.source, artifacts.relative(file.path))
+        mismatch = Mismatch("state", tuple(unequal), len(shared))
+        collector.fail(RESTORED, seen, initial.source, artifacts.relative(file.path), mismatch=mismatch)
 
 
 def _at_update(history: History, artifacts: Artifacts, rank: int, file: OwnedCheckpoint, saved: int) -> dict[str, str]:

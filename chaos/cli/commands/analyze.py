@@ -9,26 +9,29 @@ import click
 
 from chaos.cli import codes
 from chaos.cli.debug import debug_option
-from chaos.cli.options import echo_json, json_option, reports_option
+from chaos.cli.options import all_option, echo_json, json_option, reports_option
 from chaos.cli.paths import find_run
 
 
 @click.command("analyze", short_help="Judge a run again from its files.")
 @click.argument("run", default="latest", metavar="[RUN]")
 @click.option("--unbounded", is_flag=True, help="Read all of the run, however much it is and however long it takes.")
+@all_option
 @reports_option
 @json_option
 @debug_option
-def command(run: str, unbounded: bool, reports: Path, as_json: bool) -> int:
+def command(run: str, unbounded: bool, everything: bool, reports: Path, as_json: bool) -> int:
     """Judge a run again from its files: plan, history, logs, checkpoints. Needs neither the job nor MindSpore.
 
     RUN is a directory, or a name in the reports directory; by default the last run. Writes result.json and junit.xml
     there. At most 32 GiB of it are read in all, 1 GiB of files that are mostly holes, and 500,000 files: a check that
-    would need more is unknown, and says so.
+    would need more is unknown, and says so. Of a run that does not pass it prints what broke first and how many
+    statements follow from that; --all prints those too.
 
     \b
     Examples:
       chaos analyze
+      chaos analyze --all
       chaos analyze /copied/from/elsewhere/reports/kill-rank-1 --json
     """
     directory = find_run(run, reports)
@@ -55,5 +58,5 @@ def command(run: str, unbounded: bool, reports: Path, as_json: bool) -> int:
     else:
         from chaos.cli.show import show
 
-        show(result)
+        show(result, directory, everything=everything)
     return codes.of_verdict(result.verdict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from chaos.cli import codes
 from chaos.cli.debug import Settings, debug_option
 from chaos.cli.interrupt import ended_like_ctrl_c
 from chaos.cli.options import (
+    all_option,
     cell_option,
     echo_json,
     inventory_option,
@@ -38,6 +39,15 @@ if TYPE_CHECKING:
     from chaos.scenario.load import LoadedScenario
 
 
+@dataclass(frozen=True)
+class _Output:
+    """How a call prints its results, as the options say."""
+
+    as_json: bool
+    everything: bool
+    debug: bool
+
+
 @click.command("run", short_help="Run scenarios: start the job, inject the faults, judge.")
 @click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
 @set_option
@@ -50,6 +60,7 @@ if TYPE_CHECKING:
 @click.option("--keep-going", is_flag=True, help="Go on with the next cell after one that does not pass.")
 @sdk_option
 @click.option("--cores", type=click.IntRange(min=1), help="Cores this job may take. Default: all that are free.")
+@all_option
 @json_option
 @debug_option
 @click.pass_context
@@ -66,6 +77,7 @@ def command(
     keep_going: bool,
     sdk: str,
     cores: int | None,
+    everything: bool,
     as_json: bool,
 ) -> int:
     """Start the job, inject the faults, watch the recovery and judge it.
@@ -73,7 +85,8 @@ def command(
     SCENARIO is a file, a pipe, - for standard input, or a name in ./scenarios, in the nearest parent's scenarios/, or
     in the repository's own. Every matrix cell gets a directory of its own in the reports directory; `latest` there
     points at the last one, and summary.json tells about all cells of this call. Without --keep-going the first cell
-    that does not pass ends it.
+    that does not pass ends it. Of such a cell it prints what broke first, and how many statements follow from that;
+    --all prints those too.
 
     \b
     Examples:
@@ -97,7 +110,8 @@ def command(
         baseline = str(find_run(baseline, reports))
     settled = context.ensure_object(Settings)
     options = RunOptions(reports.resolve(), baseline, cores, settled.arguments)
-    summary = _run(cells_of_call, options, scenarios, keep_going=keep_going, as_json=as_json, debug=settled.debug)
+    output = _Output(as_json, everything, settled.debug)
+    summary = _run(cells_of_call, options, scenarios, keep_going=keep_going, output=output)
     summary = _with_comparisons(summary, loaded)
     saved = _save(summary, reports)
     settled.kept = f"the verdict, {summary.verdict}, is in {reports / 'summary.json'}"
@@ -115,8 +129,7 @@ def _run(
     scenarios: Sequence[str],
     *,
     keep_going: bool,
-    as_json: bool,
-    debug: bool,
+    output: _Output,
 ) -> Summary:
     """Run the cells, show each result, and keep summary.json up to date. ``scenarios`` are named as the user did."""
     from chaos.cli.failure import explain
@@ -124,14 +137,14 @@ def _run(
     from chaos.run.driver import run_cell
 
     def run_one(cell: Prepared) -> RunOutcome:
-        with open_progress(to_errors=as_json) as progress:
+        with open_progress(to_errors=output.as_json) as progress:
             outcome = run_cell(cell, options, progress)
-        if not as_json:
-            _print_result(outcome)
+        if not output.as_json:
+            _print_result(outcome, everything=output.everything)
         return outcome
 
     def failed(error: Exception) -> str:
-        text = explain(error, ["run", *scenarios], debug=debug)
+        text = explain(error, ["run", *scenarios], debug=output.debug)
         click.echo(text, err=True)
         return text
 
@@ -205,7 +218,7 @@ def _print_comparisons(summary: Summary) -> None:
         show_comparison(comparison)
 
 
-def _print_result(outcome: RunOutcome) -> None:
+def _print_result(outcome: RunOutcome, *, everything: bool = False) -> None:
     from chaos.cli.show import show, show_interrupted
     from chaos.report.result import read_result
 
@@ -213,7 +226,7 @@ def _print_result(outcome: RunOutcome) -> None:
     if outcome.interrupted and outcome.verdict != "fail":
         show_interrupted(result, outcome.run_dir)
     else:
-        show(result)
+        show(result, outcome.run_dir, everything=everything)
 
 
 def _print_summary(summary: Summary, reports: Path) -> None:

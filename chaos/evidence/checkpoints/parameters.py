@@ -46,6 +46,11 @@ def is_appended(name: str) -> bool:
     return name in _APPENDED
 
 
+def is_slot(name: str) -> bool:
+    """Return whether the optimizer keeps it for one weight: a moment or the like."""
+    return bool(_SLOT.match(name))
+
+
 def is_accumulated(name: str) -> bool:
     """Return whether it holds the gradients of a weight that have been accumulated since the last update."""
     return bool(_ACCUMULATED.match(name))
@@ -53,7 +58,7 @@ def is_accumulated(name: str) -> bool:
 
 def is_optimizer_state(name: str) -> bool:
     """Return whether the optimizer owns it: a slot for each weight, accumulated gradients, or a counter."""
-    return bool(_SLOT.match(name) or is_accumulated(name) or _COUNTER.match(name))
+    return bool(is_slot(name) or is_accumulated(name) or _COUNTER.match(name))
 
 
 def is_weight(name: str) -> bool:

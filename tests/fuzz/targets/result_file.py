@@ -13,7 +13,7 @@ from chaos.report.compare import compare
 from chaos.report.junit import write_junit
 from chaos.report.result import FILE, ResultUnreadable, read_result, write_result
 from chaos.report.side_by_side import print_comparison
-from chaos.report.terminal import print_result
+from chaos.report.terminal import print_all, print_short
 from tests.fuzz.mutate import mutate_bytes, mutate_json
 from tests.fuzz.target import Target
 
@@ -36,7 +36,8 @@ def check(content: bytes, folder: Path) -> None:
     write_result(result, folder)
     write_junit(result, folder)
     console = Console(file=io.StringIO(), width=100)
-    print_result(result, console)
+    print_all(result, console, folder)
+    print_short(result, console, folder)
     print_comparison(compare(result, result), console)
 
 

@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from chaos.evidence.first_errors import FirstError
-from chaos.report.result import PodResult
+from chaos.report.result import Headline, PodResult
 from tests.kit.good_run import good_run
 from tests.unit.cli.kit import Ended
 
@@ -40,6 +40,7 @@ def test_every_key_of_a_result_is_documented(chaos: Call, tmp_path: Path) -> Non
     keys |= {f"{part}[].{key}" for part in ("faults", "checks") for entry in result[part] for key in entry}
     keys |= {f"pods[].{field.name}" for field in fields(PodResult)}  # a run of this host has none
     keys |= {f"first_errors[].{field.name}" for field in fields(FirstError)}  # one that passes has none
+    keys |= {f"headline.{field.name}" for field in fields(Headline)}
     section = DOCUMENT.read_text().split("## result.json")[1].split("## summary.json")[0]
     rows = re.findall(r"^\| (`[^|]+`) \|", section, re.MULTILINE)
     assert {name for row in rows for name in re.findall("`([^`]+)`", row)} == keys

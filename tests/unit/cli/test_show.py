@@ -15,9 +15,10 @@ from chaos.run.options import RunOutcome
 from tests.kit.good_run import good_run
 
 CODE = """
+from pathlib import Path
 from chaos.cli.show import show
 from chaos.report.result import RecoveryResult, Result
-show(Result("s", "", 1, "unknown", {}, (), (), RecoveryResult(None, {}, None), {}, {}, (), (), {}))
+show(Result("s", "", 1, "unknown", {}, (), (), RecoveryResult(None, {}, None), {}, {}, (), (), {}), Path("run"))
 import sys; sys.exit(2)
 """
 
@@ -41,5 +42,5 @@ def test_an_interrupted_run_is_told_in_a_line(tmp_path: Path, capsys: pytest.Cap
     _print_result(RunOutcome(tmp_path, "unknown", interrupted=True))
     assert capsys.readouterr().out.splitlines() == [
         "kill-rank: interrupted; job ended; faults undone; nothing left",
-        f"every statement about it: chaos analyze {tmp_path}",
+        f"every statement about it: chaos analyze {tmp_path} --all",
     ]

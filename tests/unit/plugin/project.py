@@ -64,6 +64,18 @@ if answer.get("result"):
 sys.exit(answer["status"])
 """
 
+RECOVERY = {"mechanism": "TTP", "phases": {}, "total": 9.5, "reason": ""}
+EMPTY: dict[str, Any] = {
+    **{key: {} for key in ("plan", "baseline", "versions", "agent")},
+    **{key: [] for key in ("faults", "checks", "simulated", "not_checked")},
+    "schema_version": 1,
+    "scenario": "kill-rank",
+    "cell": "",
+    "seed": 1,
+    "recovery": RECOVERY,
+}
+"""What every result.json has; nothing happened in this run."""
+
 CHECK = {
     "name": "checkpoint",
     "expected": "the checkpoint holds step 5",
@@ -104,11 +116,14 @@ class Project:
         result = None
         if verdict is not None:
             result = {
+                **EMPTY,
                 "verdict": verdict,
-                "checks": [{**CHECK, "verdict": verdict}],
+                "checks": [{**CHECK, "verdict": verdict, "order": None if verdict == "pass" else 0}],
                 "simulated": [] if sdk == "vendor" else [{"part": "mindio_ttp, timings fast", "layer": "SDK"}],
-                "recovery": {"mechanism": "TTP", "phases": {"detection": 0.51234, "load": None}, "total": 9.5},
+                "recovery": {**RECOVERY, "phases": {"detection": 0.51234, "load": None}},
             }
+            if verdict != "pass":
+                result["headline"] = {"id": "checkpoint-1", "check": "checkpoint", "text": "checkpoint: step 4, not 5"}
         answers[cell] = {"status": status, "result": result, **more}
         self._answers.write_text(json.dumps(answers))
 

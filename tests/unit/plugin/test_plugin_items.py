@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from chaos.base.wait import wait_for
 from chaos.pytest_plugin import ScenarioItem, describe
 from chaos.scenario.names import KnownNames
 from tests.kit.spread import daily
-from tests.unit.plugin.project import Project
+from tests.unit.plugin.project import EMPTY, Project
 
 pytestmark = pytest.mark.processes
 
@@ -77,12 +78,12 @@ def test_a_fail_shows_expectation_line_and_evidence_but_no_traceback(project: Pr
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
-            "kill-rank: fail, 1 expectation (run run-1)",
-            "*checkpoint",
+            "checkpoint: step 4, not 5",
             "*expected  the checkpoint holds step 5",
             "*seen      it holds step 4",
-            "*where     scenarios/kill-rank.yaml:7",
-            "*where     /r/run-1/job/checkpoints/ttp_rank_0-1_5.ckpt",
+            "*where     scenarios/kill-rank.yaml:7, job/checkpoints/ttp_rank_0-1_5.ckpt",
+            "kill-rank: fail",
+            "see /r/run-1",
             "FAILED scenarios/kill-rank.yaml::kill-rank*",
         ]
     )
@@ -93,7 +94,7 @@ def test_a_fail_shows_expectation_line_and_evidence_but_no_traceback(project: Pr
 @pytest.mark.parametrize(
     ("verdict", "status", "errors", "shown"),
     [
-        ("unknown", 2, "", "*kill-rank: unknown, 1 expectation (run run-1)*"),
+        ("unknown", 2, "", "*checkpoint: step 4, not 5*"),
         (None, 3, "ValueError: broken harness\n", "*the harness failed*"),
         (None, 64, "kill-rank.yaml:3:1: rank 9 of 4\n", "*rank 9 of 4*"),
         (None, 0, "", "*ended with status 0 and no result*"),
@@ -283,9 +284,11 @@ def test_junit_holds_the_phases_and_tells_failures_from_errors(project: Project)
     ]
     for case, verdict in zip(cases, ["pass", "fail", "unknown"], strict=True):
         found = {element.get("name"): element.get("value") for element in case.findall("properties/property")}
+        headline = {"headline": "checkpoint: step 4, not 5", "headline.id": "checkpoint-1"}
         assert found == {
             "run": "run-1",
             "verdict": verdict,
+            **({} if verdict == "pass" else headline),
             "recovery.mechanism": "TTP",
             "recovery.detection": "0.512",
             "recovery.total": "9.5",
@@ -369,23 +372,34 @@ def test_an_unknown_comparison_is_an_error(project: Project) -> None:
     project.run().assert_outcomes(errors=1)
 
 
-def test_a_description_begins_with_the_reason_and_with_what_broke_first() -> None:
+def described(checks: Sequence[dict[str, Any]], **more: Any) -> list[str]:
+    result = {**EMPTY, "verdict": "fail", "checks": checks, "directory": "/r", **more}
+    return describe(result, scenario="scenarios/s.yaml").splitlines()
+
+
+def test_a_description_begins_with_what_broke_first() -> None:
     checks = [
-        {"name": "checkpoint", "verdict": "fail", "expected": "a", "seen": "b", "order": 1},
-        {"name": "hygiene", "verdict": "fail", "expected": "c", "seen": "d", "order": 0},
+        {"name": "checkpoint", "verdict": "fail", "expected": "a", "seen": "b", "where": [], "order": 1},
+        {"name": "resume", "verdict": "fail", "expected": "c", "seen": "d", "where": ["scenario.yaml:7"], "order": 0},
     ]
-    result = {"checks": checks, "reason": "hygiene: d (expected: c); then checkpoint", "run": "r", "directory": "/r"}
-    lines = describe("kill-rank", "fail", result, scenario="s").splitlines()
-    assert lines[0] == "kill-rank: fail: hygiene: d (expected: c); then checkpoint"
-    assert [line.strip() for line in lines if line.strip() in ("hygiene", "checkpoint")] == ["hygiene", "checkpoint"]
+    assert described(checks, reason="resume: d (expected: c); then checkpoint") == [
+        "resume: d (expected: c); then checkpoint",
+        "  expected  c",
+        "  seen      d",
+        "  where     scenarios/s.yaml:7",
+        "1 statement follows from this (chaos analyze /r --all)",
+        "kill-rank: fail: resume: d (expected: c); then checkpoint",
+        "see /r",
+    ]
 
 
-def test_a_description_ends_with_what_the_logs_said_first() -> None:
-    errors = [{"rank": 2, "file": "logs/train/worker_2.log", "line": 7, "text": "ValueError: no"}]
-    errors += [{"rank": None, "file": "logs/train/msrun.log", "line": 9, "text": "ERROR: no"}]
-    result = {"checks": [], "run": "r", "directory": "/r", "first_errors": errors}
-    assert describe("kill-rank", "fail", result, scenario="s").splitlines()[-3:] == [
-        "  first errors in the logs",
-        "    rank 2, /r/logs/train/worker_2.log:7: ValueError: no",
-        "    /r/logs/train/msrun.log:9: ERROR: no",
+def test_a_description_of_any_length_has_at_most_ten_lines() -> None:
+    check = {"verdict": "fail", "expected": "a", "where": [f"history/{number}" for number in range(20)]}
+    checks = [
+        {**check, "name": name, "seen": "x" * (50 * letter + 1) + chr(97 + letter), "order": letter}
+        for letter, name in enumerate(["injection"] * 9 + ["loss"] * 9)
     ]
+    error = {"attempt": "train", "rank": 2, "file": "logs/train/worker_2.log", "line": 7, "text": "ValueError: no"}
+    lines = described(checks, first_errors=[error] * 8)
+    assert len(lines) <= 10
+    assert "  log       rank 2, logs/train/worker_2.log:7: ValueError: no" in lines

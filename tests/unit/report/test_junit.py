@@ -116,3 +116,15 @@ def test_text_that_xml_cannot_hold_does_not_break_it(run: GoodRun, tmp_path: Pat
         message.get("message")
     )
     assert junit(result).tests == 10
+
+
+def test_the_headline_is_a_property_and_begins_the_message_of_its_check(run: GoodRun, tmp_path: Path) -> None:
+    del run.saved[1]
+    result = analyze(run.write(tmp_path))
+    assert result.headline is not None
+    suite = suite_of(tmp_path)
+    found = {element.get("name"): element.get("value") for element in suite.iter("property")}
+    assert (found["headline"], found["headline.id"]) == (result.headline.text, result.headline.id)
+    failure = suite.find("testcase[@name='checkpoint']/failure")
+    assert failure is not None and failure.get("message") == result.headline.text
+    assert str(failure.text).splitlines()[0] == result.headline.text

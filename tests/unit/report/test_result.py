@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,7 @@ def test_result_has_the_documented_keys_in_order(run: GoodRun, tmp_path: Path) -
         "seed",
         "verdict",
         "reason",
+        "headline",
         "plan",
         "faults",
         "checks",
@@ -124,6 +126,19 @@ def test_reading_gives_back_what_was_written(run: GoodRun, tmp_path: Path) -> No
     result = analyze(run.write(tmp_path))
     assert read_result(tmp_path) == result
     assert from_json(result.to_json()) == result
+
+
+def test_a_headline_is_read_back_and_a_result_of_an_earlier_version_has_none(run: GoodRun, tmp_path: Path) -> None:
+    del run.saved[1]
+    result = analyze(run.write(tmp_path))
+    assert result.headline is not None and read_result(tmp_path) == result
+    data = json.loads((tmp_path / "result.json").read_text("utf-8"))
+    del data["headline"]
+    (tmp_path / "result.json").write_text(json.dumps(data))
+    assert read_result(tmp_path) == replace(result, headline=None)
+    (tmp_path / "result.json").write_text(json.dumps({**data, "headline": {"id": 1, "check": "x", "text": "y"}}))
+    with pytest.raises(ResultUnreadable, match="not a result of this version"):
+        read_result(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,11 @@ import pytest
 from rich.console import Console
 
 from chaos.report.analyze import analyze
-from chaos.report.terminal import print_result
+from chaos.report.result import read_result
+from chaos.report.short import MOST_LINES
+from chaos.report.terminal import print_all, print_result, print_short
 from tests.kit.good_run import GoodRun, good_run
+from tests.oracle.recorded_runs import RESULTS
 
 
 @pytest.fixture
@@ -78,3 +81,82 @@ def test_why_the_run_came_to_no_good_end_is_told_before_what_follows_from_it(run
     text = printed(run, tmp_path)
     assert text.index("the job did not start", text.index("\nrun: unknown")) < text.index("hygiene: unknown")
     assert text.index("\nrun: unknown") < text.index("\n  expected")
+
+
+def short(run: GoodRun, directory: Path, *, width: int = 100) -> list[str]:
+    out = io.StringIO()
+    print_short(analyze(run.write(directory)), Console(file=out, width=width), directory)
+    return out.getvalue().splitlines()
+
+
+def test_a_failure_is_shown_with_its_headline_its_cause_the_log_line_and_the_number_of_what_follows(
+    run: GoodRun, tmp_path: Path
+) -> None:
+    run.saved[0].flip = 200
+    run.drop("hygiene")
+    run.replan(source="/home/somebody/kill-rank.yaml")
+    run.write(tmp_path)
+    with (tmp_path / "logs" / "train" / "worker_3.log").open("a") as log:
+        log.write("\nRuntimeError: the moon\n")
+    result = analyze(tmp_path)
+    out = io.StringIO()
+    print_short(result, Console(file=out, width=100), tmp_path)
+    lines = out.getvalue().splitlines()
+    assert result.headline is not None and lines[0] == result.headline.text
+    assert [line.split()[0] for line in lines[1:3]] == ["expected", "seen"]
+    assert any(line.startswith("  log       rank 3, logs/train/worker_3.log:") for line in lines)
+    left = sum(check.verdict != "pass" for check in result.checks) - 1
+    assert any(line.startswith(f"{left} statement") and f"chaos analyze {tmp_path} --all" in line for line in lines)
+    assert lines[-2].startswith(f"kill-rank: fail: {result.headline.check}: ")
+    assert lines[-1] == f"see {tmp_path}"
+
+
+def test_a_place_in_the_scenario_has_the_name_of_its_file(run: GoodRun, tmp_path: Path) -> None:
+    run.replan(source="/home/somebody/kill-rank.yaml")
+    del run.saved[1]
+    (where,) = [line for line in short(run, tmp_path) if line.startswith("  where     ")]
+    assert where.startswith("  where     kill-rank.yaml:23, ")
+
+
+@pytest.mark.parametrize("path", sorted(RESULTS.iterdir()), ids=lambda path: path.stem)
+def test_no_recorded_run_that_does_not_pass_takes_more_than_ten_lines(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_bytes(path.read_bytes())
+    result, out = read_result(tmp_path), io.StringIO()
+    print_short(result, Console(file=out, width=40), tmp_path)
+    lines = out.getvalue().splitlines()
+    assert result.verdict == "pass" or len(lines) <= MOST_LINES
+    assert f": {result.verdict}" in lines[-2] and lines[-1] == f"see {tmp_path}"
+
+
+def test_a_pass_is_short_and_has_the_phases_with_budgets(run: GoodRun, tmp_path: Path) -> None:
+    lines = short(run, tmp_path)
+    assert ["detection", "0.600", "10"] in [line.split() for line in lines]
+    assert "simulated: all-reduce (communicator)" in lines
+    assert lines[-2:] == ["kill-rank: pass", f"see {tmp_path}"]
+    assert not any(line.startswith("hygiene") for line in lines)
+
+
+def test_the_page_of_a_run_is_named_where_there_is_one(
+    run: GoodRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.write(tmp_path / "reports" / "run-1")
+    (tmp_path / "reports" / "run-1" / "report.html").touch()
+    monkeypatch.chdir(tmp_path)
+    assert short(run, tmp_path / "reports" / "run-1")[-1] == "see reports/run-1/report.html"
+
+
+def test_the_last_two_lines_of_everything_are_the_verdict_and_the_run_too(run: GoodRun, tmp_path: Path) -> None:
+    del run.saved[1]
+    out = io.StringIO()
+    print_all(analyze(run.write(tmp_path)), Console(file=out, width=100), tmp_path)
+    lines = out.getvalue().splitlines()
+    assert any(line.startswith("hygiene") for line in lines)
+    assert lines[-2].startswith("kill-rank: fail: checkpoint: no checkpoint of replica group [1, 3]")
+    assert lines[-1] == f"see {tmp_path}"
+
+
+def test_a_long_line_of_a_short_result_is_not_cut_and_stays_one_line(run: GoodRun, tmp_path: Path) -> None:
+    run.one("run.end")["error"] = "word " * 60 + "\x1b[2J\nend"
+    lines = short(run, tmp_path, width=60)
+    assert len(lines) <= MOST_LINES
+    assert any("word " * 60 in line and line.count("end") for line in lines) and "\x1b" not in "".join(lines)

@@ -1,0 +1,112 @@
+"""The headline of a result: what broke first, in a line, and an id by which nights are compared."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+
+from chaos.base.rank_sets import named
+from chaos.checks.resume.check import NAME as RESUME
+from chaos.evidence.checkpoints.parameters import is_optimizer_state, is_slot, is_weight
+from chaos.evidence.finding import Mismatch
+from chaos.evidence.text import readable
+from chaos.report.causes import Statement, kind_of, statements_of
+from chaos.report.result import Headline, Result
+
+_LIMIT = re.compile(r"^(?P<what>.+) ≤ (?P<limit>[\d.]+ s)$")
+_SECONDS = re.compile(r"^(\d+\.\d+) s$")
+_MOST_NAMES = 3
+"""Parameters that are named rather than called by what they are."""
+
+_RANDOM = "random_state"
+
+
+def headline_of(result: Result, mismatches: Sequence[Mismatch | None]) -> Headline | None:
+    """Return the headline of a result; None for a pass.
+
+    ``mismatches`` says for each of the result's checks, in order, which values differ; None where none were compared.
+    """
+    if result.verdict == "pass":
+        return None
+    known = {id(check): mismatch for check, mismatch in zip(result.checks, mismatches, strict=True)}
+    statements = statements_of(result.checks)
+    if result.reason.startswith("interrupted") or not statements:
+        text = result.reason or "nothing was checked"
+        return Headline(_id("run", kind_of(text.partition(";")[0])), "run", readable(text))
+    first, *others = statements
+    mismatch = known[id(first.checks[0])]
+    same = [known[id(check)] for check in first.checks]
+    told = None if mismatch is None else _mismatch(first, mismatch, same)
+    text = told or _plain(first)
+    kind = (kind_of(first.checks[0].expected), kind_of(told or first.checks[0].seen))
+    after = _after([other for other in others if other.checks[0].order is not None], known, first.check, mismatch)
+    line = " ".join(f"{first.check}: {text}{after}".split())
+    return Headline(_id(first.check, first.checks[0].verdict, *kind), first.check, readable(line))
+
+
+def _id(check: str, *kind: str) -> str:
+    digest = hashlib.blake2b("\0".join(kind).encode(errors="backslashreplace"), digest_size=4).hexdigest()
+    return f"{check}-{digest}"
+
+
+def _plain(statement: Statement) -> str:
+    """Return what was seen beside what was expected; of a time the limit that it passed."""
+    limit, seconds = _LIMIT.match(statement.expected), _SECONDS.match(statement.seen)
+    if limit is not None and seconds is not None:
+        return f"{limit['what']} took {float(seconds[1]):.3f} s, at most {limit['limit']} are allowed"
+    return f"{statement.seen} (expected: {statement.expected})"
+
+
+def _mismatch(statement: Statement, mismatch: Mismatch, same: Iterable[Mismatch | None]) -> str | None:
+    """Return which values differ on which ranks; None where the statement's own words say it better."""
+    where = f"on {named(statement.ranks)}" if statement.ranks else ""
+    step = _first_step(same)
+    if mismatch.what == "loss":
+        return f"losses differ from the fault-free run's {where} from step {step} on"
+    what, verb = part_of(mismatch.parameters)
+    if statement.check == RESUME:
+        of = f" of {mismatch.of}" if mismatch.of is not None else ""
+        return f"{what} {verb} not restored {where} ({len(mismatch.parameters)}{of} parameters)"
+    until = "" if step is None else f" from step {step} on"
+    return f"{what} {verb} not the fault-free run's {where}{until} ({len(mismatch.parameters)} parameters)"
+
+
+def part_of(parameters: Sequence[str]) -> tuple[str, str]:
+    """Return the part of the state to which these parameters belong, and the verb that goes with it."""
+    kinds = {_kind_of_parameter(name) for name in parameters}
+    if kinds == {_RANDOM}:
+        return "the random state", "was"
+    if kinds == {"moment"}:
+        return "the optimizer's moments", "were"
+    if kinds == {"weight"}:
+        return "the weights", "were"
+    if kinds == {"counter"} and len(parameters) <= _MOST_NAMES:
+        return ", ".join(parameters), "was" if len(parameters) == 1 else "were"
+    if kinds <= {"moment", "counter"}:
+        return "the optimizer's state", "was"
+    return "weights and optimizer state" if kinds <= {"moment", "counter", "weight"} else "the state", "were"
+
+
+def _kind_of_parameter(name: str) -> str:
+    if _RANDOM in name:
+        return _RANDOM
+    if is_slot(name):
+        return "moment"
+    if is_optimizer_state(name):
+        return "counter"
+    return "weight" if is_weight(name) else "other"
+
+
+def _after(others: Sequence[Statement], known: dict[int, Mismatch | None], check: str, first: Mismatch | None) -> str:
+    """Return what came of it: the step from which losses differ, else the other checks that broke later."""
+    later = [known[id(check)] for other in others for check in other.checks]
+    losses = [mismatch for mismatch in later if mismatch is not None and mismatch.what == "loss"]
+    if losses and (first is None or first.what != "loss"):
+        return f"; losses differ from step {_first_step(losses)} on"
+    checks = dict.fromkeys(other.check for other in others if other.check != check)
+    return f"; then {', '.join(checks)}" if checks else ""
+
+
+def _first_step(mismatches: Iterable[Mismatch | None]) -> int | None:
+    return min((one.step for one in mismatches if one is not None and one.step is not None), default=None)
