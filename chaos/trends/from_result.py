@@ -87,6 +87,7 @@ def _row(run_dir: Path, result: Mapping[str, Any], facts: Mapping[str, Any], ver
         load=_seconds(machine.get("load")),
         file=_text(facts.get("source") or plan.get("source"), 4096),
         line=_line(result, plan),
+        finding=_finding(plan),
         soak=soak,
         phases=tuple(_phases(recovery, _object(plan.get("budget")))),
     )
@@ -127,6 +128,12 @@ def _digest(inputs: Mapping[str, Any]) -> str:
     if not sources:
         return ""
     return hashlib.blake2b(json.dumps(sources, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+def _finding(plan: Mapping[str, Any]) -> str:
+    if not isinstance(plan.get("finding"), str):
+        return ""
+    return "sometimes" if plan.get("finding_always") is False else "always"
 
 
 def _line(result: Mapping[str, Any], plan: Mapping[str, Any]) -> int | None:

@@ -28,7 +28,8 @@ class RunRow:
     line, empty for a pass. ``total`` is the recovery in seconds, ``rollback`` the number of steps trained again.
     ``code`` is the digest of the harness's files, ``job`` that of the job's sources, ``revision`` the commit of the CI
     job. ``load`` is the machine's load of the minute before. ``file`` and ``line`` point at the scenario, at the line
-    of the statement that decides the verdict. ``soak``: the run is one of many in a soak.
+    of the statement that decides the verdict. ``finding`` says whether a known finding shows in runs of the scenario:
+    ``always``, ``sometimes``, or empty for none. ``soak``: the run is one of many in a soak.
     """
 
     run: str
@@ -57,6 +58,7 @@ class RunRow:
     load: float | None = None
     file: str = ""
     line: int | None = None
+    finding: str = ""
     soak: bool = False
     phases: tuple[PhaseTime, ...] = ()
 

@@ -1,0 +1,234 @@
+"""The gate of a night: did a phase get slower than noise explains, did a verdict get worse, is a scenario flaky?
+
+Rows come in, a judgement goes out. The newest runs of each cell are compared with the runs before them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import count
+from statistics import median
+from typing import Any
+
+from chaos.evidence.finding import Verdict
+from chaos.trends.rank_test import lowest_p, p_longer, seconds_longer, share_longer
+from chaos.trends.row import RunRow, changes_between
+from chaos.trends.series import Series, samples, series_of, stale
+
+ALPHA = 0.001
+"""The chance of a false alarm in one call, over all phases and scenarios together."""
+
+NEWEST = 10
+"""How many of the newest runs are compared with the runs before them."""
+
+LEAST_SECONDS = 0.01
+"""A slowdown below this is not reported: the harness does not measure shorter times."""
+
+LEAST_SHARE = 0.05
+"""A slowdown below this share is not reported: nights on a busy machine can look alike."""
+
+STALE_DAYS = 7.0
+"""A cell that has not run for so long is no part of the night."""
+
+_WORSE: dict[Verdict, int] = {"pass": 0, "unknown": 1, "fail": 2}
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules of a gate. ``against`` runs before the ``newest`` are looked at.
+
+    ``max_slower`` is the share by which a phase may get slower. ``alpha`` is the chance of a false alarm in one call.
+    A slowdown below the share ``least`` is not reported.
+    """
+
+    against: int = 30
+    newest: int = NEWEST
+    max_slower: float = 0.0
+    alpha: float = ALPHA
+    least: float = LEAST_SHARE
+
+
+@dataclass(frozen=True)
+class Slower:
+    """A phase of a cell that got slower than noise explains.
+
+    ``p`` is the probability of such times without a slowdown beyond ``max_slower``, ``limit`` what it was compared
+    with. ``share`` and ``seconds`` say by how much it is slower, ``medians`` are those before and now, and ``samples``
+    how many runs each rests on. ``changes`` has what else changed between the runs.
+    """
+
+    name: str
+    phase: str
+    p: float
+    limit: float
+    tests: int
+    share: float
+    seconds: float
+    medians: tuple[float, float]
+    samples: tuple[int, int]
+    max_slower: float
+    changes: dict[str, tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Worse:
+    """The newest verdict of a cell is worse than its usual one."""
+
+    name: str
+    run: str
+    verdict: Verdict
+    usual: Verdict
+    runs: int
+    headline: str
+    changes: dict[str, tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Flaky:
+    """A cell passed and failed on one version. ``passed`` and ``failed`` count the newest runs on that version."""
+
+    name: str
+    passed: int
+    failed: int
+    last_failed: str
+    headline: str
+
+
+@dataclass(frozen=True)
+class TooFew:
+    """A phase of a cell with too few samples for the test. ``needed`` is how many passing runs it takes in all."""
+
+    name: str
+    phase: str
+    newest: int
+    before: int
+    needed: int
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """The judgement. ``tests`` counts the phases compared, ``stale`` names cells that have not run for a week."""
+
+    rules: Rules
+    slower: tuple[Slower, ...]
+    worse: tuple[Worse, ...]
+    flaky: tuple[Flaky, ...]
+    too_few: tuple[TooFew, ...]
+    tests: int
+    cells: int
+    stale: tuple[str, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Fail where anything got worse, unknown where something could not be compared, else pass."""
+        if self.slower or self.worse or self.flaky:
+            return "fail"
+        return "unknown" if self.too_few or not self.cells else "pass"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data (docs/trends.md)."""
+        return {"schema_version": 1, "verdict": self.verdict, **asdict(self)}
+
+
+def gate(
+    rows: Iterable[RunRow], rules: Rules | None = None, scenario: str | None = None, *, soak: bool = False
+) -> GateResult:
+    """Judge the newest runs of each cell against the runs before them. ``rows`` come oldest first.
+
+    ``scenario`` leaves one scenario, or one cell; runs of soaks count only with ``soak``.
+    """
+    rules = rules or Rules()
+    every = series_of(rows, scenario, soak=soak)
+    gone = stale(every, STALE_DAYS)
+    looked_at = [_window(series, rules) for series in every if series not in gone]
+    compared = [(series, *sample) for series in looked_at for sample in _pairs(series, rules)]
+    tests = len(compared)
+    limit = rules.alpha / max(1, tests)
+    enough = [sample for sample in compared if lowest_p(len(sample[2]), len(sample[3])) <= limit]
+    return GateResult(
+        rules,
+        tuple(
+            slower
+            for series, phase, newest, before in enough
+            if (slower := _slower(series, phase, newest, before, rules, tests)) is not None
+        ),
+        tuple(worse for series in looked_at if (worse := _worse(series)) is not None),
+        tuple(flaky for series in looked_at if (flaky := _flaky(series, rules)) is not None),
+        tuple(
+            TooFew(series.name, phase, len(newest), len(before), needed_runs(rules, tests))
+            for series, phase, newest, before in compared
+            if lowest_p(len(newest), len(before)) > limit
+        ),
+        tests,
+        len(looked_at),
+        tuple(series.name for series in gone),
+    )
+
+
+def needed_runs(rules: Rules, tests: int) -> int:
+    """Return how many passing runs of a cell the test needs, the newest included, with so many phases compared."""
+    limit = rules.alpha / max(1, tests)
+    return rules.newest + next(before for before in count(1) if lowest_p(rules.newest, before) <= limit)
+
+
+def _window(series: Series, rules: Rules) -> Series:
+    return Series(series.name, series.rows[-(rules.newest + rules.against) :])
+
+
+def _pairs(series: Series, rules: Rules) -> list[tuple[str, list[float], list[float]]]:
+    """Return the times of each phase in the newest passing runs, and in those before them."""
+    passing = [row for row in series.rows if row.verdict == "pass"]
+    newest, before = samples(passing[-rules.newest :]), samples(passing[: -rules.newest])
+    return [(phase, newest.get(phase, []), before.get(phase, [])) for phase in {**before, **newest}]
+
+
+def _slower(
+    series: Series, phase: str, newest: Sequence[float], before: Sequence[float], rules: Rules, tests: int
+) -> Slower | None:
+    allowed = [seconds * (1 + rules.max_slower) for seconds in before]
+    p, limit = p_longer(newest, allowed), rules.alpha / tests
+    if p > limit:
+        return None
+    seconds, share = seconds_longer(newest, before), share_longer(newest, before)
+    if seconds < LEAST_SECONDS or share < rules.least:
+        return None
+    passing = [row for row in series.rows if row.verdict == "pass"]
+    return Slower(
+        series.name,
+        phase,
+        p,
+        limit,
+        tests,
+        share,
+        seconds,
+        (median(before), median(newest)),
+        (len(before), len(newest)),
+        rules.max_slower,
+        changes_between(passing[-len(newest) - 1], passing[-1]),
+    )
+
+
+def _worse(series: Series) -> Worse | None:
+    """Return the newest verdict where it is worse than the most frequent one of the runs before it."""
+    *before, newest = series.rows
+    if not before or newest.finding == "sometimes":
+        return None
+    counts = Counter(row.verdict for row in before)
+    usual = min(counts, key=lambda verdict: (-counts[verdict], _WORSE[verdict]))
+    if _WORSE[newest.verdict] <= _WORSE[usual]:
+        return None
+    last = next(row for row in reversed(before) if row.verdict == usual)
+    changes = changes_between(last, newest)
+    return Worse(series.name, newest.run, newest.verdict, usual, counts[usual], newest.headline, changes)
+
+
+def _flaky(series: Series, rules: Rules) -> Flaky | None:
+    """Return the flips between pass and fail on the newest version, in the newest runs."""
+    newest = series.newest
+    same = [row for row in series.rows[-rules.newest :] if row.versions == newest.versions]
+    passed, failed = ([row for row in same if row.verdict == verdict] for verdict in ("pass", "fail"))
+    if not passed or not failed or newest.finding == "sometimes":
+        return None
+    return Flaky(series.name, len(passed), len(failed), failed[-1].run, failed[-1].headline)

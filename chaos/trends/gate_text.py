@@ -1,0 +1,81 @@
+"""The judgement of the gate in sentences, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from chaos.trends.gate import Flaky, GateResult, Slower, TooFew, Worse
+
+
+def sentences(result: GateResult) -> Iterator[str]:
+    """Yield a sentence for each finding, for what could not be compared, and one for the whole."""
+    yield from (_slower(slower) for slower in result.slower)
+    yield from (_worse(worse) for worse in result.worse)
+    yield from (_flaky(flaky) for flaky in result.flaky)
+    yield from _too_few(result)
+    if result.stale:
+        yield f"left out, not run for a week: {', '.join(result.stale)}"
+    yield _whole(result)
+
+
+def _slower(slower: Slower) -> str:
+    before, now = slower.medians
+    old, new = slower.samples
+    beyond = f" by more than {slower.max_slower:.0%}" if slower.max_slower else ""
+    return (
+        f"{slower.name}: {slower.phase} got slower{beyond}: {slower.share:+.1%} ({slower.seconds:+.2f} s), "
+        f"median {before:.2f} s of {old} runs before, {now:.2f} s of the newest {new}; one-sided Mann-Whitney test, "
+        f"p = {slower.p:.1e} (limit {slower.limit:.1e} for {slower.tests} phases compared); {changed(slower.changes)}"
+    )
+
+
+def _worse(worse: Worse) -> str:
+    why = f": {worse.headline}" if worse.headline else ""
+    return (
+        f"{worse.name}: the verdict got worse: {worse.verdict} in {worse.run}, {worse.usual} in {worse.runs} of the "
+        f"runs before{why}; {changed(worse.changes)}"
+    )
+
+
+def _flaky(flaky: Flaky) -> str:
+    return (
+        f"{flaky.name}: flaky: {flaky.passed} passed and {flaky.failed} failed of the newest runs, all on one version; "
+        f"the last that failed is {flaky.last_failed}" + (f": {flaky.headline}" if flaky.headline else "")
+    )
+
+
+def _too_few(result: GateResult) -> Iterator[str]:
+    """Yield a sentence for each cell that lacks samples; its phases share it."""
+    cells: dict[str, list[TooFew]] = {}
+    for entry in result.too_few:
+        cells.setdefault(entry.name, []).append(entry)
+    for name, entries in cells.items():
+        if gone := [entry.phase for entry in entries if not entry.newest]:
+            yield f"{name}: not measured in the newest passing runs: {', '.join(gone)}"
+        entries = [entry for entry in entries if entry.newest]
+        if not entries:
+            continue
+        runs, needed = min(entry.newest + entry.before for entry in entries), entries[0].needed
+        phases = ", ".join(entry.phase for entry in entries)
+        yield f"{name}: too few samples: {runs} passing runs, {needed} are needed ({phases})"
+
+
+def _whole(result: GateResult) -> str:
+    rules = result.rules
+    if not result.cells:
+        return "unknown: there are no runs to compare"
+    compared = (
+        f"{result.tests} phases of {result.cells} cells: the newest {rules.newest} runs against up to {rules.against} "
+        f"before them"
+    )
+    faults = len(result.slower) + len(result.worse) + len(result.flaky)
+    found = f"{faults} findings in " if faults else "nothing got worse in " if not result.too_few else ""
+    return f"{result.verdict}: {found}{compared}"
+
+
+def changed(changes: Mapping[str, tuple[str, str]]) -> str:
+    """Return what else changed, in words."""
+    if not changes:
+        return "no version changed"
+    pairs = (f"{name} {before or 'unknown'} → {after or 'unknown'}" for name, (before, after) in changes.items())
+    return f"changed with it: {', '.join(pairs)}"
