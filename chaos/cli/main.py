@@ -28,6 +28,7 @@ COMMANDS = {
     "soak": "Run scenarios many times and add up the verdicts.",
     "selftest": "Put defects into recoveries; the checks must catch them.",
     "compare": "Compare two runs phase by phase.",
+    "trend": "Show times of each phase over many runs.",
     "gate": "Fail when newer runs got slower or worse.",
     "logs": "Parse any log into events; list the lines no reader recognises.",
     "inject": "Make one fault in a job that runs already.",

@@ -10,7 +10,7 @@ import click
 from chaos.cli import codes
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option, reports_option
-from chaos.cli.stored_runs import stored_runs
+from chaos.cli.paths import stored_runs
 
 
 def _window(_: click.Context, __: click.Parameter, text: str) -> int:

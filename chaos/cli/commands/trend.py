@@ -1,0 +1,60 @@
+"""``chaos trend``: the times of each phase over many nights."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from chaos.cli.debug import debug_option
+from chaos.cli.options import echo_json, json_option, reports_option
+from chaos.cli.paths import stored_runs
+from chaos.cli.streams import OutputLost
+
+
+@click.command("trend", short_help="Show times of each phase over many runs.")
+@click.argument("scenario", required=False)
+@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N runs of each cell.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print each time of each phase as a line of CSV.")
+@click.option("--rebuild", is_flag=True, help="Read every result.json anew first. Rows of pruned runs stay.")
+@click.option("--soak", is_flag=True, help="Count runs of soaks, too. Their times are those of a busy machine.")
+@reports_option
+@json_option
+@debug_option
+def command(
+    scenario: str | None, last: int | None, as_csv: bool, rebuild: bool, soak: bool, reports: Path, as_json: bool
+) -> None:
+    """Show median, 95th percentile and spread of each phase over the passing runs, from the store of runs.
+
+    Change points are marked with what changed then: the harness, the job, MindSpore, SDK, platform, host. SCENARIO is
+    the name of a scenario, or of one cell: kill-rank[victim=1].
+
+    \b
+    Examples:
+      chaos trend
+      chaos trend kill-rank --last 60
+      chaos trend --rebuild --reports /nightly/reports --csv > times.csv
+    """
+    if as_csv and as_json:
+        raise click.UsageError("--csv and --json: give one of them")
+    rows = stored_runs(reports, scenario, again=rebuild)
+    from chaos.trends.trend import trends
+
+    found = trends(rows, scenario, last=last, soak=soak)
+    if as_json:
+        echo_json({"schema_version": 1, "trends": [trend.to_json() for trend in found]})
+        return
+    from chaos.trends.trend_text import as_csv as csv_of
+    from chaos.trends.trend_text import print_trends
+
+    if as_csv:
+        click.echo(csv_of(found), nl=False)
+    elif not found:
+        click.echo(f"there are no runs in {reports}")
+    else:
+        from rich.console import Console
+
+        # rich ends the process with 1 when nobody reads its output.
+        with suppress(OutputLost, BrokenPipeError, SystemExit):
+            print_trends(found, Console())
