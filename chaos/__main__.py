@@ -17,7 +17,7 @@ def main() -> int:
         return 130
     except Exception as error:
         if sys.stderr is not None:
-            print(f"chaos: the command itself cannot work: {type(error).__name__}: {error}", file=sys.stderr)
+            print(f"chaos: the command cannot start: {type(error).__name__}: {error}", file=sys.stderr)
         return 3
 
 

@@ -70,9 +70,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="auto",
         help="The vendor's mindio_ttp, the stand-in, or whichever the machine has. Default: %(default)s.",
     )
-    group.addoption("--chaos-platform", metavar="NAME", help="Where the jobs live, whatever the files say.")
+    group.addoption("--chaos-platform", metavar="NAME", help="Platform of the jobs, whatever the files say.")
     group.addoption("--chaos-inventory", metavar="FILE", help="The hosts of --chaos-platform ssh.")
-    parser.addini("chaos_command", "Command that is `chaos`. Default: this Python with -m chaos.", type="args")
+    parser.addini("chaos_command", "Command that runs chaos. Default: this Python with -m chaos.", type="args")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -13,7 +13,7 @@ from chaos.machine.running.directories import FileKey, key_of
 from chaos.machine.running.running import Hidden, JobProcess, RunningJob, Survey
 
 _LISTED = 10
-_ONLY_LEFT = "no rank runs there any more, and what ranks have left behind is none:"
+_ONLY_LEFT = "no rank runs there any more; these processes were left behind by ranks:"
 
 
 def named_job(survey: Survey, name: str, *, here: Path, proc_root: Path = PROC) -> RunningJob:
@@ -37,7 +37,7 @@ def named_job(survey: Survey, name: str, *, here: Path, proc_root: Path = PROC) 
         )
     if left := [process for process in survey.left if key in process.directories.keys]:
         forks = [job.ranks[0] for job in survey.forks if key in job.ranks[0].directories.keys]
-        unless = f"\nIf one is a rank all the same, give its own PID as --job:{_list(forks)}" if forks else ""
+        unless = f"\nIf one of them is a rank all the same, give its PID as --job:{_list(forks)}" if forks else ""
         raise JobError(f"--job {name}: {_ONLY_LEFT}{_list(left)}{unless}")
     raise JobError(f"--job {name}: no job on this host logs or works in that directory{_advice(survey)}")
 
@@ -67,8 +67,8 @@ def chosen_ranks(
     """
     if run := next((process.run for process in job.processes if process.run), None):
         raise JobError(
-            f"--job {name}: `chaos run` has started this job (run {run}): faults in it belong into its scenario, or "
-            "its verdict would blame the job for them. If that harness was killed, `chaos heal` ends what it has left."
+            f"--job {name}: `chaos run` has started this job (run {run}): write its faults into its scenario, or its "
+            "verdict would blame the job. If its harness was killed, `chaos heal` ends the processes that are left."
         )
     clear = [process for process in job.ranks if not process.doubt]
     # A process just started shows nothing yet; the choice between the two is ambiguous all the same.
@@ -84,16 +84,16 @@ def chosen_ranks(
         why = (
             "the launcher has started the same rank twice. Give"
             if launched
-            else "two launches are mixed there, the same rank runs twice. End what an earlier launch has left, or give"
+            else "the same rank runs twice there, in two launches. End the processes of the earlier one, or give"
         )
         raise JobError(f"--job {name}: {why} the PID of the rank itself as --job:{_list(doubles)}")
     missing = [rank for rank in ranks if all(process.rank != rank for process in job.ranks)]
     if missing and (unknown := [process for process in job.ranks if process.rank is None]):
         raise JobError(
-            f"--rank {missing[0]}: which ranks these are is not known. Their launcher has given them no MS_NODE_ID, as "
-            "msrun on several nodes without --node_rank, so that a RANK_ID in their environment is not theirs; "
-            'MindSpore says it in each log ("This node … rank id: …") once all nodes are there, unless GLOG_v is above '
-            f"2, but not yet in those of:{_list(unknown)}"
+            f"--rank {missing[0]}: the rank numbers of these processes are unknown. Their launcher has set no "
+            "MS_NODE_ID (like msrun on several nodes without --node_rank), so the RANK_ID in their environment is not "
+            'their own. MindSpore logs the number ("This node … rank id: …") once all nodes are there, unless GLOG_v '
+            f"is above 2, but has not logged it yet for:{_list(unknown)}"
         )
     if missing:
         size = f" of {job.size}" if job.size is not None else ""
@@ -104,16 +104,16 @@ def chosen_ranks(
             if running_job != job and any(process.rank == missing[0] for process in running_job.ranks)
         ]
         raise JobError(
-            f"--rank {missing[0]}: not among the ranks of that job on this host ({present}{size}); "
-            "ranks of other nodes are reached by `chaos inject` there"
-            + (f". That job, and those that have such a rank:{_list([job, *other])}" if other else "")
+            f"--rank {missing[0]}: not among the ranks of that job on this host ({present}{size}); for ranks of other "
+            "nodes, call `chaos inject` there"
+            + (f". That job, and the jobs that have such a rank:{_list([job, *other])}" if other else "")
         )
     if doubtful := [
         process for process in job.ranks if process.rank in ranks and process.rank not in {sure.rank for sure in clear}
     ]:
         raise JobError(
-            f"--job {name}: it is not clear that this is the rank, and not what a rank or its start script has left; "
-            f"if it is, give its own PID as --job:{_list(doubtful)}"
+            f"--job {name}: this may be the rank, or a process left by a rank or its start script; if it is the rank, "
+            f"give its PID as --job:{_list(doubtful)}"
         )
     meant = [next(process for process in clear if process.rank == rank) for rank in dict.fromkeys(ranks)]
     elsewhere = (
@@ -129,8 +129,8 @@ def watchable_job(survey: Survey, name: str, *, here: Path) -> RunningJob:
     job = named_job(survey, name, here=here)
     if job.doubtful and all(str(process.pid) != name for process in job.ranks):
         raise JobError(
-            f"--job {name}: it is not clear that a rank runs there, and not only what ranks or their start script have "
-            f"left; if one does, give its own PID as --job:{_list(job.ranks)}"
+            f"--job {name}: a rank may run there, or only processes left by ranks or their start script; if one is a "
+            f"rank, give its PID as --job:{_list(job.ranks)}"
         )
     return job
 
@@ -161,8 +161,8 @@ def _by_pid(survey: Survey, pid: int, proc_root: Path) -> RunningJob:
     below = [job for job in survey.jobs if pid in _ancestors(job.processes[0].pid, survey)]
     listed = f"; started from it:{_list(below)}" if below else _advice(survey)
     raise JobError(
-        f"--job {pid}: process {pid} is not of a job that has ranks: its environment makes it none, no scheduler "
-        f"either, and no rank descends from it as from a launcher{listed}"
+        f"--job {pid}: process {pid} does not belong to a job with ranks: by its environment it is neither a rank nor "
+        f"a scheduler, and it has started no rank{listed}"
     )
 
 
@@ -190,9 +190,8 @@ def _cannot_look(hidden: Sequence[Hidden]) -> str:
     pids = ", ".join(str(process.pid) for process in hidden[:_LISTED]) + (", …" if len(hidden) > _LISTED else "")
     who = ", ".join(map(str, users))
     return (
-        f"Of the user with the number {who} there are Python processes (PID {pids}) whose environment this user may "
-        f"not read, so whether they are ranks is not known: call chaos as that user (`sudo -u '#{users[0]}' …`) "
-        "or as root"
+        f"This user may not read the environment of Python processes of user {who} (PID {pids}), so whether they are "
+        f"ranks is unknown: call chaos as that user (`sudo -u '#{users[0]}' …`) or as root"
     )
 
 

@@ -57,16 +57,16 @@ class Holding:
         """Return how the fault ended in a rank before it was undone; None while it holds."""
         state = self.held.state(hit.process.identity)
         if self._stops:
-            return None if state == "stopped" else f"{'continued' if state == 'alive' else 'ended'} by somebody else"
+            return None if state == "stopped" else f"{'continued' if state == 'alive' else 'ended'} by another process"
         if state in ("gone", "zombie") and not self.kind.outlives_ranks:
             return "the rank has ended"
         try:
             shown = self.kind.still(self.held, victim)
         except (FaultMissed, LookupError, OSError) as error:
-            return f"it did not show any more ({error})"
+            return f"the fault no longer shows ({error})"
         landed = hit.evidence or {}
         if shown is None or any(shown[name] != landed.get(name) for name in _AS_LANDED if name in shown):
-            return "it did not show any more: somebody else has taken it back"
+            return "the fault no longer shows: another process has undone it"
         return None
 
     def _since(self, began: int) -> float:

@@ -152,7 +152,7 @@ class _Injection:
         if state in ("gone", "zombie"):
             return f"{process.identity} has ended before"
         if state == "stopped" and self._kind.signal == signal.SIGSTOP:
-            return f"{process.identity} is stopped already, by somebody else, and stays so"
+            return f"{process.identity} was already stopped by another process, and stays stopped"
         return None
 
     def _write_down(self, process: JobProcess, victim: Victim) -> Hit | None:

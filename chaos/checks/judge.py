@@ -68,7 +68,7 @@ def _judge(run_dir: Path, checks: dict[str, Check | EntryPoint] | None) -> Judge
     for name, check in (all_checks() if checks is None else checks).items():
         own = _run(name, check, plan, history, artifacts)
         if not own and all(exclusion.check != name for exclusion in left_out):
-            own = [Finding(name, "unknown", "the check says something about the run", "it found nothing to say")]
+            own = [Finding(name, "unknown", "the check makes a statement about the run", "it made none")]
         findings.extend(_presentable(finding, run_dir) for finding in own)
     findings = _without_blame(findings)
     verdict = worst([finding.verdict for finding in findings])
@@ -88,7 +88,7 @@ def _read_plan(run_dir: Path) -> Plan:
         raise RunUnreadable(f"{path}: a run of {plan.layout.ranks} ranks cannot be judged; {MAX_RANKS} is the limit")
     if (plan.training.steps_per_update or 1) not in range(1, MOST_STEPS_PER_UPDATE + 1):
         raise RunUnreadable(
-            f"{path}: an update of the optimizer in {plan.training.steps_per_update} steps cannot be judged"
+            f"{path}: {plan.training.steps_per_update} steps for one update of the optimizer cannot be judged"
         )
     return plan
 
@@ -170,7 +170,7 @@ def _unjudged(plan: Plan, history: History, artifacts: Artifacts) -> list[NotChe
             left.extend(look())
         except Exception as error:
             reason = readable(f"{type(error).__name__}: {error}")[:_TEXT_LIMIT]
-            left.append(NotChecked(name, "what of this run it leaves out could not be told", reason))
+            left.append(NotChecked(name, "what this check leaves out in this run is unknown", reason))
     return left
 
 

@@ -42,7 +42,7 @@ def not_checked(plan: Plan) -> list[NotChecked]:
             what = (
                 f"{ranks_text(fault.ranks)} against the rest of its replica group from step {fault.trigger.get('step')}"
             )
-            reason = f"fault {fault.id} changes a weight there, and nothing is promised to notice"
+            reason = f"fault {fault.id} changes a weight there, and no mechanism is promised to detect it"
             left.append(NotChecked("consistency", what, reason))
     if comparable is not None:
         limits = (("losses", comparable.finite_until), ("gradients", comparable.finite_gradients_until))

@@ -35,13 +35,13 @@ def explain(error: BaseException, arguments: Sequence[str], *, debug: bool) -> s
         return f"chaos: {error}"
     if (why := _unwritable(error)) is not None and not debug:
         return (
-            f"chaos: broken off, so there is no verdict: {error}\n"
+            f"chaos: aborted, so there is no verdict: {error}\n"
             f"  {why}. Processes that were started were ended and faults undone; when the directory can be written\n"
             f"  again, `chaos heal` makes sure of that, and `chaos analyze` judges a run that had come to its end."
         )
     if isinstance(error, PlatformError) and not debug:
         return (
-            f"chaos: broken off, so there is no verdict: {error}\n"
+            f"chaos: aborted, so there is no verdict: {error}\n"
             "  Processes that were started were ended and faults undone; `chaos heal` makes sure of that."
         )
     frames = traceback.extract_tb(error.__traceback__)

@@ -44,10 +44,10 @@ def show(
     show_processes(chosen, to_errors=to_errors)
     for process in chosen:
         if process.doubt:
-            click.echo(readable(f"  rank {process.rank} by its PID alone: {process.doubt}"), err=to_errors)
+            click.echo(readable(f"  rank {process.rank} by PID only: {process.doubt}"), err=to_errors)
     for target in targets:
         click.echo("  " + readable(", ".join(f"{name} {value}" for name, value in target.items())), err=to_errors)
-    click.echo(f"not hit: {_list(others) or 'nobody else is in this job on this host'}", err=to_errors)
+    click.echo(f"not hit: {_list(others) or 'no other process of this job is on this host'}", err=to_errors)
 
 
 def _list(processes: Sequence[JobProcess]) -> str:
@@ -55,7 +55,7 @@ def _list(processes: Sequence[JobProcess]) -> str:
     ranks = _ranks(processes)
     listed = [process for process in processes if not ranks or process.role != "rank" or process.rank is None]
     texts = [f"{_who(process)} {process.pid}" for process in listed]
-    return ", ".join([*texts, f"{rank_set(ranks)}, whose PIDs --dry-run --json lists"] if ranks else texts)
+    return ", ".join([*texts, f"{rank_set(ranks)} (--dry-run --json lists the PIDs)"] if ranks else texts)
 
 
 def _ranks(processes: Sequence[JobProcess]) -> list[int]:
@@ -90,7 +90,7 @@ def report(result: Injected) -> None:
     if result.undone:
         click.echo("  undone: the job goes on")
     for text in result.left:
-        click.echo(f"  NOT undone: {text}\n  next: mend that, then: chaos heal {result.run_dir}")
+        click.echo(f"  NOT undone: {text}\n  next: fix that, then: chaos heal {result.run_dir}")
 
 
 def _became(hit: Hit) -> str:

@@ -128,7 +128,7 @@ def _refuse_closed(closed: Sequence[str]) -> int | None:
     if not lacking:
         return None
     are = "is" if len(lacking) == 1 else "are"
-    _say(f"chaos: {' and '.join(lacking)} {are} closed, so nothing was started: a file or /dev/null has to be there")
+    _say(f"chaos: {' and '.join(lacking)} {are} closed, so nothing was started: connect a file or /dev/null")
     return codes.USAGE
 
 

@@ -68,12 +68,12 @@ inventory_option = click.option(
     "--inventory",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Hosts for the platform ssh. A scenario that says no number of nodes is spread over all of them.",
+    help="Hosts for the platform ssh. A scenario without a number of nodes is spread over all of them.",
 )
 platform_option = click.option(
     "--platform",
     metavar="NAME",
-    help="Where the job lives, whatever the file says: local, or another platform that is registered.",
+    help="Platform of the job, whatever the file says: local, or another platform that is registered.",
 )
 
 

@@ -63,7 +63,7 @@ def make_reports(reports: Path) -> None:
         reports.mkdir(private_mode(), parents=True, exist_ok=True)
     except OSError as error:
         raise click.UsageError(
-            f"--reports {reports}: it cannot be made: {error.strerror}; give another directory"
+            f"--reports {reports}: the directory cannot be made: {error.strerror}; give another one"
         ) from error
     if not os.access(reports, os.W_OK | os.X_OK):
         raise click.UsageError(f"--reports {reports}: no run can be written there; give another directory")

@@ -208,8 +208,8 @@ class KillSoak:
             raise
         if self._key(name).sources != self._keys[name].sources:
             raise click.ClickException(
-                f"{self._cells[name].path}: it, what its job is made of, a version, or the harness's own code, has "
-                "changed since the soak began: this kill does not count; start the soak again"
+                f"{self._cells[name].path}: the scenario, an input of its job, a version or the harness's own code "
+                "has changed since the soak began: this kill does not count; start the soak again"
             )
         left = [*failed, *leftovers(place, *pids)]
         seconds = round(time.monotonic() - started, 1)

@@ -83,13 +83,13 @@ def headline(event: JobEvent) -> str | None:
             return f"{whose}: checkpoint of {step}, {data.get('path')}"
         case "checkpoints.not_searched" if "levels" in data:
             return (
-                f"{data.get('directory')} has too deep directories: searched for checkpoints is what is at most "
-                f"{data['levels']} levels below; name another directory by --checkpoints"
+                f"{data.get('directory')} has directories nested too deeply: only {data['levels']} levels were "
+                "searched for checkpoints; name another directory with --checkpoints"
             )
         case "checkpoints.not_searched":
             return (
                 f"more than {data.get('limit')} files below {data.get('directory')}: not searched for checkpoints; "
-                "name a smaller directory by --checkpoints"
+                "name a smaller directory with --checkpoints"
             )
         case "ranks.gone":
             if data.get("launcher") is not None:

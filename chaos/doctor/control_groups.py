@@ -13,7 +13,7 @@ def cgroup(_: Machine) -> Probe:
     """Return whether processor time can be limited."""
     hierarchy = cpu_hierarchy()
     if hierarchy is None:
-        return Probe("cgroup-cpu", False, "none is mounted", "a quota needs the control group cpu: mount it")
+        return Probe("cgroup-cpu", False, "none is mounted", "a quota needs the control group controller cpu: mount it")
     if not os.access(hierarchy.mount, os.W_OK):
         return Probe(
             "cgroup-cpu", False, f"{hierarchy.mount} cannot be written", "a quota of processor time needs root"
@@ -21,7 +21,9 @@ def cgroup(_: Machine) -> Probe:
     try:
         place = place_for(os.getpid(), hierarchy)
     except OSError as error:
-        return Probe("cgroup-cpu", False, str(error), "run it in a group whose parent hands the controller cpu on")
+        return Probe(
+            "cgroup-cpu", False, str(error), "run it in a group whose parent enables the cpu controller for it"
+        )
     return Probe("cgroup-cpu", True, f"version {hierarchy.version} in {place}")
 
 

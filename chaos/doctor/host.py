@@ -49,5 +49,5 @@ def reports(machine: Machine) -> Probe:
 def root(machine: Machine) -> Probe:
     """Return whether the user is root."""
     user = machine.user()
-    advice = "" if user == 0 else "hccn_tool and npu-smi change a device for root only; chaos itself changes no user"
+    advice = "" if user == 0 else "run chaos as root: only root may change a device with hccn_tool and npu-smi"
     return Probe("root", user == 0, "yes" if user == 0 else f"user {user}", advice)

@@ -13,7 +13,7 @@ def namespaces(machine: Machine) -> Probe:
     """Return whether networks can be made, with pairs of interfaces."""
     absent = [tool for tool in ("unshare", "nsenter", "ip", "tc", "sysctl") if machine.tool(tool) is None]
     if absent:
-        advice = "install iproute2, util-linux and procps: nodes on this host get networks of their own by them"
+        advice = "install iproute2, util-linux and procps: they give the nodes on this host networks of their own"
         return Probe("network-namespaces", False, f"no {', '.join(absent)}", advice)
     try:
         pair = ("ip", "link", "add", "probe0", "type", "veth", "peer", "name", "probe1")

@@ -18,7 +18,7 @@ def npu(machine: Machine) -> Probe:
 def hccn_tool(machine: Machine) -> Probe:
     """Return whether the tool that changes an NPU's network port is installed."""
     tool = machine.tool("hccn_tool")
-    advice = "" if tool else "it comes with the NPU driver; faults of a device need it"
+    advice = "" if tool else "device faults need it; it comes with the NPU driver"
     return Probe("hccn_tool", bool(tool), tool or f"neither on the PATH nor at {PLACES['hccn_tool'][0]}", advice)
 
 
@@ -27,7 +27,7 @@ def quarantine(machine: Machine) -> Probe:
     if machine.tool("npu-smi") is None:
         return Probe("quarantine", False, "no NPU", "there is no card that the cluster could quarantine")
     if machine.which("kubectl") is None:
-        advice = "whether the cluster has quarantined a card of this machine is seen with kubectl only"
+        advice = "only kubectl shows whether the cluster has quarantined a card of this machine"
         return Probe("quarantine", False, "not known: no kubectl", advice)
     state = quarantined(node_name(os.environ), machine.commands)
     if not state.known:

@@ -17,7 +17,7 @@ def mindspore(machine: Machine) -> Probe:
     """Return whether a supported MindSpore is installed, by its metadata."""
     version = machine.version("mindspore")
     first, end = (".".join(map(str, part)) for part in MINDSPORE)
-    supported = f"chaos supports MindSpore from {first} up to and without {end}"
+    supported = f"chaos supports MindSpore {first} and later, below {end}"
     install = "install it with `pip install 'chaos-ascend[mindspore]'`, or your own build for Ascend"
     if version is None:
         if machine.has_module("mindspore"):

@@ -24,11 +24,9 @@ def loop(machine: Machine) -> Probe:
     """Return whether a disk can be made in a file."""
     tool = machine.tool("mkfs.ext4")
     if tool is None:
-        return Probe("loop", False, "no mkfs.ext4", "install e2fsprogs: a fault of a disk makes one in a file")
+        return Probe("loop", False, "no mkfs.ext4", "install e2fsprogs: disk faults make a disk in a file")
     if not Path("/dev/loop-control").exists() or not may_mount():
-        advice = (
-            "a fault of a disk needs loop devices and root: load the module loop, or give the container its devices"
-        )
+        advice = "disk faults need loop devices and root: load the module loop, or give the container its devices"
         return Probe("loop", False, "no loop devices", advice)
     return Probe("loop", True, "loop devices and mkfs.ext4")
 
@@ -47,8 +45,8 @@ def fanotify(_: Machine) -> Probe:
 def permissions(machine: Machine) -> Probe:
     """Return whether this user can be kept out of a directory, by its mode or by making it immutable."""
     if machine.user() != 0:
-        return Probe("permissions", True, f"user {machine.user()}, whom a mode keeps out")
+        return Probe("permissions", True, f"user {machine.user()}: file modes can lock this user out")
     if has_capability("self", CAP_LINUX_IMMUTABLE):
-        return Probe("permissions", True, "root, whom an immutable directory keeps out")
-    advice = "no mode keeps root out, and making a directory immutable needs CAP_LINUX_IMMUTABLE"
+        return Probe("permissions", True, "root: an immutable directory can lock it out")
+    advice = "file modes do not lock root out, and making a directory immutable needs CAP_LINUX_IMMUTABLE"
     return Probe("permissions", False, "root without CAP_LINUX_IMMUTABLE", advice)

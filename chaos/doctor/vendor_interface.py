@@ -23,7 +23,7 @@ def _fit(need: str, machine: Machine, *, own_agent: bool) -> Probe:
     """Return whether MindSpore's code and the vendor's package, as installed, call each other as both expect."""
     mindspore, mindio = machine.package("mindspore"), machine.package("mindio_ttp")
     if mindspore is None or mindio is None:
-        return Probe(need, True, "only the stand-in is there to be called")
+        return Probe(need, True, "only the stand-in is installed")
     versions = [f"{name} {machine.version(name) or 'of unknown version'}" for name in ("mindspore", "mindio_ttp")]
     pair = " and ".join(versions)
     needs = wanted_by(mindspore)

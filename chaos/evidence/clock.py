@@ -205,7 +205,7 @@ def _start(history: History, event: LogEvent) -> Event:
         starts = starts or named
         if len({fact.clock for fact in starts}) != 1:
             known = "on several hosts" if starts else "known on no host"
-            raise ClockError(f"which host wrote {event.file} cannot be told: process {event.pid} is {known}")
+            raise ClockError(f"the host that wrote {event.file} is unknown: process {event.pid} is {known}")
     start = next(iter(starts), None)
     start = start or history.first("attempt.start", attempt=TRAIN)
     if start is None or event.wall_ns is None:

@@ -19,7 +19,7 @@ from chaos.platforms.nodes import END_NODES
 
 _NEVER = {
     RESTORE_ADOPTED: "it writes outside of the run's directory: look at both files, and copy it by hand",
-    RESTORE_NODE: "it acts through a program on that node: taking the nodes away (end-nodes) puts it back as well",
+    RESTORE_NODE: "it runs a program on that node: removing the nodes (end-nodes) undoes it as well",
 }
 """Actions that no permission allows, with the reason and what to do."""
 
@@ -27,7 +27,10 @@ _NEVER = {
 def with_caller_access(step: UndoStep, inventory: Path | None) -> UndoStep:
     """Return the step as an operator may permit it; ``inventory`` is the operator's. Raises CannotUndo."""
     if step.action not in UNDO_ACTIONS:
-        raise CannotUndo("there is no such action in this version, or it is another package's: it gets nothing foreign")
+        raise CannotUndo(
+            "this version has no such action, or another package provides it: such actions never run for another "
+            "user's files"
+        )
     if step.action in _NEVER:
         raise CannotUndo(_NEVER[step.action])
     if step.arguments.get("node") is not None or ("hosts" in step.arguments and step.action != END_NODES):
@@ -39,7 +42,9 @@ def with_caller_access(step: UndoStep, inventory: Path | None) -> UndoStep:
     name = step.arguments.get("platform")
     platform = built_in_kind(name) if isinstance(name, str) else None
     if platform is None or platform.caller_access is None:
-        raise CannotUndo(f"the platform {name!r} is another package's: it gets nothing foreign")
+        raise CannotUndo(
+            f"the platform {name!r} comes from another package: such platforms never run for another user's files"
+        )
     return _with_access(platform, step, inventory)
 
 

@@ -139,7 +139,7 @@ def _of_found(run_dir: Path, steps: Iterable[UndoStep], context: UndoContext) ->
     if not context.adopted and all(step.action != _ENDS_PROCESSES for step in steps):
         for process in find_run_processes(context.token):
             what = f"process: end {process.identity}: {' '.join(process.cmdline)}"
-            yield Act("process", what, lambda: "", "its ledger has no step that ends it: end it yourself")
+            yield Act("process", what, lambda: "", "no step of the ledger ends this process: end it yourself")
     named = {str(step.arguments.get("path")) for step in steps}
     for mount in reversed(mounts_in(run_dir)):
         if mount.point not in named:

@@ -38,8 +38,8 @@ from chaos.store.directory import ADOPTED, LEDGER_FILE, RunDirectoryError, read_
 from chaos.store.ownership import RunIsLive, RunLock, is_live
 
 _DAMAGED = (
-    "what is known to be the run's by itself was looked for; if its scenario changed anything else, put that back by "
-    "hand, then delete the run's directory"
+    "only what identifies itself as part of the run was looked for; if the scenario changed anything else, undo that "
+    "by hand, then delete the run's directory"
 )
 
 

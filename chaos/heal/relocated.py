@@ -56,10 +56,10 @@ def why_not_here(run_dir: Path) -> Moved | None:
         if original.samefile(run_dir):
             return None
         if _is_that_run(original, described["token"]):
-            return Moved("copy", f"a copy: what it tells of is that of {shown}, which `chaos heal {shown}` heals")
+            return Moved("copy", f"a copy: its processes and steps belong to {shown}; run `chaos heal {shown}`")
     except OSError as error:
         if error.errno not in _GONE:
-            return Moved("unknown", f"whether it is a copy of {shown} cannot be told: {error.strerror}")
+            return Moved("unknown", f"whether it is a copy of {shown} is unknown: {error.strerror}")
     except ValueError:
         pass  # not a path
     return _without_original(run_dir, shown, described["token"])
@@ -80,8 +80,10 @@ def _without_original(run_dir: Path, original: str, token: str) -> Moved | None:
     # An owner in another PID namespace, of a container, would not be found here.
     if processes and (owner is None or owner.boot != boot_id() or not _share_our_pids(processes)):
         listed = ", ".join(str(process.identity.pid) for process in processes[:5])
-        why = f"it was made as {original}, which is not here, and processes of it live ({listed}): whether its harness"
-        return Moved("unknown", f"{why} does cannot be told. End that, or these processes, and heal it again")
+        why = f"it was made as {original}, which is not here, and processes of the run live ({listed}): whether its"
+        return Moved(
+            "unknown", f"{why} harness lives is unknown. End the harness or these processes, then heal the run again"
+        )
     return None
 
 

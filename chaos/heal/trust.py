@@ -39,7 +39,7 @@ def trust_in(run_dir: Path) -> Trust:
     try:
         seal = known_seal(described["token"])
     except KeyUnusable as error:
-        return Trust(described, None, f"whose it is cannot be told: {error}")
+        return Trust(described, None, f"its owner is unknown: {error}")
     return Trust(described, seal, _why_refused(run_dir, described, seal))
 
 
@@ -66,5 +66,5 @@ def _why_refused(run_dir: Path, described: Mapping[str, Any], seal: Seal | None)
         return f"its directory belongs to user {status.st_uid}, and was made as that of user {described.get(OWNER)}"
     same_boot = described[HOST].get("boot") == boot_id()
     if status.st_ino != described.get(INODE) or (same_boot and status.st_dev != described.get(DEVICE)):
-        return "its directory is another one than the run was made in: what it tells of was copied or restored there"
+        return "the run was made in another directory: this one is a copy, or was restored"
     return None

@@ -77,8 +77,8 @@ def _with_origin(step: UndoStep) -> UndoStep:
         return step
     if action_of_family(step.action) is None:
         raise CannotUndo(
-            f"nothing here could put the fault back: no package has registered the undo action {step.action!r} "
-            f"(entry point group {GROUP}), so the fault is not made"
+            f"nothing here could undo the fault: no package has registered the undo action {step.action!r} (entry "
+            f"point group {GROUP}), so the fault is not made"
         )
     package = package_of(GROUP, step.action)
     return step if package is None else replace(step, note=f"{step.note} (undo action of {package})".lstrip())

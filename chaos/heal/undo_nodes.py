@@ -54,7 +54,7 @@ class NodesByUndoSteps:
         if isinstance(node, Restorable):
             return node.restore(what)
         if made is None:
-            raise CannotUndo(f"nothing says how node {number} is reached")
+            raise CannotUndo(f"it is not known how node {number} is reached")
         platform = platform_of_step(made)
         if not isinstance(platform, RestoresNodes):
             raise CannotUndo(f"the platform {platform.name} cannot {what} node {number}")

@@ -55,10 +55,10 @@ def switch_problems(cell: Cell, scenario_file: Path) -> Iterator[Problem]:
 
 
 _SET_BY_HARNESS = {
-    "MS_TFT_IP": "ranks look for the controller of MindIO TFT there, and not where the harness has it",
-    "MS_TFT_PORT": "the controller of MindIO TFT has that port, and none that the harness has seen to be free",
+    "MS_TFT_IP": "ranks look for the controller of MindIO TFT there, not where the harness runs it",
+    "MS_TFT_PORT": "the controller of MindIO TFT then uses that port, which the harness has not checked to be free",
     "MINDIO_FOR_MINDSPORE": "the harness sets it to 1, and MindSpore takes MindIO TFT by it",
-    "MINDX_TASK_ID": "no rank starts the controller of MindIO TFT then, so that one has to be there outside of them",
+    "MINDX_TASK_ID": "no rank starts the controller of MindIO TFT then, so a controller must run outside the ranks",
 }
 """Variables of a protected job that the harness sets, or leaves out, and the effect of a scenario's own value."""
 
@@ -116,7 +116,7 @@ def _single(parts: list[str]) -> Iterator[tuple[str, str]]:
         elif name != known or state != state.strip():
             if state.strip().startswith("1"):
                 message = f"{quote(part.strip())} has a blank at the colon: MindFormers and MindSpore look for "
-                yield f"{message}'{known}:1' and find it not, so {known} is off", _EXAMPLE
+                yield f"{message}'{known}:1' and do not find it, so {known} is off", _EXAMPLE
         else:
             yield from _state(known, state)
 

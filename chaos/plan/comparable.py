@@ -144,9 +144,8 @@ def _is_made_before(
         return False
     problems.add(
         f"{change.fault.path}.trigger",
-        f"fault {change.name!r} at {change.point} may be made before the recovery from fault "
-        f"{first.fault.id!r} ({problems.where(first.path)}) at {at} or after it, so it is not known whether that takes "
-        "it back",
+        f"fault {change.name!r} at {change.point} may be made before the recovery from fault {first.fault.id!r} "
+        f"({problems.where(first.path)}) at {at} or after it, so it is not known whether the recovery undoes it",
         text=str(change.point),
         hint=f"use a step before {at.step - 1 or 1}, or one behind {at.block.step}",
     )
@@ -157,8 +156,8 @@ def _refuse_open(change: Change, problems: Problems) -> None:
     name, step = change.name, change.point.step
     problems.add(
         f"{change.fault.path}.trigger",
-        f"after which step training goes on is left open, so it is not known whether step {step}, which fault {name!r} "
-        "changes, is trained again, and nothing behind it could be compared",
+        f"after which step training goes on is left open, so it is not known whether step {step}, which fault "
+        f"{name!r} changes, is trained again, and nothing after it could be compared",
         text=str(step),
         hint="give every fault that takes ranks a step as its trigger",
     )
@@ -177,10 +176,11 @@ def _check_felt(changes: Sequence[Change], fates: Sequence[_Fate], problems: Pro
         if still:
             problems.add(
                 f"{later.fault.path}.kind",
-                f"that fault {later.name!r} is felt shows by a state that differs from the fault-free run's, and it "
-                f"differs already because of fault {still[0].name!r} ({problems.where(still[0].fault.path)})",
+                f"the effect of fault {later.name!r} shows only as a state that differs from the fault-free run's, "
+                f"but the state already differs because of fault {still[0].name!r} "
+                f"({problems.where(still[0].fault.path)})",
                 text=later.fault.fault.kind,
-                hint=f"write a scenario for each: nothing else tells of {later.shown_by_state}",
+                hint=f"write a scenario for each: nothing else shows {later.shown_by_state}",
             )
 
 
@@ -195,9 +195,9 @@ def _check_ended(changes: Sequence[Change], faults: Sequence[Scheduled], problem
                 problems.add(
                     f"{change.fault.path}.trigger",
                     f"fault {other.fault.id!r} ({problems.where(other.path)}) stops the training in step "
-                    f"{change.point.step} too, so what comes of fault {change.name!r} is never seen",
+                    f"{change.point.step} too, so the effect of fault {change.name!r} is never seen",
                     text=str(change.point.step),
-                    hint="let one of the two come in another step",
+                    hint="move one of the two to another step",
                 )
                 break
 

@@ -63,7 +63,7 @@ def merge(
     if not scenario.job.resume:
         if isinstance(scenario.expect.resume, ExpectResume):
             where = problems.where("job.resume")
-            message = f"expect.resume wants step {scenario.expect.resume.step}, but job.resume is false ({where})"
+            message = f"expect.resume names step {scenario.expect.resume.step}, but job.resume is false ({where})"
             problems.add("expect.resume", message, hint="write resume: none, or set job.resume: true")
         return Expected(step, only, False, None)
     step = _merge_resume(scenario, outcome, step, problems)
@@ -75,7 +75,7 @@ def _merge_restore(scenario: Scenario, step: int, problems: Problems) -> Expecte
     written = scenario.expect.resume
     path, shown = "expect.resume", f"the plan shows that the job resumes from the periodic checkpoints of step {step}"
     if isinstance(scenario.expect.checkpoint, ExpectCheckpoint):
-        message = f"expect.checkpoint wants an end-of-life checkpoint, but {shown}"
+        message = f"expect.checkpoint expects an end-of-life checkpoint, but {shown}"
         problems.add("expect.checkpoint", message, hint="write checkpoint: none")
     if written == "none":
         problems.add(path, f"{path} says none, but {shown}", text="none", hint=f"write resume: step {step + 1}")
@@ -102,10 +102,10 @@ def _merge_loss(scenario: Scenario, problems: Problems) -> None:
 def _refuse_recovery(scenario: Scenario, shown: str, problems: Problems) -> None:
     """Note expectations of a checkpoint or a resume: nothing is saved, so there is nothing to load or go on from."""
     if isinstance(scenario.expect.checkpoint, ExpectCheckpoint):
-        message = "expect.checkpoint wants an end-of-life checkpoint, but " + shown.format("none")
+        message = "expect.checkpoint expects an end-of-life checkpoint, but " + shown.format("none")
         problems.add("expect.checkpoint", message, hint="write checkpoint: none")
     if isinstance(scenario.expect.resume, ExpectResume):
-        message = f"expect.resume wants step {scenario.expect.resume.step}, but " + shown.format("no resume")
+        message = f"expect.resume names step {scenario.expect.resume.step}, but " + shown.format("no resume")
         problems.add("expect.resume", message, text=scenario.expect.resume.step, hint="write resume: none")
 
 
@@ -169,20 +169,22 @@ def _merge_savers(
     for rank in sorted(written.ranks):
         index = by_rank.get(rank)
         if index is None:
-            message = f"{path} names rank {rank}, but it is lost or does not exist, so it cannot save"
+            message = f"{path} names rank {rank}, but that rank is lost or does not exist, so it cannot save"
             problems.add(path, message, text=rank, hint="name a surviving rank of each replica group")
             return None
         if index in chosen:
             message = (
-                f"{path} names ranks {chosen[index]} and {rank}, but both belong to the replica group whose "
-                f"survivors are {group(entitled[index])}; one of them saves"
+                f"{path} names ranks {chosen[index]} and {rank}, but both belong to one replica group (survivors "
+                f"{group(entitled[index])}), of which one rank saves"
             )
             problems.add(path, message, text=rank, hint="name one rank of each replica group")
             return None
         chosen[index] = rank
     missing = [members for index, members in enumerate(entitled) if index not in chosen]
     if missing:
-        message = f"{path} names {ranks(sorted(written.ranks))}, but nobody of {group(missing[0])}, which must save too"
+        message = (
+            f"{path} names {ranks(sorted(written.ranks))}, but no rank of {group(missing[0])}, which must save too"
+        )
         problems.add(path, message, text=list(written.ranks), hint="name one rank of each replica group")
         return None
     return tuple(chosen[index] for index in range(len(entitled)))

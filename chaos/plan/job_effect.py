@@ -255,7 +255,7 @@ def read(name: str) -> JobEffect:
     """Return the effect that a plan names. Raises ValueError for an unknown name."""
     effect = _found(name)
     if effect is None:
-        raise ValueError(f"there is no effect {name!r}, and no family that is installed here lists it")
+        raise ValueError(f"there is no effect {name!r}, and no installed family lists it")
     return effect
 
 

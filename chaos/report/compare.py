@@ -91,12 +91,12 @@ def _error(name: str, share: float, first: RecoveryResult, second: RecoveryResul
 def _state(name: str, share: float, figures: tuple[float | None, float | None], doubt: str, error: float) -> Statement:
     before, after = figures
     rule = "no more than" if share == 1 else f"at most {share:g} of"
-    expected = f"{name} is {rule} what it is without"
+    expected = f"{name} in the second run is {rule} its value in the first"
     if doubt:
         return Statement(name, share, "unknown", expected, doubt)
     if before is None or after is None:
         which = "both runs" if before == after else "the first run" if before is None else "the second run"
-        return Statement(name, share, "unknown", expected, f"it is not known of {which}")
+        return Statement(name, share, "unknown", expected, f"it is unknown for {which}")
     summary = f"{shown(name, before)} without, {shown(name, after)} with"
     if share < 1 and before <= 0:
         return Statement(name, share, "unknown", expected, f"{summary}: there is nothing to shrink")

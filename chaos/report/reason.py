@@ -84,11 +84,11 @@ def became_of(history: History) -> str:
     elif looked:
         parts.append("faults undone")
     if not looked:
-        parts.append("what is left was not looked for: chaos heal")
+        parts.append("leftovers were not searched for: chaos heal")
     elif clean_nodes and not any(event.data.get(key) for event in looked for key in _LEFT):
         parts.append("nothing left")
     else:
-        parts.append("something is left, or was not looked for: see the check hygiene")
+        parts.append("something is left, or was not searched for: see the check hygiene")
     return "; ".join(parts)
 
 

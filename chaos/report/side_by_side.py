@@ -35,7 +35,9 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
         console.print(f"  expected  {escape(statement.expected)}", soft_wrap=True, highlight=False)
         console.print(f"  seen      {escape(statement.seen)}", soft_wrap=True, highlight=False)
     if not comparison.statements:
-        console.print("nothing was judged: neither the plan nor --at-most says what must shrink", soft_wrap=True)
+        console.print(
+            "nothing was judged: neither the plan nor --at-most names a measure that must shrink", soft_wrap=True
+        )
     for part in comparison.simulated:
         console.print(f"simulated: {escape(part)}", soft_wrap=True)
 

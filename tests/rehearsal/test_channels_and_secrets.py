@@ -105,7 +105,7 @@ def test_a_run_listens_for_its_own_only_and_keeps_its_secret(chaos: Chaos) -> No
     assert ("agents", "a connection did not show this run's secret; ignored") in told
     assert ("agents", "a connection is of another run; ignored") in told
     (refused,) = [
-        check for check in checks_of(run.result, "pass") if check["expected"].startswith("who is not of this run is")
+        check for check in checks_of(run.result, "pass") if check["expected"].startswith("every listener of the run")
     ]
     assert "did not show this run's secret" in refused["seen"]
     assert "controller: a registration was ignored: it did not prove that it knows this run's secret" in refused["seen"]

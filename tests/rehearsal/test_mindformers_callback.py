@@ -116,7 +116,7 @@ def test_an_agent_that_did_not_come_in_proves_nothing(fresh: Chaos, tmp_path: Pa
     for reason in (
         "history: the harness and every rank have recorded | no history of rank 0 in attempt train",
         "the launcher ended (exit code 0), and rank 0 never joined",
-        "the fault that was planned was not made",
+        "the planned fault was not injected",
         "the history has no start of attempt resume",
     ):
         assert reason in told

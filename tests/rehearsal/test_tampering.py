@@ -223,7 +223,7 @@ FAILURES: dict[str, tuple[Tamper, str, tuple[str, ...]]] = {
     "a file of the rank that died": (
         save_from_the_dead,
         "checkpoint",
-        ("rank 2 saved, which was not entitled to", "ttp_rank_2-1_5.ckpt"),
+        ("rank 2 saved without being entitled to", "ttp_rank_2-1_5.ckpt"),
     ),
     "a loss after the resume": (
         edit_history("history/resume-rank_1-*.jsonl", at("digest", 8, loss=(2.5).hex())),
@@ -321,7 +321,7 @@ EVIDENCE: dict[str, tuple[Tamper, str, tuple[str, ...]]] = {
     "the look around after the teardown": (
         edit_history("history/harness.jsonl", without("hygiene")),
         "hygiene",
-        ("nobody looked",),
+        ("no check was made",),
     ),
     "the history of the baseline": (
         remove("baseline/history"),

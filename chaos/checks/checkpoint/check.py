@@ -93,7 +93,7 @@ def _judge_absence(
     for seen, where in _unplaced(history, artifacts):
         collector.fail(expected, f"there is one, {seen}", _line(plan, "checkpoint"), where)
     if not artifacts.job_dir.is_dir():
-        collector.unknown(expected, "the job's directory was not kept, so nobody can look", "job")
+        collector.unknown(expected, "the job's directory was not kept, so no check is possible", "job")
     collector.settle(expected, "there is none", _line(plan, "checkpoint"))
 
 
@@ -106,13 +106,13 @@ def _judge_groups(
     for file in files:
         savers = [saver for saver, ranks in plan.checkpoint.entitled.items() if file.rank in ranks]
         if not savers:
-            seen = f"rank {file.rank} saved, which was not entitled to"
+            seen = f"rank {file.rank} saved without being entitled to"
             collector.fail(f"only entitled ranks save: {_entitled(plan)}", seen, line, artifacts.relative(file.path))
         for saver in savers:
             by_saver[saver].append(file)
     unplaced = _unplaced(history, artifacts)
     for seen, where in unplaced:
-        collector.unknown("it is known whose each end-of-life checkpoint is", seen, where)
+        collector.unknown("the owner of each end-of-life checkpoint is known", seen, where)
     for saver in plan.checkpoint.savers:
         group = _group(plan, saver)
         expected = f"one checkpoint of replica group {group}, from {_any_of(plan.checkpoint.entitled[saver])}"
@@ -157,11 +157,11 @@ def _judge_witnesses(
     for save in saves + handled:
         if save.rank not in entitled:
             expected = f"only entitled ranks save: {_entitled(plan)}"
-            collector.fail(expected, f"rank {save.rank} saved, which was not entitled to", line, save.source)
+            collector.fail(expected, f"rank {save.rank} saved without being entitled to", line, save.source)
     witnesses = {event.rank for event in saves + handled}
     for file in files:
         if file.rank not in witnesses:
-            seen = f"there is a file of rank {file.rank}, whose history has no save"
+            seen = f"there is a file of rank {file.rank}, but the history of that rank has no save"
             collector.unknown("each file was saved by its rank", seen, artifacts.relative(file.path))
 
 
@@ -242,7 +242,7 @@ def _judge_step(
     step = step_in(history, artifacts, file, state)
     if step is None:
         seen = f"rank {file.rank}'s file holds global_step {stored[COUNTER]}, with {every} steps for each update"
-        collector.unknown("the step is stored inside", f"{seen}, and nothing tells which of them it is", where)
+        collector.unknown("the step is stored inside", f"{seen}, and which of these steps it holds is unknown", where)
         return
     _judge_names(plan, file, state, step, collector, where, every)
     _judge_save_events(history, file, step, collector, where)

@@ -18,7 +18,7 @@ from chaos.history.reader import History
 from chaos.observe.checkpoints.checkpoint import CheckpointError
 from chaos.plan.model import Plan
 
-EXPECTED = "the checkpoint that each rank has saved last is there"
+EXPECTED = "the last checkpoint of each rank is there"
 
 
 def judge_newest(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
@@ -37,7 +37,7 @@ def judge_newest(plan: Plan, history: History, artifacts: Artifacts, collector: 
             if not (_is_taken(plan, history, save) or _is_held(history, artifacts, save)):
                 _judge_lost(plan, history, artifacts, rank, save, collector)
     if newest:
-        collector.settle(EXPECTED, f"those of {len(newest)} ranks are")
+        collector.settle(EXPECTED, f"the last checkpoints of {len(newest)} ranks are there")
 
 
 def _judge_lost(

@@ -26,7 +26,7 @@ from chaos.observe.checkpoints.mindformers_records import (
 )
 from chaos.observe.checkpoints.mindformers_state import is_kept
 
-EXPECTED = "what is written down about the saves is true of the files"
+EXPECTED = "the records of the saves agree with the files"
 
 
 def judge_records(history: History, artifacts: Artifacts, collector: Collector) -> None:

@@ -1,4 +1,4 @@
-"""Part of check ``checkpoint``: every number in a periodic checkpoint is that of the step at which it was saved.
+"""Part of check ``checkpoint``: every number in a periodic checkpoint matches the step at which it was saved.
 
 A file holds one step. A file in which one number says another step, or has been lost, sends the next resume to a wrong
 place. The rank's record of the save says which step it is. Where there is none, MindFormers' name of the directory
@@ -27,7 +27,7 @@ from chaos.observe.checkpoints.mindformers_layout import ITERATION
 from chaos.observe.checkpoints.saved_state import SavedState
 from chaos.plan.model import Plan
 
-ONE_STEP = "every number in a periodic checkpoint is that of the step at which it was saved"
+ONE_STEP = "every number in a periodic checkpoint matches the step at which it was saved"
 HOST_GONE = "a host has gone, and what it had not written to its disk with it"
 
 EPOCH, BATCHES = "epoch_num", "batch_num"
@@ -74,7 +74,7 @@ def judge_numbers(plan: Plan, history: History, artifacts: Artifacts, states: St
     _judge_lost(artifacts, {**states, **ends}, collector)
     _judge_alike(history, artifacts, states, collector)
     if states:
-        collector.settle(ONE_STEP, f"those of {len(states)} files are")
+        collector.settle(ONE_STEP, f"the numbers in {len(states)} files match")
 
 
 def _readable(files: Iterable[OwnedCheckpoint], artifacts: Artifacts) -> dict[OwnedCheckpoint, SavedState]:
@@ -104,7 +104,7 @@ def _steps(plan: Plan, file: OwnedCheckpoint, state: SavedState, history: Histor
     if wrong:
         seen = f"{holds}, which are two steps"
         if known:
-            by = "by its record the rank has saved that of" if file.held else "the name of its directory says"
+            by = "by its record the rank has saved" if file.held else "the name of its directory says"
             seen = f"{holds}, and {by} step {steps_text(steps)}"
         if set(wrong) == {COUNTER} and max(wrong[COUNTER]) < min(steps):
             yield from _behind(file, state, wrong[COUNTER], steps, history, seen)

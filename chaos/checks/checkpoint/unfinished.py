@@ -13,8 +13,8 @@ from chaos.plan.model import Plan
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.recovery.mechanism import SAVING
 
-EXPECTED = "what a broken-off save leaves is not taken for a checkpoint"
-LEFT = "a save that is broken off leaves its directory under its temporary name"
+EXPECTED = "the files of an interrupted save are not loaded as a checkpoint"
+LEFT = "an interrupted save leaves its directory under its temporary name"
 
 _BROKEN_AT = ("checkpoint.write", "checkpoint.end")
 """Phases of a save in which its directory exists."""
@@ -33,7 +33,7 @@ def judge_unfinished(history: History, artifacts: Artifacts, collector: Collecto
             seen = f"rank {load.rank} loads {artifacts.recorded(str(path))}"
             collector.fail(EXPECTED, seen, load.source, *places)
     if places:
-        collector.settle(EXPECTED, f"unfinished and loaded by nobody: {', '.join(places)}", *places)
+        collector.settle(EXPECTED, f"unfinished and loaded by no rank: {', '.join(places)}", *places)
 
 
 def judge_left(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:

@@ -20,7 +20,7 @@ from chaos.observe.checkpoints.saved_state import SavedState
 from chaos.plan.model import Plan
 
 WHOLE = "weights and optimizer state are all there, and finite"
-OWN = "every value is the one that the rank held after the saved step"
+OWN = "every value equals what the rank held after the saved step"
 EQUAL = "every value equals the fault-free run's at the saved step"
 
 

@@ -27,13 +27,13 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     torn = [problem.where for problem in history.problems if torn_by_its_end(problem, history)]
     for problem in history.problems:
         if problem.where not in torn:
-            collector.unknown("every line of the history is whole and in its place", problem.text, problem.where)
-    tails = f"; half a line at the end of {text_list(torn)}, whose writers were ended" if torn else ""
+            collector.unknown("every line of the history is complete and in order", problem.text, problem.where)
+    tails = f"; half a line at the end of {text_list(torn)}: those writers were ended" if torn else ""
     collector.settle(
-        "every line of the history is whole and in its place", f"{len(history.events)} events, no gap{tails}"
+        "every line of the history is complete and in order", f"{len(history.events)} events, no gap{tails}"
     )
     _judge_writers(plan, history, collector)
-    collector.settle("the harness and every rank have recorded", "all of them have")
+    collector.settle("the harness and every rank have recorded", "all records are there")
     _judge_boots(history, collector)
     _judge_fetched(history, collector)
     _judge_run(plan, history, collector)
@@ -92,12 +92,12 @@ def _judge_processes(plan: Plan, history: History, attempt: str, collector: Coll
 
 def _judge_run(plan: Plan, history: History, collector: Collector) -> None:
     """Judge that nothing in the record comes from elsewhere: another run's file, or a rank that the plan lacks."""
-    expected = f"all writers are of this run and of its {plan.layout.ranks} ranks"
+    expected = f"all writers belong to this run and its {plan.layout.ranks} ranks"
     starts: dict[object, Event] = {}
     for event in history.select("writer.start"):
         starts.setdefault(event.data.get("run"), event)
     if None in starts or not starts:
-        collector.unknown(expected, "there are writers that do not say of which run they are", *places(starts.values()))
+        collector.unknown(expected, "some writers do not name their run", *places(starts.values()))
     elif len(starts) > 1:
         collector.unknown(expected, f"there are writers of {len(starts)} runs", *places(starts.values()))
     strangers = {
@@ -112,17 +112,17 @@ def _judge_plan(history: History, artifacts: Artifacts, collector: Collector) ->
     start = history.last("plan.completed") or history.first("run.start")
     if start is None:
         return  # the statements about the writers
-    expected = "the plan is the one that the run was made by"
+    expected = "the plan is unchanged since the run"
     recorded = start.data.get("plan")
     if not isinstance(recorded, str):
-        collector.unknown(expected, "the run has not recorded by which plan it was made", start.source)
+        collector.unknown(expected, "the run has not recorded which plan it followed", start.source)
     elif fingerprint(read_plain(artifacts.run_dir / "plan.json")) != recorded:
         collector.unknown(expected, "it was changed afterwards", "plan.json", start.source)
     collector.settle(expected, "it is", "plan.json")
 
 
 def _judge_boots(history: History, collector: Collector) -> None:
-    expected = "all monotonic times are of one clock, or of clocks whose offset was measured"
+    expected = "all monotonic times come from one clock, or from clocks with a measured offset"
     starts: dict[tuple[object, object], Event] = {}
     for event in history.select("writer.start"):
         starts.setdefault((event.data.get("host"), event.data.get("boot")), event)
@@ -132,9 +132,9 @@ def _judge_boots(history: History, collector: Collector) -> None:
         unmeasured.setdefault((own.data.get("host"), own.data.get("boot")), own)
     unsaid = {where: event for where, event in starts.items() if None in where}
     if unsaid or not starts:
-        collector.unknown(expected, "there are writers that do not say where they ran", *places(unsaid.values()))
+        collector.unknown(expected, "some writers do not name their host", *places(unsaid.values()))
     elif len(unmeasured) > 1:
-        seen = f"{len(unmeasured)} hosts or boots whose monotonic clocks cannot be compared"
+        seen = f"{len(unmeasured)} hosts or boots have monotonic clocks that cannot be compared"
         collector.unknown(expected, seen, *(event.source for event in unmeasured.values()))
     _judge_errors(history, collector)
     collector.settle(expected, "; ".join(["they are", *_clock_texts(history)]))
@@ -156,18 +156,19 @@ def _judge_errors(history: History, collector: Collector) -> None:
 
 def _judge_fetched(history: History, collector: Collector) -> None:
     """Judge the missing files of hosts: a file that nobody could fetch says nothing about the host's ranks."""
-    expected = "what every host has left was brought here"
+    expected = "the files of every host were copied here"
     for event in history.select("host.unfetched"):
         files = event.data.get("files")
-        files = files if isinstance(files, dict) and files else {"all": "nobody says why"}
+        files = files if isinstance(files, dict) and files else {"all": "no reason is recorded"}
         name, why = next(iter(files.items()))
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""
         seen = (
-            f"{len(files)} of host {event.data.get('host')} in attempt {event.attempt} were not: {name} ({why}){more}"
+            f"{len(files)} of host {event.data.get('host')} in attempt {event.attempt} were not copied: {name} "
+            f"({why}){more}"
         )
         collector.unknown(expected, seen, event.source)
     for event in history.select("host.lost"):
-        seen = f"the connection to host {event.data.get('host')} was lost, and it went on unseen"
+        seen = f"the connection to host {event.data.get('host')} was lost, and what the host did afterwards is unknown"
         collector.unknown(expected, seen, event.source)
 
 

@@ -8,7 +8,7 @@ from chaos.evidence.facts import RESUME, TRAIN, places, text_list
 from chaos.history.event import Event
 from chaos.history.reader import History
 
-_EXPECTED = "who is not of this run is refused wherever the run listens"
+_EXPECTED = "every listener of the run refuses callers from outside the run"
 
 
 def judge_refused_callers(history: History, artifacts: Artifacts, collector: Collector) -> None:
@@ -43,7 +43,7 @@ def judge_refused_callers(history: History, artifacts: Artifacts, collector: Col
             *(event.source for event in logged[:3]),
         )
     else:
-        collector.settle(_EXPECTED, "nobody was refused")
+        collector.settle(_EXPECTED, "no caller was refused")
 
 
 def _who(refused: Event) -> str:

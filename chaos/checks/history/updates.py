@@ -92,7 +92,7 @@ def judge_updates(plan: Plan, history: History, artifacts: Artifacts, collector:
         if every > 1:
             collector.fail(expected, seen, *where)
         elif observed.updates:
-            seen = f"{seen}: write job.steps_per_update: {observed.lowest}, so that steps are told from updates"
+            seen = f"{seen}: write job.steps_per_update: {observed.lowest}, to count steps and updates apart"
             collector.unknown(expected, seen, *where)
     elif every > 1:
         collector.settle(expected, f"after step {step_of(observed.last)} it had made {observed.updates}", *where)

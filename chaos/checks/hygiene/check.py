@@ -73,7 +73,7 @@ def _judge_exit(
         elif is_expected(signal_number(event.data.get("signal")), event.data.get("code")):
             continue
         elif _is_untold(event):
-            collector.unknown(text, f"process {event.pid} has ended, and nobody can say how", event.source)
+            collector.unknown(text, f"process {event.pid} has ended, and its exit status is unknown", event.source)
         else:
             collector.fail(text, exit_status(event), event.source)
     _judge_identity(history, attempt, rank, exits, text, collector)
@@ -101,7 +101,7 @@ def _judge_replaced_exit(plan: Plan, history: History, event: Event, expected: s
         return  # the kernel that could say how it ended has ended with it
     elif _is_untold(event):
         collector.unknown(
-            expected, f"its process {event.pid} was replaced, and nobody can say how it ended", event.source
+            expected, f"its process {event.pid} was replaced, and its exit status is unknown", event.source
         )
     elif signal_number(event.data.get("signal")) is None and event.data.get("code") == 0:
         collector.fail(expected, f"its process {event.pid}, which was replaced, {exit_status(event)}", event.source)
@@ -124,7 +124,7 @@ def _judge_new(plan: Plan, event: Event, collector: Collector) -> None:
     if not is_expected(signal_number(event.data.get("signal")), event.data.get("code")):
         text = f"the new process of rank {event.rank} ends with {expected}"
         if _is_untold(event):
-            collector.unknown(text, f"process {event.pid} has ended, and nobody can say how", event.source)
+            collector.unknown(text, f"process {event.pid} has ended, and its exit status is unknown", event.source)
         else:
             collector.fail(text, exit_status(event), event.source)
 
@@ -196,7 +196,7 @@ def _judge_launcher(plan: Plan, history: History, attempt: str, collector: Colle
         collector.unknown(expected, "no exit status was recorded")
     for event in exits:
         if None not in (event.data.get("signal"), event.data.get("code")):
-            seen = f"{exit_status(event)} and exit code {event.data.get('code')}: nobody ends by both"
+            seen = f"{exit_status(event)} and exit code {event.data.get('code')}: a process cannot end by both"
             collector.unknown(expected, seen, event.source)
         elif not (event.data.get("code") == 0 if end is None else end.was(event)):
             collector.fail(expected, exit_status(event), event.source)
@@ -205,7 +205,7 @@ def _judge_launcher(plan: Plan, history: History, attempt: str, collector: Colle
     nodes = {event.data.get("node"): event for event in history.select("rank.found", attempt=attempt)}
     for node, event in nodes.items():
         if exits and node not in ended | {None}:
-            collector.unknown(expected, f"no exit status of that of node {node} was recorded", event.source)
+            collector.unknown(expected, f"no exit status of the launcher of node {node} was recorded", event.source)
 
 
 def _judge_healed(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
@@ -216,7 +216,7 @@ def _judge_healed(plan: Plan, history: History, artifacts: Artifacts, collector:
         if made and not healed:
             collector.unknown(expected, f"fault {fault.id} has no record of being healed", *places(made[:1]))
         elif made and healed[-1].mono < made[-1].mono:
-            seen = f"fault {fault.id} was made after it had been healed for the last time"
+            seen = f"fault {fault.id} was made again after its last healing"
             collector.unknown(expected, seen, made[-1].source, healed[-1].source)
     ledger = Ledger(artifacts.run_dir / "undo.jsonl").read()
     if not ledger.steps:
@@ -226,7 +226,7 @@ def _judge_healed(plan: Plan, history: History, artifacts: Artifacts, collector:
         collector.unknown(expected, f"the undo ledger is damaged: {problem}", "undo.jsonl")
     for step in ledger.open:
         collector.fail(expected, f"undo step {step.id} is still open: {step.note or step.action}", "undo.jsonl")
-    collector.settle(expected, f"{len(plan.faults)} faults are, no undo step is open")
+    collector.settle(expected, f"{len(plan.faults)} faults are healed, no undo step is open")
 
 
 def _judge_left(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
@@ -242,10 +242,10 @@ def _judge_left(plan: Plan, history: History, artifacts: Artifacts, collector: C
             seen = f"outlived the ranks of attempt {event.attempt}: {_processes(left)}"
             collector.fail(expected, seen, event.source)
     if not events:
-        collector.unknown(expected, "nobody looked: the history has no hygiene event")
+        collector.unknown(expected, "no check was made: the history has no hygiene event")
     launched = history.last("attempt.start")
     if events and launched is not None and events[-1].mono < launched.mono:
-        seen = f"nobody looked after attempt {launched.attempt} had started"
+        seen = f"no check was made after attempt {launched.attempt} had started"
         collector.unknown(expected, seen, events[-1].source, launched.source)
     for event in events:
         if event.data.get("orphans"):
@@ -266,7 +266,7 @@ def _judge_left(plan: Plan, history: History, artifacts: Artifacts, collector: C
         absent = [key for key in ("orphans", "ports", "stale") if not isinstance(event.data.get(key), list)]
         absent += [] if isinstance(event.data.get("private_left"), bool) else ["the run's private directory"]
         if absent:
-            collector.unknown(expected, f"it was not looked for {text_list(absent)}", event.source)
+            collector.unknown(expected, f"not looked for: {text_list(absent)}", event.source)
     unfinished = [
         name
         for path in artifacts.unfinished()
@@ -292,7 +292,7 @@ def _judge_ports(event: Event, expected: str, collector: Collector) -> None:
                 [process for process in listeners if isinstance(process, dict)] if isinstance(listeners, list) else []
             )
             by = _processes(listed) if listed else "processes that cannot be seen"
-            seen = f"somebody listens on port {entry.get('port')}, and no run is known to be theirs: {by}"
+            seen = f"port {entry.get('port')} is in use by processes of no known run: {by}"
             collector.unknown(expected, seen, event.source)
 
 

@@ -30,9 +30,9 @@ def judge_leftovers(plan: Plan, history: History, artifacts: Artifacts, collecto
         name = artifacts.relative(leftover.path)
         if leftover.kind == "core":
             if not _is_explained(leftover, dumped):
-                collector.fail(EXPECTED, f"a process has dumped its memory into {name}", name)
+                collector.fail(EXPECTED, f"a process has left a memory dump in {name}", name)
         elif leftover.pid in ends and ends[leftover.pid].data.get("code") == 0:
-            seen = f"{name} holds the id of process {leftover.pid}, which has ended in order"
+            seen = f"{name} holds the id of process {leftover.pid}, which ended normally"
             collector.fail(EXPECTED, seen, name, ends[leftover.pid].source)
     collector.settle(EXPECTED, "none does, but by a fault" if left else "none does")
 

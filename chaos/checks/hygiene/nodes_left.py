@@ -1,4 +1,4 @@
-"""Part of check ``hygiene``: nothing of the run is left on its nodes, by the report of each remote helper."""
+"""Part of check ``hygiene``: the run has left nothing on its nodes, by the report of each remote helper."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from chaos.history.host_clock import EVENT as CLOCK
 from chaos.history.reader import History
 
 ON_NODE, AFTERWARDS = "hygiene.node", "hygiene.nodes"
-EXPECTED = "nothing of the run is left on its nodes"
+EXPECTED = "the run has left nothing on its nodes"
 
 
 def judge_nodes(history: History, collector: Collector) -> None:
@@ -20,7 +20,7 @@ def judge_nodes(history: History, collector: Collector) -> None:
         return
     asked = {event.data.get("node") for event in looks}
     for number in sorted({int(event.data["node"]) for event in launched} - asked):
-        collector.unknown(EXPECTED, f"nobody looked on node {number}", *places(launched[:1]))
+        collector.unknown(EXPECTED, f"no check was made on node {number}", *places(launched[:1]))
     for event in looks:
         _judge_node(event, collector)
     _judge_platform(history.select(AFTERWARDS), launched, collector)
@@ -37,19 +37,19 @@ def _judge_node(look: Event, collector: Collector) -> None:
     for key, words in (("orphans", "processes"), ("mounts", "mounts"), ("rules", "rules of the network")):
         left = look.data.get(key, [] if key == "rules" else None)  # not every node has a network that faults act on
         if not isinstance(left, list):
-            collector.unknown(EXPECTED, f"on node {node} it was not looked for {words}", look.source)
+            collector.unknown(EXPECTED, f"on node {node} {words} were not looked for", look.source)
         elif left:
             collector.fail(EXPECTED, f"{words} left on node {node}: {text_list(map(str, left))}", look.source)
 
 
 def _judge_platform(looks: list[Event], launched: list[Event], collector: Collector) -> None:
     if not looks:
-        collector.unknown(EXPECTED, "nobody looked after the nodes were taken away", *places(launched[:1]))
+        collector.unknown(EXPECTED, "no check was made after the nodes were removed", *places(launched[:1]))
     for look in looks:
         name, left = look.data.get("platform"), look.data.get("left")
         if look.data.get("unasked"):
             collector.unknown(EXPECTED, f"the platform {name} could not be asked: {look.data['unasked']}", look.source)
         elif not isinstance(left, list):
-            collector.unknown(EXPECTED, f"the platform {name} did not say what it still has", look.source)
+            collector.unknown(EXPECTED, f"the platform {name} did not report what it still has", look.source)
         elif left:
             collector.fail(EXPECTED, f"the platform {name} still has {text_list(map(str, left))}", look.source)

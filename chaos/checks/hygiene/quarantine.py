@@ -17,9 +17,9 @@ def judge_quarantine(plan: Plan, history: History, collector: Collector) -> None
         return
     events = history.select("quarantine")
     if not events:
-        collector.unknown(EXPECTED, "nobody looked: the history has no quarantine event")
+        collector.unknown(EXPECTED, "no check was made: the history has no quarantine event")
     elif len({str(event.data.get("node")) for event in events}) < plan.layout.nodes:
-        collector.unknown(EXPECTED, f"nobody looked at some of {plan.layout.nodes} nodes", *places(events))
+        collector.unknown(EXPECTED, f"no check was made of some of {plan.layout.nodes} nodes", *places(events))
     for event in events:
         before, after, node = event.data.get("before"), event.data.get("after"), str(event.data.get("node"))
         if not isinstance(before, list) or not isinstance(after, list):

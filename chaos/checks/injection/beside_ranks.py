@@ -18,7 +18,10 @@ def beside_doubts(history: History, fault: PlannedFault, landing: Event, injecti
     """Yield every reason to doubt it: the process must have been identified, and have ended by this act alone."""
     evidence = [entry for entry in landing.data.get("evidence") or [] if isinstance(entry, dict)]
     if len(evidence) != 1 or len(injections) != 1:
-        yield f"{len(injections)} acts and {len(evidence)} pieces of evidence, not one of each", (landing.source,)
+        yield (
+            f"{len(injections)} acts and {len(evidence)} pieces of evidence, where one of each is expected",
+            (landing.source,),
+        )
         return
     act, shown = injections[0], evidence[0]
     if act.rank is not None or shown.get("rank") is not None or landing.data.get("ranks"):
@@ -36,7 +39,7 @@ def beside_doubts(history: History, fault: PlannedFault, landing: Event, injecti
         yield seen, (act.source, *places(identified))
     required = wanted_end(fault)
     if required is None:
-        yield f"nothing tells how the {fault.role} shows a fault of kind {fault.kind}", (landing.source,)
+        yield f"it is not known how the {fault.role} shows a fault of kind {fault.kind}", (landing.source,)
         return
     if signal_number(shown.get("signal")) != required.signal:
         seen = signal_name(signal_number(shown.get("signal")))

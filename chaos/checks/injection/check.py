@@ -120,7 +120,7 @@ def _judge(case: _Case) -> None:
         ranks = ranks_text(dict.fromkeys(event.rank for event in again if event.rank is not None))
         case.collector.fail(case.planned, f"made more than once on {ranks}", case.line, *places(again))
     if not landings:
-        case.unproven("no landing of this fault in the history: the fault that was planned was not made")
+        case.unproven("no landing of this fault in the history: the planned fault was not injected")
         case.collector.close()
         return
     landing = landings[0]
@@ -164,7 +164,7 @@ def _judge_landing(case: _Case, landing: Event, injections: list[Event]) -> None
     hit = {entry.get("rank") for entry in evidence}
     recorded = set(landing.data.get("ranks") or [])
     if recorded != planned:
-        seen = f"it landed on {ranks_text(sorted(recorded))}: the fault that was planned was not made"
+        seen = f"it landed on {ranks_text(sorted(recorded))}: the planned fault was not injected"
         case.unproven(seen, landing.source)
     for rank in sorted(planned - hit):
         case.unproven(f"no evidence that rank {rank} was hit", landing.source)
@@ -199,7 +199,9 @@ def _judge_rank(case: _Case, landing: Event, evidence: dict[str, Any], injection
         text = f"the evidence for rank {rank} shows {signal_name(seen)}, not {signal_name(signal)}"
         case.unproven(text, landing.source)
     elif signal is None and seen is not None and _sends_none(case):
-        case.unproven(f"the evidence for rank {rank} shows {signal_name(seen)}, and nobody sends one", landing.source)
+        case.unproven(
+            f"the evidence for rank {rank} shows {signal_name(seen)}, but this fault sends no signal", landing.source
+        )
     _judge_proof(case, ProofCase(case.plan, case.history, case.artifacts, case.fault, landing, injection, evidence))
     end = wanted_end(case.fault)
     _judge_barrier(case, landing, evidence, injection, dead=end is not None)
@@ -285,7 +287,7 @@ def _judge_barrier(case: _Case, landing: Event, evidence: dict[str, object], inj
             case.unproven(f"no barrier in the evidence for rank {rank}", landing.source)
         return
     if held not in trigger_demands.barriers:
-        seen = f"rank {rank} was at {place_text(held)}: the fault that was planned was not made"
+        seen = f"rank {rank} was at {place_text(held)}: the planned fault was not injected"
         case.unproven(seen, landing.source)
     recorded = (landing.data.get("step"), landing.data.get("phase"))
     if recorded != held and recorded != (None, None):
@@ -301,7 +303,7 @@ def _judge_barrier(case: _Case, landing: Event, evidence: dict[str, object], inj
     reached = own[-1]
     own_place = barrier(reached.data.get("step"), reached.data.get("phase"))
     if own_place != held:
-        seen = f"rank {rank}'s own history says {place_text(own_place) if own_place else 'nothing of its place'}"
+        seen = f"rank {rank}'s own history says {place_text(own_place) if own_place else 'nothing about its place'}"
         case.unproven(f"{seen}; the evidence says {place_text(held)}", reached.source, landing.source)
     if (late := out_of_order(reached, injection)) is not None:
         case.unproven(f"rank {rank} was hit before it reached the barrier{late}", injection.source, reached.source)

@@ -57,6 +57,6 @@ def other_act_doubts(
         for event in history.select(name, fault=fault.id):
             if (event.attempt, event.rank, event.pid) not in ordered:
                 seen = (
-                    f"process {event.pid} of rank {event.rank} did it in attempt {event.attempt}, and was not told to"
+                    f"process {event.pid} of rank {event.rank} did it in attempt {event.attempt} without being told to"
                 )
                 yield seen, (event.source,)

@@ -12,7 +12,7 @@ from chaos.evidence.finding import Mismatch
 from chaos.evidence.logged import Difference, Launch, Logged, RankLog
 from chaos.plan.model import Plan
 
-AGREE = "ranks of one replica group that print the same losses without a fault do so with it"
+AGREE = "ranks of one replica group that print the same losses without a fault print the same losses with it"
 
 
 def judge_finite(logs: Logged, expected: str, collector: Collector) -> None:
@@ -41,7 +41,9 @@ def judge_losses(plan: Plan, logs: Logged, line: str, collector: Collector) -> N
         _judge_missing(log, expected, line, collector)
     if not compared:
         collector.unknown(expected, "not one loss can be compared", line)
-    collector.settle(expected, f"{compared} losses of {len(logs.ranks)} ranks do, {logs.precision}", line, by_log=True)
+    collector.settle(
+        expected, f"{compared} losses of {len(logs.ranks)} ranks are equal, {logs.precision}", line, by_log=True
+    )
 
 
 def judge_agreement(logs: Logged, collector: Collector) -> None:

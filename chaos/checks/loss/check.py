@@ -213,7 +213,7 @@ def _judge_parameters(
             collector.unknown(
                 PARAMETERS, f"no parameter digests of rank {rank} at step {final}, the last of the baseline"
             )
-    collector.settle(PARAMETERS, f"{sum(map(len, compared.values()))} states on {plan.layout.ranks} ranks do")
+    collector.settle(PARAMETERS, f"{sum(map(len, compared.values()))} states on {plan.layout.ranks} ranks are equal")
 
 
 def _judge_gradients(plan: Plan, history: History, attempt: str, collector: Collector) -> None:

@@ -108,7 +108,7 @@ def _judge_recoveries(plan: Plan, history: History, artifacts: Artifacts, collec
 
 def _judge_times(plan: Plan, history: History, planned: list[Window], collector: Collector) -> None:
     """Judge that handlers are called only in recoveries whose mechanism calls them, never before the first fault."""
-    expected = "the SDK calls handlers only in a recovery, and only those of its mechanism"
+    expected = "the SDK calls handlers only in a recovery, and only the handlers of its mechanism"
     for event in history.select("handler.enter", attempt=TRAIN):
         name = str(event.data.get("name"))
         window = next((window for window in reversed(planned) if window.begin <= event.mono), None)
@@ -120,7 +120,7 @@ def _judge_times(plan: Plan, history: History, planned: list[Window], collector:
             listed = ", ".join(recovery.mechanism for recovery in window.all)
             seen = f"{name} was called on rank {event.rank} in recovery {window.number}, which is for {listed}"
             collector.fail(expected, seen, _line(plan), event.source)
-    collector.settle(expected, f"they were, in {len(planned)} of {len(planned)}", _line(plan))
+    collector.settle(expected, f"correct in {len(planned)} of {len(planned)} recoveries", _line(plan))
 
 
 def _judge_resume(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:

@@ -1,4 +1,4 @@
-"""Part of check ``mechanism``: no rank ends by an error that no fault of the plan makes, and the first error counts.
+"""Part of check ``mechanism``: every error that ends a rank comes from a planned fault, and the first error counts.
 
 An error of a survivor because of a fault comes from the framework or from the system: a collective that was ended, a
 connection that is gone. An error of another class (``AttributeError``, ``ValueError``) is the program's own: it
@@ -17,7 +17,7 @@ from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 
-EXPECTED = "no rank ends by an error that no fault of the plan makes"
+EXPECTED = "every error that ends a rank comes from a planned fault"
 
 UNCAUGHT = "error.uncaught"
 REPORTED = "error.reported"
@@ -76,11 +76,11 @@ def _judge(plan: Plan, history: History, event: Event, collector: Collector) -> 
         return  # the fault itself, or its consequence in the rank that it hits
     elif own and base == "RuntimeError" and plan.response.mechanism not in (None, "none"):
         collector.unknown(
-            EXPECTED, f"{seen}: a mechanism that was to answer the first one may have raised it", event.source
+            EXPECTED, f"{seen}: the mechanism that answers the first error may have raised it", event.source
         )
     elif base in _OF_FAULTS and (own or not first or first in _OF_FAULTS):
         return
     elif base in _OF_FAULTS or (base in _OF_ANYBODY and first in _OF_FAULTS | {""}):
-        collector.unknown(EXPECTED, f"{seen}: whether a fault has made it cannot be told", event.source)
+        collector.unknown(EXPECTED, f"{seen}: whether a fault caused it is unknown", event.source)
     else:
         collector.fail(EXPECTED, seen, event.source)

@@ -57,7 +57,7 @@ def protection_left_out(plan: Plan, history: History) -> list[NotChecked]:
         return []
     if _is_recorded(processes_of(history, TRAIN)):
         return []
-    reason = "no agent of this run has recorded a registration: those of earlier versions did not"
+    reason = "no agent of this run has recorded a registration; agents of earlier versions never did"
     return [NotChecked("mechanism", "that handlers and reports to the SDK are on again after the recovery", reason)]
 
 

@@ -53,7 +53,7 @@ def failures(logged: list[LogEvent], mechanisms: set[str]) -> Iterator[tuple[Log
         elif event.kind == "ttp.assertion" and states.get(event.file) == "REPAIR" and repairing:
             yield event, f"a step of the repair does not hold: {fields.get('condition_text')}"
         elif _is_order_to_save(event) and not SAVING.isdisjoint(mechanisms):
-            yield event, "the cluster has ordered the save, so that it proves nothing of what noticed the fault"
+            yield event, "the cluster has ordered the save, so it does not prove what noticed the fault"
 
 
 def _is_order_to_save(event: LogEvent) -> bool:

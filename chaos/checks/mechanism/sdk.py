@@ -34,17 +34,17 @@ def judge_sdk(plan: Plan, history: History, artifacts: Artifacts, collector: Col
     start = history.first("run.start")
     named = start.data.get("sdk") if start is not None else None
     if named not in SDK_NAMES:
-        expected = "the SDK of every rank is the one that the report names"
-        collector.unknown(
-            expected, "the run has not recorded with whose SDK it was made", *places([start] if start else [])
-        )
+        expected = "every rank uses the SDK that the report names"
+        collector.unknown(expected, "the run has not recorded which SDK it used", *places([start] if start else []))
         return
-    expected = f"the SDK of every rank is {SDK_NAMES[named]}, as the report says"
+    expected = f"every rank uses {SDK_NAMES[named]}, as the report says"
     imports = {_process(event): event for event in history.select(IMPORTED)}
     for event in imports.values():
         file = event.data.get("file")
         if not isinstance(file, str):
-            collector.unknown(expected, f"rank {event.rank} has not recorded from where it has it", event.source)
+            collector.unknown(
+                expected, f"rank {event.rank} has not recorded the path of the SDK that it imported", event.source
+            )
         elif _sdk_of(file) != named:
             collector.fail(expected, f"rank {event.rank} has imported {artifacts.recorded(file)}", event.source)
     silent = [event for process, event in _trained(plan, history).items() if process not in imports]
@@ -52,10 +52,12 @@ def judge_sdk(plan: Plan, history: History, artifacts: Artifacts, collector: Col
         own = [event for event in silent if event.attempt == attempt]
         if own:
             who = ranks_text(sorted({event.rank for event in own if event.rank is not None}))
-            collector.unknown(expected, f"no import of it is recorded of {who} in attempt {attempt}", *places(own[:5]))
+            collector.unknown(
+                expected, f"no import of the SDK by {who} is recorded in attempt {attempt}", *places(own[:5])
+            )
     if not imports:
-        collector.unknown(expected, "no rank has recorded an import of it")
-    collector.settle(expected, f"it is, in {len(imports)} processes", *places(list(imports.values())[:5]))
+        collector.unknown(expected, "no rank has recorded an import of the SDK")
+    collector.settle(expected, f"in {len(imports)} processes", *places(list(imports.values())[:5]))
 
 
 def _trained(plan: Plan, history: History) -> dict[Process, Event]:

@@ -62,9 +62,9 @@ class Pace:
         )
 
     def __str__(self) -> str:
-        usual = {"before it": self.before, "in the fault-free run": self.baseline}
+        usual = {"before the fault": self.before, "in the fault-free run": self.baseline}
         durations = ", ".join(f"{_ms(duration)} {when}" for when, duration in usual.items() if duration is not None)
-        return f"the fastest takes {_ms(self.after)} after it, the slower ones {durations}"
+        return f"the fastest step takes {_ms(self.after)} after the recovery, the slower steps {durations}"
 
 
 def judge_pace(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:

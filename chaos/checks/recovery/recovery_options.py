@@ -48,13 +48,13 @@ def _judge_memory(plan: Plan, history: History, collector: Collector) -> None:
                 collector.fail(
                     expected, f"rank {rank} read {event.data.get('path')} from {event.data.get('source')}", event.source
                 )
-    seen = f"it is, on {ranks_text(reads)}, by the readers' own records alone"
+    seen = f"on {ranks_text(reads)}, by the readers' own records alone"
     collector.settle(expected, seen, *places(events[0] for events in reads.values()))
 
 
 def _judge_cache(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
     planned = plan.fault_tolerance.aids.compile_cache
-    expected = f"the graphs of the job that was started again come {'from the cache' if planned else 'from no cache'}"
+    expected = f"the graphs of the restarted job come {'from the cache' if planned else 'from no cache'}"
     compiled = by_rank(history, "graph.compiled", RESUME)
     for rank in range(plan.layout.ranks):
         log = f"logs/{RESUME}/worker_{rank}.log"
@@ -71,20 +71,20 @@ def _judge_cache(plan: Plan, history: History, artifacts: Artifacts, collector: 
         elif hit and not planned:
             collector.fail(expected, f"rank {rank} has used a cache", log)
         elif not planned and not artifacts.log_contains(RESUME, WARNINGS, rank):
-            collector.unknown(expected, f"no log of rank {rank} shows warnings, so none would tell of a cache", log)
+            collector.unknown(expected, f"no log of rank {rank} shows warnings, so use of a cache would not show", log)
         if hit:
             _judge_cache_files(compiled[rank][0], log, expected, collector)
     alone = planned and any("cached" not in own[0].data for own in compiled.values())
-    collector.settle(expected, f"they do, on {plan.layout.ranks} ranks", by_log=alone)
+    collector.settle(expected, f"on {plan.layout.ranks} ranks", by_log=alone)
 
 
 def _judge_cache_files(graph: Event, log: str, expected: str, collector: Collector) -> None:
     """Judge the cache's files: a graph from the cache was in one of its files before, and no file is written for it."""
     if graph.data.get("cached") is False:
-        seen = f"the log of rank {graph.rank} says that it has used a cache, and there was no graph in any"
+        seen = f"the log of rank {graph.rank} says that a cache was used, but no cache held a graph"
         collector.fail(expected, seen, log, graph.source)
     elif graph.data.get("cache_written") is True:
-        seen = f"the log of rank {graph.rank} says that it has used a cache, which was written meanwhile"
+        seen = f"the log of rank {graph.rank} says that a cache was used, but the cache was written meanwhile"
         collector.fail(expected, seen, log, graph.source)
 
 
@@ -113,5 +113,5 @@ def _judge_thread(history: History, save: Event, expected: str, collector: Colle
     """
     end = written(history, save)
     if end is not None and end.data.get("background") is False:
-        seen = f"rank {save.rank} asked for it, and wrote {save.data.get('path')} in the thread that trains"
+        seen = f"rank {save.rank} wrote {save.data.get('path')} in the training thread, not in the background"
         collector.fail(expected, seen, end.source, save.source)

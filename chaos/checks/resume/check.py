@@ -83,7 +83,7 @@ def _judge_first_steps(plan: Plan, history: History, saved: int, logs: Logged, c
     expected = f"training goes on at step {saved + 1}, after the saved step {saved}"
     planned = saved if plan.resume.resume_step is None else plan.resume.resume_step - 1
     if saved not in (planned, planned - planned % (plan.training.steps_per_update or 1)):
-        seen = f"step {saved} was saved, so that it is step {saved + 1}"
+        seen = f"step {saved} was saved, so the next is step {saved + 1}"
         collector.fail(f"training goes on at step {plan.resume.resume_step}", seen, _line(plan))
     begins = by_rank(history, "step.begin", RESUME)
     for rank in range(plan.layout.ranks):

@@ -21,7 +21,7 @@ from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 
-ONCE = "every rank trains each step once and in order, but for those after the common step of a recovery"
+ONCE = "every rank trains each step once and in order, except steps after the common step of a recovery"
 
 
 def judge_replay(plan: Plan, history: History, baseline: Baseline, logs: Logged, collector: Collector) -> None:
@@ -216,7 +216,7 @@ def _judge_last(plan: Plan, rank: int, ends: list[Event], collector: Collector) 
 
 def _judge_loads(history: History, planned: list[Window], collector: Collector) -> None:
     """Judge that, from the first fault on, a checkpoint is read only in a recovery that says so, a pause being none."""
-    expected = "from the first fault on no checkpoint is read but where the plan says so: ranks give the state"
+    expected = "after the first fault a checkpoint is read only where the plan says so; ranks give the state"
     allowed = 0
     for load in history.select("load.begin", attempt=TRAIN):
         window = next((span for span in planned if span.holds(load)), None)
@@ -224,7 +224,7 @@ def _judge_loads(history: History, planned: list[Window], collector: Collector) 
             allowed += 1
         elif window is not None:
             collector.fail(expected, f"rank {load.rank} read {load.data.get('path')}", load.source)
-    collector.settle(expected, f"{allowed} were, where the plan says so" if allowed else "none was")
+    collector.settle(expected, f"{allowed} were read where the plan says so" if allowed else "none was")
 
 
 def _judge_batches(

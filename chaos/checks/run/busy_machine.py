@@ -39,7 +39,7 @@ class CpuStarvation:
     def __str__(self) -> str:
         seconds = f"{self.nanoseconds / 1e9:.3f} s of {self.of / 1e9:.3f} s"
         return (
-            f"other work of the machine kept the job waiting for a processor for {seconds}, most of it {self.process}"
+            f"other work on the machine kept the job waiting for a processor for {seconds}, most of it {self.process}"
         )
 
 

@@ -60,14 +60,17 @@ def _judge_watch(history: History, collector: Collector) -> None:
     for event in history.select(STOPPED):
         seen = f"it was stopped for {event.data.get('seconds')} s (SIGSTOP, or the machine was frozen)"
         collector.unknown(
-            expected, f"{seen}: no time or deadline of attempt {event.attempt} tells of the job", event.source
+            expected,
+            f"{seen}: no time or deadline of attempt {event.attempt} says anything about the job",
+            event.source,
         )
     starved = history.select(STARVED)
     for event in starved:
         seconds = number(event.data, "seconds")
         if seconds is None or seconds >= _PATIENCE:
             seen = (
-                f"it had no processor for {event.data.get('seconds')} s: who waits for it may have given up meanwhile"
+                f"it had no processor for {event.data.get('seconds')} s: processes that wait for the harness may have "
+                "given up meanwhile"
             )
             collector.unknown(expected, seen, event.source)
     total = sum(number(event.data, "seconds") or 0.0 for event in starved)
@@ -75,7 +78,7 @@ def _judge_watch(history: History, collector: Collector) -> None:
     collector.settle(expected, seen, *(event.source for event in starved[:1]))
     expected = "there is room on the disk of the run"
     for event in history.select(LOW):
-        seen = f"{event.data.get('free')} bytes were left: what was not saved or logged may be missing for that alone"
+        seen = f"{event.data.get('free')} bytes were left: saves and log lines may be missing for that reason alone"
         collector.unknown(expected, seen, event.source)
     collector.settle(expected, "there was")
 
@@ -101,11 +104,11 @@ def _judge_error(history: History, end: Event, collector: Collector, expected: s
     else:
         cause = "the job could not go on" if failed else "the harness failed"
         if any(event.data.get("reason") == end.data["error"] for event in history.select(CHANGED)):
-            expected, cause = "what the job is made of stays as it is during the run", "an input was changed"
+            expected, cause = "the inputs of the job do not change during the run", "an input was changed"
         if any(event.data.get("reason") == end.data["error"] for event in history.select(PORT_TAKEN)):
-            expected, cause = "the ports that the harness chooses are the job's alone", "the job could not start"
+            expected, cause = "no other process takes the ports that the harness chooses", "the job could not start"
         if any(event.data.get("reason") == end.data["error"] for event in history.select("baseline.failed")):
-            cause = "no fault was made, for the job does not train to its end without one"
+            cause = "no fault was made, because the job does not train to its end without one"
         collector.unknown(expected, f"{cause}: {end.data['error']}", end.source)
 
 

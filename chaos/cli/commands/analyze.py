@@ -15,7 +15,7 @@ from chaos.cli.paths import find_run
 
 @click.command("analyze", short_help="Judge a run again from its files.")
 @click.argument("run", default="latest", metavar="[RUN]")
-@click.option("--unbounded", is_flag=True, help="Read all of the run, however much it is and however long it takes.")
+@click.option("--unbounded", is_flag=True, help="Read the whole run, whatever its size and however long it takes.")
 @all_option
 @reports_option
 @json_option
@@ -40,8 +40,8 @@ def command(run: str, unbounded: bool, everything: bool, reports: Path, as_json:
     with suppress(RunDirectoryError):
         if ADOPTED in read_run(directory):
             raise click.UsageError(
-                f"{directory.name} is a fault in a job that was running already: nothing was planned, so there is no "
-                f"verdict; what came of it is in {directory / INJECTED_FILE}"
+                f"{directory.name} records a fault in a job that was already running: nothing was planned, so there "
+                f"is no verdict; its outcome is in {directory / INJECTED_FILE}"
             )
     from chaos.checks.judge import RunUnreadable
     from chaos.report.analyze import analyze

@@ -18,9 +18,9 @@ from chaos.scenario.errors import suggest
 @click.command("doctor", short_help="Show what this machine can run, and what is missing.")
 @click.argument("scenarios", nargs=-1, metavar="[SCENARIO]...")
 @click.option(
-    "--for", "kinds", multiple=True, metavar="KIND", help="Ask for a job kind or platform, for example rehearsal."
+    "--for", "kinds", multiple=True, metavar="KIND", help="Check one job kind or platform, for example rehearsal."
 )
-@click.option("--deep", is_flag=True, help="Also import MindSpore, in a process of its own.")
+@click.option("--deep", is_flag=True, help="Also import MindSpore, in a separate process.")
 @reports_option
 @json_option
 @debug_option

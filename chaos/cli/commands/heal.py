@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from chaos.heal.heal_report import HealReport
 
 
-_IN_PART = "REFUSED in part, what is not shown to be this user's and not done below was not touched"
+_IN_PART = "REFUSED in part: what is not proven to belong to this user, and is not listed as done, was left untouched"
 _MOST = 100
 _LONGEST = 1000
 
@@ -26,13 +26,13 @@ _LONGEST = 1000
 @click.command("heal", short_help="Undo what an interrupted run has left behind.")
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
 @click.option("--all", "everything", is_flag=True, help="Every run in the reports directory: the default without RUN.")
-@click.option("--trust", is_flag=True, help="Go through what is not shown to be this user's, step by step.")
+@click.option("--trust", is_flag=True, help="Confirm, step by step, what is not proven to belong to this user.")
 @click.option("--trust-step", "steps", multiple=True, metavar="ID", help="With --trust: do this step; repeat it.")
 @click.option(
     "--inventory",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="With --trust: your inventory, which must have the hosts that a step means.",
+    help="With --trust: your inventory; it must list the hosts of each step.",
 )
 @reports_option
 @json_option
@@ -88,7 +88,7 @@ def command(
             _print(report)
         if not looked_at:
             hint = "" if reports.is_dir() else ": there is no such directory"
-            click.echo(f"no run found below {reports}{hint}; runs that are kept elsewhere need --reports")
+            click.echo(f"no run found below {reports}{hint}; for runs kept elsewhere give --reports")
         elif not reported:
             click.echo(f"nothing to heal in {reports}")
     return codes.HARNESS if failed else codes.PASS
@@ -110,8 +110,8 @@ def _print(report: HealReport) -> None:
     words = {
         "nothing": "nothing was left",
         "healed": "healed",
-        "failed": "NOT all put back",
-        "refused": "REFUSED, what is not shown to be this user's was not touched",
+        "failed": "NOT everything was undone",
+        "refused": "REFUSED: what is not proven to belong to this user was left untouched",
         "copy": "a copy of another directory, not touched",
         "live": "still going on, not touched; stop its harness (Ctrl-C) first",
     }
@@ -129,7 +129,7 @@ def _print(report: HealReport) -> None:
         click.echo(f"  {'':<6}  (docs/security.md); on the machine, and as the user, that made it: chaos heal")
     if report.failed:
         again = report.again or f"chaos heal {report.path}"
-        click.echo(f"  {'next':<6}  mend what the lines above name, then: {again}")
+        click.echo(f"  {'next':<6}  fix what the lines above name, then: {again}")
 
 
 def _shown(text: str) -> str:

@@ -31,9 +31,7 @@ _SECONDS = "seconds"
 @click.argument("kind", metavar="KIND")
 @job_option
 @click.option("--rank", "ranks", type=click.IntRange(min=0), multiple=True, required=True, help="Repeat it for more.")
-@click.option(
-    "--for", "duration", metavar="TIME", help="How long a fault that lasts does so: 10s, 2m. Default: until Ctrl-C."
-)
+@click.option("--for", "duration", metavar="TIME", help="How long the fault lasts: 10s, 2m. Default: until Ctrl-C.")
 @settings_option("A parameter of the fault: cores=0.5")
 @click.option("--dry-run", is_flag=True, help="Show what would be hit, and change nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask, where somebody could be asked.")
@@ -160,7 +158,7 @@ def _seconds(duration: str | None, fault: FaultKind) -> float | None:
     if duration is None:
         return None
     if not isinstance(fault, StillShown):
-        raise click.UsageError(f"--for: {fault.name} does not last, so it has no end")
+        raise click.UsageError(f"--for: {fault.name} is over at once, so it has no duration")
     try:
         return parse_duration(duration)
     except ValueError as error:
@@ -180,17 +178,17 @@ def _refuse_what_needs_more(fault: FaultKind, job: RunningJob, chosen: list[JobP
     place = needed_place(scenario)
     possible = [name for name in registry("faults").names() if needed_from_start(fault_kind(name)) is None]
     text = (
-        f"{fault.name} cannot be made in a job that runs already: it {why}. "
-        f"In a job that runs: {', '.join(possible)}.\n"
-        "It belongs into a scenario, and the job is started by `chaos run SCENARIO`. A small one; cluster, job and "
-        f"values stand for your own{f', and it needs {place}' if place else ''}:\n\n{indent(written(scenario), '  ')}"
+        f"{fault.name} cannot be injected into a running job: it {why}. "
+        f"Faults for a running job: {', '.join(possible)}.\n"
+        "Write it into a scenario, and let `chaos run SCENARIO` start the job. In this small example replace cluster, "
+        f"job and values with your own{f'; it needs {place}' if place else ''}:\n\n{indent(written(scenario), '  ')}"
     )
     if why == AGENT:
         from chaos.run.launch.setup import AGENT_SITE
 
         text += (
-            f"\nThat adds PYTHONPATH={AGENT_SITE} and CHAOS_AGENT (what the agent is told, a file of the run) to the "
-            f"ranks' environment, from their first instruction on. PID {chosen[0].pid} was started without."
+            f"\nThat adds PYTHONPATH={AGENT_SITE} and CHAOS_AGENT (the agent's configuration, a file of the run) to "
+            f"the ranks' environment before they start. PID {chosen[0].pid} was started without them."
         )
     raise click.UsageError(text)
 
@@ -205,7 +203,7 @@ def _parameters(fault: FaultKind, settings: dict[str, str], seconds: float | Non
     known = fault.parameters or {}
     own = [name for name in known if name != _SECONDS]
     if _SECONDS in settings and _SECONDS in known:
-        raise click.UsageError(f"--set {_SECONDS}: how long {fault.name} lasts is said by --for TIME")
+        raise click.UsageError(f"--set {_SECONDS}: give the duration of {fault.name} as --for TIME")
     given: dict[str, Any] = {}
     for name, text in settings.items():
         if name not in own:
@@ -241,7 +239,7 @@ def _refuse_what_this_machine_lacks(fault: FaultKind) -> None:
     missing = [candidate for candidate in probe(fault.needs, Machine()) if not candidate.ok]
     if missing:
         reasons = "; ".join(f"{result.need}: {result.seen}. {result.advice}" for result in missing)
-        raise click.UsageError(f"{fault.name} cannot be made on this machine: {reasons}")
+        raise click.UsageError(f"{fault.name} cannot be injected on this machine: {reasons}")
 
 
 def _held(chosen: list[JobProcess], *, hearing: bool) -> AdoptedJob:
@@ -251,7 +249,7 @@ def _held(chosen: list[JobProcess], *, hearing: bool) -> AdoptedJob:
         return AdoptedJob([process.identity for process in chosen], hearing=hearing)
     except PermissionError as error:
         raise click.UsageError(
-            f"{of_ranks(chosen)}: this user may not signal it: call chaos as its user or as root"
+            f"{of_ranks(chosen)}: this user may not signal the process: run chaos as its user or as root"
         ) from error
     except (LookupError, ValueError, OSError) as error:
         raise click.UsageError(f"{of_ranks(chosen)}: {error}") from error

@@ -41,7 +41,9 @@ _PACKAGE = Path(chaos.__file__).parent
 @click.command("soak", short_help="Run scenarios many times and add up the verdicts.")
 @click.argument("scenarios", nargs=-1, metavar="[SCENARIO...]")
 @click.option("--times", type=click.IntRange(min=1), help="Runs of each cell in all.  [default: 10; 1 with --random]")
-@click.option("--random", "number", type=click.IntRange(min=1), help="Draw so many good recoveries and run those.")
+@click.option(
+    "--random", "number", type=click.IntRange(min=1), help="Draw this many good recoveries at random and run them."
+)
 @click.option(
     "--kind",
     "kinds",
@@ -58,9 +60,13 @@ _PACKAGE = Path(chaos.__file__).parent
 )
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Runs at the same time.")
 @click.option("--keep", type=click.Choice(["bad", "all"]), default="bad", show_default=True, help="Runs to keep.")
-@click.option("--kill", is_flag=True, help="Kill the harness of every run at a random moment, heal, look what is left.")
 @click.option(
-    "--seed", type=click.IntRange(min=0), help="Seed of the moments of --kill, or of what --random draws (there: 1)."
+    "--kill", is_flag=True, help="Kill the harness of every run at a random moment, heal, and check what is left."
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    help="Seed for the moments of --kill, or for the draws of --random (default there: 1).",
 )
 @set_option
 @sdk_option
@@ -308,8 +314,8 @@ class _Soak:
             return None
         if self._key(name).sources != self._keys[name].sources:
             raise click.ClickException(
-                f"{loaded.path}: it, what its job is made of, a version, or the harness's own code, has changed since "
-                "the soak began: this run does not count; start the soak again"
+                f"{loaded.path}: the scenario, an input of its job, a version or the harness's own code has changed "
+                "since the soak began: this run does not count; start the soak again"
             )
         verdict, runs, failing, sdk = _read(ended.output)
         seconds = round(time.monotonic() - since, 1)

@@ -43,12 +43,12 @@ def _of_use(use: Use, offered: Offered) -> Disagreement | None:
     module = f"mindio_ttp.{use.module}"
     own_agent = use.module == "controller_ttp" and use.name not in CONTROLLER
     if use.module not in offered.names:
-        return Disagreement(f"{module} is missing (wanted by {use.where})", own_agent)
+        return Disagreement(f"{module} is missing (used by {use.where})", own_agent)
     offer = offered.names[use.module].get(use.name)
     if offer is None:
-        return Disagreement(f"{module} has no {use.name} (wanted by {use.where})", own_agent)
+        return Disagreement(f"{module} has no {use.name} (used by {use.where})", own_agent)
     if use.member and offer.members and use.member not in offer.members:
-        return Disagreement(f"{use.name} has no {use.member} (wanted by {use.where}; defined at {offer.where})")
+        return Disagreement(f"{use.name} has no {use.member} (used by {use.where}; defined at {offer.where})")
     if use.positional is None or offer.signature is None or takes(offer.signature, use.positional, use.keywords):
         return None
     names = f" and {', '.join(use.keywords)}" if use.keywords else ""

@@ -30,14 +30,14 @@ def state_at_resume(history: History, artifacts: Artifacts, file: FoundCheckpoin
             artifacts.locate(str(event.data.get("path"))) == file.path
             for event in history.select("checkpoint.begin", attempt=RESUME)
         ):
-            raise CheckpointError(file.path, "it was saved anew, and nothing tells what it held at the resume")
+            raise CheckpointError(file.path, "it was saved anew, and its content at the resume is unknown")
         return artifacts.read_checkpoint(file.path)
     if "problem" in remembered.data:
         raise CheckpointError(file.path, str(remembered.data["problem"]))
     try:
         return _STATE.validate_python(remembered.data.get("state"))
     except ValidationError as error:
-        problem = f"what it held at the resume is not readable ({remembered.source}): {error.error_count()} problems"
+        problem = f"its content at the resume is not readable ({remembered.source}): {error.error_count()} problems"
         raise CheckpointError(file.path, problem) from error
 
 

@@ -32,7 +32,7 @@ _SAVES = ("checkpoint.begin", "checkpoint.end")
 _FORMATS = ("", ".safetensors", ".ckpt")
 """MindSpore adds the format to a name that has none."""
 
-_NOTHING = "no rank has recorded that it saved it, and neither its name nor its content says whose it is"
+_NOTHING = "no rank has recorded saving it, and neither its name nor its content identifies the rank"
 
 
 @dataclass(frozen=True)
@@ -183,12 +183,12 @@ def _owner(
         stored = _stored(state, artifacts.steps_per_update)
         chosen.sort(key=lambda rank: not stored & _steps(_last([event for event in saves if event.rank == rank])))
         if not chosen:
-            return f"{ranks_text(savers)} have recorded that they saved it, and nothing tells whose content it has"
+            return f"{ranks_text(savers)} have recorded that they saved it, and the owner of its content is unknown"
         claims.append((chosen[0], f"{ranks_text(savers)} have recorded that they saved it"))
     # In MindFormers' new layout the number in a part's name is no more than a hint: it may count files.
     if named is not None and not (claims and PART.fullmatch(file.saved_as.name)):
         if not claims and not any(history.first(name, rank=named) for name in ("rank.found", "agent.start")):
-            return f"its name says rank {named}, which the job is not known to have"
+            return f"its name says rank {named}, but the job has no such rank as far as is known"
         claims.append((named, f"its name says rank {named}"))
     if len({rank for rank, _ in claims}) > 1:
         return ", but ".join(dict.fromkeys(words for _, words in claims))

@@ -19,7 +19,7 @@ from chaos.observe.checkpoints.checkpoint import CheckpointError
 from chaos.observe.checkpoints.layout import DIGESTED
 from chaos.plan.model import Plan
 
-NOT_THERE = "which is not in the run's directory, so that nobody can look at it"
+NOT_THERE = "which is outside the run's directory, so it cannot be checked"
 
 NOT_SAVED = "no rank has recorded that it saved it, and its name is not PREFIX-EPOCH_STEP.ckpt or .safetensors"
 """The reason why a loaded file is no checkpoint of the run (chaos.evidence.checkpoints.owner)."""
@@ -131,7 +131,7 @@ def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, collector
     own = plan.resume.restore is not None and plan.resume.restore.own
     sharing = tuple((rank,) for rank in range(plan.layout.ranks)) if own else plan.layout.replica_groups
     unit = "rank" if own else "group"
-    expected = f"no step is left of which every {'rank' if own else 'replica group'} has a file"
+    expected = f"no step has a file left of every {'rank' if own else 'replica group'}"
     groups: dict[int, set[int]] = defaultdict(set)
     group_of = {rank: number for number, group in enumerate(sharing) for rank in group}
     files = periodic(history, artifacts)
@@ -153,12 +153,12 @@ def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, collector
     for step, present in sorted(groups.items()):
         if len(present) == len(sharing):
             where = [artifacts.relative(file.path) for file in files]
-            collector.fail(expected, f"step {step} has one of every {unit}", *where[:5])
+            collector.fail(expected, f"step {step} has a file of every {unit}", *where[:5])
     if not groups and not (files and damaged):
         collector.unknown(expected, "no periodic checkpoint of any rank is there", "job")
     kept = text_list(f"step {step}: {len(present)}" for step, present in sorted(groups.items()))
     kept = kept or "no step that was not damaged"
-    collector.settle(expected, f"of {len(sharing)} {unit}s there are files of {kept}")
+    collector.settle(expected, f"of {len(sharing)} {unit}s, files are left of {kept}")
 
 
 def judge_refusal(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
@@ -166,7 +166,7 @@ def judge_refusal(plan: Plan, history: History, artifacts: Artifacts, collector:
 
     Every rank ends: with an error of its own, or by a signal once the first rank has ended.
     """
-    expected = "the job started again finds nothing to go on from, says so and ends"
+    expected = "the restarted job finds no checkpoint to resume from, reports it and ends"
     # An unfinished load of a damaged file does not count.
     for event in (*loads_made(history), *history.select("step.begin", attempt=RESUME)):
         collector.fail(expected, f"rank {event.rank} has recorded {event.event}", event.source)
@@ -185,7 +185,7 @@ def judge_refusal(plan: Plan, history: History, artifacts: Artifacts, collector:
             if event.data.get("code") == 0:
                 collector.fail(expected, f"rank {rank} ended as if it had trained: {exit_status(event)}", event.source)
             elif event.data.get("code") is None:
-                collector.unknown(expected, f"rank {rank} has ended, and nobody can say how", event.source)
+                collector.unknown(expected, f"rank {rank} has ended, and its exit status is unknown", event.source)
             else:
                 refused.append(event)
     if not refused:

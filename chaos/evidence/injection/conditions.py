@@ -114,12 +114,12 @@ def condition_doubts(
         if not shown.of_rank:
             yield from _to_the_end(shown, history, fault, landing, evidence, endings)
     elif not endings:
-        yield f"nothing tells when it ended, which was to be after {seconds:g} s", (landing.source,)
+        yield f"its end is not recorded; planned was {seconds:g} s", (landing.source,)
     elif (lasted := (endings[0].mono - landing.mono) / 1e9) < seconds:
-        seen = f"it was to last {seconds:g} s, and ended with the launch after {lasted:.3f} s"
+        seen = f"it was planned for {seconds:g} s, but ended with the launch after {lasted:.3f} s"
         yield seen, (landing.source, endings[0].source)
     elif (vanished := _vanished(shown, fault, evidence, endings[0])) is not None:
-        seen = f"nothing shows that rank {evidence.get('rank')} was under it up to its end: {vanished}"
+        seen = f"nothing shows that rank {evidence.get('rank')} was under the fault up to its end: {vanished}"
         yield seen, (landing.source, endings[0].source)
     yield from _too_long(shown, history, fault, landing)
 
@@ -133,7 +133,7 @@ def _too_long(shown: Condition, history: History, fault: PlannedFault, landing: 
         return
     lasted = (healed[0].mono - made[0].mono) / 1e9
     if lasted > longest:
-        seen = f"it was put back {lasted:.3f} s after it was made; after {longest:g} s ranks may count as lost"
+        seen = f"it was undone {lasted:.3f} s after it was made; after {longest:g} s ranks may count as lost"
         yield seen, (made[0].source, healed[0].source)
 
 
@@ -143,12 +143,15 @@ def _to_the_end(
     """Yield reasons to doubt that a condition without an end of its own was there until the launch had ended."""
     rank = landed.get("rank")
     if not endings:
-        yield f"nobody looked whether rank {rank} was still under it when the launch ended", (landing.source,)
+        yield (
+            f"no check was made whether rank {rank} was still under the fault when the launch ended",
+            (landing.source,),
+        )
         return
     ending = endings[0]
     if (vanished := _vanished(shown, fault, landed, ending)) is not None:
         taken = f"; {shown.taken}" if shown.taken else ""
-        seen = f"nothing shows that rank {rank} was under it until the launch ended: {vanished}{taken}"
+        seen = f"nothing shows that rank {rank} was under the fault until the launch ended: {vanished}{taken}"
         yield seen, (landing.source, ending.source)
         return
     own = _of_rank(landed, ending)
@@ -158,14 +161,16 @@ def _to_the_end(
     until = _last_of(history, fault, landing, own, looked)
     if looked is None or until is None or until - looked > _LOOK_SECONDS * 1e9:
         late = "" if looked is None or until is None else f": the last look was {(until - looked) / 1e9:.3f} s before"
-        yield f"nothing shows that rank {rank} was under it until its process ended{late}", (ending.source,)
+        yield f"nothing shows that rank {rank} was under the fault until its process ended{late}", (ending.source,)
     again = [
         event
         for event in history.select("agent.start", attempt=landing.attempt, rank=rank)
         if event.pid != own.get("pid") and landing.maybe_before(event)
     ]
     if again:
-        seen = f"rank {rank} was started again as process {again[0].pid}, which was not under it: give it seconds"
+        seen = (
+            f"rank {rank} was started again as process {again[0].pid}, which is not under the fault: write its seconds"
+        )
         yield seen, (again[0].source, landing.source)
 
 
@@ -191,7 +196,7 @@ def _vanished(shown: Condition, fault: PlannedFault, landed: Fields, ending: Eve
     if own is None:
         return "it was not looked at then"
     if own.get("pid") != landed.get("pid"):
-        return f"process {own.get('pid')} was looked at, and it landed on process {landed.get('pid')}"
+        return f"process {own.get('pid')} was checked, but the fault landed on process {landed.get('pid')}"
     judge = shown.still or shown.shows
     if (doubt := judge(fault.parameters, own)) is not None:
         return doubt

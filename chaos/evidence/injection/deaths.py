@@ -58,7 +58,7 @@ def death_doubts(history: History, fault: PlannedFault, injection: Event) -> Ite
         return
     if not required.was(exits[0]):
         how = f"killed by {required}" if required.signal == _SIGKILL else f"ended with {required}"
-        seen = f"rank {rank} {exit_status(exits[0])}, not {how}: the fault that was planned was not made"
+        seen = f"rank {rank} {exit_status(exits[0])}, not {how}: the planned fault was not injected"
         yield seen, (exits[0].source,)
     if (doubt := other_process(exits[0], [injection])) is not None:
         yield (
@@ -87,7 +87,7 @@ def own_act_doubts(
     point = barrier(act.data.get("step"), act.data.get("phase"))
     if trigger_demands.barriers and point not in trigger_demands.barriers:
         where = place_text(point) if point else "an unknown place"
-        yield f"rank {rank} did it at {where}: the fault that was planned was not made", (act.source,)
+        yield f"rank {rank} did it at {where}: the planned fault was not injected", (act.source,)
     if (disorder := out_of_order(injection, act)) is not None:
         yield f"rank {rank} did it before it was told to{disorder}", (act.source, injection.source)
     if (disorder := out_of_order(act, landing)) is not None:

@@ -50,7 +50,10 @@ def silence_doubts(
         seen = f"rank {rank} went on after the landing: {later[0].event} (and {len(later) - 1} more events)"
         yield seen, (later[0].source, landing.source)
     elif endings and not is_cut_off(fault) and (why := _let_go(history, fault, evidence, endings[0])) is not None:
-        yield f"nothing shows that rank {rank} was under it up to its end: {why}", (endings[0].source, landing.source)
+        yield (
+            f"nothing shows that rank {rank} was under the fault up to its end: {why}",
+            (endings[0].source, landing.source),
+        )
 
 
 def may_end(end: Event, own: list[Event], landing: Event, evidence: Mapping[str, object]) -> bool:
@@ -82,8 +85,8 @@ def _let_go(history: History, fault: PlannedFault, landed: Mapping[str, object],
         killed = [signal_number(event.data.get("signal")) == _SIGKILL for event in exits]
         if not effect.stopped or killed == [True]:
             return None
-        return "it had ended, and not by SIGKILL, which alone ends a process that is stopped"
-    return "somebody else may have let it go on before"
+        return "it had ended, but not by SIGKILL; no other signal ends a stopped process"
+    return "another process may have continued it before"
 
 
 def silence(case: Case) -> Iterator[Doubt]:

@@ -90,7 +90,7 @@ def _tools(step: UndoStep, context: UndoContext) -> Iterator[AscendTools]:
         return
     number = _number(step, "node")
     if context.nodes is None:
-        raise CannotUndo(f"step {step.id}: nothing says how node {number} is reached")
+        raise CannotUndo(f"step {step.id}: it is not known how node {number} is reached")
     with context.nodes.helper(number) as helper:
         if helper is None:
             raise PlatformError(f"node {number} is no more")

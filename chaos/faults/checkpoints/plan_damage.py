@@ -55,10 +55,10 @@ def check_damage(draft: Draft, outcome: Outcome, problems: Problems) -> None:
             if (other := first_fault.setdefault(rank, fault.fault.id)) != fault.fault.id:
                 problems.add(
                     f"{fault.path}.target",
-                    f"faults {other!r} and {fault.fault.id!r} both hit the newest checkpoint of rank {rank}, so "
-                    "neither says what is left of it",
+                    f"faults {other!r} and {fault.fault.id!r} both hit the newest checkpoint of rank {rank}, so its "
+                    "final content is undefined",
                     text=f"rank {rank}",
-                    hint="hit another rank, or leave one of the two out",
+                    hint="hit another rank, or remove one of the two",
                 )
                 break
     if not damaging_faults:
@@ -84,11 +84,11 @@ def check_damage(draft: Draft, outcome: Outcome, problems: Problems) -> None:
     elif not scenario.job.resume or not _goes_on(traits) or scenario.job.script is not None:
         problems.add(
             f"{first.path}.kind",
-            f"fault {first.fault.id!r} damages a periodic checkpoint, but what becomes of that is not known: the job "
-            f"is not started again, or its kind {scenario.job.kind!r} with its script does not say how it goes on from "
-            "periodic ones that are damaged",
+            f"fault {first.fault.id!r} damages a periodic checkpoint, but the outcome is not known: the job is not "
+            f"started again, or its kind {scenario.job.kind!r} with its script does not define how to resume from "
+            "damaged periodic checkpoints",
             text=first.fault.kind,
-            hint="use the own script of kind plain or rehearsal or a job of MindFormers, and job.resume: true",
+            hint="use the built-in script of kind plain or rehearsal, or a job of MindFormers, and job.resume: true",
         )
 
 
@@ -225,7 +225,7 @@ def _check_moment(fault: Scheduled, faults: Sequence[Scheduled], problems: Probl
         return
     problems.add(
         f"{fault.path}.trigger",
-        f"fault {fault.fault.id!r} damages the newest checkpoint of its ranks, so it must come when they save no more",
+        f"fault {fault.fault.id!r} damages the newest checkpoint of its ranks, so it must come after their last save",
         text=", ".join(trigger),
         hint="let it wait for the fault that kills them: after, and nothing else",
     )

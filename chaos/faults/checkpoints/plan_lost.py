@@ -57,7 +57,7 @@ def _check_lost(scenario: Scenario, fault: Scheduled, traits: JobTraits, problem
     if fault.fault.trigger.keys() != {"after"}:
         problems.add(
             f"{fault.path}.trigger",
-            f"fault {fault.fault.id!r} takes away what its ranks have saved, so it must come when they save no more",
+            f"fault {fault.fault.id!r} removes the saves of its ranks, so it must come after their last save",
             text=", ".join(fault.fault.trigger),
             hint="let it wait for the fault that ends the job: after, and nothing else",
         )
@@ -66,8 +66,8 @@ def _check_lost(scenario: Scenario, fault: Scheduled, traits: JobTraits, problem
 def _refuse_empty(fault: Scheduled, problems: Problems) -> None:
     problems.add(
         f"{fault.path}.target",
-        f"fault {fault.fault.id!r} leaves no file of any rank, and in an empty directory MindFormers begins to "
-        f"train anew without a word ({RESTART}), which no check tells from a job that has lost its way",
+        f"fault {fault.fault.id!r} leaves no file of any rank, and in an empty directory MindFormers silently trains "
+        f"from the beginning ({RESTART}), which no check can distinguish from a failed resume",
         text="target",
         hint="leave one rank its files",
     )

@@ -62,9 +62,9 @@ def check_records(draft: Draft, problems: Problems) -> None:
             problems.add(
                 f"{fault.path}.kind",
                 f"faults {fault.fault.id!r} and {file_faults[0].fault.id!r} damage the record and the checkpoints; "
-                "which file has the latest time is then left to chance",
+                "which file then has the latest time is a matter of chance",
                 text=fault.fault.kind,
-                hint="leave one of the two out",
+                hint="remove one of the two",
             )
 
 
@@ -99,8 +99,8 @@ def recorded(draft: Draft, last: Mapping[int, int], interval: int, problems: Pro
         return Recorded()
     if not traits.rank_directories:
         return Recorded(
-            why="the record that names the last checkpoint (latest_checkpointed_iteration.txt) cannot be read, and "
-            "what is promised is the last complete one in the directory (MindSpore Transformers, Resume Training 2.0)"
+            why="the record that names the last checkpoint (latest_checkpointed_iteration.txt) cannot be read; "
+            "promised is the last complete checkpoint in the directory (MindSpore Transformers, Resume Training 2.0)"
         )
     if not by_time:
         return Recorded(why=f"without the records of {ranks(recordless)} those of the others count")

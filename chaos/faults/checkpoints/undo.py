@@ -105,7 +105,7 @@ def _restore(path: Path, kept: Path, moved: Path | None, before: str, after: str
 def _check_kept(kept: Path, before: str) -> None:
     """Refuse content that was not taken from the checkpoint's place."""
     if digest_file(kept) != before:
-        raise CannotUndo(f"{kept} is not the original any more that was kept; nothing was put back")
+        raise CannotUndo(f"{kept} no longer is the original that was kept; nothing was restored")
 
 
 def _move_back(path: Path, moved: Path, kept: Path, before: str) -> str:

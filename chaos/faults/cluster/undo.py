@@ -46,9 +46,9 @@ def release_node(step: UndoStep, context: UndoContext) -> str:
         became = wait_for("ready", lambda: _released(own, host, step.fault), seconds=READY_SECONDS, clock=context.clock)
     except DeadlineExpired as expired:
         raise CannotUndo(
-            f"node {host} was put back, but its kubelet has not said for {expired.seconds:g} s that it is ready, so it "
-            "stays marked with this run: look at the kubelet there, and run chaos heal again; for a node that does not "
-            f"come back {_BY_HAND}"
+            f"node {host} was released, but its kubelet has not reported ready for {expired.seconds:g} s, so it stays "
+            "marked with this run: look at the kubelet there, and run chaos heal again; for a node that does not come "
+            f"back {_BY_HAND}"
         ) from expired
     except (PlatformError, ValueError) as error:
         raise CannotUndo(f"node {host} may still be held: {error}; {_BY_HAND}") from error

@@ -54,14 +54,13 @@ def introduce_op_retry(draft: Draft) -> Iterator[str]:
     for fault in errors:
         if fault.fault.kind == SUSPECT_REMOTE:
             yield (
-                f"fault {fault.fault.id} is error 507057: HCCL repeats no operator because of it, and MindSpore "
-                "reports "
-                "it to the SDK like a failed communication, so what is expected is the step-level recovery"
+                f"fault {fault.fault.id} is error 507057: HCCL repeats no operator for this error, and MindSpore "
+                "reports it to the SDK like a failed communication, so the step-level recovery is expected"
             )
             continue
         yield (
-            f"fault {fault.fault.id} is error 507904: HCCL has given up its operator, so what is expected is the "
-            "step-level recovery, not the operator's own retry"
+            f"fault {fault.fault.id} is error 507904: HCCL has given up its operator, so the step-level recovery is "
+            "expected, not the operator's own retry"
         )
 
 

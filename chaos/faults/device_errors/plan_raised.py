@@ -80,8 +80,8 @@ def _check_trigger(fault: Scheduled, problems: Problems) -> None:
         problems.add(
             f"{fault.path}.trigger.phase",
             f"{ranks(fault.fault.ranks)} would be a step behind: the others finish step {trigger['step']}, the error "
-            "comes before its own update, and of a memory error without loss nothing is copied; no document says what "
-            "becomes of that",
+            "comes before its own update, and a memory error without loss copies nothing; the outcome is not "
+            "documented",
             text=trigger["phase"],
             hint="use a phase before the update or behind it, or the strategy high level",
         )
@@ -102,7 +102,7 @@ def _check_link(scenario: Scenario, fault: Scheduled, problems: Problems) -> Non
     if scenario.job.hccl is None and fault.fault.kind == LINK:
         problems.add(
             f"{fault.path}.kind",
-            "without job.hccl nothing says when a collective over the broken link gives up",
+            "without job.hccl the timeout of a collective over the broken link is unknown",
             text=LINK,
             hint="write job.hccl, for example hccl: {watchdog: false, time_scale: 0.01}",
         )
@@ -110,8 +110,8 @@ def _check_link(scenario: Scenario, fault: Scheduled, problems: Problems) -> Non
     if mechanisms:
         problems.add(
             "job.protection",
-            f"with {', '.join(mechanisms)} what becomes of a broken link depends on the order in which the ranks give "
-            f"up ({problems.where(fault.path)}): where all do at once no rank is left to save",
+            f"with {', '.join(mechanisms)} the outcome of a broken link depends on the order in which the ranks give "
+            f"up ({problems.where(fault.path)}): if all give up at once, no rank is left to save",
             text=mechanisms[0],
             hint=f"switch {RESTARTING} on alone, or use the fault kind hcce",
         )
@@ -135,7 +135,7 @@ def _check_step(scenario: Scenario, fault: Scheduled, problems: Problems) -> Non
         problems.add(
             f"{fault.path}.trigger",
             f"fault {fault.fault.id!r} comes at {at}, after the last all-reduce of the job: the others finish all "
-            f"{scenario.job.steps} steps and leave, so nobody waits for a repair, and nothing can be judged",
+            f"{scenario.job.steps} steps and leave, so no rank waits for a repair, and nothing can be judged",
             text=str(at),
             hint="inject the fault earlier, or let the job train more steps",
         )

@@ -59,7 +59,7 @@ def raised_doubts(
     point = barrier(raised.data.get("step"), raised.data.get("phase"))
     if demands.barriers and point not in demands.barriers:
         where = place_text(point) if point else "an unknown place"
-        doubt = f"rank {rank} raised it at {where}: the fault that was planned was not made"
+        doubt = f"rank {rank} raised it at {where}: the planned fault was not injected"
         yield doubt, (raised.source,)
     for name in ("type", "text"):
         planned = fault.parameters.get(name)

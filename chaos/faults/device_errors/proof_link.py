@@ -40,7 +40,7 @@ def severed_doubts(
     point = barrier(severed.data.get("step"), severed.data.get("phase"))
     if demands.barriers and point not in demands.barriers:
         where = place_text(point) if point else "an unknown place"
-        yield f"rank {rank}'s link went down at {where}: the fault that was planned was not made", (severed.source,)
+        yield f"rank {rank}'s link went down at {where}: the planned fault was not injected", (severed.source,)
     if (order := out_of_order(injection, severed)) is not None:
         yield f"rank {rank}'s link was down before the injection{order}", (severed.source, injection.source)
     if (order := out_of_order(severed, landing)) is not None:

@@ -95,7 +95,7 @@ def explain_partitions(draft: Draft, faults: Sequence[PlannedFault]) -> Iterator
                 seconds = fault.parameters["seconds"]
                 end = f"when the network is back after {seconds:g} s they find no controller and end by themselves"
             yield (
-                f"{ranks(fault.ranks)}, cut off by fault {fault.id}, live on and hear nothing: the controller "
+                f"{ranks(fault.ranks)}, cut off by fault {fault.id}, live on without any message: the controller "
                 f"misses their heartbeats, they save nothing, and {end}"
             )
 
@@ -118,10 +118,11 @@ def _check_direction(fault: Scheduled, problems: Problems) -> None:
     if direction != "both":
         problems.add(
             f"{fault.path}.parameters.direction",
-            f"fault {fault.fault.id!r} lasts until ranks count as lost, and lets through what goes the other way: when "
-            "which side misses the other, and who finishes a step with what still comes through, is not known",
+            f"fault {fault.fault.id!r} lasts until ranks count as lost, and lets through what goes the other way: it "
+            "is not known when which side misses the other, and which ranks finish a step with the data that still "
+            "arrives",
             text=direction,
-            hint=f"leave direction out, or give seconds of at most {UNNOTICED:g}, in which nobody is lost",
+            hint=f"leave direction out, or give seconds of at most {UNNOTICED:g}, in which no rank is lost",
         )
 
 
@@ -156,16 +157,16 @@ def _check_mechanisms(scenario: Scenario, fault: Scheduled, problems: Problems) 
     if SAVING.isdisjoint(on):
         problems.add(
             "job.protection",
-            f"nobody is promised to notice fault {fault.fault.id!r} ({problems.where(fault.path)}): the processes live "
-            f"and their connections stay, and without {SAVING} no controller misses a heartbeat",
+            f"no mechanism is promised to detect fault {fault.fault.id!r} ({problems.where(fault.path)}): the "
+            f"processes live and their connections stay, and without {SAVING} no controller misses a heartbeat",
             hint=f"add {SAVING}, or give the fault seconds of at most {UNNOTICED:g}",
         )
     for mechanism, why in _NOT_CUT_OFF.items():
         if mechanism in on:
             problems.add(
                 "job.protection",
-                f"with {mechanism} it is not planned what becomes of fault {fault.fault.id!r} "
-                f"({problems.where(fault.path)}): {why}",
+                f"with {mechanism} no outcome is planned for fault {fault.fault.id!r} ({problems.where(fault.path)}): "
+                f"{why}",
                 text=mechanism,
                 hint=f"take {mechanism} out, or use kill with the same target for nodes that come back as new",
             )
@@ -181,10 +182,10 @@ def _check_seconds(scenario: Scenario, fault: Scheduled, problems: Problems) -> 
     if profile.silence is None or "stop" not in profile.phases:
         problems.add(
             path,
-            f"when ranks count as lost, and that they end when they find no controller, is not stated for timings "
-            f"{scenario.job.timings}",
+            "it is not stated when ranks count as lost, and whether they end when they find no controller, for "
+            f"timings {scenario.job.timings}",
             text=seconds,
-            hint=f"leave seconds out: it lasts until the launch has ended; up to {UNNOTICED:g} s nobody is lost",
+            hint=f"leave seconds out: it lasts until the launch has ended; up to {UNNOTICED:g} s no rank is lost",
         )
         return
     least = profile.silence + profile.phases["stop"] + profile.unanswered
@@ -192,8 +193,8 @@ def _check_seconds(scenario: Scenario, fault: Scheduled, problems: Problems) -> 
         problems.add(
             path,
             f"with timings {scenario.job.timings} ranks may count as lost after more than {UNNOTICED:g} s, and the "
-            f"controller may take {least:g} s (the budgets of detection and stop) until it has chosen what to do: "
-            f"a network that is back after {seconds:g} s may come before, between or behind",
+            f"controller may take {least:g} s (the budgets of detection and stop) until it has chosen what to do: a "
+            f"network that returns after {seconds:g} s may return before, during or after that",
             text=seconds,
             hint=f"use up to {UNNOTICED:g}, or {least:g} and more, or leave seconds out: it lasts until the launch has "
             "ended",
@@ -201,8 +202,8 @@ def _check_seconds(scenario: Scenario, fault: Scheduled, problems: Problems) -> 
     elif (longest := _waits_for(scenario, [fault])) > scenario.deadlines.end:
         problems.add(
             path,
-            f"the ranks that are cut off for {seconds:g} s may take {longest:g} s from then on until they have ended, "
-            f"and deadlines.end gives them {scenario.deadlines.end:g} ({problems.where('deadlines.end')})",
+            f"the ranks cut off for {seconds:g} s may take {longest:g} s more to end, but deadlines.end gives them "
+            f"{scenario.deadlines.end:g} ({problems.where('deadlines.end')})",
             text=seconds,
             hint="make it shorter, or deadlines.end longer",
         )
@@ -213,8 +214,8 @@ def _check_moment(fault: Scheduled, faults: Sequence[Scheduled], problems: Probl
     if fault.handler is not None:
         problems.add(
             f"{fault.path}.trigger.handler",
-            f"fault {fault.fault.id!r} cuts ranks off inside a recovery: what they do there they may finish, and the "
-            "controller never hears of it, which is not planned",
+            f"fault {fault.fault.id!r} cuts ranks off inside a recovery: they may finish their part, and the "
+            "controller never learns of it; that is not planned",
             text=fault.handler,
             hint="give a step",
         )
@@ -223,15 +224,15 @@ def _check_moment(fault: Scheduled, faults: Sequence[Scheduled], problems: Probl
             problems.add(
                 f"{fault.path}.kind",
                 f"fault {fault.fault.id!r} cuts off what fault {other.fault.id!r} ({problems.where(other.path)}) may "
-                "have held up: which step the others can end with what has reached them is not known",
+                "have held up: it is not known which step the others can end with the data they have",
                 text=fault.fault.kind,
                 hint="use a scenario for each",
             )
         if other.effect.pauses:
             problems.add(
                 f"{fault.path}.kind",
-                f"fault {fault.fault.id!r} and the pause {other.fault.id!r} ({problems.where(other.path)}): who is cut "
-                "off does not hear that the pause has begun, or has ended, which is not planned",
+                f"fault {fault.fault.id!r} and the pause {other.fault.id!r} ({problems.where(other.path)}): ranks "
+                "that are cut off do not learn that the pause has begun or ended; that is not planned",
                 text=fault.fault.kind,
                 hint="use a scenario for each",
             )
@@ -244,8 +245,8 @@ def _check_waiting(scenario: Scenario, cut: set[str], problems: Problems) -> Non
             if trigger.healed in cut:
                 problems.add(
                     f"{path}.healed",
-                    f"fault {name!r} waits for the end of {trigger.healed!r}, by which the side that is left has saved "
-                    "and ended",
+                    f"fault {name!r} waits for the end of {trigger.healed!r}, and by then the remaining side has "
+                    "saved and ended",
                     text=trigger.healed,
                     hint=f"use after: {trigger.healed}, or a step before it",
                 )

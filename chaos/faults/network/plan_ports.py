@@ -83,6 +83,6 @@ def _not_there(named: str, layout: Layout, hit: Sequence[int], traits: JobTraits
     if named in traits.ports and nodes != [_MASTER]:
         return f"the {named} is on node {_MASTER}, and {ranks(hit)} are hit", f"give the target as node: {_MASTER}"
     if named in traits.own_ports and layout.nodes - 1 in nodes:
-        why = f"a rank calls those before it, so nobody on another node is connected with a port of {ranks(hit)}"
+        why = f"a rank connects to lower ranks only, so no rank on another node is connected to a port of {ranks(hit)}"
         return why, "hit ranks of a node before the last one"
     return None

@@ -73,7 +73,7 @@ def _check_for_ever(scenario: Scenario, fault: Scheduled, traits: JobTraits, pro
     if scenario.job.hccl is None and not traits.genuine:
         problems.add(
             f"{fault.path}.kind",
-            f"without job.hccl nothing says when the ranks that wait for {fault.fault.id!r} give up",
+            f"without job.hccl the timeout of the ranks that wait for {fault.fault.id!r} is unknown",
             text=fault.fault.kind,
             hint="write job.hccl, for example hccl: {watchdog: false, time_scale: 0.01}",
         )
@@ -81,9 +81,9 @@ def _check_for_ever(scenario: Scenario, fault: Scheduled, traits: JobTraits, pro
     if others:
         problems.add(
             "job.protection",
-            f"with {', '.join(others)} what becomes of a rank that hangs depends on the order in which the others give "
-            f"up ({problems.where(fault.path)}): its heartbeat goes on, and where all others report an error at once "
-            "no rank is left to save",
+            f"with {', '.join(others)} the outcome of a hanging rank depends on the order in which the others give up "
+            f"({problems.where(fault.path)}): its heartbeat goes on, and if all others report an error at once, no "
+            "rank is left to save",
             text=others[0],
             hint=f"switch {RESTARTING} on alone, or give the hang seconds after which it ends",
         )

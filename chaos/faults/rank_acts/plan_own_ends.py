@@ -21,7 +21,7 @@ def check_own_ends(draft: Draft, problems: Problems) -> None:
             problems.add(
                 f"{fault.path}.parameters.code",
                 f"{ranks(fault.fault.ranks)} ends with 0, which {who} takes for the end of its training: the others "
-                "wait for it in the next all-reduce until that gives up, and nothing can be judged",
+                "wait in the next all-reduce until it times out, and nothing can be judged",
                 text=0,
                 hint=f"use another code, or {SAVING} without job.agent, which notices the missing heartbeat",
             )

@@ -23,8 +23,7 @@ def explain_beside(draft: Draft, faults: Sequence[PlannedFault]) -> Iterator[str
         if fault.fault.role == LAUNCHER:
             yield (
                 f"fault {fault.fault.id} ends the launcher and leaves the ranks alone: SIGKILL of msrun reaches none "
-                "of its "
-                "children, so they train on, but nobody would start one again"
+                "of its children, so they train on, but nothing would restart a lost rank"
             )
 
 
@@ -45,8 +44,7 @@ def check_beside(draft: Draft, problems: Problems) -> None:
                 problems.add(
                     f"{other.path}.kind",
                     f"fault {other.fault.id!r} calls for a recovery beside fault {fault.fault.id!r} "
-                    f"({problems.where(fault.path)}), after which nobody starts a rank again; that is not yet "
-                    "planned by "
+                    f"({problems.where(fault.path)}), after which nothing restarts a rank; that is not yet planned by "
                     "this version",
                     text=other.fault.kind,
                     hint="write a scenario for each",
@@ -57,9 +55,8 @@ def _objection(scenario: Scenario, role: str) -> tuple[str, str] | None:
     """Return why this process cannot be hit in this job, or the fault not be judged, and what to do."""
     if role == SCHEDULER:
         return (
-            "without msrun's scheduler the ranks train on for about 22 s (MindSpore 2.10, observed) and end then, so "
-            "at "
-            "which step is a matter of time; a rehearsal has none",
+            "without msrun's scheduler the ranks train on for about 22 s (MindSpore 2.10, observed) and then end, at "
+            "a step that depends on timing; a rehearsal has no scheduler",
             "use role: launcher, or kill the ranks",
         )
     if not scenario.job.agent:
@@ -69,12 +66,12 @@ def _objection(scenario: Scenario, role: str) -> tuple[str, str] | None:
             "set job.agent: true",
         )
     if scenario.cluster.nodes > 1:
-        return "there is a launcher on every node, and which one is meant is not said", "use one node"
+        return "every node has a launcher, and the target does not say which", "use one node"
     needing = [mechanism for mechanism in switched_on(scenario.job.protection) if mechanism in NEEDS["MindIO"]]
     if needing:
         return (
             f"with {', '.join(needing)} the SDK's controller lives in the launcher, and ends with it: the ranks look "
-            "for it for a while and exit, at which step is a matter of time",
+            "for it for a while and exit at a step that depends on timing",
             f"switch {RESTARTING} on alone; role: controller with job.controller: rank 0 is the death of a controller "
             "in a rank",
         )

@@ -67,7 +67,7 @@ def _signals(job: Job, victim: Victim) -> Signals | None:
 
 def _of_end(victim: Victim, status: ExitStatus) -> dict[str, Any]:
     if not status.known:
-        raise FaultMissed(f"rank {victim.rank} has ended, and nobody can say how")
+        raise FaultMissed(f"rank {victim.rank} has ended, and its exit status is unknown")
     if status.signal not in (None, signal.SIGTERM):
         raise FaultMissed(f"rank {victim.rank} ended with {status}, not with signal {int(signal.SIGTERM)}")
     caught = status.signal is None

@@ -62,7 +62,7 @@ def _resume_on_node(identity: ProcessIdentity, context: UndoContext) -> str:
     """Continue a process of a node, through the remote helper there."""
     assert identity.node is not None
     if context.nodes is None:
-        raise CannotUndo(f"{identity}: nothing says how node {identity.node} is reached")
+        raise CannotUndo(f"{identity}: it is not known how node {identity.node} is reached")
     try:
         with context.nodes.helper(identity.node) as helper:
             if helper is None:

@@ -63,7 +63,7 @@ def _limit(scheduled_fault: Scheduled) -> Comparable:
     what = what_of(fault)
     # The loss of the step itself is computed before its gradients are reduced.
     losses = step if what == "gradient" else step - 1
-    why = f"fault {fault.id} changes {one_of(what)} in step {step}, and nothing is promised to notice"
+    why = f"fault {fault.id} changes {one_of(what)} in step {step}, and no mechanism is promised to detect it"
     if what == "batch":  # another batch, but a good one
         return Comparable(step - 1, losses, why)
     return Comparable(step - 1, losses, why, finite_until=losses, finite_gradients_until=step - 1)
@@ -72,9 +72,8 @@ def _limit(scheduled_fault: Scheduled) -> Comparable:
 def explain_corruptions(faults: Sequence[PlannedFault]) -> tuple[str, ...]:
     """Return the promise for each silent corruption."""
     return tuple(
-        f"fault {fault.id} changes {one_of(what_of(fault))} of its ranks in step {fault.trigger['step']} and reports"
-        " nothing."
-        f" No mechanism is promised to find that, so none may act on it, and {_comes_of(fault)}"
+        f"fault {fault.id} changes {one_of(what_of(fault))} of its ranks in step {fault.trigger['step']} and reports "
+        f"nothing. No mechanism is promised to detect it, so none may act on it, and {_comes_of(fault)}"
         for fault in faults
         if fault.effect.alters == "value"
     )
@@ -82,8 +81,8 @@ def explain_corruptions(faults: Sequence[PlannedFault]) -> tuple[str, ...]:
 
 def _comes_of(fault: PlannedFault) -> str:
     if fault.taken_back:
-        return "since the step is trained again from a state of before it, everything must be as without it then"
-    return "what is computed from then on is compared with nothing"
+        return "since the step is trained again from an earlier state, everything must then be as without the fault"
+    return "the results from then on are not compared"
 
 
 def check_corruption(draft: Draft, problems: Problems) -> None:
@@ -98,11 +97,10 @@ def check_corruption(draft: Draft, problems: Problems) -> None:
     if silent and not calling and scenario.expect.mechanism != "none":
         problems.add(
             f"{silent[0].path}.kind",
-            f"nothing is promised to notice fault {silent[0].fault.id!r}: the job trains on with wrong values, and a "
-            "pass "
-            "means just that",
+            f"no mechanism is promised to detect fault {silent[0].fault.id!r}: the job trains on with wrong values, "
+            "and a pass means just that",
             text=silent[0].fault.kind,
-            hint="write expect.mechanism: none if that is what the scenario wants to prove",
+            hint="write expect.mechanism: none if the scenario is to prove that",
         )
 
 
@@ -131,15 +129,14 @@ def _check_place(scenario: Scenario, fault: Scheduled, traits: JobTraits, proble
     if fault.moment.earliest.step < 2:
         problems.add(
             f"{path}.trigger.step",
-            f"fault {fault.fault.id!r} comes in step 1, so nothing is left that shows the job to be that of the "
-            "baseline",
+            f"fault {fault.fault.id!r} comes in step 1, so no step before it can show that the job is the baseline's",
             text=1,
             hint="use a step from 2",
         )
     if scenario.baseline == "none":
         problems.add(
             f"{path}.kind",
-            f"whether fault {fault.fault.id!r} is felt shows against the fault-free run only, but baseline is none "
+            f"only the fault-free run shows the effect of fault {fault.fault.id!r}, but baseline is none "
             f"({problems.where('baseline')})",
             text=fault.fault.kind,
             hint="set baseline: auto",
@@ -164,8 +161,8 @@ def _check_alone(fault: Scheduled, faults: Sequence[Scheduled], problems: Proble
             problems.add(
                 f"{other.path}.kind",
                 f"after fault {fault.fault.id!r} ({problems.where(fault.path)}) the ranks of a replica group do not "
-                "hold "
-                f"the same weights; what fault {other.fault.id!r} makes of that is not yet planned by this version",
+                f"hold the same weights; the outcome of fault {other.fault.id!r} is then not yet planned by this "
+                "version",
                 text=other.fault.kind,
-                hint="leave one of the two out, or flip a bit of a gradient",
+                hint="remove one of the two, or flip a bit of a gradient",
             )

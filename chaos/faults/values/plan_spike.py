@@ -78,7 +78,7 @@ def explain_spikes(draft: Draft) -> tuple[str, ...]:
                     f"{who} again when it is replayed: its norm is recorded, and training goes on ({DOCUMENT})"
                 )
         elif watch is None:
-            explanations.append(f"{who}, and nobody watches the global norm")
+            explanations.append(f"{who}, and nothing watches the global norm")
         elif step in watch.recorded:
             explanations.append(
                 f"{who}, which abnormal_global_norm.json of an earlier run lists already: its norm is recorded, and "

@@ -60,7 +60,7 @@ def altered_doubts(
     point = barrier(change.data.get("step"), change.data.get("phase"))
     if point not in demands.barriers:
         where = place_text(point) if point else "an unknown place"
-        yield f"rank {rank} changed it at {where}: the fault that was planned was not made", (change.source,)
+        yield f"rank {rank} changed it at {where}: the planned fault was not injected", (change.source,)
     if (order := out_of_order(injection, change)) is not None:
         yield f"rank {rank} changed it before it was told to{order}", (change.source, injection.source)
     if (order := out_of_order(change, landing)) is not None:
@@ -119,7 +119,7 @@ def _felt(history: History, artifacts: Artifacts, fault: PlannedFault, change: E
     baseline_digest = baseline.get(step)
     if digest is None or baseline_digest is None:
         yield (
-            f"there is nothing to compare rank {change.rank}'s step {step} with, so it is not known whether it is felt",
+            f"there is nothing to compare rank {change.rank}'s step {step} with, so its effect is unknown",
             (change.source,),
         )
         return
@@ -150,7 +150,7 @@ def _differs_before(change: Event, step: int, before: Event | None, baseline_dig
         return  # of one change, check ``loss`` compares the steps before it
     if names := differing(before.data.get("parameters"), baseline_digest.data.get("parameters")):
         text = f"rank {change.rank}'s {names[0]} was already another than the fault-free run's after step {step - 1}"
-        yield f"{text}, so nothing tells whether the fault is felt", (before.source, at_baseline(baseline_digest))
+        yield f"{text}, so the effect of the fault is unknown", (before.source, at_baseline(baseline_digest))
 
 
 def _recorded(history: History, change: Event, step: int) -> list[Event]:

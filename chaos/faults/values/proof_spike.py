@@ -56,7 +56,7 @@ def scaled_doubts(
         if not isinstance(factor, (int, float)) or factor == 1:
             yield f"rank {rank} scaled its gradients by {factor!r}: that changes nothing", (event.source,)
         if (point := barrier(event.data.get("step"), event.data.get("phase"))) not in demands.barriers:
-            yield f"rank {rank} scaled them at {point}: the fault that was planned was not made", (event.source,)
+            yield f"rank {rank} scaled them at {point}: the planned fault was not injected", (event.source,)
         if (order := out_of_order(injection, event)) is not None:
             yield f"rank {rank} scaled them before it was told to{order}", (event.source, injection.source)
         yield from _norm_doubts(plan, history, fault, event)

@@ -62,7 +62,7 @@ def misspelt(configuration: Configuration, release: Release) -> Iterator[Problem
     """
     for key, value in islice(configuration.root.data.items(), _MOST):
         if isinstance(key, str) and (meant := _meant(key, TOP)):
-            message = f"there is no key {quote(key)}: MindFormers passes it over"
+            message = f"there is no key {quote(key)}: MindFormers ignores it"
             yield value.problem(message, f"did you mean {quote(meant)}?")
     for section, known in {**SECTIONS, **release.checked}.items():
         inside = configuration.get(section)

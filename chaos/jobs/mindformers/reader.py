@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from chaos.scenario.load import Cell
 
 _REGISTERED = "--register_path"
-_DISPLACES = (
-    "takes the place of the directory that job.loading: callback loads the agent from, so no step would be seen"
-)
+_DISPLACES = "replaces the directory from which job.loading: callback loads the agent, so no step would be seen"
 _BY_PATH = "use job.loading: path, or leave it out"
 
 _HARMLESS = frozenset({_REGISTERED, "--device_id", "--trust_remote_code"})
@@ -134,7 +132,7 @@ def _arguments(cell: Cell, scenario_file: Path) -> Iterator[Problem]:
         where = f"job.arguments.{index}"
         name = argument.partition("=")[0]
         if name.startswith("--") and name not in _HARMLESS:
-            message = f"argument {quote(name)} changes the configuration, and the plan would not know of it"
+            message = f"argument {quote(name)} changes the configuration without the plan's knowledge"
             hint = "write it in job.overrides, such as overrides: {use_parallel: true}"
             yield _at(scenario_file, cell.lines, where, message, hint)
         elif job.checkout is None and not refused:

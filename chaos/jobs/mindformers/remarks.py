@@ -33,9 +33,9 @@ def watchdog_of_hccl(case: Case) -> Iterator[str]:
     where = case.typed.origin("context") if place is None else place
     state = "is not set" if written is None else f"is {written.shown}"
     yield (
-        f"{mechanism} ({case.written}) wants HCCL's watchdog off: {_WATCHDOG} {state} ({where.file}:{where.line}), and "
-        "MindCluster's instructions for process-level online recovery set it to False. Whether a repair comes to its "
-        "end beside the watchdog was not seen on hardware."
+        f"{mechanism} ({case.written}) needs HCCL's watchdog off: {_WATCHDOG} {state} ({where.file}:{where.line}), "
+        "and MindCluster's instructions for process-level online recovery set it to False. It was not tested on "
+        "hardware whether a repair succeeds with the watchdog on."
     )
 
 

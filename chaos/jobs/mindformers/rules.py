@@ -107,7 +107,7 @@ def sink_of_steps(case: Case) -> Iterator[Problem]:
     mechanism = case.first_of(tuple(STEP_LEVEL))
     if mechanism is not None and size.data != 1:
         yield size.problem(
-            f"{mechanism} ({case.written}) wants sink_size 1, also with sink_mode False: MindFormers ends with "
+            f"{mechanism} ({case.written}) needs sink_size 1, also with sink_mode False: MindFormers ends with "
             f"'sink_size should be 1, got {size.shown}' (core/context/validators.py, 1.5 to 2.1)",
             "set sink_size: 1",
         )
@@ -134,7 +134,7 @@ def watched(case: Case) -> Iterator[Problem]:
     if mechanism is None or watch_of(case.typed) is not None:
         return
     on = case.typed.flag("monitor_config.monitor_on")
-    nobody = f"{mechanism} is on ({case.written}), but nobody looks at the global norm, so it never acts"
+    nobody = f"{mechanism} is on ({case.written}), but nothing checks the global norm, so it never acts"
     section = "monitor_config.monitor_on" if on is False else "monitor_config"
     if not on:
         yield case.absent(section, f"{nobody}: monitor_config.monitor_on is not true", "set monitor_on: True")

@@ -32,8 +32,8 @@ def begins_at_the_first_step(case: Case) -> Iterator[Problem]:
         switch, hint = resume if resume is not None and resume.data else None, "override resume_training with false"
     if switch is not None:
         yield switch.problem(
-            f"the job goes on from the checkpoint {quote(load.shown)} ({load.file}:{load.line}), and the plan of this "
-            "version counts the steps from 1",
+            f"the job resumes from the checkpoint {quote(load.shown)} ({load.file}:{load.line}), but this version "
+            "plans steps from 1 only",
             hint,
         )
 
@@ -154,7 +154,7 @@ def _marks_health(case: Case, saving: Saving) -> Value | None:
 def _by_health(switch: Value, what: str) -> Problem:
     return switch.problem(
         f"{what} then goes on from the newest checkpoint that MindFormers has marked as healthy, by the local norm of "
-        "the embedding, which nobody knows beforehand: not planned by this version (core/callback/callback.py, "
+        "the embedding, which is not known beforehand: not planned by this version (core/callback/callback.py, "
         "checkpoint/utils.py, tools/resume_ckpt.py, 1.6 to 2.1)",
         f"override {switch.key} with null",
     )

@@ -194,7 +194,7 @@ class _Builder:
             raise self.error(line, column, f"there is no anchor '&{anchor}' before this alias")
         meant = self._anchors[anchor]
         if meant is None:
-            raise self.error(line, column, f"alias '*{anchor}' stands inside what it stands for")
+            raise self.error(line, column, f"alias '*{anchor}' is used inside its own anchor")
         return Value(meant.data, self.source, line, column, meant.text, size=meant.size)
 
     def _add(self, value: Value, anchor: str | None) -> None:
@@ -209,7 +209,7 @@ class _Builder:
             return
         parent.value.size += value.size
         if parent.value.size > MAX_VALUES:
-            hint = "aliases count with everything that they stand for"
+            hint = "aliases count with their full content"
             raise self.error(value.line, value.column, f"more than {MAX_VALUES} values", hint)
         if isinstance(parent.value.data, list):
             parent.value.data.append(value)

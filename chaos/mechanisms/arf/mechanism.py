@@ -42,5 +42,5 @@ ARF = Mechanism(
     ),
     recipes=("chaos.mechanisms.arf.recipe:RECIPE",),
     rule="chaos.mechanisms.arf.rule:RULE",
-    cut_off="new processes of the lost ranks would start on nodes that are cut off, or on ones that nothing names",
+    cut_off="new processes of the lost ranks would start on nodes that are cut off, or on nodes that are not named",
 )

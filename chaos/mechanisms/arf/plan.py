@@ -41,8 +41,8 @@ def answer(context: Context, incident: Incident) -> Answer | None:
     cause, step = incident.first.path, None if loss.at is None else context.last_update(loss.at.last_complete)
     if not scenario.job.agent:
         why = (
-            f"{are_lost(lost)} and ARF is tried, but without job.agent nobody starts a lost rank again: when the SDK "
-            "has waited in vain for new processes, the next mechanism acts"
+            f"{are_lost(lost)} and ARF is tried, but without job.agent nothing restarts a lost rank: when the SDK's "
+            "wait for new processes expires, the next mechanism acts"
         )
         recovery = Recovery("ARF", incident.ids, step, succeeds=False, copied=lost)
         return Answer(recovery, why, cause, left=incident.after("ARF", ()))
@@ -82,7 +82,7 @@ def _check_spoilers(context: Context, spoilt: Sequence[Scheduled], moved: Sequen
             context.problems.add(
                 f"{fault.path}.trigger",
                 f"with strategy recover the node of {ranks(sorted(hit))} is moved as a whole, so the process that "
-                f"handler {fault.handler} is meant for may be gone when it is called",
+                f"should run handler {fault.handler} may be gone when it is called",
                 text=fault.handler or "",
                 hint="target a rank of a node that loses none, or write job.strategies without recover",
             )
@@ -93,8 +93,8 @@ def _check_replaced(context: Context, incident: Incident, lost: Sequence[int], l
     if survive(context.groups, lost).lost:
         context.problems.add(
             "cluster.nodes",
-            f"with strategy recover the containers of the lost ranks' nodes are moved as a whole, so {ranks(lost)} get "
-            "new processes and no replica of some state is left: what becomes of that is not yet planned",
+            f"with strategy recover the containers of the lost ranks' nodes are moved as a whole, so {ranks(lost)} "
+            "get new processes and some state has no replica left: the outcome is not yet planned",
             hint="write job.strategies without recover, or lose ranks whose nodes leave a replica of every rank alone",
         )
     if loss.at is None:
@@ -116,8 +116,8 @@ def check_chooser(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTr
             problems.add(
                 "job.protection",
                 f"{ranks(fault.fault.ranks)} has a {fault.effect} ({problems.where(fault.path)}) and ARF is on, but "
-                "without job.agent MindSpore itself chooses the last strategy that the SDK offers, which then is to "
-                "replace the rank, though nobody starts it again",
+                "without job.agent MindSpore itself chooses the last strategy that the SDK offers, which then waits "
+                "for a new rank that nothing starts",
                 text="ARF",
                 hint="set job.agent: true, or take ARF out of job.protection",
             )
@@ -182,7 +182,7 @@ def _too_late(context: Context, incident: Incident, lost: tuple[int, ...], loss:
     spoilt = incident.spoilt[0]
     failure = f"{incident.failed[-1]} has failed because of fault {spoilt.fault.id} at handler {spoilt.handler}"
     why = (
-        f"{failure}. After a repair that fails ARF replaces only ranks with a memory error whose device says that it "
+        f"{failure}. After a failed repair ARF replaces only ranks with a memory error whose device says that it "
         "cannot be cleaned; else the SDK lets the job exit and saves nothing, since ranks may have changed their state"
     )
     if context.scenario.expect.checkpoint != "none":

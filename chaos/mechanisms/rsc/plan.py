@@ -34,8 +34,8 @@ def answer(context: Context, incident: Incident) -> Answer | None:
     if others:
         problems.add(
             "job.protection",
-            f"RSC behind {', '.join(others)} is not yet supported by this version: which of them still acts when the "
-            "ranks have been started again is not planned",
+            f"RSC behind {', '.join(others)} is not yet supported by this version: no plan exists for which of them "
+            "still acts after the restart",
             text="RSC",
             hint="switch RSC on alone",
         )
@@ -163,7 +163,7 @@ def _check_saving(context: Context, incident: Incident, loss: Loss, at: Point, i
     context.problems.add(
         f"{incident.first.path}.trigger",
         f"{are_lost(incident.hit)} at {at}, and {who} may still have to save the periodic checkpoint of step {saving} "
-        "when the agent kills them: whether it is finished is a matter of time",
+        "when the agent kills them: whether the save finishes depends on timing",
         text=str(at),
         hint=f"use a step that is neither a multiple of job.checkpoint_interval ({interval}) nor the one after it"
         + ("" if others else ", or phase checkpoint.end"),
@@ -182,9 +182,9 @@ def _check_background(context: Context, incident: Incident, at: Point, interval:
     context.problems.add(
         f"{incident.first.path}.trigger",
         f"{are_lost(incident.hit)} at {at}, when the periodic checkpoint of step {saved} is just being written in the "
-        "background (job.storage.asynchronous_saving): whether it is finished is a matter of time",
+        "background (job.storage.asynchronous_saving): whether the save finishes depends on timing",
         text=str(at),
-        hint="use a later step, so that it has been written; that it was is asked of the run",
+        hint="use a later step, so that the checkpoint has been written; the run must prove that it was",
     )
 
 

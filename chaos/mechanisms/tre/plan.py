@@ -109,10 +109,10 @@ def check_abnormal(scenario: Scenario, faults: Sequence[Scheduled], traits: JobT
         if (other := steps.setdefault(step, spike)) is not spike:
             problems.add(
                 f"{spike.path}.trigger.step",
-                f"faults {other.fault.id!r} and {spike.fault.id!r} both spike in step {step}, so neither says what the "
-                "norm comes to",
+                f"faults {other.fault.id!r} and {spike.fault.id!r} both spike in step {step}, so the resulting norm "
+                "is undefined",
                 text=step,
-                hint="leave one of the two out",
+                hint="remove one of the two",
             )
         if spike.repaired_by is not None:
             _check_checkpoint(scenario, spike, problems)
@@ -230,19 +230,18 @@ def _check_background(scenario: Scenario, spike: Scheduled, traits: JobTraits, p
     if traits.restarts:
         problems.add(
             "job.storage.asynchronous_saving",
-            "MindFormers records a checkpoint that is written in the background at the end of some later step, so "
-            f"nobody knows to which one the rollback goes back that fault {spike.fault.id!r} "
-            f"({problems.where(spike.path)}) calls for",
+            "MindFormers records a checkpoint that is written in the background at the end of some later step, so the "
+            f"checkpoint for the rollback of fault {spike.fault.id!r} ({problems.where(spike.path)}) is not known",
             hint="save in the foreground",
         )
     elif step == saved + 1:
         problems.add(
             f"{spike.path}.trigger",
-            f"fault {spike.fault.id!r} calls for a rollback at the end of step {step}, when the periodic checkpoint of "
-            f"step {saved} is just being written in the background (job.storage.asynchronous_saving): whether it is "
-            "finished is a matter of time",
+            f"fault {spike.fault.id!r} calls for a rollback at the end of step {step}, when the periodic checkpoint "
+            f"of step {saved} is just being written in the background (job.storage.asynchronous_saving): whether the "
+            "save finishes depends on timing",
             text=step,
-            hint="use a later step, so that it has been written; that it was is asked of the run",
+            hint="use a later step, so that the checkpoint has been written; the run must prove that it was",
         )
 
 
@@ -267,8 +266,8 @@ def _check_others(scenario: Scenario, spike: Scheduled, faults: Sequence[Schedul
             if not any(mechanism in NEEDS["MindIO"] for mechanism in scenario.job.protection):
                 problems.add(
                     f"{other.path}.trigger",
-                    f"fault {other.fault.id!r} takes a rank in the rollback, and with TRE alone nobody notices: the "
-                    "others wait for it until the collective times out, and nothing can be judged",
+                    f"fault {other.fault.id!r} takes a rank in the rollback, and with TRE alone nothing detects the "
+                    "loss: the others wait for the rank until the collective times out, and nothing can be judged",
                     hint="add TTP to job.protection",
                 )
             continue

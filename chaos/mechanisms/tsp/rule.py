@@ -135,7 +135,7 @@ def _judge_switch(case: Case, fault: PlannedFault, first: dict[int, Halt]) -> No
 
 
 def _judge_broken_off(case: Case, first: dict[int, Halt]) -> None:
-    expected = "nobody trains on from a pause in which a rank was lost"
+    expected = "no rank trains on after a pause in which a rank was lost"
     for rank, halt in first.items():
         later = [
             event

@@ -68,8 +68,8 @@ def _spoilt(
     """Return a broken-off save: its files keep their temporary name."""
     how = "; ".join(_breaks_off(fault) for fault in spoilt)
     why = (
-        f"{are_lost(dead)} and TTP begins to save, but the save is broken off: {how}. What is there "
-        "keeps its temporary name, and no end-of-life checkpoint is finished"
+        f"{are_lost(dead)} and TTP begins to save, but the save is interrupted: {how}. The files that exist keep "
+        "their temporary name, and no end-of-life checkpoint is finished"
     )
     if context.scenario.expect.checkpoint != "none":
         context.problems.add(f"{spoilt[0].path}.trigger", why, text=spoilt[0].handler or "", hint=PROVE_NONE)

@@ -60,8 +60,8 @@ def plan_restore(draft: Draft, outcome: Outcome, problems: Problems) -> tuple[Pl
     if step is None or not all(fault.moment.exact for fault in lethal):
         problems.add(
             "expect.resume" if written else f"{losing[0].path}.kind",
-            f"when the ranks are lost is left open ({problems.where(outcome.cause)}), so nobody knows which periodic "
-            "checkpoint is the last",
+            f"the time at which the ranks are lost is open ({problems.where(outcome.cause)}), so the last periodic "
+            "checkpoint is not known",
             hint="give every fault that takes ranks a step as its trigger",
         )
         return None, ""
@@ -178,7 +178,7 @@ def _check_in_save(faults: Sequence[Scheduled], outcome: Outcome, interval: int,
         problems.add(
             f"{fault.path}.trigger",
             f"fault {fault.fault.id!r} hits in the end-of-life save, and whether its ranks have finished the periodic "
-            f"checkpoint of step {at.step} by then is a matter of time: ranks are lost at {at}",
+            f"checkpoint of step {at.step} by then depends on timing: ranks are lost at {at}",
             text=fault.handler or "",
             hint=f"let the ranks be lost at step.begin of step {at.step + 1}",
         )
@@ -192,8 +192,8 @@ def _check_recorded(scenario: Scenario, lethal: Sequence[Scheduled], interval: i
     if scenario.job.storage.asynchronous_saving:
         problems.add(
             "job.storage.asynchronous_saving",
-            "MindFormers records a checkpoint that is written in the background at the end of some later step, so "
-            f"nobody knows from which one the job goes on ({_RESTART})",
+            "MindFormers records a checkpoint that is written in the background at the end of some later step, so the "
+            f"checkpoint from which the job resumes is not known ({_RESTART})",
             hint="save in the foreground",
         )
         return
@@ -240,38 +240,38 @@ def _holders(groups: Sequence[tuple[int, ...]], step: int, left: _Left) -> dict[
 
 def _why(step: int, left: _Left, holders: Mapping[int, tuple[int, ...]], source: str, own_only: bool) -> str:
     has = "rank has its own" if own_only else "replica group has a"
-    text = f"step {step} is the newest of which every {has} periodic checkpoint {source}"
+    text = f"step {step} is the newest step for which every {has} periodic checkpoint {source}"
     if left.damaged:
         damages = ", ".join(f"that of rank {rank} and step {saved}" for rank, saved in sorted(left.damaged.items()))
-        text += f", leaving out what is damaged: {damages}; nobody may go on from a damaged state"
+        text += f", leaving out what is damaged: {damages}; no rank may resume from a damaged state"
     replaced = "; ".join(
         f"rank {rank} loads that of {ranks(holders[rank])}"
         for rank in sorted({*left.lost, *left.damaged})
         if rank not in holders[rank]
     )
-    return f"{text}, and a lost one is replaced by a replica's: {replaced}" if replaced else text
+    return f"{text}, and a lost checkpoint is replaced by a replica's: {replaced}" if replaced else text
 
 
 def _why_not(groups: Sequence[tuple[int, ...]], left: _Left, interval: int, traits: JobTraits) -> str:
     if traits.restarts and left.lost:
         return (
-            f"the files of {ranks(left.lost)} are lost, and each rank goes on from its own only, so the job cannot be "
-            f"resumed ({_RESTART})"
+            f"the files of {ranks(left.lost)} are lost, and each rank resumes from its own files only, so the job "
+            f"cannot be resumed ({_RESTART})"
         )
     gone = next((members for members in groups if set(members) <= set(left.lost)), None)
     if gone is not None:
         return (
-            f"the files of every rank of replica group {group(gone)} are lost, so nobody has its slices any more and "
-            f"the job cannot be resumed ({SOURCE})"
+            f"the files of every rank of replica group {group(gone)} are lost, so its slices are lost and the job "
+            f"cannot be resumed ({SOURCE})"
         )
     if left.damaged and traits.restarts:
         return (
-            f"of no step every rank has a periodic checkpoint that is not damaged (one every {interval} steps), and "
-            f"each rank goes on from its own only, so there is nothing to resume from ({_RESTART})"
+            f"no step has an undamaged periodic checkpoint of every rank (one every {interval} steps), and each rank "
+            f"resumes from its own files only, so there is nothing to resume from ({_RESTART})"
         )
     if left.damaged:
         return (
-            f"of no step every replica group has a periodic checkpoint that is not damaged (one every {interval} "
-            "steps), so there is nothing to resume from"
+            f"no step has an undamaged periodic checkpoint of every replica group (one every {interval} steps), so "
+            "there is nothing to resume from"
         )
     return f"no periodic checkpoint is complete (one every {interval} steps), so there is nothing to resume from"

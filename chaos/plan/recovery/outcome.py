@@ -104,8 +104,8 @@ def _check_inside(faults: Sequence[Scheduled], known_incidents: Sequence[Inciden
         if fault.handler is not None and not (fault.lethal or fault.raised or _spoils_save(fault)):
             problems.add(
                 f"{fault.path}.kind",
-                f"fault {fault.fault.id!r} does not make handler {fault.handler} fail, and what else becomes of it "
-                "there is not yet planned by this version",
+                f"fault {fault.fault.id!r} does not make handler {fault.handler} fail, and any other outcome is not "
+                "yet planned by this version",
                 text=fault.fault.kind,
                 hint="use a kind that takes its rank or raises an error, or one of the storage at handler save_ckpt",
             )
@@ -120,7 +120,7 @@ def _check_inside(faults: Sequence[Scheduled], known_incidents: Sequence[Inciden
         elif fault.handler is not None and fault.fault.trigger.get("any"):
             problems.add(
                 f"{fault.path}.trigger.any",
-                f"fault {fault.fault.id!r} may come inside a recovery or not, so nothing can be judged",
+                f"fault {fault.fault.id!r} may or may not come inside a recovery, so nothing can be judged",
                 hint="give the handler alone, or with 'after'",
             )
 
@@ -139,7 +139,7 @@ def _check_used(left: Incident, problems: Problems) -> None:
             f"fault {fault.fault.id!r} is never reached: no mechanism that answers fault {left.first.fault.id!r} "
             f"({problems.where(left.first.path)}){failed} calls handler {fault.handler}",
             text=fault.handler or "",
-            hint="use a handler of the mechanism that acts, or name the fault whose recovery is meant with 'after'",
+            hint="use a handler of the mechanism that acts, or name the fault of the recovery with 'after'",
         )
 
 
@@ -199,7 +199,7 @@ def _check_ranks_left(lethal: Sequence[Scheduled], problems: Problems) -> None:
                     f"fault {fault.fault.id!r} cannot hit rank {rank}: fault {other.fault.id!r} "
                     f"({problems.where(other.path)}) takes that rank from the job, and it is lost only once",
                     text=f"rank {rank}",
-                    hint="hit another rank, or leave one of the two faults out",
+                    hint="hit another rank, or remove one of the two faults",
                 )
                 break
 

@@ -14,7 +14,7 @@ from chaos.plan.schedule import Scheduled
 from chaos.scenario.models.scenario import Scenario
 from chaos.scenario.models.terms import Mechanism
 
-PROVE_NONE = "write expect.checkpoint: none if that is what the scenario wants to prove"
+PROVE_NONE = "write expect.checkpoint: none if the scenario is to prove that"
 
 
 @dataclass(frozen=True)

@@ -50,9 +50,9 @@ def _takes_savers(fault: Scheduled, loss: Scheduled, entitled: Sequence[tuple[in
         problems.add(
             f"{fault.path}.target",
             f"fault {fault.fault.id!r} takes the storage from some of {ranks(hit[0])}, which hold the same state: "
-            f"whether one saves that still has it when fault {loss.fault.id!r} ({problems.where(loss.path)}) calls for "
-            "a save is up to the SDK",
-            hint="let the loss take the other ranks that hold it, or those from which the storage is taken",
+            f"whether the rank that saves still has its storage when fault {loss.fault.id!r} "
+            f"({problems.where(loss.path)}) calls for a save depends on the SDK",
+            hint="let the loss take the other ranks that hold it, or the ranks that lose their storage",
         )
     return False
 

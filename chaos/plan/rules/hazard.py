@@ -68,7 +68,7 @@ def check_allowed(
                     f"fault {fault.fault.id!r} cannot hit rank {rank}: what fault {other!r} has done to its card stays "
                     "until the launch has ended",
                     text=f"rank {rank}",
-                    hint="hit another rank, or leave one of the two faults out",
+                    hint="hit another rank, or remove one of the two faults",
                 )
                 break
         if hazard.device and scenario.job.device != "Ascend":
@@ -83,7 +83,7 @@ def check_allowed(
             problems.add(
                 f"{fault.path}.kind",
                 f"{kind} takes the machine, and on the platform {scenario.cluster.platform} the harness runs on the "
-                "same one: it would end with it and could prove nothing",
+                "same one: the harness would end with the machine and could prove nothing",
                 text=kind,
                 hint=platform.for_machine,
             )

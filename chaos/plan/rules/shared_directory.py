@@ -22,16 +22,16 @@ def check_shared(draft: Draft, problems: Problems) -> None:
         problems.add(
             "cluster.platform",
             "MindFormers goes on from a directory that all nodes share, and on the platform "
-            f"{scenario.cluster.platform} each host has a copy: what rank 0 chooses to go on from, the ranks of other "
-            "hosts do not see",
+            f"{scenario.cluster.platform} each host has a copy: the ranks of other hosts do not see the checkpoint "
+            "that rank 0 chooses",
             text=scenario.cluster.platform,
             hint="use nodes: 1, a platform with one file system, or job.resume: false",
         )
     if SHARED_PATHS in scenario.job.environment:
         problems.add(
             f"job.environment.{SHARED_PATHS}",
-            f"{SHARED_PATHS} here takes the place of what the run sets to its own directory, without which a job of "
-            "more than 8 ranks does not look at its records",
+            f"{SHARED_PATHS} here replaces the run's own value, without which a job of more than 8 ranks ignores its "
+            "records",
             text=SHARED_PATHS,
             hint="set it in the shell that calls chaos: the run adds its own to that",
         )

@@ -63,7 +63,7 @@ class KubernetesPlatform:
         """Submit the job's pods and wait until all run. Raises PlatformError."""
         settings = site.settings
         if not isinstance(settings, Kubernetes):
-            raise PlatformError("the platform kubernetes must be told where and how: cluster.kubernetes is missing")
+            raise PlatformError("the platform kubernetes needs its settings: cluster.kubernetes is missing")
         _check_volume(settings, site)
         api = connect(settings.context)
         own = Own(api, settings.namespace, label_of(site.token), settings.nodes)

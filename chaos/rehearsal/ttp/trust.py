@@ -35,7 +35,7 @@ class Trust:
         """
         first = link.receive(MAX_UNPROVEN)
         if first is None:
-            raise UnprovenCaller("it said nothing that can be read")
+            raise UnprovenCaller("it sent nothing readable")
         rank, theirs = first.get("rank"), first.get("nonce")
         if first.get("message") != "register" or type(rank) is not int or not isinstance(theirs, str):
             raise UnprovenCaller("it did not introduce itself as a rank does")

@@ -121,7 +121,7 @@ class Injection:
         for fault in self._made:
             if fault.id not in undoable:
                 self._history.record(
-                    "fault.healed", attempt=self._attempt, fault=fault.id, how="nothing to put back: the job was ended"
+                    "fault.healed", attempt=self._attempt, fault=fault.id, how="nothing to undo: the job was ended"
                 )
 
     def _fire(self, fault: PlannedFault, job: Job, ranks: Mapping[int, ProcessIdentity]) -> None:

@@ -246,12 +246,10 @@ class Visit:
     def end(self) -> None:
         """End the visit. A caller that has said nothing at all is reported too."""
         if self._hello is None and not self._over:
-            self._refuse("said nothing that can be read")
+            self._refuse("sent nothing readable")
 
     def _begin(self, message: dict[str, Any] | None) -> None:
-        refusal = (
-            "said nothing that can be read" if message is None else self._channel.refusal(message, self._uid, self._own)
-        )
+        refusal = "sent nothing readable" if message is None else self._channel.refusal(message, self._uid, self._own)
         if message is None or refusal is not None:
             self._refuse(refusal or "")
         else:

@@ -36,7 +36,7 @@ class PortTaken(RuntimeError):
     def __init__(self, why: str, ports: Iterable[TakenPort]) -> None:
         self.ports = tuple(ports)
         listed = "; ".join(map(str, self.ports))
-        super().__init__(f"somebody else took a port that was chosen for the job: {listed}. The job said: {why}")
+        super().__init__(f"another process took a port chosen for the job: {listed}. The job said: {why}")
 
 
 def taken_by_others(ports: Iterable[int], token: str) -> list[TakenPort]:

@@ -64,7 +64,7 @@ def platform_problems(loaded: LoadedScenario, cell: Cell, found: Registered | No
             platform.own_memory,
         )
     if platform.needs_settings and platform.settings_in(scenario) is None:
-        yield problem("cluster.platform", f"the platform {name} must be told where and how: cluster.{name} is missing")
+        yield problem("cluster.platform", f"the platform {name} needs its settings: cluster.{name} is missing")
     if scenario.cluster.network and NETWORK not in platform.carries:
         able = [kind.name for kind in platform_kinds() if kind.network is not None]
         yield problem(

@@ -159,8 +159,8 @@ def _chosen(plan: Plan, scenario: Scenario, found: Registered, machine: Machine)
     met = found.platform.met(scenario)
     if "mindspore" in met and "mindspore" in needs_of_job(scenario, found=found) and needs_mindio(scenario):
         yield (
-            "Whether MindSpore and MindIO on the machines of the ranks fit each other was not compared: chaos doctor "
-            "says it there."
+            "MindSpore and MindIO on the machines of the ranks were not compared with each other: run chaos doctor "
+            "there."
         )
     for fault in plan.faults:
         need = found.kinds[fault.kind].chosen_by

@@ -36,13 +36,13 @@ DEFECTS = (
         "load-ended-early",
         "The process that held memory was ended by the kernel before the launch had ended.",
         recorded(lambda records: _at_end(records, "memory").pop("resident")),
-        "nothing shows that rank 0 was under it until the launch ended: resident is None",
+        "nothing shows that rank 0 was under the fault until the launch ended: resident is None",
     ),
     _defect(
         "load-not-looked-at",
         "Nobody looked whether the process that held memory was still there at the end.",
         recorded(lambda records: records.drop(records.all("fault.ending", fault="memory"))),
-        "nobody looked whether rank 0 was still under it when the launch ended",
+        "no check was made whether rank 0 was still under the fault when the launch ended",
     ),
     _defect(
         "stopped-rank-goes-on",
@@ -54,6 +54,6 @@ DEFECTS = (
         "stopped-rank-let-go",
         "Somebody else had let the stopped rank go on before the harness did.",
         recorded(lambda records: _at_end(records, "stop").update(signal=None)),
-        "nothing shows that rank 1 was under it up to its end",
+        "nothing shows that rank 1 was under the fault up to its end",
     ),
 )

@@ -12,8 +12,8 @@ REBOOTED, OTHER = 1, 0
 
 _NOT_ORDERED = "nothing shows that this run ordered the reboot of the node of rank"
 _NOT_REBOOTED = "is not known to have booted again"
-_FETCHED = "what every host has left was brought here"
-_CLOCKS = "all monotonic times are of one clock, or of clocks whose offset was measured"
+_FETCHED = "the files of every host were copied here"
+_CLOCKS = "all monotonic times come from one clock, or from clocks with a measured offset"
 
 
 def _defect(
@@ -155,15 +155,15 @@ DEFECTS = (
         "Nothing of the other host could be brought here in the end, and nobody says why.",
         _told_of_host("host.unfetched", OTHER, files={}),
         _FETCHED,
-        "all (nobody says why)",
+        "all (no reason is recorded)",
         check="history",
     ),
     _defect(
         "host-lost-from-sight",
-        "The connection to the other host was lost, and it went on unseen.",
+        "The connection to the other host was lost, and what the host did afterwards is unknown.",
         _told_of_host("host.lost", OTHER, why="the connection is silent"),
         _FETCHED,
-        "it went on unseen",
+        "what the host did afterwards is unknown",
         check="history",
     ),
     _defect(
@@ -171,7 +171,7 @@ DEFECTS = (
         "How far the clock of the host that was rebooted is ahead was never measured.",
         recorded(_unmeasured),
         _CLOCKS,
-        "whose monotonic clocks cannot be compared",
+        "monotonic clocks that cannot be compared",
         check="history",
     ),
     _defect(
@@ -185,7 +185,7 @@ DEFECTS = (
         "half-a-line-on-the-host-that-went-on",
         "The last line of a rank on the other host is torn, as if that had been rebooted.",
         rewritten("history/train-rank_0-*.jsonl", _half_a_line),
-        "every line of the history is whole and in its place",
+        "every line of the history is complete and in order",
         "the last line is torn",
         check="history",
     ),
@@ -193,7 +193,7 @@ DEFECTS = (
         "host-whose-launcher-has-no-end",
         "How the launcher of the other host ended is not recorded; that of the rebooted one ended with 0.",
         recorded(lambda records: records.drop(records.all("launcher.exit", attempt="resume", node=OTHER))),
-        "no exit status of that of node 0 was recorded",
+        "no exit status of the launcher of node 0 was recorded",
         check="hygiene",
     ),
 )

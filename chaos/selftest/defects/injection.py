@@ -123,20 +123,20 @@ DEFECTS = (
         "The fault was never made.",
         recorded(_never_tried),
         "no landing of this fault",
-        "the fault that was planned was not made",
+        "the planned fault was not injected",
     ),
     _defect(
         "fault-in-wrong-rank",
         "Rank 3 was killed in the place of rank 2.",
         _in_rank(3),
-        "it landed on rank 3: the fault that was planned was not made",
+        "it landed on rank 3: the planned fault was not injected",
     ),
     _defect(
         "fault-one-step-late",
         "Rank 2 was killed one step later.",
         _at(step=STEP + 1),
         "rank 2 was at step 7",
-        "the fault that was planned was not made",
+        "the planned fault was not injected",
     ),
     _defect(
         "fault-in-another-phase",

@@ -30,11 +30,11 @@ def _nobody_renamed(records: Records) -> None:
 DEFECTS = (
     Defect(
         name="dump-left",
-        what="A process has dumped its memory into the job's directory, and no fault has ended one so.",
+        what="A process has left a memory dump in the job's directory, and no fault has ended one so.",
         layer="files",
         base="ttp",
         check="hygiene",
-        reason=("a process has dumped its memory into job/core.77",),
+        reason=("a process has left a memory dump in job/core.77",),
         spoil=_left("core.77", _CORE),
     ),
     Defect(
@@ -43,7 +43,7 @@ DEFECTS = (
         layer="files",
         base="ttp",
         check="hygiene",
-        reason=("job/checkpoints/latest.lock holds the id of process", "which has ended in order"),
+        reason=("job/checkpoints/latest.lock holds the id of process", "which ended normally"),
         spoil=_lock_left,
     ),
     Defect(

@@ -38,7 +38,7 @@ DEFECTS = (
         "Somebody listens on a port of the run, and whether it is the job nobody can say.",
         "ttp",
         _listening({"port": PORT, "listeners": [{"pid": 77, "cmdline": ["python", "train.py"]}]}),
-        "somebody listens on port 20003, and no run is known to be theirs: 77 (python train.py)",
+        "port 20003 is in use by processes of no known run: 77 (python train.py)",
         verdict="unknown",
     ),
     _defect(
@@ -46,7 +46,7 @@ DEFECTS = (
         "Somebody listens on a port of the run, and cannot be seen.",
         "rsc",
         _listening({"port": PORT, "listeners": []}),
-        "somebody listens on port 20003",
+        "port 20003 is in use",
         "processes that cannot be seen",
         verdict="unknown",
     ),

@@ -12,7 +12,7 @@ from chaos.selftest.defect import Defect, Spoil, Unspoilt, Wanted
 from chaos.selftest.files import removed, rewritten
 from chaos.selftest.records import Records, recorded
 
-WHOLE = "every line of the history is whole and in its place"
+WHOLE = "every line of the history is complete and in order"
 _TIME = re.compile(rb"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}")
 
 
@@ -189,7 +189,7 @@ DEFECTS = (
         "history-of-another-boot",
         "A rank's history is of another boot of the machine.",
         recorded(_boots_differ),
-        "all monotonic times are of one clock",
+        "all monotonic times come from one clock",
     ),
     _defect(
         "history-of-another-run",
@@ -207,7 +207,7 @@ DEFECTS = (
         "plan-changed-afterwards",
         "The budget in the plan was raised after the run.",
         _plan_changed,
-        "the plan is the one that the run was made by",
+        "the plan is unchanged since the run",
         "it was changed afterwards",
     ),
     _defect(

@@ -262,7 +262,7 @@ DEFECTS = (
         "All ranks go on from step 3, though every replica group has a file of step 6.",
         _older_step,
         "training goes on at step 7",
-        "step 3 was saved, so that it is step 4",
+        "step 3 was saved, so the next is step 4",
         base="slices",
     ),
     _defect(

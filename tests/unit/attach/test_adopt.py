@@ -107,7 +107,7 @@ def test_a_rank_of_another_node_is_refused(job: OwnJob) -> None:
 
 
 def test_a_process_of_no_job_is_refused(job: OwnJob) -> None:
-    assert f"process {os.getppid()} is not of a job that has ranks" in refusal(str(os.getppid()), 0)
+    assert f"process {os.getppid()} does not belong to a job with ranks" in refusal(str(os.getppid()), 0)
     assert f"started from it:\n  the job with ranks 0-1 that logs in {job.logs}" in refusal(str(os.getpid()), 0)
     assert "there is no process 4194999" in refusal("4194999", 0)
     assert "there is no such directory" in refusal("/nowhere", 0)

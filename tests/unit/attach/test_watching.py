@@ -402,7 +402,7 @@ def test_watching_leaves_the_job_as_it_was(job: OwnJob, watching_job: Watch) -> 
 def test_a_directory_without_a_job_is_refused(tmp_path: Path) -> None:
     with pytest.raises(JobError, match="no job on this host"):
         Watch(str(tmp_path), here=Path("/"), readers=[])
-    with pytest.raises(JobError, match="is not of a job that has ranks"):
+    with pytest.raises(JobError, match="does not belong to a job with ranks"):
         Watch(str(os.getppid()), here=Path("/"), readers=[])
 
 
@@ -416,7 +416,7 @@ def test_directories_too_deep_to_be_searched_are_told_once_and_the_rest_is_searc
         "checkpoints.not_searched",
         {"directory": str(tmp_path / "work"), "levels": 256},
     )
-    assert str(headline(event)).startswith(f"{tmp_path / 'work'} has too deep directories")
+    assert str(headline(event)).startswith(f"{tmp_path / 'work'} has directories nested too deeply")
     (tmp_path / "work" / "rank_0").mkdir()
     (tmp_path / "work" / "rank_0" / "mlp-1_5.ckpt").touch()
     clock.sleep(6)

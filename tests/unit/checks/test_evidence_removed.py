@@ -125,8 +125,8 @@ INJECTION: list[tuple[Spoil, str]] = [
     (lambda run: run.drop("fault.landed"), "no landing of this fault"),
     (lambda run: run.drop("fault.injecting"), "no record of the injection into rank 2"),
     (lambda run: landing(run).update(evidence=[]), "no evidence that rank 2 was hit"),
-    (wrong_rank, "it landed on rank 3: the fault that was planned was not made"),
-    (one_step_late, "rank 2 was at step 6, phase step.end: the fault that was planned was not made"),
+    (wrong_rank, "it landed on rank 3: the planned fault was not injected"),
+    (one_step_late, "rank 2 was at step 6, phase step.end: the planned fault was not injected"),
     (other_phase, "rank 2 was at step 5, phase forward"),
     (launcher_hit, "process 900 was the launcher and not rank 2"),
     (lambda run: evidence(run).update(pid=4711), "the evidence is of process 4711"),
@@ -216,12 +216,12 @@ HISTORY: list[tuple[Spoil, str]] = [
     (a_rank_too_many, "there is a rank 4"),
     (
         lambda run: run.one("run.start").update(plan="0" * 32),
-        "the plan is the one that the run was made by | it was ch",
+        "the plan is unchanged since the run | it was ch",
     ),
-    (without("plan", "run.start"), "the run has not recorded by which plan it was made"),
-    (without("run", "writer.start"), "writers that do not say of which run they are"),
-    (without("boot", "writer.start"), "writers that do not say where they ran"),
-    (without("host", "writer.start", rank=1), "writers that do not say where they ran"),
+    (without("plan", "run.start"), "the run has not recorded which plan it followed"),
+    (without("run", "writer.start"), "some writers do not name their run"),
+    (without("boot", "writer.start"), "some writers do not name their host"),
+    (without("host", "writer.start", rank=1), "some writers do not name their host"),
     (seq_gap, "seq 8 where 7 was expected"),
     (clock_back, "the monotonic clock runs back"),
     (torn("train-rank_1"), "the last line is torn"),
@@ -353,7 +353,7 @@ CHECKPOINT: list[tuple[Spoil, str]] = [
     (nothing_to_compare_with, "recorded no digests at the saved step, and there is no baseline to compare with"),
     (no_names, "no record of which parameters rank 0 has"),
     (tolerance, "values would be needed for a tolerance"),
-    (without_witness, "there is a file of rank 1, whose history has no save"),
+    (without_witness, "there is a file of rank 1, but the history of that rank has no save"),
     (forgets_its_steps, "no step of rank 0 has ended"),
     (unreadable_kind, "rank 0's file cannot be judged"),
     (lambda run: setattr(run, "baseline", None), "there is no baseline history"),
@@ -634,20 +634,20 @@ def ledger_damaged(run: GoodRun) -> None:
 
 
 HYGIENE: list[tuple[Spoil, str]] = [
-    (lambda run: run.drop("hygiene"), "nobody looked"),
-    (lambda run: run.one("hygiene").pop("orphans"), "it was not looked for orphans"),
-    (lambda run: run.one("hygiene").pop("ports"), "it was not looked for ports"),
+    (lambda run: run.drop("hygiene"), "no check was made"),
+    (lambda run: run.one("hygiene").pop("orphans"), "not looked for: orphans"),
+    (lambda run: run.one("hygiene").pop("ports"), "not looked for: ports"),
     (
         lambda run: run.one("hygiene").update(ports=[{"port": 8118, "listeners": [{"pid": 7, "cmdline": ["sshd"]}]}]),
-        "somebody listens on port 8118, and no run is known to be theirs: 7 (sshd)",
+        "port 8118 is in use by processes of no known run: 7 (sshd)",
     ),
     (
         lambda run: run.one("hygiene").update(ports=[{"port": 8118, "listeners": []}]),
-        "no run is known to be theirs: processes that cannot be seen",
+        "in use by processes of no known run: processes that cannot be seen",
     ),
     (
         lambda run: run.one("hygiene").update(ports=[{"port": 8118, "listeners": [3]}]),
-        "no run is known to be theirs: processes that cannot be seen",
+        "in use by processes of no known run: processes that cannot be seen",
     ),
     (lambda run: run.drop("rank.exit", attempt="train", rank=1), "rank 1 of attempt train ends with exit code 1"),
     (lambda run: run.drop("rank.exit", attempt="resume", rank=1), "rank 1 of attempt resume ends with exit code 0"),
@@ -656,8 +656,8 @@ HYGIENE: list[tuple[Spoil, str]] = [
     (lambda run: run.drop("fault.healed"), "fault kill-1 has no record of being healed"),
     (ledger_damaged, "the undo ledger is damaged"),
     (lambda run: run.others.pop("undo.jsonl"), "the undo ledger holds no step"),
-    (lambda run: run.one("hygiene").update(orphans=None), "it was not looked for orphans"),
-    (without("private_left", "hygiene"), "it was not looked for the run's private directory"),
+    (lambda run: run.one("hygiene").update(orphans=None), "not looked for: orphans"),
+    (without("private_left", "hygiene"), "not looked for: the run's private directory"),
 ]
 
 REMOVED = cases_of(
@@ -749,7 +749,7 @@ def test_a_check_that_crashes_is_unknown(run: GoodRun, tmp_path: Path) -> None:
 
 def test_a_check_that_says_nothing_is_unknown(run: GoodRun, tmp_path: Path) -> None:
     judgement = judge(run.write(tmp_path), {"silent": lambda *_: []})
-    assert said(judgement, "silent", "unknown", "it found nothing to say")
+    assert said(judgement, "silent", "unknown", "it made none")
 
 
 def test_no_check_at_all_is_unknown(run: GoodRun, tmp_path: Path) -> None:

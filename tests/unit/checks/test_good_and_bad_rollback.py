@@ -317,7 +317,7 @@ def not_recorded(run: GoodRun) -> None:
         (never_scaled, "rank 1's own history has no gradients that it scaled"),
         (not_repeated, "rank 1 scaled its gradients 1 times, not 2 times"),
         (by_one, "that changes nothing"),
-        (in_another_step, "the fault that was planned was not made"),
+        (in_another_step, "the planned fault was not injected"),
         (not_recorded, "the norm that rank 1's spike came to in step 8 is not recorded"),
     ],
 )

@@ -79,7 +79,7 @@ UNKNOWN: list[tuple[str, Spoil, str]] = [
     (
         "injection",
         lambda run: evidence(run).pop("raised"),
-        "the evidence for rank 1 says nothing of what was done to it",
+        "the evidence for rank 1 says nothing about what was done to it",
     ),
     ("injection", lambda run: evidence(run).update(signal=9), "shows SIGKILL, not an error raised"),
     (

@@ -234,7 +234,7 @@ def test_how_the_new_process_ended_is_unknown_where_nobody_can_say(judged: Judge
     run = replaced_run()
     unknown_end(run, NEW_PID)
     judgement = judged(run)
-    assert said(judgement, "hygiene", "unknown", "nobody can say how")
+    assert said(judgement, "hygiene", "unknown", "its exit status is unknown")
     assert not said(judgement, "hygiene", "fail", "")
 
 
@@ -244,4 +244,4 @@ def test_a_replaced_process_of_whose_end_nothing_is_known_did_not_end_as_planned
     act = run.one("fault.injecting")
     old, act["pid"] = act["pid"], 1
     unknown_end(run, old)
-    assert said(judged(run), "hygiene", "unknown", "was replaced, and nobody can say how it ended")
+    assert said(judged(run), "hygiene", "unknown", "was replaced, and its exit status is unknown")

@@ -93,7 +93,7 @@ def test_reports_that_cannot_be_written_are_bad_usage(
     chaos: Call, place: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     ended = chaos(command, "kill-rank", "--reports", "/proc/reports")
-    assert (ended.code, "it cannot be made" in ended.err) == (64, True)
+    assert (ended.code, "the directory cannot be made" in ended.err) == (64, True)
     (place / "shut").mkdir()
     monkeypatch.setattr("chaos.cli.paths.os.access", lambda path, mode: path != Path("shut"))
     ended = chaos(command, "kill-rank", "--reports", "shut")
@@ -193,7 +193,7 @@ def test_a_run_that_is_not_there_is_bad_usage(chaos: Call, place: Path) -> None:
 
 
 def test_heal_that_finds_no_run_does_not_say_that_nothing_is_left(chaos: Call, place: Path) -> None:
-    elsewhere = "runs that are kept elsewhere need --reports\n"
+    elsewhere = "for runs kept elsewhere give --reports\n"
     assert chaos("heal").out == f"no run found below reports: there is no such directory; {elsewhere}"
     (place / "reports" / ".baselines").mkdir(parents=True)
     assert chaos("heal").out == f"no run found below reports; {elsewhere}"

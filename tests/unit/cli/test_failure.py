@@ -59,7 +59,7 @@ def test_a_kernel_that_does_not_tell_its_boot_is_named_in_one_sentence(monkeypat
 
 def test_what_befell_a_node_is_told_with_its_words_and_is_no_defect_to_report() -> None:
     text = explain(PlatformError("host a (u@a): its disk is full"), ["run"], debug=False)
-    assert text.startswith("chaos: broken off, so there is no verdict: host a (u@a): its disk is full\n")
+    assert text.startswith("chaos: aborted, so there is no verdict: host a (u@a): its disk is full\n")
     assert "Please report" not in text
 
 

@@ -37,7 +37,7 @@ def test_what_is_printed_for_a_scenario_passes_the_check_with_it(tmp_path: Path)
     manifest.write_text(printed.replace("recover-strategy: recover,dump", "recover-strategy: recover"), "utf-8")
     code, said = call("check", str(manifest), "--scenario", str(scenario), "--json")
     assert code == 64
-    assert "the scenario reckons with recover, dump" in json.loads(said)["problems"][0]["message"]
+    assert "the scenario expects recover, dump" in json.loads(said)["problems"][0]["message"]
 
 
 def test_rights_are_those_of_one_namespace_and_of_the_nodes_that_are_named(tmp_path: Path) -> None:

@@ -137,4 +137,4 @@ def test_a_broken_installation_is_no_verdict() -> None:
     code = "import sys; sys.modules['click'] = None; from chaos.__main__ import main; sys.exit(main())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == codes.HARNESS
-    assert done.stderr.startswith("chaos: the command itself cannot work: ") and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("chaos: the command cannot start: ") and done.stderr.count("\n") == 1

@@ -42,7 +42,7 @@ def test_the_record_at_the_barrier_proves_it() -> None:
         ([], "rank 2's own history does not say that its link went down"),
         ([replace(DOWN, pid=78)], "does not say that its link went down"),
         ([replace(DOWN, data={**DOWN.data, "action": "other"})], "does not say that its link went down"),
-        ([replace(DOWN, data={**DOWN.data, "step": 8})], "the fault that was planned was not made"),
+        ([replace(DOWN, data={**DOWN.data, "step": 8})], "the planned fault was not injected"),
         ([replace(DOWN, mono=9)], "was down before the injection"),
         ([DOWN, event("step.end", 13, step=7)], "ended a step behind its broken link"),
     ],

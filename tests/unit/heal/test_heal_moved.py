@@ -39,7 +39,7 @@ def test_a_copy_is_told_and_not_touched_whether_its_run_lives_or_not(
         shutil.copytree(run.path, copy)
         report = heal_run(copy)
         assert (report.outcome, report.ok, report.done, report.failed) == ("copy", False, [], [])
-        assert f"a copy: what it tells of is that of {run.path}" in report.found[0]
+        assert f"a copy: its processes and steps belong to {run.path}" in report.found[0]
     outcomes = {report.run: report.outcome for report in heal_all(reports)}
     assert outcomes == {"copy": "copy", dead.run: "healed", live.run: "live"}
     assert child.poll() is None
@@ -73,7 +73,7 @@ def test_a_copy_whose_original_is_gone_waits_for_the_harness_that_had_it(
         assert child.poll() is None
         harness.kill()
     report = heal_run(copy)
-    assert report.outcome == "refused" and "another one than the run was made in" in report.refused[0]
+    assert report.outcome == "refused" and "the run was made in another directory" in report.refused[0]
     assert f"process {child.pid}" in report.would[0] and child.poll() is None
 
 
@@ -99,7 +99,7 @@ def test_of_a_copy_that_does_not_say_whose_it_is_no_living_process_is_ended(
     with harness:
         report = heal_run(tmp_path / "copy")
         assert report.outcome == "failed" and child.poll() is None
-        assert f"processes of it live ({child.pid})" in report.failed[0]
+        assert f"processes of the run live ({child.pid})" in report.failed[0]
         harness.kill()
     child.kill()
     child.wait()

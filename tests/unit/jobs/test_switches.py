@@ -38,7 +38,10 @@ def test_what_everybody_reads_alike_is_left_alone(value: str) -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ("{TTP: 1}", "'TTP: 1' has a blank at the colon: MindFormers and MindSpore look for 'TTP:1' and find it not"),
+        (
+            "{TTP: 1}",
+            "'TTP: 1' has a blank at the colon: MindFormers and MindSpore look for 'TTP:1' and do not find it",
+        ),
         ("{TTP :1}", "has a blank at the colon"),
         ("{UCE:1 TTP:1}", "'UCE:1 TTP:1' lacks a comma"),
         ("{TRE}", "'TRE' has no value, at which MindSpore ends while it is imported"),
@@ -165,7 +168,7 @@ def test_a_variable_and_a_list_that_agree_are_one(scenario: Scenario) -> None:
     ("name", "follows"),
     [
         ("MS_TFT_IP", "ranks look for the controller of MindIO TFT there"),
-        ("MS_TFT_PORT", "the controller of MindIO TFT has that port"),
+        ("MS_TFT_PORT", "the controller of MindIO TFT then uses that port"),
         ("MINDIO_FOR_MINDSPORE", "the harness sets it to 1"),
         ("MINDX_TASK_ID", "no rank starts the controller of MindIO TFT"),
     ],

@@ -134,6 +134,6 @@ def test_the_job_of_another_user_is_refused_with_what_to_do(tmp_path: Path) -> N
         rank.kill()
         rank.wait()
     by_pid, by_directory = (text for text in ran.stdout.split("--job ") if text)
-    assert f"Of the user with the number 0 there are Python processes (PID {rank.pid})" in by_pid
+    assert f"This user may not read the environment of Python processes of user 0 (PID {rank.pid})" in by_pid
     assert "call chaos as that user (`sudo -u '#0' …`) or as root" in by_pid
     assert "may not read" in by_directory

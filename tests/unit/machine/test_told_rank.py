@@ -52,7 +52,7 @@ def chosen(proc: FakeProc, name: str, rank: int) -> int:
 def test_the_rank_id_of_the_scheduler_is_none_of_its_workers(proc: FakeProc, work: Path, of_scheduler: bool) -> None:
     add_workers(proc, work, unnumbered(of_scheduler))
     for name in ("100", "110", "111", str(work)):
-        with pytest.raises(JobError, match=r"(?s)which ranks these are is not known.*PID 110.*PID 111"):
+        with pytest.raises(JobError, match=r"(?s)the rank numbers of these processes are unknown.*PID 110.*PID 111"):
             chosen(proc, name, 0)
 
 

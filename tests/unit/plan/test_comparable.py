@@ -53,7 +53,7 @@ def test_a_step_that_is_trained_again_is_compared_again(real: Planner, kind: str
     assert back.equivalence.comparable is None
     assert [planned_fault.taken_back for planned_fault in back.faults] == [True, False]
     assert back.response.recoveries[0].as_fault_free
-    assert "everything must be as without it then" in " ".join(back.explanation.reasons)
+    assert "everything must then be as without the fault" in " ".join(back.explanation.reasons)
     assert loads(dumps(back)) == back
 
 
@@ -108,7 +108,7 @@ def test_whether_it_comes_before_the_restart_must_not_be_left_to_chance(real: Pl
 def test_a_corrupted_step_must_be_ended_or_nothing_shows_what_came_of_it(real: Planner, phase: str) -> None:
     for job in ({}, RSC):
         text = real.refused(fault("flip-bit", 7), fault("kill", 7, phase, rank=2), job=job)
-        assert "stops the training in step 7 too, so what comes of fault 'flip-bit-7' is never seen" in text
+        assert "stops the training in step 7 too, so the effect of fault 'flip-bit-7' is never seen" in text
 
 
 def test_where_training_goes_on_must_not_be_left_open(real: Planner) -> None:
@@ -119,9 +119,9 @@ def test_where_training_goes_on_must_not_be_left_open(real: Planner) -> None:
 def test_a_flipped_bit_behind_another_change_cannot_be_told(real: Planner) -> None:
     first = fault("flip-bit", 4)
     refused = real.refused(first, fault("flip-bit", 8, rank=2), expect=NONE)
-    assert "it differs already because of fault 'flip-bit-4'" in refused
+    assert "the state already differs because of fault 'flip-bit-4'" in refused
     same = real.refused(first, {**fault("flip-bit", 4, rank=2), "id": "other"}, expect=NONE)
-    assert "it differs already because of fault 'flip-bit-4'" in same
+    assert "the state already differs because of fault 'flip-bit-4'" in same
     assert limits(real(first, fault("wrong-batch", 8), expect=NONE)) == (3, 4)
     assert limits(real(first, fault("nonfinite-loss", 8), expect=NONE)) == (3, 4)
     assert limits(real(first, fault("flip-bit", 8, "step.begin", where="weight"), expect=NONE)) == (3, 4)

@@ -104,7 +104,7 @@ def test_a_loss_that_cannot_be_saved_is_refused_unless_nothing_is_expected(
     plan.lines = {path: 21}
     text = plan.refused(*faults, cluster=sharded)
     assert f"example.yaml:21:3: {message}" in text
-    assert "write expect.checkpoint: none if that is what the scenario wants to prove" in text
+    assert "write expect.checkpoint: none if the scenario is to prove that" in text
 
     found = plan(*faults, cluster=sharded, expect={"checkpoint": "none", "resume": "none", "mechanism": "none"})
     assert (found.response.mechanism, found.checkpoint, found.resume.resumes, found.resume.resume_step) == (

@@ -39,9 +39,9 @@ def test_written_savers_leave_no_choice(plan: Planner, sharded: dict[str, Any]) 
 @pytest.mark.parametrize(
     ("ranks", "message"),
     [
-        ((0, 1, 2, 3), "names rank 1, but it is lost or does not exist"),
-        ((0, 5, 4, 3), "names ranks 0 and 4, but both belong to the replica group whose survivors are [0, 4]"),
-        ((0, 5, 2), "names ranks 0,2,5, but nobody of [3, 7], which must save too"),
+        ((0, 1, 2, 3), "names rank 1, but that rank is lost or does not exist"),
+        ((0, 5, 4, 3), "names ranks 0 and 4, but both belong to one replica group (survivors [0, 4])"),
+        ((0, 5, 2), "names ranks 0,2,5, but no rank of [3, 7], which must save too"),
     ],
 )
 def test_savers_that_cannot_be_are_refused(
@@ -121,8 +121,8 @@ def test_an_impossible_expectation_names_itself_and_the_plans_reason(
 
 NOTHING: list[tuple[dict[str, Any], str]] = [
     ({"mechanism": "TTP"}, "expect.mechanism says TTP, but the plan shows that none acts"),
-    ({"checkpoint": {}}, "expect.checkpoint wants an end-of-life checkpoint, but the plan shows none"),
-    ({"resume": {"step": 3}}, "expect.resume wants step 3, but the plan shows no resume"),
+    ({"checkpoint": {}}, "expect.checkpoint expects an end-of-life checkpoint, but the plan shows none"),
+    ({"resume": {"step": 3}}, "expect.resume names step 3, but the plan shows no resume"),
     ({"recovery": {"total": "5s"}}, "a recovery has a budget, but the plan shows that no mechanism acts"),
 ]
 
@@ -144,7 +144,7 @@ def test_a_job_that_is_not_resumed_has_no_resume_step(plan: Planner) -> None:
     assert found.checkpoint is not None and found.checkpoint.step == 5
     assert (found.resume.resumes, found.resume.resume_step) == (False, None)
     text = plan.refused(KILL, job={"resume": False}, expect={"resume": {"step": 6}})
-    assert "expect.resume wants step 6, but job.resume is false" in text
+    assert "expect.resume names step 6, but job.resume is false" in text
 
 
 def test_a_loss_expectation_needs_a_baseline(plan: Planner) -> None:

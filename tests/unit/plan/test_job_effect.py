@@ -54,7 +54,7 @@ def test_the_words_of_such_an_effect_stand_in_the_plan(plan: Planner) -> None:
     plan.effects = {**plan.effects, "mark": WORN}
     killed = {"kind": "kill", "target": {"rank": 1}, "trigger": {"step": 6}}
     made = plan(FAULT, killed, expect={"checkpoint": "none"})
-    assert "the save is broken off: fault mark-1 has worn the flash out" in " ".join(made.explanation.reasons)
+    assert "the save is interrupted: fault mark-1 has worn the flash out" in " ".join(made.explanation.reasons)
 
 
 def test_an_effect_that_no_family_lists_is_refused(plan: Planner) -> None:

@@ -333,7 +333,11 @@ def test_without_a_setting_the_command_is_this_python(
 
 
 PAIR = "matrix: {victim: [1, 2]}\ncompare: {axis: victim, at_most: {load: 0.5}}"
-COMPARED = {"measure": "load", "expected": "load is at most 0.5 of what it is without", "seen": "6 s without, 5 s with"}
+COMPARED = {
+    "measure": "load",
+    "expected": "load in the second run is at most 0.5 of its value in the first",
+    "seen": "6 s without, 5 s with",
+}
 
 
 def compared(verdict: str) -> dict[str, Any]:

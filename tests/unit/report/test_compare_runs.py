@@ -88,7 +88,7 @@ def test_a_missing_phase_is_unknown(results: tuple[Result, Result], which: int) 
     spoilt = [with_figures(result, load=None) if place == which else result for place, result in enumerate(results)]
     comparison = compare(spoilt[0], spoilt[1])
     assert comparison.verdict == "unknown"
-    assert "not known of" in comparison.statements[0].seen
+    assert "unknown for" in comparison.statements[0].seen
 
 
 @pytest.mark.parametrize("verdict", ["fail", "unknown"])

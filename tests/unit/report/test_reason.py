@@ -83,7 +83,7 @@ def test_an_interrupted_run_says_what_became_of_it(tmp_path: Path) -> None:
     [
         ({"orphans": [{"pid": 7, "cmdline": ["python"]}]}, "processes of the job are left: chaos heal; faults undone;"),
         ({"private_left": True}, "job ended; faults undone; something is left"),
-        ({"unsearched": ["job: too deep"]}, "job ended; faults undone; something is left, or was not looked for"),
+        ({"unsearched": ["job: too deep"]}, "job ended; faults undone; something is left, or was not searched for"),
     ],
 )
 def test_no_part_is_said_that_is_not_true(tmp_path: Path, left: dict[str, object], said: str) -> None:
@@ -95,7 +95,7 @@ def test_no_part_is_said_that_is_not_true(tmp_path: Path, left: dict[str, object
 def test_without_evidence_nothing_is_said_to_have_ended(tmp_path: Path) -> None:
     run = good_run()
     run.drop("hygiene")
-    assert interrupted(run, tmp_path) == "interrupted; what is left was not looked for: chaos heal"
+    assert interrupted(run, tmp_path) == "interrupted; leftovers were not searched for: chaos heal"
 
 
 def test_an_interrupted_fault_free_run_is_told_of_as_what_it_was() -> None:

@@ -358,7 +358,7 @@ def test_a_port_that_somebody_else_took_is_changed_for_another(drive: Run, stran
     outcome = drive(job="environment: {STRANGERS: '1'}", progress=watcher)
     assert history_of(outcome).select("run.end")[0].data == {"interrupted": False, "error": None}
     (port,) = [stranger.getsockname()[1] for stranger in strangers]
-    assert any(f"was chosen for the job: {port} by PID {os.getpid()}" in note for note in watcher.notes)
+    assert any(f"chosen for the job: {port} by PID {os.getpid()}" in note for note in watcher.notes)
     runs = [path for path in outcome.run_dir.parent.iterdir() if path.is_dir() and not path.is_symlink()]
     (first,) = [run for run in runs if run != outcome.run_dir]
     (taken,) = read_history(first / "history").select("port.taken")
@@ -373,8 +373,8 @@ def test_a_job_that_never_gets_its_port_is_not_blamed(drive: Run, strangers: lis
     result = read_result(outcome.run_dir)
     assert [check.name for check in result.checks if check.verdict == "fail"] == []
     (judged,) = [check for check in result.checks if check.name == "run" and check.verdict == "unknown"]
-    assert judged.expected == "the ports that the harness chooses are the job's alone"
-    assert f"was chosen for the job: {strangers[-1].getsockname()[1]}" in judged.seen
+    assert judged.expected == "no other process takes the ports that the harness chooses"
+    assert f"chosen for the job: {strangers[-1].getsockname()[1]}" in judged.seen
 
 
 def test_ranks_without_an_agent_are_noticed_when_the_job_is_over(
@@ -413,7 +413,7 @@ def test_the_run_is_planned_with_the_steps_for_an_update_that_the_baseline_shows
     plan = outcome.run_dir / "plan.json"
     assert completed.data == {"steps_per_update": 2, "plan": fingerprint(plan.read_bytes())}
     assert loads(plan.read_bytes()).training.steps_per_update == 2
-    judged = [finding for finding in judge(outcome.run_dir).findings if "the plan is the one" in finding.expected]
+    judged = [finding for finding in judge(outcome.run_dir).findings if "the plan is unchanged" in finding.expected]
     assert [finding.verdict for finding in judged] == ["pass"]
 
 

@@ -52,7 +52,7 @@ def _replica(name: str, spec: Placed) -> Iterator[Problem]:
         return
     count = spec.at("replicas")
     if count is not None and (not isinstance(count.data, int) or not 0 <= count.data <= _MOST_REPLICAS):
-        yield count.problem(f"replicas is {count.data}: a number from 0 to {_MOST_REPLICAS} is wanted")
+        yield count.problem(f"replicas is {count.data}: it must be a number from 0 to {_MOST_REPLICAS}")
     elif name == "Scheduler" and count is not None and count.data != 1:
         yield count.problem(f"there must be exactly one Scheduler, not {count.data}")
     containers = spec.at("template", "spec", "containers")

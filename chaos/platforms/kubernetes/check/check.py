@@ -117,7 +117,7 @@ def _metadata(document: Placed, wanted: Wanted) -> Iterator[Problem]:
             if not isinstance(value.data, str):
                 kind = "a boolean" if isinstance(value.data, bool) else "no text"
                 yield value.problem(
-                    f"{part[:-1]} {key} is {kind} ({value.data}), and the cluster refuses whatever is no text",
+                    f"{part[:-1]} {key} is {kind} ({value.data}), and the cluster accepts text only",
                     f'write it in quotes: {key}: "{as_written(value.data)}"',
                 )
     namespace = document.at("metadata", "namespace")
@@ -148,9 +148,9 @@ def _job_problems(job: Placed, workload: str, wanted: Wanted) -> Iterator[Proble
         yield from _process_level(job, workload, strategies, labels)
     if wanted.strategies is not None and set(wanted.strategies) != {strategy.strip() for strategy in strategies}:
         yield annotations.nearest(names.RECOVER_STRATEGY).problem(
-            f"recover-strategy allows {', '.join(strategies) or 'nothing'}; the scenario reckons with "
+            f"recover-strategy allows {', '.join(strategies) or 'nothing'}; the scenario expects "
             f"{', '.join(wanted.strategies) or 'nothing'} (job.strategies)",
-            "let both say the same, or the plan expects what cannot happen",
+            "write the same in both, or the plan expects a recovery that cannot happen",
         )
     pods = templates(job, workload)
     if workload == "ascendjob":
@@ -181,7 +181,7 @@ def _misplaced(job: Placed) -> Iterator[Problem]:
     for key, value in labels.items() if labels is not None else ():
         meant = next((known_key for known_key in known if known_key != key and _same(known_key, key)), None)
         if meant is not None:
-            yield value.problem(f"label {key} is read by nobody", f"did you mean '{meant}'?")
+            yield value.problem(f"no component reads label {key}", f"did you mean '{meant}'?")
 
 
 def _same(one: str, other: str) -> bool:
@@ -193,7 +193,7 @@ def _values(job: Placed) -> Iterator[Problem]:
         value = job.at("metadata", "labels", key)
         if value is not None and isinstance(value.data, str) and value.data not in allowed:
             yield value.problem(
-                f"label {key} is {value.data!r}, which MindCluster takes as if it were not there",
+                f"label {key} is {value.data!r}, which MindCluster ignores",
                 suggest(value.data, allowed, "values"),
             )
     least, most = _WAIT_SECONDS
@@ -208,7 +208,7 @@ def _values(job: Placed) -> Iterator[Problem]:
         # Go reads it by Atoi, which takes at most 64 bits.
         whole = value.data.isascii() and value.data.isdecimal() and len(value.data) < 19
         if not (whole and known(int(value.data))):
-            yield value.problem(f"{key} is {value.data!r}: {choices} is wanted")
+            yield value.problem(f"{key} is {value.data!r}: it must be {choices}")
 
 
 def _strategies(job: Placed, strategies: Sequence[str]) -> Iterator[Problem]:
@@ -220,13 +220,12 @@ def _strategies(job: Placed, strategies: Sequence[str]) -> Iterator[Problem]:
             continue
         if strategy.strip() in names.STRATEGIES:
             yield value.problem(
-                f"strategy {strategy!r} has a blank: Ascend Operator splits at commas, strips nothing and passes it"
-                " over",
+                f"strategy {strategy!r} has a blank: Ascend Operator splits at commas, strips nothing and ignores it",
                 f'write recover-strategy: "{",".join(part.strip() for part in strategies)}"',
             )
         else:
             yield value.problem(
-                f"recover-strategy has {strategy!r}, which Ascend Operator passes over",
+                f"recover-strategy has {strategy!r}, which Ascend Operator ignores",
                 suggest(strategy, names.STRATEGIES, "strategies"),
             )
     framework = job.at("metadata", "labels", names.FRAMEWORK)
@@ -240,11 +239,11 @@ def _process_level(job: Placed, workload: str, strategies: Sequence[str], labels
     switch = job.at("metadata", "labels", names.PROCESS_RECOVER)
     strategy = job.nearest("metadata", "annotations", names.RECOVER_STRATEGY)
     if used and switch is not None and switch.data in ("off", "pause"):
-        yield switch.problem(f"process-level recovery is switched {switch.data}, but recover-strategy wants it")
+        yield switch.problem(f"process-level recovery is switched {switch.data}, but recover-strategy needs it")
     if used and workload == "vcjob" and (switch is None or switch.data != "on"):
         yield strategy.problem(
-            "Ascend Operator sets process-recover-enable for AscendJobs only; on a vcjob nobody does, and ClusterD "
-            "heeds no strategy without it",
+            "Ascend Operator sets process-recover-enable for AscendJobs only; on a vcjob nothing sets it, and "
+            "ClusterD ignores every strategy without it",
             'add the label process-recover-enable: "on"',
         )
     if switch is not None and switch.data == "on" and not used:

@@ -66,7 +66,7 @@ def lost_exit_code(script: str) -> str | None:
     commands, _ = jobs[-1]
     last = commands[-1][0] if commands[-1] else ""
     if len(commands) > 1 and not strict:
-        return f"of a pipe the shell tells the code of its last command, `{last}`"
+        return f"for a pipe the shell returns the code of its last command, `{last}`"
     before = jobs[-2] if len(jobs) > 1 else None
     if last not in _HARMLESS or len(commands) > 1 or before is None:
         return None

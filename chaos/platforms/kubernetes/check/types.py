@@ -55,19 +55,19 @@ def _text(value: Placed | None, what: str) -> Iterator[Problem]:
     plain = not isinstance(value.data, (dict, list))
     shown = f" ({as_written(value.data)})" if plain else ""
     yield value.problem(
-        f"{what} is {type_name}{shown}; text is wanted, and the cluster refuses the job",
+        f"{what} is {type_name}{shown}; it must be text, or the cluster refuses the job",
         f'write it in quotes: "{as_written(value.data)}"' if plain else "",
     )
 
 
 def _number(value: Placed | None, what: str) -> Iterator[Problem]:
     if value is not None and (isinstance(value.data, bool) or not isinstance(value.data, int)):
-        yield value.problem(f"{what} is {value.data!r}; a whole number is wanted, and the cluster refuses the job")
+        yield value.problem(f"{what} is {value.data!r}; it must be a whole number, or the cluster refuses the job")
 
 
 def _switch(value: Placed | None, what: str) -> Iterator[Problem]:
     if value is not None and not isinstance(value.data, bool):
-        yield value.problem(f"{what} is {value.data!r}; true or false is wanted, and the cluster refuses the job")
+        yield value.problem(f"{what} is {value.data!r}; it must be true or false, or the cluster refuses the job")
 
 
 def _each(container: Placed, part: str) -> Iterator[Placed]:

@@ -43,7 +43,7 @@ DEFECTS = (
         layer="job",
         base=BASE,
         check="resume",
-        reason=("training goes on at step 5", "step 2 was saved, so that it is step 3"),
+        reason=("training goes on at step 5", "step 2 was saved, so the next is step 3"),
         inside="chaos.selftest.live.damage:older_step",
     ),
     Defect(

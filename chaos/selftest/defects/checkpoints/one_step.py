@@ -34,7 +34,7 @@ def _over_an_earlier_file(records: Records) -> None:
             record["path"] = str(Path(record["path"]).with_name("mnist-1_3.ckpt"))
 
 
-_OF_THE_SAVE = "and by its record the rank has saved that of step 10"
+_OF_THE_SAVE = "and by its record the rank has saved step 10"
 
 DEFECTS = (
     _defect(
@@ -83,7 +83,7 @@ DEFECTS = (
         layer="job",
         base="live-plain-damage",
         check="checkpoint",
-        reason=("rank 0's file holds step_num 8, global_step 6, and by its record the rank has saved that of step 8",),
+        reason=("rank 0's file holds step_num 8, global_step 6, and by its record the rank has saved step 8",),
         inside="chaos.selftest.live.damage:content_of_the_save_before",
     ),
 )

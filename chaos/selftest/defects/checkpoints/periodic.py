@@ -65,7 +65,7 @@ DEFECTS = (
         "newest-checkpoint-gone",
         "What rank 1 has saved last is not there, and the next fault would need it.",
         removed("job/checkpoints/rank_1/mnist-2_4.ckpt"),
-        "the checkpoint that each rank has saved last is there",
+        "the last checkpoint of each rank is there",
         "rank 1 has saved job/checkpoints/rank_1/mnist-2_4.ckpt after step 10, which is not there",
     ),
     _defect(

@@ -47,7 +47,7 @@ DEFECTS = (
         layer="SDK",
         base="live-uce-dump",
         check="checkpoint",
-        reason=("rank 1 saved, which was not entitled to",),
+        reason=("rank 1 saved without being entitled to",),
         inside="chaos.selftest.live.dump:not_entitled",
     ),
     Defect(

@@ -103,7 +103,7 @@ DEFECTS = (
         "Rank 0 read a checkpoint while it was paused.",
         "tsp",
         recorded(_reads_at_once),
-        "from the first fault on no checkpoint is read",
+        "after the first fault a checkpoint is read only",
         "rank 0 read checkpoints/rank_0/mnist-1_4.ckpt",
         check="resume",
     ),

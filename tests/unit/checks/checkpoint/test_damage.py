@@ -109,7 +109,7 @@ def test_where_all_files_are_damaged_there_is_nothing_to_go_on_from(judged: Judg
             b"FileNotFoundError: no step has a file for every rank\n"
         )
     judgement = judged(run)
-    assert said(judgement, "resume", "pass", f"of 2 groups there are files of step {SAVED}: 1")
+    assert said(judgement, "resume", "pass", f"of 2 groups, files are left of step {SAVED}: 1")
 
 
 def hopeless_run(log: str) -> GoodRun:

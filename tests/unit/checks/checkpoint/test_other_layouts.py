@@ -130,7 +130,7 @@ def test_without_the_ranks_records_nobody_knows_whose_a_file_is(key: str, judged
         for entry in run.events(event):
             del entry[key]
     judgement = judged(run)
-    nothing = "no rank has recorded that it saved it, and neither its name nor its content says whose it is"
+    nothing = "no rank has recorded saving it, and neither its name nor its content identifies the rank"
     findings = said(judgement, "checkpoint", "unknown", f"job/{LETTERS(0, SAVED)}: {nothing}")
     assert findings and findings[0].where == (f"job/{LETTERS(0, SAVED)}",)
     assert said(judgement, "resume", "unknown", f"{STEP_KNOWN} | rank 0 loaded {LETTERS(0, SAVED)}: {nothing}")
@@ -162,7 +162,7 @@ def test_the_rank_in_a_name_counts_without_a_record_and_does_not_contradict_one(
 def test_a_rank_in_a_name_that_the_job_does_not_have_is_none(judged: Judge) -> None:
     run = moved_run(NAMED)
     run.saved[9] = Saved(f"job/{NAMED(9, SAVED)}", state_after(0, SAVED), {})
-    seen = f"job/{NAMED(9, SAVED)}: its name says rank 9, which the job is not known to have"
+    seen = f"job/{NAMED(9, SAVED)}: its name says rank 9, but the job has no such rank as far as is known"
     assert said(judged(run), "checkpoint", "unknown", seen)
 
 
@@ -188,7 +188,7 @@ def test_of_a_file_that_ranks_of_several_groups_have_saved_the_content_says_whos
     for saved in run.saved.values():
         saved.state = state_after(0, SAVED - 1) | {"global_step": np.array([SAVED], np.int32)}
     judgement = judged(run)
-    nobody = "ranks 0-1,3 have recorded that they saved it, and nothing tells whose content it has"
+    nobody = "ranks 0-1,3 have recorded that they saved it, and the owner of its content is unknown"
     assert said(judgement, "checkpoint", "unknown", f"job/ckpt_dir/sliced-1_5.ckpt: {nobody}")
     assert said(judgement, "resume", "unknown", f"{STEP_KNOWN} | rank 0 loaded ckpt_dir/sliced-1_5.ckpt: {nobody}")
 
@@ -205,14 +205,14 @@ def test_a_file_of_a_group_is_that_of_the_rank_that_has_saved_its_step(judged: J
     assert said(judged(run), "checkpoint", "pass", f"{EXPECTED} | 2 files compared by digest")
     for event in ("checkpoint.begin", "checkpoint.end"):
         run.drop(event, attempt="train", rank=3)
-    assert said(judged(run), "checkpoint", "fail", f"holds step {SAVED}, and by its record the rank has saved that of")
+    assert said(judged(run), "checkpoint", "fail", f"holds step {SAVED}, and by its record the rank has saved")
 
 
 def test_a_save_outside_the_runs_directory_is_unknown_and_named(judged: Judge) -> None:
     run = moved_run(lambda rank, step: f"/data/ckpt/rank_{rank}/sliced-1_{step}.ckpt")
     run.saved.clear()
     judgement = judged(run)
-    there = "which is not in the run's directory, so that nobody can look at it"
+    there = "which is outside the run's directory, so it cannot be checked"
     findings = said(judgement, "checkpoint", "unknown", f"rank 2 has saved /data/ckpt/rank_2/sliced-1_5.ckpt, {there}")
     assert findings and findings[0].where
     assert said(judgement, "resume", "unknown", f"rank 0 loaded /data/ckpt/rank_0/sliced-1_5.ckpt: {there}")
@@ -321,8 +321,8 @@ def test_another_state_than_the_remembered_one_fails(judged: Judge) -> None:
     ("spoilt", "why"),
     [
         ({"problem": "cut off"}, "cut off"),
-        ({"state": {"digests": 5}}, "what it held at the resume is not readable"),
-        ({}, "what it held at the resume is not readable"),
+        ({"state": {"digests": 5}}, "its content at the resume is not readable"),
+        ({}, "its content at the resume is not readable"),
     ],
 )
 def test_a_record_that_tells_no_state_is_unknown(spoilt: Record, why: str, judged: Judge) -> None:
@@ -338,7 +338,7 @@ def test_without_what_was_remembered_of_a_file_that_was_saved_anew_it_is_unknown
     run = overwritten()
     run.drop(REMEMBERED)
     (finding,) = said(judged(run), "resume", "unknown", STEP_KNOWN)
-    assert "it was saved anew, and nothing tells what it held at the resume" in finding.seen
+    assert "it was saved anew, and its content at the resume is unknown" in finding.seen
     assert not said(judged(run), "resume", "fail", "")
 
 
@@ -380,7 +380,7 @@ def test_an_end_of_life_checkpoint_of_no_known_rank_does_not_count_as_missing(ju
         judgement,
         "checkpoint",
         "unknown",
-        f"it is known whose each end-of-life checkpoint is | {run.saved[0].path}: {why}",
+        f"the owner of each end-of-life checkpoint is known | {run.saved[0].path}: {why}",
     )
     assert said(judgement, "checkpoint", "unknown", "no checkpoint is known to be of replica group [0, 2]")
     assert not said(judgement, "checkpoint", "fail", "no checkpoint of replica group")

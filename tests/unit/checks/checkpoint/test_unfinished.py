@@ -14,8 +14,8 @@ from tests.unit.checks.judging import Judge, said
 
 DONE = f"ttp_saved_checkpoints-step_{SAVED}"
 LEFT = f"{DONE}_tmp"
-LEAVES = "a save that is broken off leaves its directory under its temporary name"
-EXPECTED = "what a broken-off save leaves is not taken for a checkpoint"
+LEAVES = "an interrupted save leaves its directory under its temporary name"
+EXPECTED = "the files of an interrupted save are not loaded as a checkpoint"
 
 
 @pytest.fixture
@@ -165,7 +165,7 @@ def test_of_names_for_both_kinds_only_what_was_begun_as_end_of_life_is_its_remai
     verdict = "pass" if kind == "periodic" else "fail"
     assert said(judgement, "checkpoint", verdict, RENAMED)
     if kind == "periodic":
-        assert said(judgement, "checkpoint", "pass", f"{EXPECTED} | unfinished and loaded by nobody: {PERIODIC}")
+        assert said(judgement, "checkpoint", "pass", f"{EXPECTED} | unfinished and loaded by no rank: {PERIODIC}")
         assert [
             finding for finding in judgement.findings if finding.check == "checkpoint" and finding.verdict != "pass"
         ] == []

@@ -7,7 +7,7 @@ from typing import Any
 from tests.kit.good_run import GoodRun
 from tests.unit.checks.judging import Judge, said
 
-EXPECTED = "who is not of this run is refused wherever the run listens"
+EXPECTED = "every listener of the run refuses callers from outside the run"
 
 
 def refuse(run: GoodRun, *, at_event: str = "fault.landed", **data: Any) -> None:
@@ -25,7 +25,7 @@ def refuse(run: GoodRun, *, at_event: str = "fault.landed", **data: Any) -> None
 
 def test_where_nobody_was_refused_the_report_says_so(run: GoodRun, judged: Judge) -> None:
     (finding,) = said(judged(run), "history", "pass", EXPECTED)
-    assert finding.seen == "nobody was refused"
+    assert finding.seen == "no caller was refused"
 
 
 def test_a_stranger_is_told_and_harms_nobody(run: GoodRun, judged: Judge) -> None:

@@ -22,7 +22,7 @@ def test_a_good_recovery_of_two_hosts_passes_every_check(run: GoodRun, judged: J
 
 
 def test_the_history_says_how_well_the_clocks_are_known(run: GoodRun, judged: Judge) -> None:
-    (finding,) = said(judged(on_hosts(run, SECOND)), "history", "pass", "clocks whose offset was measured")
+    (finding,) = said(judged(on_hosts(run, SECOND)), "history", "pass", "clocks with a measured offset")
     assert "h2 is 4321.000000 s ahead of the harness, ± 0.300 ms" in finding.seen
 
 
@@ -94,7 +94,9 @@ def test_of_two_processes_with_one_number_that_of_the_logs_node_wrote_it(
 @pytest.mark.parametrize("directory", ["ttp", "ttp-node_2"])
 def test_of_two_processes_with_one_number_none_is_guessed(run: GoodRun, judged: Judge, directory: str) -> None:
     with_one_number_on_both(run).log_directory = directory
-    assert said(judged(run), "recovery", "unknown", f"which host wrote logs/train/{directory}/ttp_log.log.1000 cannot")
+    assert said(
+        judged(run), "recovery", "unknown", f"the host that wrote logs/train/{directory}/ttp_log.log.1000 is unknown"
+    )
 
 
 def test_a_phase_between_times_of_one_host_has_no_error(run: GoodRun, judged: Judge) -> None:
@@ -162,7 +164,7 @@ def test_half_a_line_of_a_host_that_has_gone_is_a_fact(
 ) -> None:
     judgement = judged(gone(run, event, **fields))
     (whole,) = [
-        finding for finding in judgement.findings if finding.check == "history" and "is whole" in finding.expected
+        finding for finding in judgement.findings if finding.check == "history" and "is complete" in finding.expected
     ][:1]
     assert whole.verdict == "pass"
     assert "half a line at the end of history/train-rank_3-1003.jsonl" in whole.seen
@@ -197,16 +199,16 @@ def test_files_of_a_host_that_could_not_be_fetched_make_the_history_unknown_and_
     files = {"history": "Failure", "job/checkpoints/rank_2/a.ckpt": "Input/output error"}
     run.add("harness", record(25.0, "host.unfetched", "resume", node=1, host="second", files=files))
     judgement = judged(run)
-    (found,) = said(judgement, "history", "unknown", "what every host has left was brought here")
-    assert found.seen == "2 of host second in attempt resume were not: history (Failure) and 1 more"
+    (found,) = said(judgement, "history", "unknown", "the files of every host were copied here")
+    assert found.seen == "2 of host second in attempt resume were not copied: history (Failure) and 1 more"
     assert [finding for finding in judgement.findings if finding.verdict == "fail"] == []
 
 
 def test_a_host_that_is_lost_from_sight_makes_the_history_unknown(run: GoodRun, judged: Judge) -> None:
     on_hosts(run, SECOND)
     run.add("harness", record(11.7, "host.lost", node=1, host="second", why="reset", boot="boot-h2"))
-    (finding,) = said(judged(run), "history", "unknown", "what every host has left was brought here")
-    assert finding.seen == "the connection to host second was lost, and it went on unseen"
+    (finding,) = said(judged(run), "history", "unknown", "the files of every host were copied here")
+    assert finding.seen == "the connection to host second was lost, and what the host did afterwards is unknown"
 
 
 def test_a_line_that_is_lost_before_the_torn_one_is_not_hidden(run: GoodRun, judged: Judge) -> None:
@@ -221,7 +223,7 @@ def test_how_ranks_of_a_host_that_vanished_ended_is_unknown_and_no_failure_of_th
 ) -> None:
     run.one("rank.exit", attempt="train", rank=3)["code"] = None
     judgement = judged(run)
-    assert said(judgement, "hygiene", "unknown", "nobody can say how")
+    assert said(judgement, "hygiene", "unknown", "its exit status is unknown")
     assert not said(judgement, "hygiene", "fail", "rank 3")
 
 

@@ -17,4 +17,4 @@ def test_a_port_that_is_still_open_fails(run: GoodRun, judged: Judge) -> None:
 
 def test_without_the_look_around_it_is_unknown(run: GoodRun, judged: Judge) -> None:
     run.drop("hygiene")
-    assert said(judged(run), "hygiene", "unknown", "nobody looked")
+    assert said(judged(run), "hygiene", "unknown", "no check was made")

@@ -56,10 +56,10 @@ def test_what_a_fault_explains_or_nobody_owns_is_no_dirt(
 @pytest.mark.parametrize(
     ("name", "content", "segfault", "words"),
     [
-        ("core", CORE, False, "a process has dumped its memory into job/core"),
-        (f"rank_1/core.{KILLED}", CORE, False, f"has dumped its memory into job/rank_1/core.{KILLED}"),
-        (f"core.{RESUMED}", CORE, True, f"has dumped its memory into job/core.{RESUMED}"),
-        ("train.lock", f"{RESUMED}".encode(), False, f"holds the id of process {RESUMED}, which has ended in order"),
+        ("core", CORE, False, "a process has left a memory dump in job/core"),
+        (f"rank_1/core.{KILLED}", CORE, False, f"has left a memory dump in job/rank_1/core.{KILLED}"),
+        (f"core.{RESUMED}", CORE, True, f"has left a memory dump in job/core.{RESUMED}"),
+        ("train.lock", f"{RESUMED}".encode(), False, f"holds the id of process {RESUMED}, which ended normally"),
     ],
 )
 def test_what_nothing_explains_fails_with_its_path(

@@ -9,7 +9,7 @@ import pytest
 from tests.kit.good_run import GoodRun, record
 from tests.unit.checks.judging import Judge, said
 
-TEXT = "is left on its nodes"
+TEXT = "has left nothing on its nodes"
 
 
 @pytest.fixture
@@ -42,8 +42,8 @@ def test_a_node_that_has_gone_has_nothing(on_nodes: GoodRun, judged: Judge) -> N
         ("hygiene.node", {"orphans": ["77 (sleep 1000)"]}, "fail", "processes left on node 1: 77 (sleep 1000)"),
         ("hygiene.node", {"mounts": ["/run/x"]}, "fail", "mounts left on node 1: /run/x"),
         ("hygiene.node", {"rules": ["a limit"]}, "fail", "rules of the network left on node 1: a limit"),
-        ("hygiene.node", {"rules": None}, "unknown", "on node 1 it was not looked for rules of the network"),
-        ("hygiene.node", {"mounts": None}, "unknown", "on node 1 it was not looked for mounts"),
+        ("hygiene.node", {"rules": None}, "unknown", "on node 1 rules of the network were not looked for"),
+        ("hygiene.node", {"mounts": None}, "unknown", "on node 1 mounts were not looked for"),
         (
             "hygiene.node",
             {"unasked": "its remote helper was lost"},
@@ -52,7 +52,7 @@ def test_a_node_that_has_gone_has_nothing(on_nodes: GoodRun, judged: Judge) -> N
         ),
         ("hygiene.nodes", {"left": ["network chaos-x"]}, "fail", "the platform docker still has network chaos-x"),
         ("hygiene.nodes", {"unasked": "no engine"}, "unknown", "docker could not be asked: no engine"),
-        ("hygiene.nodes", {"left": None}, "unknown", "did not say what it still has"),
+        ("hygiene.nodes", {"left": None}, "unknown", "did not report what it still has"),
     ],
 )
 def test_what_is_left_and_what_is_not_known(
@@ -66,8 +66,8 @@ def test_what_is_left_and_what_is_not_known(
 @pytest.mark.parametrize(
     ("event", "place", "text"),
     [
-        ("hygiene.node", {"node": 1}, "nobody looked on node 1"),
-        ("hygiene.nodes", {}, "nobody looked after the nodes were taken away"),
+        ("hygiene.node", {"node": 1}, "no check was made on node 1"),
+        ("hygiene.nodes", {}, "no check was made after the nodes were removed"),
     ],
 )
 def test_without_a_look_it_is_unknown(

@@ -71,7 +71,7 @@ def test_the_record_and_another_state_prove_it(where: str) -> None:
     ("own", "doubt"),
     [
         ({"what": "weight"}, "changed weight, not gradient"),
-        ({"step": 6}, "the fault that was planned was not made"),
+        ({"step": 6}, "the planned fault was not injected"),
         ({"before": None}, "has not recorded which bit"),
         ({"bit": None}, "has not recorded which bit"),
         ({"after": FACTS["before"]}, "before and after"),

@@ -79,7 +79,7 @@ def test_a_step_that_ends_while_they_are_cut_off_disproves_the_partition(run: Go
     [
         ({"lost": [[1, 0]]}, "packets are lost on ways [[1, 0]], of 2"),
         ({"lost": []}, "packets are lost on ways [], of 2"),
-        ({"pid": 1}, "process 1 was looked at"),
+        ({"pid": 1}, "process 1 was checked"),
     ],
 )
 @pytest.mark.parametrize("seconds", [None, 0.5])
@@ -91,11 +91,11 @@ def test_a_partition_that_had_vanished_at_its_end_is_unproven(
 
 def test_a_partition_that_nobody_looked_at_is_unproven(run: GoodRun, judged: Judge) -> None:
     cut_off(run).drop("fault.ending")
-    assert said(judged(run), "injection", "unknown", "nobody looked whether rank 2 was still under it")
+    assert said(judged(run), "injection", "unknown", "no check was made whether rank 2 was still under the fault")
 
 
 def test_one_that_ended_with_the_launch_before_its_time_is_unproven(run: GoodRun, judged: Judge) -> None:
-    assert said(judged(cut_off(run, seconds=20)), "injection", "unknown", "it was to last 20 s, and ended with")
+    assert said(judged(cut_off(run, seconds=20)), "injection", "unknown", "it was planned for 20 s, but ended with")
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_identified_and_killed_it_was_hit() -> None:
         ([FOUND, EXIT], landed(pid=78), "the evidence is of process 78"),
         ([FOUND, EXIT], landed(rank=2), "a rank was hit, not the launcher"),
         ([FOUND, EXIT], replace(LANDING, mono=9), "before the injection"),
-        ([FOUND, EXIT], replace(LANDING, data={"evidence": []}), "not one of each"),
+        ([FOUND, EXIT], replace(LANDING, data={"evidence": []}), "where one of each is expected"),
     ],
 )
 def test_anything_less_is_a_doubt(events: list[Event], landing: Event, doubt: str) -> None:

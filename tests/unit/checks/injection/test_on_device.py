@@ -153,7 +153,7 @@ def test_a_node_that_nobody_looked_at_is_unknown() -> None:
     other = replace(fact, data={**fact.data, "node": "worker-2"})
     assert [verdict for verdict, _ in quarantine("npu-link-down", fact, other, nodes=2)] == ["pass"]
     ((verdict, text),) = quarantine("npu-link-down", fact, fact, nodes=2)
-    assert (verdict, text) == ("unknown", "nobody looked at some of 2 nodes")
+    assert (verdict, text) == ("unknown", "no check was made of some of 2 nodes")
 
 
 def test_other_faults_quarantine_nothing() -> None:

@@ -75,8 +75,8 @@ MISSED = {
     "checkpoint": [(flag_not_saved, "rank 0's file lacks tft_g_one_flag")],
     "loss": [(losses_of_one_replica_untold, "no loss of rank 2 at step 6, here or in the baseline")],
     "hygiene": [
-        (lambda run: moved(run, "hygiene", 12.2), "nobody looked after attempt resume had started"),
-        (lambda run: moved(run, "fault.healed", 10.4), f"fault {FAULT} was made after it had been healed"),
+        (lambda run: moved(run, "hygiene", 12.2), "no check was made after attempt resume had started"),
+        (lambda run: moved(run, "fault.healed", 10.4), f"fault {FAULT} was made again after its last healing"),
         (
             lambda run: moved(run, "rank.exit", 20.0, attempt="resume", rank=1),
             f"process {pid_of('resume', 1)} has recorded agent.cost after its exit: it is another's",
@@ -113,9 +113,9 @@ def test_of_several_nodes_the_launcher_of_each_is_asked_for(run: GoodRun, judged
         of_node(run.one("rank.found", attempt="resume", rank=rank), rank)
     own = run.one("launcher.exit", attempt="resume")
     own["node"] = 0
-    assert said(judged(run), "hygiene", "unknown", "no exit status of that of node 1 was recorded")
+    assert said(judged(run), "hygiene", "unknown", "no exit status of the launcher of node 1 was recorded")
     run.add("harness", {**own, "mono": own["mono"] + 1, "node": 1})
-    assert not said(judged(run), "hygiene", "unknown", "no exit status of that of node")
+    assert not said(judged(run), "hygiene", "unknown", "no exit status of the launcher of node")
 
 
 def test_a_rank_that_is_started_twice_in_the_resume_is_found_behind_a_repair_too(judged: Judge) -> None:
@@ -177,4 +177,4 @@ def test_a_file_that_was_saved_after_a_rollback_holds_nothing_of_before(judged: 
 
 def test_older_files_may_be_gone(judged: Judge) -> None:
     assert state_after(0, 3)["global_step"] == 3  # nobody has kept what was saved after step 3
-    assert said(judged(rolled_back_run()), "checkpoint", "pass", "those of 4 ranks are")
+    assert said(judged(rolled_back_run()), "checkpoint", "pass", "the last checkpoints of 4 ranks are there")

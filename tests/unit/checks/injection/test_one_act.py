@@ -103,7 +103,7 @@ def test_the_one_act_of_the_rank_that_was_told_is_not_doubted() -> None:
 @pytest.mark.parametrize("other", [{"rank": 1}, {"pid": 78}, {"attempt": "resume"}])
 def test_who_does_it_without_being_told_makes_it_another_act(name: str, other: dict[str, object]) -> None:
     (text,) = doubts(ACT, event(name, **other))  # type: ignore[arg-type]
-    assert "was not told to" in text
+    assert "without being told to" in text
 
 
 def test_a_rank_that_does_it_again_in_its_next_process_makes_it_twice() -> None:

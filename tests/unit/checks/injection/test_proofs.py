@@ -121,9 +121,9 @@ def test_a_condition_that_vanished_before_its_end_proves_nothing(kind: str, run:
     still_there = dict(still)
     still.clear()
     still.update({"rank": 0, "pid": HIT["pid"]})  # what is recorded where nothing shows any more
-    assert said(judged(run), "injection", "unknown", "nothing shows that rank 0 was under it up to its end: ")
+    assert said(judged(run), "injection", "unknown", "nothing shows that rank 0 was under the fault up to its end: ")
     still.update(still_there | {"pid": 1})
-    assert said(judged(run), "injection", "unknown", "process 1 was looked at, and it landed on process")
+    assert said(judged(run), "injection", "unknown", "process 1 was checked, but the fault landed on process")
     del run.one("fault.ending", fault="first")["evidence"]
     assert said(judged(run), "injection", "unknown", "it was not looked at then")
 
@@ -172,7 +172,7 @@ def test_a_silence_that_was_put_back_late_may_cost_ranks_and_blames_nobody(
 ) -> None:
     healed = with_fault(run, kind).one("fault.healed", fault="first")
     healed["mono"] = run.one("fault.injecting", fault="first")["mono"] + round((longest + 0.1) * 1e9)
-    assert said(judged(run), "injection", "unknown", f"put back {longest + 0.1:.3f} s after it was made")
+    assert said(judged(run), "injection", "unknown", f"undone {longest + 0.1:.3f} s after it was made")
     healed["mono"] -= 200_000_000
     assert said(judged(run), "injection", "pass", f"fault first ({kind}) hits rank 0")
 
@@ -181,8 +181,8 @@ def test_a_silence_that_was_put_back_late_may_cost_ranks_and_blames_nobody(
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
-        (no_end, "nothing tells when it ended, which was to be after 1 s"),
-        (ended_early, "it was to last 1 s, and ended with the launch after 0.5"),
+        (no_end, "its end is not recorded; planned was 1 s"),
+        (ended_early, "it was planned for 1 s, but ended with the launch after 0.5"),
     ],
 )
 def test_a_condition_that_did_not_last_proves_nothing(
@@ -204,15 +204,15 @@ def test_a_condition_without_an_end_is_there_when_the_launch_ends(kind: str, run
     still.clear()
     still.update({"rank": 0, "pid": HIT["pid"]})
     (doubt,) = said(
-        judged(run), "injection", "unknown", "nothing shows that rank 0 was under it until the launch ended"
+        judged(run), "injection", "unknown", "nothing shows that rank 0 was under the fault until the launch ended"
     )
     assert any(word in doubt.seen for word in (" may ", "the kernel ends"))
     still.update(still_there | {"pid": 1})
-    assert said(judged(run), "injection", "unknown", "process 1 was looked at, and it landed on process")
+    assert said(judged(run), "injection", "unknown", "process 1 was checked, but the fault landed on process")
     del run.one("fault.ending", fault="first")["evidence"]
     assert said(judged(run), "injection", "unknown", "it was not looked at then")
     run.drop("fault.ending", fault="first")
-    assert said(judged(run), "injection", "unknown", "nobody looked whether rank 0 was still under it")
+    assert said(judged(run), "injection", "unknown", "no check was made whether rank 0 was still under the fault")
 
 
 def ended_before(run: GoodRun, *, seconds: float, **changed: Any) -> GoodRun:
@@ -236,8 +236,8 @@ def test_of_a_rank_that_has_ended_the_last_look_counts(run: GoodRun, judged: Jud
     ("seconds", "changed", "reason"),
     [
         (0.1, {"limit": 1024}, "its limit is 1024, and was 44; the rank may have raised it itself"),
-        (0.1, {"looked": None}, "was under it until its process ended"),
-        (3.5, {}, "was under it until its process ended: the last look was 3.500 s before"),
+        (0.1, {"looked": None}, "was under the fault until its process ended"),
+        (3.5, {}, "was under the fault until its process ended: the last look was 3.500 s before"),
     ],
 )
 def test_a_last_look_that_shows_nothing_or_is_old_proves_nothing(
@@ -260,7 +260,9 @@ def test_a_rank_that_is_started_again_is_not_under_it(run: GoodRun, judged: Judg
     begun = run.one("agent.start", attempt="train", rank=0)
     again = {**begun, **record(11.9, "agent.start", attempt="train"), "rank": 0, "pid": 777}
     run.add("train-rank_1", again)
-    assert said(judged(run), "injection", "unknown", "rank 0 was started again as process 777, which was not under it")
+    assert said(
+        judged(run), "injection", "unknown", "rank 0 was started again as process 777, which is not under the fault"
+    )
 
 
 def silent_after_the_signal(run: GoodRun) -> None:

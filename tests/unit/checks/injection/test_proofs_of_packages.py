@@ -91,7 +91,7 @@ def test_nobody_takes_the_proof_of_a_built_in_kind() -> None:
 def test_where_no_history_is_judged_evidence_needs_the_fields_of_a_proof_too() -> None:
     assert why_unproven("cpu-quota", {"signal": None, "group": "chaos-x", "throttled": 3}) is None
     assert why_unproven("cpu-quota", {"signal": None, "throttled": 3}) == 'its evidence lacks the field "group"'
-    assert why_unproven("cpu-quota", {}) == "its evidence says nothing of what was done to it"
+    assert why_unproven("cpu-quota", {}) == "its evidence says nothing about what was done to it"
     assert "no proof of the fault kind mine" in str(why_unproven("mine", {"priority": 19}))
 
 

@@ -121,7 +121,7 @@ def test_one_that_was_no_longer_so_at_its_end_proves_nothing(
     kind: str, at_end: dict[str, Any], run: GoodRun, judged: Judge
 ) -> None:
     found = doubt(silenced(run, kind, **at_end), judged)
-    assert "nothing shows that rank 2 was under it up to its end: somebody else may have let it go on" in found
+    assert "nothing shows that rank 2 was under the fault up to its end: another process may have continued it" in found
 
 
 def test_another_process_at_the_end_proves_nothing(run: GoodRun, judged: Judge) -> None:
@@ -130,7 +130,7 @@ def test_another_process_at_the_end_proves_nothing(run: GoodRun, judged: Judge) 
     assert "its process was not looked at then" in doubt(run, judged)
 
 
-@pytest.mark.parametrize(("signal", "reason"), [(9, ""), (15, "it had ended, and not by SIGKILL")])
+@pytest.mark.parametrize(("signal", "reason"), [(9, ""), (15, "it had ended, but not by SIGKILL")])
 def test_a_stopped_rank_that_ended_before_was_killed_and_nothing_else(
     signal: int, reason: str, run: GoodRun, judged: Judge
 ) -> None:

@@ -61,7 +61,7 @@ def test_a_good_run_is_judged_by_its_logs(run: GoodRun, judged: Judge) -> None:
     judgement = judged(silenced(run, logs_of_a_good_run()))
     assert [finding for finding in judgement.findings if finding.verdict == "fail"] == []
     (equal,) = said(judgement, "loss", "pass", LOSSES)
-    assert "36 losses of 3 ranks do, by the ranks' logs, exact to 6 digits after the point" in equal.seen
+    assert "36 losses of 3 ranks are equal, by the ranks' logs, exact to 6 digits after the point" in equal.seen
     assert said(judgement, "loss", "pass", "every loss that is recorded is finite")
     assert said(judgement, "resume", "pass", "training goes on at step 6")
     assert said(judgement, "resume", "pass", "3 of them by their logs")
@@ -154,7 +154,7 @@ def test_a_log_that_steps_are_printed_in_now_and_then_is_enough(run: GoodRun, ju
     }
     judgement = judged(silenced(run, logs))
     (equal,) = said(judgement, "loss", "pass", LOSSES)
-    assert equal.seen.startswith("9 losses of 3 ranks do")
+    assert equal.seen.startswith("9 losses of 3 ranks are equal")
 
 
 def test_what_an_agent_recorded_wins(run: GoodRun, judged: Judge) -> None:

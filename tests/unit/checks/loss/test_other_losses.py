@@ -71,7 +71,7 @@ def test_a_good_run_is_judged_by_what_the_reader_finds(run: GoodRun, judged: Jud
     judgement = judged(silenced(run, logs()))
     assert [finding for finding in judgement.findings if finding.verdict == "fail"] == []
     (equal,) = said(judgement, "loss", "pass", LOSSES)
-    assert "36 losses of 3 ranks do" in equal.seen
+    assert "36 losses of 3 ranks are equal" in equal.seen
     assert said(judgement, "resume", "pass", "3 of them by their logs")
 
 

@@ -11,7 +11,7 @@ from chaos.checks.mechanism.sdk import IMPORTED
 from tests.kit.good_run import GoodRun
 from tests.unit.checks.judging import Judge, said
 
-SDK = "the SDK of every rank is"
+SDK = "every rank uses"
 VENDORS = "/opt/lib/python3.11/site-packages/mindio_ttp/framework_ttp/__init__.py"
 
 Spoil = Callable[[GoodRun], Any]
@@ -48,13 +48,19 @@ def test_another_sdk_in_one_rank_fails_and_is_shown_without_this_machines_paths(
 
 
 UNKNOWN: list[tuple[Spoil, str]] = [
-    (lambda run: run.one("run.start").pop("sdk"), "has not recorded with whose SDK it was made"),
-    (lambda run: run.one("run.start").update(sdk="another"), "has not recorded with whose SDK it was made"),
-    (lambda run: run.drop(IMPORTED, attempt="train", rank=2), "no import of it is recorded of rank 2 in attempt train"),
-    (lambda run: run.drop(IMPORTED, attempt="resume"), "of ranks 0-3 in attempt resume"),
-    (lambda run: run.drop(IMPORTED), "no rank has recorded an import of it"),
-    (lambda run: run.one(IMPORTED, attempt="train", rank=0).update(file=None), "rank 0 has not recorded from where"),
-    (lambda run: run.one(IMPORTED, attempt="train", rank=3).update(pid=1), "of rank 3 in attempt train"),
+    (lambda run: run.one("run.start").pop("sdk"), "has not recorded which SDK it used"),
+    (lambda run: run.one("run.start").update(sdk="another"), "has not recorded which SDK it used"),
+    (
+        lambda run: run.drop(IMPORTED, attempt="train", rank=2),
+        "no import of the SDK by rank 2 is recorded in attempt train",
+    ),
+    (lambda run: run.drop(IMPORTED, attempt="resume"), "by ranks 0-3 is recorded in attempt resume"),
+    (lambda run: run.drop(IMPORTED), "no rank has recorded an import of the SDK"),
+    (
+        lambda run: run.one(IMPORTED, attempt="train", rank=0).update(file=None),
+        "rank 0 has not recorded the path of the SDK",
+    ),
+    (lambda run: run.one(IMPORTED, attempt="train", rank=3).update(pid=1), "by rank 3 is recorded in attempt train"),
 ]
 
 
@@ -71,11 +77,11 @@ def test_where_agents_have_recorded_no_steps_each_rank_that_no_fault_hits_has_re
     by_logs_alone(run)
     assert said(judged(run), "mechanism", "pass", SDK)
     run.drop(IMPORTED, attempt=attempt, rank=rank)
-    text = f"no import of it is recorded of rank {rank} in attempt {attempt}"
+    text = f"no import of the SDK by rank {rank} is recorded in attempt {attempt}"
     assert bool(said(judged(run), "mechanism", "unknown", text)) is named
 
 
 def test_mechanisms_that_need_no_sdk_are_not_asked_for_one(run: GoodRun, judged: Judge) -> None:
     run.replan(protection=("TRE", "RSC"))
     run.drop(IMPORTED)
-    assert not [finding for finding in judged(run).findings if "SDK of every rank" in finding.expected]
+    assert not [finding for finding in judged(run).findings if "every rank uses" in finding.expected]

@@ -136,7 +136,7 @@ def test_that_nothing_can_be_resumed_is_seen_in_the_files_and_said_by_the_job(ru
     hopeless(run)
     judgement = judged(run)
     assert judgement.verdict == "pass", [finding for finding in judgement.findings if finding.verdict != "pass"]
-    assert said(judgement, "resume", "pass", f"of 2 groups there are files of step {SAVED}: 1")
+    assert said(judgement, "resume", "pass", f"of 2 groups, files are left of step {SAVED}: 1")
     assert said(judgement, "resume", "pass", "4 ranks did")
 
 
@@ -144,7 +144,7 @@ def test_a_complete_step_refutes_the_plan(run: GoodRun, judged: Judge) -> None:
     slices = run.saved[1], restored_run().saved[0]
     hopeless(run)
     run.saved = dict(enumerate(slices))
-    assert said(judged(run), "resume", "fail", f"step {SAVED} has one of every group")
+    assert said(judged(run), "resume", "fail", f"step {SAVED} has a file of every group")
 
 
 def own_files_only(run: GoodRun) -> None:
@@ -159,14 +159,14 @@ def test_a_replicas_file_refutes_nothing_where_each_rank_goes_on_from_its_own(ru
     own_files_only(run)
     judgement = judged(run)
     assert judgement.verdict == "pass", [finding for finding in judgement.findings if finding.verdict != "pass"]
-    assert said(judgement, "resume", "pass", f"of 4 ranks there are files of step {SAVED}: 3")
+    assert said(judgement, "resume", "pass", f"of 4 ranks, files are left of step {SAVED}: 3")
 
 
 def test_a_file_of_every_rank_refutes_the_plan_all_the_more(run: GoodRun, judged: Judge) -> None:
     kept = restored_run().saved[0]
     own_files_only(run)
     run.saved[0] = kept
-    assert said(judged(run), "resume", "fail", f"step {SAVED} has one of every rank")
+    assert said(judged(run), "resume", "fail", f"step {SAVED} has a file of every rank")
 
 
 def test_without_any_file_nobody_can_say_that_slices_were_lost(run: GoodRun, judged: Judge) -> None:
@@ -230,7 +230,7 @@ def only_one_came(run: GoodRun) -> None:
         (
             lambda run: run.one("rank.exit", attempt="resume", rank=3).update(code=None),
             "unknown",
-            "rank 3 has ended, and nobody can say how",
+            "rank 3 has ended, and its exit status is unknown",
         ),
         (
             lambda run: run.one("rank.exit", attempt="resume", rank=3).update(pid=99),

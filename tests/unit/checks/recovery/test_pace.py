@@ -66,7 +66,10 @@ def test_a_job_that_stays_slower_after_the_resume_fails(judged: Judge) -> None:
     run = slowed(good_run(), 0.4, SAVED + 1)
     after_all(run, "resume")
     assert said(
-        judged(run), "recovery", "fail", f"{EXPECTED} | the fastest takes 440.0 ms after it, the slower ones 40.0"
+        judged(run),
+        "recovery",
+        "fail",
+        f"{EXPECTED} | the fastest step takes 440.0 ms after the recovery, the slower steps 40.0",
     )
 
 
@@ -93,8 +96,8 @@ def test_a_machine_that_kept_the_job_waiting_is_told_and_nobody_is_blamed(judged
     judgement = judged(run)
     assert not said(judgement, "recovery", "fail", EXPECTED)
     (reason,) = (exclusion.reason for exclusion in judgement.not_checked if exclusion.what == LEFT_OUT)
-    assert "440.0 ms after it" in reason
-    assert "other work of the machine kept the job waiting" in reason
+    assert "440.0 ms after the recovery" in reason
+    assert "other work on the machine kept the job waiting" in reason
 
 
 def test_too_few_steps_are_told(judged: Judge) -> None:

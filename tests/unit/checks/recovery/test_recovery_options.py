@@ -18,7 +18,7 @@ from tests.kit.good_run import RANKS, VICTIM, GoodRun
 from tests.unit.checks.judging import Judge, said
 
 READ = "the checkpoint to go on from is read from"
-GRAPH = "the graphs of the job that was started again come from"
+GRAPH = "the graphs of the restarted job come from"
 SAVE = "periodic checkpoints are written"
 LINK = "the broken link is found by the"
 CACHE_HIT = "Use the compilation cache and execute the backend actions only. Be aware of correctness risks."
@@ -88,8 +88,13 @@ def test_graphs_from_where_the_plan_says_pass(run: GoodRun, judged: Judge, cache
     [
         ({}, "pass", "on 4 ranks, by lines of a log alone", True),
         ({"cached": True, "cache_written": False}, "pass", "on 4 ranks", False),
-        ({"cached": False, "cache_written": True}, "fail", "has used a cache, and there was no graph", False),
-        ({"cached": True, "cache_written": True}, "fail", "has used a cache, which was written meanwhile", False),
+        ({"cached": False, "cache_written": True}, "fail", "that a cache was used, but no cache held a graph", False),
+        (
+            {"cached": True, "cache_written": True},
+            "fail",
+            "that a cache was used, but the cache was written meanwhile",
+            False,
+        ),
     ],
 )
 def test_a_line_about_the_cache_is_held_against_its_files(
@@ -162,7 +167,7 @@ def test_saving_in_the_background_needs_another_thread(
             run.add(f"train-rank_{rank}", {**end, **late_end, "event": name, **more, **fields})
     judgement = judged(run)
     assert said(judgement, "recovery", verdict, SAVE)
-    wrote = "rank 2 asked for it, and wrote /r/job/rank_2/mnist-1_2.ckpt in the thread that trains"
+    wrote = "rank 2 wrote /r/job/rank_2/mnist-1_2.ckpt in the training thread, not in the background"
     assert bool(said(judgement, "recovery", "fail", wrote)) is (verdict == "fail")
 
 

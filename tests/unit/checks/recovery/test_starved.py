@@ -43,7 +43,7 @@ def test_a_budget_missed_while_the_job_waited_is_unknown_and_says_who_waited(
     waited(run, 12.0, 19.0, 0.6)
     waited(run, 19.0, 19.5, 0.9, "the harness (process 7)")
     (finding,) = said(judged(run), "recovery", "unknown", f"{phase} ≤ {seconds:g} s")
-    assert "other work of the machine kept the job waiting for a processor for 4.650 s of" in finding.seen
+    assert "other work on the machine kept the job waiting for a processor for 4.650 s of" in finding.seen
     assert finding.seen.endswith(f"most of it {WHO}") and any("harness.jsonl" in where for where in finding.where)
 
 
@@ -91,7 +91,7 @@ def test_a_harness_that_was_away_for_too_long_leaves_the_run_unknown(
     run: GoodRun, judged: Judge, seconds: float | None
 ) -> None:
     starved(run, 9.0, 19.5, seconds)
-    assert said(judged(run), "run", "unknown", "who waits for it may have given up meanwhile")
+    assert said(judged(run), "run", "unknown", "processes that wait for the harness may have given up meanwhile")
 
 
 def test_it_is_a_failure_where_it_is_too_long_even_without_the_waiting(run: GoodRun, judged: Judge) -> None:
@@ -134,7 +134,7 @@ def test_a_deadline_that_runs_out_while_the_job_waited_for_most_of_it_is_unknown
     expired(run, "end", 20.0, "train")
     waited(run, 12.0, 20.0, 0.5)
     (finding,) = said(judged(run), "run", "unknown", "deadline end (8 s) is kept")
-    assert "rank 1 is at step 5, but other work of the machine kept the job waiting" in finding.seen
+    assert "rank 1 is at step 5, but other work on the machine kept the job waiting" in finding.seen
 
 
 @pytest.mark.parametrize(("name", "attempt"), [("end", "train"), ("end", "resume"), ("start", "resume")])

@@ -145,7 +145,7 @@ SPOILT: list[tuple[Callable[[], GoodRun], Callable[[GoodRun], None], str, str]] 
     (repaired, repair_keeps, RESUME, f"held another state than that of step 6: 1 differ: {ACCUMULATED}"),
     (restored_run, resume_loses, RESUME, f"parameters of rank 0 are not the file's: {ACCUMULATED}"),
     (restored_run, save_loses, "checkpoint", f"file of step {SAVED} differ: {ACCUMULATED}"),
-    (restored_run, later_update, "checkpoint", f"by its record the rank has saved that of step {SAVED}"),
+    (restored_run, later_update, "checkpoint", f"by its record the rank has saved step {SAVED}"),
 ]
 
 
@@ -186,7 +186,7 @@ def test_a_file_without_a_step_is_known_by_what_its_rank_had_accumulated(judged:
 def test_a_plan_of_no_number_of_steps_is_refused(every: int, judged: Judge) -> None:
     run = good_run()
     run.replan(steps_per_update=every)
-    with pytest.raises(RunUnreadable, match=f"an update of the optimizer in {every} steps cannot be judged"):
+    with pytest.raises(RunUnreadable, match=f"{every} steps for one update of the optimizer cannot be judged"):
         judged(run)
 
 

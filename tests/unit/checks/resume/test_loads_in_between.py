@@ -12,7 +12,7 @@ from tests.kit.rolled_back_run import rolled_back_run
 from tests.unit.checks.harmless import nothing_happens
 from tests.unit.checks.judging import Judge, said
 
-EXPECTED = "from the first fault on no checkpoint is read but where the plan says so"
+EXPECTED = "after the first fault a checkpoint is read only where the plan says so"
 PAUSE = PlannedFault("pause", "pause", (), {"step": 4}, {"seconds": 0.1}, None, 9, PAUSES)
 
 
@@ -35,7 +35,7 @@ def load(run: GoodRun, at: float) -> None:
 
 def test_a_pause_in_which_nobody_reads_one_passes(run: GoodRun, judged: Judge) -> None:
     judgement = judged(run)
-    assert said(judgement, "resume", "pass", f"{EXPECTED}: ranks give the state | none was")
+    assert said(judgement, "resume", "pass", f"{EXPECTED}; ranks give the state | none was")
     assert not said(judgement, "resume", "pass", "states do, by digest")
 
 
@@ -52,4 +52,4 @@ def test_what_a_launch_begins_with_is_its_own(run: GoodRun, judged: Judge) -> No
 
 def test_what_was_read_as_planned_is_told(judged: Judge) -> None:
     (finding,) = said(judged(rolled_back_run()), "resume", "pass", EXPECTED)
-    assert finding.seen == "4 were, where the plan says so"
+    assert finding.seen == "4 were read where the plan says so"

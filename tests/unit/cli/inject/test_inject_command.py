@@ -216,7 +216,7 @@ def test_what_somebody_else_has_stopped_is_not_hit_and_stays_stopped(chaos: Call
     assert ended.code == 2
     first, second = json.loads(ended.out)["hits"]
     assert (first["outcome"], second["outcome"]) == ("landed", "not landed")
-    assert "stopped already, by somebody else" in second["why"]
+    assert "already stopped by another process" in second["why"]
     assert state(identity) == "stopped"
 
 
@@ -274,14 +274,14 @@ def test_every_fault_that_needs_no_agent_is_offered_and_the_others_say_what_they
     for kind in registry("faults").names():
         given = {**CONDITIONS, **AIMED}.get(kind, ()) if kind in KINDS else ()
         ended = chaos("inject", kind, "--rank", "1", "--job", str(job.logs), "--dry-run", *given)
-        if kind in AIMED and "cannot be made on this machine" not in ended.err:
+        if kind in AIMED and "cannot be injected on this machine" not in ended.err:
             assert ended.code == 64 and f"{kind} would hit nothing: rank 1" in ended.err
             continue
-        if kind in KINDS and "cannot be made on this machine" not in ended.err:
+        if kind in KINDS and "cannot be injected on this machine" not in ended.err:
             assert ended.code == 0, ended.err
             continue
         assert ended.code == 64 and "chaos run SCENARIO" in ended.err
-        assert f"In a job that runs: {', '.join(KINDS)}" in ended.err
+        assert f"Faults for a running job: {', '.join(KINDS)}" in ended.err
         hazardous = kind in ("device-reset", "node-reboot", "npu-link-down")
         assert hazardous is ("allow it by name" in ended.err)
         assert ("by the agent inside the rank" in ended.err) is ("PYTHONPATH=" in ended.err)
@@ -310,7 +310,7 @@ def test_the_scenario_that_a_refusal_shows_can_be_planned(
     ("arguments", "said"),
     [
         (["kill", "--rank", "9"], "not among the ranks of that job on this host (0-1 of 2)"),
-        (["kill", "--rank", "0", "--for", "5s"], "kill does not last, so it has no end"),
+        (["kill", "--rank", "0", "--for", "5s"], "kill is over at once, so it has no duration"),
         (["suspend", "--rank", "0", "--for", "5"], "a duration needs a unit"),
         (["kil", "--rank", "0"], "did you mean 'kill'?"),
     ],

@@ -188,7 +188,7 @@ def test_what_somebody_else_has_taken_back_is_told(job: OwnJob, reports: Path) -
     out, _ = harness.communicate(timeout=WAIT)
     told = json.loads(out)
     assert (harness.returncode, told["undone"]) == (0, True)
-    assert "somebody else has taken it back" in told["hits"][0]["why"]
+    assert "another process has undone it" in told["hits"][0]["why"]
     assert open_files_limit(identity) == before
 
 
@@ -286,7 +286,7 @@ def test_a_rank_that_somebody_else_has_stopped_is_not_frozen(chaos: Call, job: O
         (["memory-load", "--set", "megabytes=1.5"], "megabytes of memory-load is a whole number"),
         (["fd-limit", "--set", "spair=8"], "fd-limit has no parameter 'spair'; did you mean 'spare'?"),
         (["suspend", "--set", "spare=8"], "suspend has no parameter 'spare'; known: none"),
-        (["cpu-load", "--set", "seconds=8"], "how long cpu-load lasts is said by --for TIME"),
+        (["cpu-load", "--set", "seconds=8"], "give the duration of cpu-load as --for TIME"),
         (["freeze"], "freeze needs --for 0.1s to 3s"),
         (["freeze", "--for", "4s"], "freeze needs --for 0.1s to 3s"),
     ],
@@ -304,5 +304,5 @@ def test_what_the_machine_lacks_is_told_before_anything_is_done(
 ) -> None:
     monkeypatch.setattr("chaos.doctor.control_groups.cpu_hierarchy", lambda *_: None)
     ended = chaos("inject", "cpu-quota", "--set", "cores=1", "--rank", "1", "--job", str(job.logs))
-    assert ended.code == 64 and "cannot be made on this machine: cgroup-cpu" in ended.err
+    assert ended.code == 64 and "cannot be injected on this machine: cgroup-cpu" in ended.err
     assert not reports.exists()

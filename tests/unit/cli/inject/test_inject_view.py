@@ -39,14 +39,14 @@ def test_few_others_are_named_with_their_pids_and_many_as_a_set(capsys: pytest.C
     assert not_hit(4, capsys) == "not hit: launcher 99, rank 0 1000, rank 1 1001, rank 3 1003"
     assert not_hit(MANY + 1, capsys).endswith(f"rank {MANY} {1000 + MANY}")
     assert not_hit(128, capsys) == (
-        "not hit: launcher 99, ranks 0-1,3-127 (127 in all), whose PIDs --dry-run --json lists"
+        "not hit: launcher 99, ranks 0-1,3-127 (127 in all) (--dry-run --json lists the PIDs)"
     )
 
 
 def test_one_of_which_nothing_says_which_rank_it_is_keeps_its_pid(capsys: pytest.CaptureFixture[str]) -> None:
     some = [*ranks(40), process(7, None)]
     show(job(some), [some[0]], KIND, as_json=False)
-    assert "launcher 99, rank not known, PID 7, ranks 1-39 (39 in all), whose" in capsys.readouterr().out
+    assert "launcher 99, rank not known, PID 7, ranks 1-39 (39 in all) (--dry-run" in capsys.readouterr().out
 
 
 def test_the_pids_of_many_are_in_what_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:

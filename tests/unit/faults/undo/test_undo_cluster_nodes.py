@@ -72,7 +72,7 @@ def marks(cluster: Cluster) -> dict[str, str]:
 def test_a_node_whose_kubelet_is_not_ready_is_waited_for_again_by_whoever_comes_next(cluster: Cluster) -> None:
     step = made(node_not_ready.KIND, "f1")
     kubelet(cluster, "False")
-    with pytest.raises(CannotUndo, match="has not said for 60 s that it is ready, so it stays marked"):
+    with pytest.raises(CannotUndo, match="has not reported ready for 60 s, so it stays marked"):
         undone(step)
     assert "node worker-1 is marked with this run until its kubelet" in KubernetesPlatform().put_back(
         PLACE, RUN, FakeClock()

@@ -76,7 +76,7 @@ def test_merge_keys_that_multiply_are_counted_and_refused(tmp_path: Path) -> Non
         ("just text\n", "a configuration is a mapping of keys to values"),
         ("a: *b\n", ":1:4: there is no anchor '&b' before this alias"),
         ("a: &a 1\nb: &a 2\n", ":2:4: there is an anchor '&a' before this one"),
-        ("a: &a [*a]\n", ":1:8: alias '*a' stands inside what it stands for"),
+        ("a: &a [*a]\n", ":1:8: alias '*a' is used inside its own anchor"),
         ("a: {<<: 5}\n", "a merge key '<<' takes a mapping"),
         ("? [1, 2]\n: 3\n", "a key cannot be a list or a mapping"),
         ("a: " + "[" * 40 + "]" * 40 + "\n", "nested more than 32 levels deep"),

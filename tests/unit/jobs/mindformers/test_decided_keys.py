@@ -180,7 +180,7 @@ def test_a_threshold_of_2_1_is_none_before(room: Room) -> None:
     watch = "monitor_config:\n  monitor_on: True\n  health_checkpoint: {global_norm_spike_threshold: 9.5}\n"
     room.change("callbacks:", f"{watch}callbacks:").change_scenario("[TTP]", "[TTP, TRE]")
     assert room.checkout("2.1.0").plan().fault_tolerance.watch is not None
-    assert "nobody looks at the global norm" in room.checkout("1.8.0").refused()
+    assert "nothing checks the global norm" in room.checkout("1.8.0").refused()
 
 
 def test_slices_are_watched_too(room: Room) -> None:

@@ -44,8 +44,8 @@ CASES: list[tuple[str, str, Changes, Changes]] = [
     ),
     (
         "job.yaml:12:3",
-        "TTP (scenario.yaml:7) wants sink_size 1, also with sink_mode False: MindFormers ends with "
-        "'sink_size should be 1, got 4'",
+        "TTP (scenario.yaml:7) needs sink_size 1, also with sink_mode False: MindFormers ends with 'sink_size should "
+        "be 1, got 4'",
         [("sink_mode: True\n  sink_size: 1", "sink_mode: False\n  sink_size: 4")],
         [("sink_mode: True\n  sink_size: 1", "sink_mode: False\n  sink_size: 4"), (PROTECTION, "protection: []")],
     ),
@@ -101,7 +101,7 @@ CASES: list[tuple[str, str, Changes, Changes]] = [
     ),
     (
         "job.yaml",
-        "TRE is on (scenario.yaml:7), but nobody looks at the global norm, so it never acts: monitor_config.monitor_on",
+        "TRE is on (scenario.yaml:7), but nothing checks the global norm, so it never acts: monitor_config.monitor_on",
         [(PROTECTION, "protection: [TTP, TRE]")],
         [(PROTECTION, "protection: [TTP, TRE]"), ("callbacks:", f"{WATCH}callbacks:")],
     ),
@@ -146,7 +146,7 @@ CASES: list[tuple[str, str, Changes, Changes]] = [
     ),
     (
         "job.yaml:4:1",
-        "the job goes on from the checkpoint 'ckpt' (job.yaml:5), and the plan of this version counts the steps from 1",
+        "the job resumes from the checkpoint 'ckpt' (job.yaml:5), but this version plans steps from 1 only",
         [("run_mode", "resume_training: True\nload_checkpoint: ckpt\nrun_mode")],
         [("run_mode", "resume_training: True\nload_checkpoint: ''\nrun_mode")],  # 2.1 then begins anew
     ),
@@ -179,19 +179,19 @@ CASES: list[tuple[str, str, Changes, Changes]] = [
     ),
     (
         "job.yaml:4:31",
-        "the job goes on from the checkpoint 'ckpt' (job.yaml:4), and the plan of this version counts the steps from 1",
+        "the job resumes from the checkpoint 'ckpt' (job.yaml:4), but this version plans steps from 1 only",
         [("run_mode", "checkpoint: {load_path: ckpt, no_load_optim: False}\nrun_mode")],
         [("run_mode", "checkpoint: {load_path: ckpt}\nrun_mode")],  # the weights alone
     ),
     (
         "job.yaml:4:1",
-        "the job goes on from the checkpoint 'ckpt' (job.yaml:5)",
+        "the job resumes from the checkpoint 'ckpt' (job.yaml:5)",
         [("run_mode", "resume_training: True\ncheckpoint: {load_path: ckpt, no_load_optim: null}\nrun_mode")],
         [("run_mode", "resume_training: True\ncheckpoint: {load_path: ckpt, no_load_optim: True}\nrun_mode")],
     ),
     (
         "job.yaml:5:14",
-        "the job goes on from the checkpoint 'ckpt' (job.yaml:4)",
+        "the job resumes from the checkpoint 'ckpt' (job.yaml:4)",
         [("run_mode", "load_checkpoint: ckpt\ncheckpoint: {no_load_optim: False}\nrun_mode")],
         [("run_mode", "load_checkpoint: ckpt\ncheckpoint: {no_load_optim: False, load_path: ''}\nrun_mode")],
     ),
@@ -278,7 +278,7 @@ CASES: list[tuple[str, str, Changes, Changes]] = [
     ),
     (
         "job.yaml:4:1",
-        "there is no key 'use_paralell': MindFormers passes it over",
+        "there is no key 'use_paralell': MindFormers ignores it",
         [("run_mode", "use_paralell: False\nrun_mode")],
         [("run_mode", "use_past: False\nrun_mode")],
     ),
@@ -318,13 +318,13 @@ CASES: list[tuple[str, str, Changes, Changes]] = [
     ),
     (
         "scenario.yaml:10:15",
-        "--register_path takes the place of the directory that job.loading: callback loads the agent from",
+        "--register_path replaces the directory from which job.loading: callback loads the agent",
         [(PROTECTION, f"{PROTECTION}\n  checkout: there\n  loading: callback\n  arguments: [--register_path=here]")],
         [(PROTECTION, f"{PROTECTION}\n  checkout: there\n  loading: callback\n  arguments: [--device_id=0]")],
     ),
     (
         "scenario.yaml:9:17",
-        "REGISTER_PATH takes the place of the directory that job.loading: callback loads the agent from",
+        "REGISTER_PATH replaces the directory from which job.loading: callback loads the agent",
         [(PROTECTION, f"{PROTECTION}\n  loading: callback\n  environment: {{REGISTER_PATH: here}}")],
         [(PROTECTION, f"{PROTECTION}\n  loading: path\n  environment: {{REGISTER_PATH: here}}")],
     ),

@@ -275,7 +275,7 @@ def test_the_prefix_that_mindformers_looks_at_has_no_rank_in_it(
         (
             "run_mode",
             "checkpoint: {load_path: ckpt, no_load_optim: False}\nrun_mode",
-            "job.yaml:4:31: the job goes on from the checkpoint 'ckpt'",
+            "job.yaml:4:31: the job resumes from the checkpoint 'ckpt'",
         ),
         (
             "run_mode",
@@ -293,5 +293,5 @@ def test_what_the_section_forbids_counts_where_the_section_does(room: Room, old:
 
 def test_in_the_new_layout_of_1_8_the_older_keys_say_whether_a_job_goes_on(room: Room) -> None:
     room.change("run_mode", "use_legacy_format: False\nload_checkpoint: ckpt\nresume_training: True\nrun_mode")
-    assert room.checkout("1.8.0").refused().startswith("job.yaml:6:1: the job goes on from the checkpoint 'ckpt'")
+    assert room.checkout("1.8.0").refused().startswith("job.yaml:6:1: the job resumes from the checkpoint 'ckpt'")
     room.change("resume_training: True", "resume_training: False").plan()

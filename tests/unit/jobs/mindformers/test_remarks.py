@@ -32,7 +32,7 @@ def online(room: Room) -> Room:
 
 def test_online_recovery_with_the_watchdog_of_hccl_on_is_a_reason_of_the_plan(online: Room) -> None:
     (reason,) = remarks(online)
-    assert "UCE (scenario.yaml:7) wants HCCL's watchdog off: context.ascend_config.hccl_watchdog is not set" in reason
+    assert "UCE (scenario.yaml:7) needs HCCL's watchdog off: context.ascend_config.hccl_watchdog is not set" in reason
     line = 1 + online.configuration.splitlines().index("context:")
     assert f"job.yaml:{line}), and" in reason
 

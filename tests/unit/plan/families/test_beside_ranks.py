@@ -24,7 +24,7 @@ def test_a_killed_launcher_leaves_the_ranks_alone(plan: Planner) -> None:
     found = plan(killed(), job=AGENT, expect={"mechanism": "none"})
     (fault,) = found.faults
     assert (found.response.mechanism, fault.role, fault.ranks, fault.effect) == (None, "launcher", (), NONE)
-    assert "so they train on, but nobody would start one again" in " ".join(found.explanation.reasons)
+    assert "so they train on, but nothing would restart a lost rank" in " ".join(found.explanation.reasons)
     assert "kill on the launcher" in render(found)
     assert loads(dumps(found)) == found
 
@@ -47,7 +47,7 @@ def test_where_nothing_could_be_judged_it_is_refused(
 
 def test_a_recovery_beside_it_is_not_planned(plan: Planner) -> None:
     kill = {"kind": "kill", "target": {"rank": 1}, "trigger": {"step": 5}}
-    assert "after which nobody starts a rank again" in plan.refused(killed(), kill, job=AGENT)
+    assert "after which nothing restarts a rank" in plan.refused(killed(), kill, job=AGENT)
 
 
 def test_the_controller_is_a_target_too_and_lives_in_a_rank(plan: Planner) -> None:

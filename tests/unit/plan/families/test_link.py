@@ -17,7 +17,7 @@ LINK = {"kind": "link", "target": {"rank": 1}, "trigger": {"step": 5, "phase": "
 
 
 def test_a_link_without_a_timeout_is_refused(plan: Planner) -> None:
-    assert "without job.hccl nothing says when a collective" in plan.refused(LINK, job={"protection": ()})
+    assert "without job.hccl the timeout of a collective" in plan.refused(LINK, job={"protection": ()})
 
 
 @pytest.mark.parametrize("protection", [("TTP",), ("HCCE",), ("UCE", "RSC")])

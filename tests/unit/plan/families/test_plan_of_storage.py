@@ -41,7 +41,7 @@ def test_the_save_is_tried_and_fails(plan: Planner, kind: str, words: str) -> No
 
 def test_a_checkpoint_that_is_expected_all_the_same_is_refused(plan: Planner) -> None:
     text = plan.refused(storage("full", 3), kill(5))
-    assert "the save is broken off: fault disk has taken the room on the storage" in text
+    assert "the save is interrupted: fault disk has taken the room on the storage" in text
     assert "write expect.checkpoint: none" in text
 
 

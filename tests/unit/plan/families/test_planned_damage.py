@@ -41,7 +41,7 @@ def hit(*ranks: int, kind: str = "truncate-checkpoint", name: str = "hit", **mor
 def test_nobody_may_go_on_from_a_damaged_file(plan: Planner, kind: str) -> None:
     made = plan(power(), hit(0, kind=kind), cluster=CLUSTER, job=JOB, expect={"resume": {"step": 9}})
     assert made.resume.restore == PlannedRestore(8, (), {**ANY, 0: (2,), 2: (2,)}, {0: 8})
-    assert "that of rank 0 and step 8; nobody may go on from a damaged state" in " ".join(made.explanation.reasons)
+    assert "that of rank 0 and step 8; no rank may resume from a damaged state" in " ".join(made.explanation.reasons)
     assert loads(dumps(made)) == made
 
 
@@ -65,20 +65,20 @@ def test_a_whole_group_goes_back_to_the_older_step_or_nowhere(plan: Planner) -> 
     assert made.resume.resume_step == 5
     made = plan(power(), hit(0, 2), cluster=CLUSTER, job={**JOB, "checkpoint_interval": 8})
     assert made.resume.restore == PlannedRestore(None, (), {}, {0: 8, 2: 8})
-    assert not made.resume.resumes and "that is not damaged" in " ".join(made.explanation.reasons)
+    assert not made.resume.resumes and "has an undamaged" in " ".join(made.explanation.reasons)
 
 
 @pytest.mark.parametrize(
     ("faults", "job", "said"),
     [
         ([power(ranks=(0, 1)), hit(2)], {}, "rank 2, which still lives after fault 'power'"),
-        ([power(), {**hit(0), "trigger": {"step": 9}}], {}, "it must come when they save no more"),
+        ([power(), {**hit(0), "trigger": {"step": 9}}], {}, "it must come after their last save"),
         ([power(), hit(0), hit(0, name="again")], {}, "both hit the newest checkpoint of rank 0"),
         ([power(), hit(0)], {"checkpoint_interval": None}, "but the job saves none"),
         ([power(3), hit(0)], {}, "finds no checkpoint of rank 0"),
         ([power(7), hit(0, kind="stale-checkpoint")], {}, "finds no older checkpoint of rank 0"),
         ([power(ranks=(3,)), hit(3)], {"protection": ("TTP",)}, "but no launch starts from one"),
-        ([power(), hit(0)], {"resume": False}, "but what becomes of that is not known"),
+        ([power(), hit(0)], {"resume": False}, "but the outcome is not known"),
         ([power(), hit(0, parameters={"where": "data"})], {}, "a truncate-checkpoint has no parameter 'where'"),
         (
             [power(), hit(0, kind="flip-checkpoint", parameters={"where": "tail"})],
@@ -95,7 +95,7 @@ def test_damage_whose_outcome_nobody_could_know_is_refused(
 
 def test_a_job_that_does_not_say_how_it_resumes_is_refused(plan: Planner) -> None:
     plan.traits = JobTraits(frozenset(PHASE_ORDER), "mindspore")
-    assert "but what becomes of that is not known" in plan.refused(power(), hit(0), cluster=CLUSTER, job=JOB)
+    assert "but the outcome is not known" in plan.refused(power(), hit(0), cluster=CLUSTER, job=JOB)
 
 
 def mindformers(plan: Planner, *, legacy: bool = True, form: str | None = "safetensors") -> Planner:
@@ -128,8 +128,8 @@ def test_a_whole_file_of_a_replica_is_no_help_where_each_rank_goes_on_from_its_o
     made = mindformers(plan)(power(ranks=BOTH), hit(0, kind="truncate-checkpoint"), cluster=TWO, job=job)
     assert made.resume.restore == PlannedRestore(None, (), {}, {0: 8}, own=True)
     told = " ".join(made.explanation.reasons)
-    assert "no step every rank has a periodic checkpoint that is not damaged" in told
-    assert "from its own only" in told and "replica group has a" not in told
+    assert "step has an undamaged periodic checkpoint of every rank" in told
+    assert "from its own files only" in told and "replica group has a" not in told
 
 
 def test_what_a_file_of_mindformers_has_not_is_refused(plan: Planner) -> None:
@@ -171,7 +171,7 @@ def test_a_plan_that_was_written_before_it_told_of_own_files_is_read(plan: Plann
 def test_without_the_one_record_of_the_new_layout_the_last_complete_save_counts(plan: Planner, how: str) -> None:
     made = mindformers(plan, legacy=False)(power(ranks=BOTH), record(0, how=how), cluster=TWO, job=JOB)
     assert made.resume.restore == PlannedRestore(8, (), OWN, own=True)
-    assert "the last complete one in the directory" in " ".join(made.explanation.reasons)
+    assert "the last complete checkpoint in the directory" in " ".join(made.explanation.reasons)
 
 
 def test_before_version_1_8_one_lost_record_makes_all_ranks_go_by_the_latest_times(plan: Planner) -> None:
@@ -191,12 +191,12 @@ def test_ranks_that_do_not_see_each_others_records_are_refused(plan: Planner) ->
     hosts = {**TWO, "nodes": 2, "platform": "ssh"}
     plan.platform = PlatformTraits(own_files=True)
     told = mindformers(plan).refused(power(ranks=BOTH), cluster=hosts, job=JOB)
-    assert "on the platform ssh each host has a copy: what rank 0 chooses" in told
+    assert "on the platform ssh each host has a copy: the ranks of other hosts do not see" in told
     mindformers(plan, legacy=False)(power(ranks=BOTH), cluster=hosts, job=JOB)
     plan.platform = PlatformTraits()
     mindformers(plan)(power(ranks=BOTH), cluster=hosts, job=JOB)
     own = {**JOB, "environment": {"SHARED_PATHS": "/mnt"}}
-    assert "takes the place of what the run sets" in mindformers(plan).refused(power(), cluster={"ranks": 4}, job=own)
+    assert "replaces the run's own value" in mindformers(plan).refused(power(), cluster={"ranks": 4}, job=own)
 
 
 @pytest.mark.parametrize("part", ["optimizer", "common.json", "metadata.json"])
@@ -228,8 +228,8 @@ def test_a_part_that_is_not_there_is_refused(
     ("faults", "legacy", "said"),
     [
         ([power(ranks=BOTH), record(1)], False, "which rank 0 writes for all"),
-        ([power(ranks=BOTH), record(0), hit(1)], True, "left to chance"),
-        ([power(ranks=BOTH), {**record(0), "trigger": {"step": 9}}], True, "it must come when they save no more"),
+        ([power(ranks=BOTH), record(0), hit(1)], True, "a matter of chance"),
+        ([power(ranks=BOTH), {**record(0), "trigger": {"step": 9}}], True, "it must come after their last save"),
         ([power(7, BOTH), record(0, how="stale")], True, "finds no record of an older checkpoint of rank 0"),
         ([power(3, BOTH), record(0)], True, "finds no record of a checkpoint of rank 0"),
         ([power(ranks=BOTH), record(0, how="burn")], True, "how of a damage-record cannot be 'burn'"),
@@ -257,4 +257,4 @@ def test_only_mindformers_keeps_a_record(plan: Planner) -> None:
 def test_a_mindformers_job_that_has_no_file_left_begins_anew_and_is_refused(plan: Planner) -> None:
     lost = {"id": "disk", "kind": "lose", "target": {"ranks": BOTH}, "trigger": {"after": "power"}}
     told = mindformers(plan).refused(power(ranks=BOTH), lost, cluster=TWO, job=JOB)
-    assert "begins to train anew without a word" in told
+    assert "silently trains from the beginning" in told

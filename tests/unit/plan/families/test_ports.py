@@ -52,7 +52,7 @@ def test_a_number_is_a_port_of_any_node(job: Planner) -> None:
     [
         (at("scheduler"), "of a job of kind rehearsal no port is known as 'scheduler'"),
         (at("controller", node=1), "the controller is on node 0, and ranks 2-3 are hit"),
-        (at("communicator", rank=3), "nobody on another node is connected with a port of rank 3"),
+        (at("communicator", rank=3), "no rank on another node is connected to a port of rank 3"),
         (at("door"), "port of a mark is one of controller, scheduler, communicator, or a whole number from 1 to 65535"),
         (at(0), "or a whole number from 1 to 65535, not 0"),
     ],

@@ -82,7 +82,7 @@ def test_a_spike_that_is_not_answered_changes_the_run_for_good(
 def test_without_anybody_who_watches_nothing_happens(plan: Planner) -> None:
     made = plan(spike(), job={"steps": 12, "protection": ()})
     assert made.response.mechanism is None
-    assert "nobody watches the global norm" in " ".join(made.explanation.reasons)
+    assert "nothing watches the global norm" in " ".join(made.explanation.reasons)
 
 
 def test_a_repeated_spike_is_recorded_and_kept(plan: Planner) -> None:
@@ -109,7 +109,7 @@ def test_a_rollback_to_a_save_that_is_just_being_written_is_a_matter_of_time(pla
 def test_what_is_saved_in_the_background_leaves_mindformers_rollback_open(plan: Planner) -> None:
     plan.traits = JobTraits(frozenset(PHASE_ORDER), "mindformers", restarts=True)
     text = plan.refused(spike(), job=job(storage={"asynchronous_saving": True}))
-    assert "nobody knows to which one the rollback goes back" in text and "save in the foreground" in text
+    assert "the checkpoint for the rollback" in text and "save in the foreground" in text
     assert [recovery.step for recovery in plan(spike(), job=job()).response.recoveries] == [6]
 
 
@@ -152,11 +152,11 @@ def test_a_rank_that_is_lost_in_the_rollback_leaves_nothing_to_save(plan: Planne
         ([spike(), {**spike(), "id": "other"}], {}, "both spike in step 8"),
         ([spike(), kill(5, "step.begin")], {"protection": ("TTP", "TRE")}, "may come before the rollback"),
         ([spike(), kill(8, "step.end")], {"protection": ("TTP", "TRE")}, "may come before the rollback"),
-        ([spike(), kill(8, "checkpoint.load")], {}, "with TRE alone nobody notices"),
+        ([spike(), kill(8, "checkpoint.load")], {}, "with TRE alone nothing detects"),
         (
             [spike(), kill(8, "checkpoint.load")],
             {"protection": ("TTP", "TRE")},
-            "write expect.checkpoint: none if that is what the scenario wants to prove",
+            "write expect.checkpoint: none if the scenario is to prove that",
         ),
         ([kill(6, "checkpoint.load")], {"protection": ("TTP", "TRE")}, "nothing loads a checkpoint in step 6"),
     ],

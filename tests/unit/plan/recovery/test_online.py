@@ -169,7 +169,7 @@ def test_a_whole_replica_group_with_memory_errors_is_refused_unless_nothing_is_e
     text = plan.refused(fault, cluster=PAIRS, job=UCE)
     said = "every rank of replica group [1, 3] has a memory error at the same moment"
     assert f"example.yaml:15:3: {said}" in text
-    assert "write expect.checkpoint: none if that is what the scenario wants to prove" in text
+    assert "write expect.checkpoint: none if the scenario is to prove that" in text
 
     found = plan(fault, cluster=PAIRS, job=UCE, expect={"checkpoint": "none", "mechanism": "none"})
     assert repaired(found) == ("none", ())
@@ -338,7 +338,7 @@ def test_after_a_repair_that_is_broken_off_the_job_exits_without_a_checkpoint(pl
 
 def test_a_save_that_is_broken_off_leaves_no_checkpoint(plan: Planner) -> None:
     faults = (error("kill", 5, rank=2), error("kill", {"handler": "save_ckpt"}, rank=0))
-    assert "the save is broken off" in plan.refused(*faults)
+    assert "the save is interrupted" in plan.refused(*faults)
     found = plan(*faults, expect={"checkpoint": "none"})
     assert (found.response.mechanism, found.checkpoint, found.resume.resumes) == ("none", None, False)
     assert [(recovery.mechanism, recovery.succeeds) for recovery in found.response.recoveries] == [("TTP", False)]
@@ -375,8 +375,8 @@ def test_expectations_that_agree_change_nothing(plan: Planner) -> None:
         ({"mechanism": "TTP"}, "expect.mechanism says TTP, but the plan shows UCE (example.yaml): rank 1 has a memory"),
         ({"mechanism": "HCCE"}, "expect.mechanism says HCCE, but the plan shows UCE"),
         ({"mechanism": "none"}, "expect.mechanism says none, but the plan shows UCE"),
-        ({"checkpoint": {"step": 4}}, "expect.checkpoint wants an end-of-life checkpoint, but the plan shows none"),
-        ({"resume": {"step": 5}}, "expect.resume wants step 5, but the plan shows no resume"),
+        ({"checkpoint": {"step": 4}}, "expect.checkpoint expects an end-of-life checkpoint, but the plan shows none"),
+        ({"resume": {"step": 5}}, "expect.resume names step 5, but the plan shows no resume"),
         ({"recovery": {"phases": {"load": "1s"}}}, "a recovery by UCE has no phase 'load'"),
         ({"recovery": {"phases": {"repare": "1s"}}}, "did you mean 'repair'?"),
     ],

@@ -135,7 +135,7 @@ def test_no_restart_at_all_may_be_allowed(plan: Planner) -> None:
 
 @pytest.mark.parametrize("phase", ["optimizer.update", "step.end", "checkpoint.begin"])
 def test_a_death_while_the_others_save_is_refused(plan: Planner, phase: str) -> None:
-    with pytest.raises(ScenarioError, match="whether it is finished is a matter of time"):
+    with pytest.raises(ScenarioError, match="whether the save finishes depends on timing"):
         plan(kill(8, phase), job=JOB)
 
 

@@ -74,17 +74,17 @@ spec:
 
 DEFECTS = [
     ('"retry,recover,dump"', '"retry, recover"', "blank", 13),
-    ('"retry,recover,dump"', '"retry,recovery"', "passes over", 13),
+    ('"retry,recover,dump"', '"retry,recovery"', "which Ascend Operator ignores", 13),
     ('"retry,recover,dump"', '"recover,elastic-training"', "PyTorch only", 13),
     ('pod-rescheduling: "on"', "pod-rescheduling: on", "boolean", 10),
-    ('pod-rescheduling: "on"', 'pod-rescheduling: "true"', "as if it were not there", 10),
+    ('pod-rescheduling: "on"', 'pod-rescheduling: "true"', "which MindCluster ignores", 10),
     ('pod-rescheduling: "on"', 'process-recover-enable: "pause"', "switched pause", 10),
-    ('pod-rescheduling: "on"', 'Pod-Rescheduling: "on"', "read by nobody", 10),
-    ('"grace"', '"forced"', "as if it were not there", 8),
+    ('pod-rescheduling: "on"', 'Pod-Rescheduling: "on"', "no component reads label", 10),
+    ('"grace"', '"forced"', "which MindCluster ignores", 8),
     ('"grace"', '"force"', 'fault-scheduling: "grace"', 8),
     ('fault-retry-times: "3"', 'fault-retry-times: "0"', "larger than 0", 9),
     ('fault-retry-times: "3"', 'fault-retry-times: "many"', "a whole number, 0 or more", 9),
-    ('subHealthyStrategy: "ignore"', 'subHealthyStrategy: "hotswitch"', "as if it were not there", 11),
+    ('subHealthyStrategy: "ignore"', 'subHealthyStrategy: "hotswitch"', "which MindCluster ignores", 11),
     ('subHealthyStrategy: "ignore"', 'recover-strategy: "dump"', "annotations only", 11),
     ("  annotations:\n", '  annotations:\n    wait-reschedule-timeout: "20"\n', "from 30 to 270", 13),
     ("framework: mindspore", "framework: pytorch", "jobs of MindSpore", 7),
@@ -125,7 +125,7 @@ def test_each_defect_is_told_with_its_line(tmp_path: Path, old: str, new: str, s
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        (Wanted(strategies=("dump",)), "the scenario reckons with dump"),
+        (Wanted(strategies=("dump",)), "the scenario expects dump"),
         (Wanted(nodes=3), "the scenario has 3 nodes"),
         (Wanted(ranks=16), "the pods have 8 NPUs"),
         (Wanted(namespace="other"), "the scenario's is other"),
@@ -148,9 +148,9 @@ spec:
   tasks: []
 """
     said = [problem.message for problem in checked(tmp_path, text).problems]
-    assert any("on a vcjob nobody does" in one for one in said)
+    assert any("on a vcjob nothing sets it" in one for one in said)
     switched = text.replace("framework: mindspore,", 'framework: mindspore, process-recover-enable: "on",')
-    assert not any("on a vcjob nobody does" in problem.message for problem in checked(tmp_path, switched).problems)
+    assert not any("on a vcjob nothing sets it" in problem.message for problem in checked(tmp_path, switched).problems)
 
 
 def test_recovery_labels_on_a_plain_job_mean_nothing(tmp_path: Path) -> None:

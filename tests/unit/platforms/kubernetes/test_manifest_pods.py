@@ -81,7 +81,7 @@ WRONG = [
         "containerPort: 8000",
         'containerPort: "8000"',
         "containerPort:",
-        "a whole number is wanted",
+        "it must be a whole number",
     ),
     (
         "a node that is chosen by a number",
@@ -104,7 +104,7 @@ WRONG = [
         POD,
         "        spec:\n          hostNetwork: 'yes'\n          containers:\n",
         "hostNetwork",
-        "true or false is wanted",
+        "it must be true or false",
     ),
     (
         "another port",
@@ -139,7 +139,7 @@ WRONG = [
         "image: train:1",
         "image: train:1\n              command: [/bin/bash, -c, 'msrun a.py | tee log']",
         "tee log",
-        "of a pipe the shell tells the code of its last command, `tee`",
+        "for a pipe the shell returns the code of its last command, `tee`",
     ),
 ]
 

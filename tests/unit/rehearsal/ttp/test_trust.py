@@ -53,7 +53,7 @@ def test_two_of_one_run_trust_each_other(ends: tuple[Link, Link]) -> None:
 @pytest.mark.parametrize(
     ("other", "why"),
     [
-        (Trust("run-1", b"another"), "it said nothing that can be read"),
+        (Trust("run-1", b"another"), "it sent nothing readable"),
         (Trust("run-2", b"secret"), "it is of another run"),
     ],
 )
@@ -124,7 +124,7 @@ def test_a_controllers_own_proof_is_none_of_a_rank(ends: tuple[Link, Link]) -> N
         ({"message": "register", "rank": True, "nonce": "n", "run": "run-1"}, "it did not introduce itself as a rank"),
         ({"message": "register", "rank": 2, "nonce": None, "run": "run-1"}, "it did not introduce itself as a rank"),
         ({"message": "register", "rank": 2, "nonce": "n"}, "it is of another run"),
-        ({"message": "register", "rank": 2, "nonce": "n" * 2000, "run": "run-1"}, "it said nothing that can be read"),
+        ({"message": "register", "rank": 2, "nonce": "n" * 2000, "run": "run-1"}, "it sent nothing readable"),
     ],
 )
 def test_why_nobody_is_trusted_is_told_without_the_callers_words(

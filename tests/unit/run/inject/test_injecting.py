@@ -274,7 +274,7 @@ def test_a_death_is_healed_when_the_job_has_been_ended(make: Make, written: Call
     injection.inject_due(FakeJob(), RANKS)
     injection.record_unhealable()
     (healed,) = written().select("fault.healed", attempt="train")
-    assert healed.data == {"fault": "kill", "how": "nothing to put back: the job was ended"}
+    assert healed.data == {"fault": "kill", "how": "nothing to undo: the job was ended"}
 
 
 def test_what_never_came_is_missed_with_what_it_waited_for(make: Make, written: Callable[[], History]) -> None:

@@ -97,7 +97,7 @@ def test_the_pid_is_that_of_the_process_that_connected(channel: Channel, tmp_pat
 
 SECRETLESS = "did not show this run's secret"
 UNINTRODUCED = "did not introduce itself as an agent does"
-UNREADABLE = "said nothing that can be read"
+UNREADABLE = "sent nothing readable"
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def hasty(tmp_path: Path, channel: Channel) -> Iterator[Channel]:
 
 def test_who_connects_and_says_nothing_is_a_stranger_after_a_while(hasty: Channel, call: Caller) -> None:
     silent = call()
-    assert take(hasty) == RefusedCaller(os.getpid(), "a connection said nothing that can be read; ignored")
+    assert take(hasty) == RefusedCaller(os.getpid(), "a connection sent nothing readable; ignored")
     assert silent.recv(1) == b""
     hasty._unproven._seconds = SECONDS  # an agent may be late on a busy machine
     an_agent_is_still_heard(hasty, call)
