@@ -14,7 +14,7 @@ from tests.kit.browser import Page, Visit, open_browser
 
 pytestmark = pytest.mark.processes
 
-GUTTER = 132
+GUTTER = 156
 GROUP, ROW = 24, 22
 """Heights of the timeline's lines in pixels: that of a group, and that of a rank."""
 
@@ -248,7 +248,7 @@ def test_the_waterfall_has_budgets_and_says_what_is_over(visit: Open) -> None:
 
 def test_curves_name_the_first_step_that_differs_and_read_values_by_key(visit: Open) -> None:
     page = visit("failing").page
-    expect(page.locator("#curves")).to_contain_text("✗ The loss differs from the fault-free run from step 7 on.")
+    expect(page.locator("#curves")).to_contain_text("≠ The loss differs from the fault-free run from step 7 on.")
     plot = page.locator(".plot").first
     plot.focus()
     for _ in range(7):

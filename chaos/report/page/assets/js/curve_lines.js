@@ -5,7 +5,7 @@ function plotLines(curves, name) {
     const { ctx } = plot;
     const ratio = devicePixelRatio || 1;
     const { left, top, width, height } = plot.bbox;
-    const line = (step, colour, dash, text) => {
+    const line = (step, colour, dash, text, row) => {
       const x = Math.round(plot.valToPos(step, "x", true)) + 0.5;
       if (x < left || x > left + width) return;
       ctx.strokeStyle = colour;
@@ -17,14 +17,17 @@ function plotLines(curves, name) {
       ctx.lineTo(x, top + height);
       ctx.stroke();
       ctx.font = `${10 * ratio}px system-ui, sans-serif`;
-      const right = x > left + width * 0.7;
+      const right = x + ctx.measureText(text).width + 8 * ratio > left + width;
       ctx.textAlign = right ? "right" : "left";
-      if (text) ctx.fillText(text, x + (right ? -4 : 4) * ratio, top + 10 * ratio);
+      ctx.fillText(text, x + (right ? -4 : 4) * ratio, top + (10 + 12 * row) * ratio);
     };
     ctx.save();
-    for (const fault of curves.faults) line(fault.step, theme.colour("mark-fault"), [4, 3], name ? "▼" : "");
+    for (const fault of curves.faults) line(fault.step, theme.colour("mark-fault"), [4, 3], name ? "▼" : "", 0);
     const difference = curves.first_difference;
-    if (difference) line(difference.step, theme.colour("text"), [], name === difference.curve ? `first difference: step ${difference.step}` : "");
+    if (difference) {
+      const text = name === difference.curve ? `first difference: step ${difference.step}` : "";
+      line(difference.step, theme.colour("text"), [], text, 1);
+    }
     ctx.restore();
   };
 }

@@ -33,11 +33,11 @@ function curveNotes(curves) {
   const difference = curves.first_difference;
   const names = { loss: "loss", norm: "global norm", step_seconds: "step time" };
   const text = difference
-    ? `✗ The ${names[difference.curve] || difference.curve} differs from the fault-free run from step ${difference.step} on.`
+    ? `≠ The ${names[difference.curve] || difference.curve} differs from the fault-free run from step ${difference.step} on.`
     : curves.baseline
-      ? "✓ No step differs from the fault-free run in loss or norm."
+      ? "= No step differs from the fault-free run in loss or norm."
       : "There is no fault-free run to compare with.";
-  line.appendChild(element("span", difference ? "fail" : "", text));
+  line.appendChild(element("span", "compared", text));
   for (const fault of curves.faults) line.appendChild(element("span", "fault-key", `▼ step ${fault.step}: ${fault.text}`));
   if (curves.note) line.appendChild(element("span", "", curves.note));
   return line;

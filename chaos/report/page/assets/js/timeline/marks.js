@@ -32,7 +32,7 @@ const FORMS = {
   heal: (c, x, y, r) => plus(c, x, y, r),
   held: (c, x, y, r) => bars(c, x, y, r),
   launch: (c, x, y, r) => polygon(c, [[x - r * 0.7, y - r], [x + r, y], [x - r * 0.7, y + r]]),
-  sdk: (c, x, y, r) => circle(c, x, y, r * 0.75),
+  sdk: (c, x, y, r) => circle(c, x, y, r * 0.6),
   phase: (c, x, y, r) => c.fillRect(x - 1, y - r, 2, 2 * r),
   train: (c, x, y, r) => circle(c, x, y, r * 0.45),
 };

@@ -1,6 +1,6 @@
 // Rows and strips on a canvas.
 
-const GUTTER = 132;
+const GUTTER = 156;
 
 /** The kinds of spans that reach over others, thinner than those. */
 const UNDERLINED = new Set(["handler"]);

@@ -290,7 +290,7 @@ function rowTitle(row) {
 
 /** The first and the last moment of the timeline. */
 function extent(timeline) {
-  let [first, last] = [0, 0];
+  let [first, last] = [Infinity, -Infinity];
   const reach = (begin, end) => {
     first = Math.min(first, begin);
     last = Math.max(last, end);
@@ -298,5 +298,6 @@ function extent(timeline) {
   for (const row of timeline.rows) for (const process of row.processes) reach(process.begin, process.end);
   for (const mark of timeline.harness) reach(mark.t, mark.t);
   for (const phase of timeline.phases) reach(phase.begin, phase.end);
+  if (first > last) return [0, 1]; // nothing was recorded
   return [first, last > first ? last : first + 1];
 }
