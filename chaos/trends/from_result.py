@@ -59,13 +59,15 @@ def row_of(run_dir: Path, *, soak: bool = False) -> RunRow:
 def _row(run_dir: Path, result: Mapping[str, Any], facts: Mapping[str, Any], verdict: Verdict, *, soak: bool) -> RunRow:
     made, recovery, plan = (_object(result.get(key)) for key in ("made", "recovery", "plan"))
     versions, machine, ci = _object(result.get("versions")), _object(made.get("machine")), _object(facts.get("ci"))
+    headline = _object(result.get("headline"))
     started, seconds = _text(made.get("started")), _seconds(made.get("seconds"))
     return RunRow(
         run=_text(facts.get("run")) or _text(run_dir.name),
         scenario=_text(result.get("scenario")),
         cell=_text(result.get("cell")),
         verdict=verdict,
-        headline=_text(result.get("headline") or result.get("reason"), MOST_HEADLINE),
+        headline=_text(headline.get("text") or result.get("reason"), MOST_HEADLINE),
+        headline_id=_text(headline.get("id")),
         started=started,
         ended=_later(started, seconds),
         seconds=seconds,

@@ -32,24 +32,27 @@ def salvage(path: Path) -> list[RunRow]:
     with suppress(sqlite3.Error), closing(sqlite3.connect(uri, uri=True)) as connection:
         connection.execute("PRAGMA writable_schema = ON")  # else SQLite reads nothing of a file that is cut off
         phases: dict[str, dict[int, PhaseTime]] = {}
-        for run, place, name, seconds, budget in _lines(connection, "phase"):
-            with suppress(TypeError):
-                phases.setdefault(run, {})[place] = PhaseTime(str(name), _number(seconds), _number(budget))
+        for line in _lines(connection, "phase"):
+            with suppress(TypeError, ValueError, KeyError):
+                time = PhaseTime(str(line["name"]), _number(line["seconds"]), _number(line["budget"]))
+                phases.setdefault(line["run"], {})[line["place"]] = time
         rows: dict[str, RunRow] = {}
-        for values in _lines(connection, "run"):
-            with suppress(ValueError, TypeError):
-                times = [phase for _, phase in sorted(phases.get(values[0], {}).items())]
-                if (row := row_from(values, times)) is not None:
+        for line in _lines(connection, "run"):
+            with suppress(ValueError, TypeError, KeyError):
+                times = [phase for _, phase in sorted(phases.get(line["run"], {}).items())]
+                if (row := row_from(line, times)) is not None:
                     rows[row.run] = row
         return list(rows.values())
     return []
 
 
-def _lines(connection: sqlite3.Connection, table: str) -> Iterator[Any]:
-    """Yield the lines of a table up to the first damage, from either end."""
+def _lines(connection: sqlite3.Connection, table: str) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a table by column, up to the first damage, from either end."""
     for order in ("ASC", "DESC"):
         with suppress(sqlite3.Error):
-            yield from connection.execute(f"SELECT * FROM {table} ORDER BY rowid {order}")
+            lines = connection.execute(f"SELECT * FROM {table} ORDER BY rowid {order}")
+            names = [name for name, *_ in lines.description]
+            yield from (dict(zip(names, values, strict=True)) for values in lines)
 
 
 def _number(value: Any) -> float | None:

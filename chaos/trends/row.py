@@ -25,11 +25,12 @@ class RunRow:
 
     ``started`` and ``ended`` are ISO 8601 in UTC, and empty where the run did not record them. ``seconds`` is the
     length of the run; ``working`` leaves out its baseline and its waiting for one. ``headline`` says the verdict in a
-    line, empty for a pass. ``total`` is the recovery in seconds, ``rollback`` the number of steps trained again.
-    ``code`` is the digest of the harness's files, ``job`` that of the job's sources, ``revision`` the commit of the CI
-    job. ``load`` is the machine's load of the minute before. ``file`` and ``line`` point at the scenario, at the line
-    of the statement that decides the verdict. ``finding`` says whether a known finding shows in runs of the scenario:
-    ``always``, ``sometimes``, or empty for none. ``soak``: the run is one of many in a soak.
+    line, empty for a pass; ``headline_id`` is the same for the same failure in another night, and empty for a pass and
+    for a result of an earlier version. ``total`` is the recovery in seconds, ``rollback`` the number of steps trained
+    again. ``code`` is the digest of the harness's files, ``job`` that of the job's sources, ``revision`` the commit of
+    the CI job. ``load`` is the machine's load of the minute before. ``file`` and ``line`` point at the scenario, at the
+    line of the statement that decides the verdict. ``finding`` says whether a known finding shows in runs of the
+    scenario: ``always``, ``sometimes``, or empty for none. ``soak``: the run is one of many in a soak.
     """
 
     run: str
@@ -60,6 +61,7 @@ class RunRow:
     line: int | None = None
     finding: str = ""
     soak: bool = False
+    headline_id: str = ""
     phases: tuple[PhaseTime, ...] = ()
 
     @property

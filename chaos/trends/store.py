@@ -7,7 +7,7 @@ ordinary one, not WAL, since reports directories also lie on network file system
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import astuple, fields
 from pathlib import Path
@@ -17,7 +17,9 @@ from chaos.base.file_lock import is_no_file
 from chaos.trends.row import PhaseTime, RunRow
 
 FILE = "runs.sqlite"
-SCHEMA = 1
+SCHEMA = 2
+_ADDED = {"finding", "headline_id"}
+"""Columns of ``run`` that stores of version 1 lack. A store of an earlier version gets them, empty."""
 BUSY_SECONDS = 60.0
 """How long a writer waits for another."""
 
@@ -66,9 +68,14 @@ def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if version == 0 and not tables:
         _make(connection)
-    elif version != SCHEMA or not {"run", "phase"} <= tables:
+        return
+    if not version or not {"run", "phase"} <= tables:
         raise StoreDamaged("it holds other tables than a store of runs")
-    elif _columns(connection, "run") != _COLUMNS or _columns(connection, "phase") != _PHASE_COLUMNS:
+    if version < SCHEMA:
+        for name in sorted(_ADDED.difference(_columns(connection, "run"))):
+            connection.execute(f"ALTER TABLE run ADD COLUMN {name} {_kind(name)} DEFAULT ''")
+        connection.execute(f"PRAGMA user_version = {SCHEMA}")
+    if {*_columns(connection, "run")} != {*_COLUMNS} or _columns(connection, "phase") != _PHASE_COLUMNS:
         raise StoreDamaged("its tables have other columns than a store of runs")
 
 
@@ -100,7 +107,7 @@ def put_rows(connection: sqlite3.Connection, rows: Iterable[RunRow], *, replace:
         *values, _ = _values(row)
         values[_COLUMNS.index("soak")] = int(row.soak or bool(known and known[0]))
         marks = ", ".join("?" * len(values))
-        connection.execute(f"INSERT OR REPLACE INTO run VALUES ({marks})", values)
+        connection.execute(f"INSERT OR REPLACE INTO run ({', '.join(_COLUMNS)}) VALUES ({marks})", values)
         connection.execute("DELETE FROM phase WHERE run = ?", (row.run,))
         connection.executemany(
             "INSERT INTO phase VALUES (?, ?, ?, ?, ?)",
@@ -135,13 +142,18 @@ def get_rows(connection: sqlite3.Connection) -> list[RunRow]:
     ):
         if isinstance(name, str) and _is_number(seconds) and _is_number(budget):
             phases.setdefault(run, []).append(PhaseTime(name, seconds, budget))
-    ordered = connection.execute("SELECT * FROM run ORDER BY started, run")
-    return [row for values in ordered if (row := row_from(values, phases.get(values[0], ()))) is not None]
+    ordered = connection.execute(f"SELECT {', '.join(_COLUMNS)} FROM run ORDER BY started, run")
+    named = (dict(zip(_COLUMNS, values, strict=True)) for values in ordered)
+    return [row for line in named if (row := row_from(line, phases.get(line["run"], ()))) is not None]
 
 
-def row_from(values: Sequence[Any], phases: Sequence[PhaseTime]) -> RunRow | None:
-    """Return the row of one line of the table; None where a value has another type than the schema's."""
-    named = dict(zip(_COLUMNS, values, strict=True))
+def row_from(named: Mapping[str, Any], phases: Sequence[PhaseTime]) -> RunRow | None:
+    """Return the row of one line of the table, by column; None where a value has another type than the schema's.
+
+    Columns that an earlier version lacked may be absent. Raises TypeError for unknown ones, ValueError for lost ones.
+    """
+    if lacking := {*_COLUMNS} - _ADDED - named.keys():
+        raise ValueError(f"no column {min(lacking)}")
     for name, value in named.items():
         if name in _NUMBERS or name in _WHOLES:
             if not _is_number(value):

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from chaos.report.analyze import analyze
+from chaos.trends.repair import salvage
 from chaos.trends.row import RunRow
 from chaos.trends.runs import mark_soak_runs, read_runs, record_run
 from chaos.trends.store import FILE, StoreUnusable, changing, put_rows
@@ -181,10 +182,43 @@ def test_a_newer_store_is_told_and_left_alone(reports: Path) -> None:
     connection.close()
     before = (reports / FILE).read_bytes()
     (warning,) = record_run(reports, path)
-    assert "runs.sqlite: was written by a newer chaos (schema 7, this one knows 1)" in warning
+    assert "runs.sqlite: was written by a newer chaos (schema 7, this one knows 2)" in warning
     with pytest.raises(StoreUnusable, match="newer chaos"):
         read_runs(reports)
     assert (reports / FILE).read_bytes() == before
+
+
+def made_by_version_1(reports: Path) -> Path:
+    put(reports, replace(a_row(), verdict="fail", headline="Resume: no"))
+    path = reports / FILE
+    with sqlite3.connect(path) as connection:
+        connection.execute("ALTER TABLE run DROP COLUMN headline_id")
+        connection.execute("ALTER TABLE run DROP COLUMN finding")
+        connection.execute("PRAGMA user_version = 1")
+    connection.close()
+    return path
+
+
+def test_a_store_of_version_1_gets_the_new_column_and_keeps_its_rows(reports: Path) -> None:
+    made_by_version_1(reports)
+    (row,) = stored(reports)
+    assert (row.headline, row.headline_id) == ("Resume: no", "")
+    put(reports, replace(row, run="another", headline_id="resume-1"))
+    assert {row.headline_id for row in stored(reports)} == {"", "resume-1"}
+
+
+def test_a_damaged_store_of_version_1_keeps_its_rows(reports: Path) -> None:
+    path = made_by_version_1(reports)
+    assert [row.headline for row in salvage(path)] == ["Resume: no"]
+
+
+def test_the_headline_of_a_failure_and_its_id_are_stored(reports: Path) -> None:
+    run = good_run()
+    del run.saved[1]
+    result = analyze(run.write(reports / "run-1"))
+    assert record_run(reports, reports / "run-1") == [] and result.headline is not None
+    (row,) = stored(reports)
+    assert (row.headline, row.headline_id) == (result.headline.text, result.headline.id)
 
 
 def test_a_newer_result_is_named_and_left_out(reports: Path) -> None:
