@@ -84,7 +84,7 @@ def _take_memory(order: Order, record: Record, where: Order) -> None:
     taken: list[bytes] = []
     while len(taken) << 20 < most:
         taken.append(b"\1" * (1 << 20))  # written, or the kernel would only promise the memory
-    record.write("fault.refused", reason=f"{most} bytes were taken, and nobody has ended the process", **where)
+    record.write("fault.refused", reason=f"{most} bytes were taken, but nothing has ended the process", **where)
 
 
 def _throw(order: Order, record: Record, where: Order) -> None:

@@ -51,6 +51,6 @@ def boot_id() -> str:
         return path.read_text("ascii").strip()
     except OSError as error:
         raise BootUnknown(
-            f"{path} cannot be read ({error.strerror}), and without it no process can be told from a later one of the "
-            "same PID: /proc has to be mounted whole"
+            f"{path} cannot be read ({error.strerror}), and without it a process cannot be distinguished from a later "
+            "one with the same PID: mount /proc completely"
         ) from error

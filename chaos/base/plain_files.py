@@ -55,7 +55,7 @@ class Share:
         """Count a file. Raises TooMuch."""
         self.files += 1
         if self.files > self.most_files:
-            raise TooMuch(f"more than {self.most_files:,} files were to be opened")
+            raise TooMuch(f"more than {self.most_files:,} files would be opened")
 
     def take(self, count: int, holes: int) -> None:
         """Count bytes that were read. Raises TooMuch."""
@@ -64,7 +64,7 @@ class Share:
         if self.bytes > self.most_bytes:
             raise TooMuch(f"more than {self.most_bytes >> 30} GiB were to be read in all")
         if self.holes > self.most_holes:
-            raise TooMuch(f"more than {self.most_holes >> 30} GiB were to be read of files that are mostly holes")
+            raise TooMuch(f"more than {self.most_holes >> 30} GiB would be read from files that are mostly holes")
 
 
 _SHARE: ContextVar[Share | None] = ContextVar("share", default=None)

@@ -176,8 +176,8 @@ class Registry:
     def misfit(self, name: str, base: str) -> RegistryError:
         """Return the error that the object called ``name`` does not derive from the required class ``base``."""
         return RegistryError(
-            f"the {self.noun} {name!r} is registered as {self.points[name].value}, which does not derive from {base}, "
-            "as it has to (docs/extending.md)"
+            f"the {self.noun} {name!r} is registered as {self.points[name].value}, which must derive from {base} "
+            "(docs/extending.md)"
         )
 
     def _unknown(self, name: str) -> str:

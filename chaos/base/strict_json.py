@@ -24,7 +24,7 @@ def parse(text: str | bytes, *, pairs: _Pairs | None = None, finite: bool = True
     if isinstance(text, bytes):
         text = text.decode(json.detect_encoding(text), "surrogatepass")
     elif text.startswith("\ufeff"):
-        raise ValueError("text that is decoded already begins with a byte order mark")
+        raise ValueError("the decoded text begins with a byte order mark")
     try:
         return _decoder(pairs, finite).decode(text)
     except RecursionError as error:

@@ -69,7 +69,7 @@ def walk(top: str | os.PathLike[str], onerror: Unseen = None) -> Iterator[tuple[
         if level and os.path.islink(path):  # noqa: PTH114 - never raises
             continue
         if len(os.fsencode(path)) > _LONGEST:
-            too_deep("has directories below whose paths are too long")
+            too_deep("has directories below with paths that are too long")
             continue
         try:
             directories, others, links = _listed(path)

@@ -209,5 +209,5 @@ def _start(history: History, event: LogEvent) -> Event:
     start = next(iter(starts), None)
     start = start or history.first("attempt.start", attempt=TRAIN)
     if start is None or event.wall_ns is None:
-        raise ClockError(f"nothing tells the time zone of {event.file}")
+        raise ClockError(f"nothing shows the time zone of {event.file}")
     return start

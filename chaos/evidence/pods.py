@@ -88,7 +88,7 @@ def _fate(history: History, window: Window, node: int) -> PodFate:
         before, after = _pod(first if isinstance(first, dict) else {}), _pod(replaced[-1].data)
         return fate("replaced", f"{before} → {after}", *replaced, before=before, after=after)
     if placed is None:
-        return fate("unknown", f"the history does not tell which pod was node {node}")
+        return fate("unknown", f"the history does not show which pod was node {node}")
     pod = _pod(placed.data)
     changes = [event for event in window.of(own) if event.data.get("uid") == pod.uid]
     restarted = [event for event in changes if event.event == "pod.restarted"]
@@ -100,9 +100,9 @@ def _fate(history: History, window: Window, node: int) -> PodFate:
         return fate("ended", f"{pod}, and no other came", ends[-1], before=pod)
     lost = history.first("kubernetes.unfollowed", what="pods")
     if lost is not None:
-        return fate("unknown", f"the pods were followed no more: {lost.data.get('why')}", lost, before=pod)
+        return fate("unknown", f"the pods were no longer followed: {lost.data.get('why')}", lost, before=pod)
     if not any(event.mono >= window.begin for event in history.select("kubernetes.followed")):
-        return fate("unknown", "the history does not tell that the pods were followed to the end", before=pod)
+        return fate("unknown", "the history does not show that the pods were followed to the end", before=pod)
     return fate("untouched", str(pod), placed, before=pod, after=pod)
 
 

@@ -147,7 +147,7 @@ def _refuse_ambiguous(history: History, judged: tuple[str, ...], borders: list[i
     if near:
         first = near[0]
         raise Ambiguous(
-            f"the clocks of two hosts do not tell whether {first.event} of rank {first.rank} ({first.source}) was "
+            f"the clocks of two hosts do not show whether {first.event} of rank {first.rank} ({first.source}) was "
             f"before or after a fault: they may be wrong by {first.error / 1e6:.3f} ms"
         )
 

@@ -24,7 +24,7 @@ class HealRecord:
         try:
             path.parent.mkdir(exist_ok=True)
             if path.parent.is_symlink():
-                raise UnreadableFile(path.parent, "is a link, nothing is written through it")
+                raise UnreadableFile(path.parent, "is a link; links are not written through")
             self._history = HistoryWriter(path, writer="heal", run=token, clock=clock, resume=True)
         except (HistoryWriteError, OSError) as error:
             self.failed(error)

@@ -55,7 +55,7 @@ def _why_refused(run_dir: Path, described: Mapping[str, Any], seal: Seal | None)
     if seal is None:
         return f"this user has no key ({source_of_key()}), so it was not made by this user's chaos"
     if PROOF not in described:
-        return "its run.json carries no proof: an earlier version of chaos, or somebody else, has made it"
+        return "its run.json carries no proof: an earlier version of chaos, or another program, made it"
     if not seal.proves_document(described):
         return f"its run.json was not made with this user's key ({source_of_key()}), or was changed since"
     here = this_host()

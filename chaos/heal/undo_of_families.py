@@ -44,7 +44,7 @@ def action_of_family(name: str, registered: Registry | None = None) -> UndoActio
     except Exception as error:  # whatever another package's module does when it is imported
         raise CannotUndo(f"undo action {name!r} cannot be loaded: {type(error).__name__}: {error}") from error
     if not callable(action):
-        raise CannotUndo(f"what is registered as undo action {name!r} cannot be called")
+        raise CannotUndo(f"the object registered as undo action {name!r} cannot be called")
     return cast(UndoAction, action)
 
 

@@ -215,7 +215,7 @@ def _last_line(path: Path) -> bytes:
 def _drop_torn_line(descriptor: int) -> None:
     size = os.fstat(descriptor).st_size
     if size > 4 * MAX_BYTES:
-        raise LedgerError(f"a ledger of {size:,} bytes was written by nobody; nothing is added to it")
+        raise LedgerError(f"a ledger of {size:,} bytes has no known writer; nothing is added to it")
     end = size
     while end:
         start = max(0, end - _BLOCK)

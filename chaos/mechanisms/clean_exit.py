@@ -49,11 +49,11 @@ def judge_ended(plan: Plan, history: History, artifacts: Artifacts, collector: C
         return
     if not exit_calls and not ended:
         what = "the SDK's log" if logged else "a log of the SDK"
-        collector.unknown(EXPECTED, f"neither a call of handler exit nor {what} tells that it ended the job", line)
+        collector.unknown(EXPECTED, f"neither a call of handler exit nor {what} shows that it ended the job", line)
     for rank in range(plan.layout.ranks):
         excused = (host is not None and host.rank in exit_calls) or (ended and _killed_by_agent(plan, history, rank))
         if rank not in exit_calls and rank not in _hit(plan) and (exit_calls or ended) and not excused:
-            collector.unknown(EXPECTED, f"nothing tells that rank {rank} was told to exit", line, *where)
+            collector.unknown(EXPECTED, f"no record shows that rank {rank} was told to exit", line, *where)
     seen = f"it told {ranks_text(sorted(exit_calls))}" if exit_calls else "it ended the job, by its log"
     collector.settle(EXPECTED, seen, line, *where, by_log=not exit_calls)
 

@@ -23,9 +23,7 @@ def judge_watched(plan: Plan, history: History, artifacts: Artifacts, collector:
     missing = sorted(set(range(plan.layout.ranks)) & before.keys() - _registered(artifacts, RESUME).keys())
     where = [before[rank] for rank in missing[:3]]
     if missing and not artifacts.sdk_events(RESUME):
-        collector.unknown(
-            EXPECTED, "there is no log of the SDK of attempt resume: nobody tells of a protection", *where
-        )
+        collector.unknown(EXPECTED, "there is no log of the SDK of attempt resume, so protection is not shown", *where)
     elif missing:
         collector.fail(EXPECTED, f"{ranks_text(missing)} did not", *where)
     collector.settle(EXPECTED, f"{len(before)} ranks have", by_log=not history.select(CONNECTED, attempt=RESUME))

@@ -38,7 +38,7 @@ def judge_strategies(plan: Plan, history: History, artifacts: Artifacts, collect
         event for event in logged if event.kind == "ttp.agent_action" and event.fields["action"] == "report_strategies"
     ]
     if not offers:
-        collector.unknown(expected, "the SDK's log tells of no strategy that was offered", line)
+        collector.unknown(expected, "the SDK's log shows no strategy that was offered", line)
         collector.close()
         return
     offered = " ".join(str(event.fields.get("arguments")) for event in offers)
@@ -64,7 +64,7 @@ def judge_strategies(plan: Plan, history: History, artifacts: Artifacts, collect
         collector.fail(expected, f"the SDK reports that {word} failed", line, failed[word])
     for recovery in planned:
         if not recovery.succeeds and recovery.mechanism not in ENDING and WORDS[recovery.mechanism] not in failed:
-            seen = f"the SDK's log does not tell that {WORDS[recovery.mechanism]} failed"
+            seen = f"the SDK's log does not show that {WORDS[recovery.mechanism]} failed"
             collector.unknown(expected, seen, line, *(event.source for event in results[:3]))
     where = (event.source for event in offers[:3])
     collector.settle(expected, f"it was asked {len(offers)} times", line, *where, by_log=True)

@@ -74,7 +74,7 @@ def _loss(plan: Plan) -> str:
         first, last = plan.layout.loss_ranks
         rule += f" on {ranks(range(first, last + 1))}, where it is valid (pipeline stages)"
     if not plan.training.gradients:
-        rule += ", without the gradients, which nobody records in this kind of job"
+        rule += ", without the gradients, which are not recorded in this kind of job"
     if comparable is None:
         return rule
     return f"{rule} up to step {max(0, comparable.losses_until)}; after that not compared: {comparable.why}"

@@ -101,7 +101,7 @@ def _state(name: str, share: float, figures: tuple[float | None, float | None], 
     if share < 1 and before <= 0:
         return Statement(name, share, "unknown", expected, f"{summary}: there is nothing to shrink")
     if error and abs(after - share * before) <= error:
-        text = f"{summary}, ± {error:.3f} s: the clocks of several hosts do not tell on which side it is"
+        text = f"{summary}, ± {error:.3f} s: the clocks of several hosts do not show on which side it is"
         return Statement(name, share, "unknown", expected, text)
     return Statement(name, share, "pass" if after <= share * before else "fail", expected, summary)
 

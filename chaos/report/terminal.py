@@ -145,7 +145,7 @@ def _phases(result: Result) -> Table:
     budget = result.plan.get("budget") or {}
     budgets = budget.get("phases") or {}
     table = _table()
-    table.add_column(f"recovery by {result.recovery.mechanism or 'nobody'}", no_wrap=True)
+    table.add_column(f"recovery by {result.recovery.mechanism or 'no mechanism'}", no_wrap=True)
     table.add_column("seconds", justify="right", no_wrap=True)
     table.add_column("budget", justify="right", no_wrap=True)
     for phase, seconds in result.recovery.phases.items():

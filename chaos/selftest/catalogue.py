@@ -13,7 +13,7 @@ from chaos.selftest.defect import Defect
 def catalogue() -> tuple[Defect, ...]:
     """Return every defect, module by module in the order of their names.
 
-    Raises ValueError when two have the same name: their rows could not be told apart.
+    Raises ValueError when two have the same name: their rows could not be distinguished.
     """
     all_defects: list[Defect] = []
     modules = pkgutil.walk_packages(defects.__path__, f"{defects.__name__}.")

@@ -137,7 +137,9 @@ def update_run(run_dir: Path, **values: Any) -> None:
     known = read_run(run_dir)
     seal = seal_of(known["token"])
     if not seal.proves_document(known):
-        raise RunDirectoryError(f"{run_dir / RUN_FILE}: has no proof of this user's key: somebody else has changed it")
+        raise RunDirectoryError(
+            f"{run_dir / RUN_FILE}: has no proof of this user's key: it was changed by another user or program"
+        )
     write_json(run_dir / RUN_FILE, seal.document({**known, **values}))
 
 

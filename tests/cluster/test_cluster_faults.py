@@ -171,7 +171,7 @@ def test_a_public_fault_is_proved_by_clusterd_and_told_to_have_recovered(trial: 
     assert evidence is not None and evidence["fault id"] == f"{trial.own.run}.f1"
     heeds = Heeds(clusterd)
     context = UndoContext(trial.own.run, heeds)
-    assert "lists it no more" in UNDO_ACTIONS[in_cluster.RECOVER_PUBLIC_FAULT](steps[0], context)
+    assert "no longer lists it" in UNDO_ACTIONS[in_cluster.RECOVER_PUBLIC_FAULT](steps[0], context)
     assert kind.evidence(trial, victim) is None  # type: ignore[arg-type]
     assert list(trial.own.list(CONFIGMAP)) == []
     assert "no message" in UNDO_ACTIONS[in_cluster.RECOVER_PUBLIC_FAULT](steps[0], context)

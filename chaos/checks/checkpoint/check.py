@@ -224,7 +224,7 @@ def _judge_step(
         return
     lacking = [name for name in APPENDED if name not in state.numbers]
     if file.directory_step is not None and lacking:
-        seen = f"rank {file.rank}'s file lacks {text_list(lacking)}: it was cut off, or somebody else wrote it"
+        seen = f"rank {file.rank}'s file lacks {text_list(lacking)}: it was cut off, or another program wrote it"
         collector.fail(f"the file holds what the save appends: {text_list(APPENDED)}", seen, where)
     last = last_trained(history, file.rank)
     if last is None:

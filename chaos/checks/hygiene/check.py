@@ -138,7 +138,7 @@ def _wanted_exit(
     if fault is not None and is_cut_off(fault):
         # It finds no controller any more, or the teardown ends it; it must not exit as if all were well.
         return (
-            "an exit status that tells of the failure",
+            "an exit status that shows the failure",
             lambda signal, code: signal is not None or code not in (0, None),
         )
     if fault is not None and (effect_of(fault.kind).silenced is not None or fault.effect.hangs):
@@ -153,13 +153,13 @@ def _wanted_exit(
         return "any status, or none", lambda signal, code: signal is not None or code != 0
     if fault is not None and effect_of(fault.kind).fails:
         return (
-            "an exit status that tells of the failure",
+            "an exit status that shows the failure",
             lambda signal, code: signal is not None or code not in (0, None),
         )
     if plan.response.mechanism in SAVING:
         # MindSpore's exit handler ends the process with os._exit(1) once the checkpoint is saved.
         return "exit code 1", lambda signal, code: signal is None and code == 1
-    return "an exit status that tells of the failure", lambda signal, code: signal is not None or code not in (0, None)
+    return "an exit status that shows the failure", lambda signal, code: signal is not None or code not in (0, None)
 
 
 def _judge_identity(

@@ -45,7 +45,7 @@ def proof_of(kind: str, package: str = "", registered: Registry | None = None) -
     except Exception as error:  # any error of another package's module at its import
         raise NoProof(f"the proof of {kind} cannot be loaded: {type(error).__name__}: {error}") from error
     if not isinstance(proof, Proof):
-        raise NoProof(f"what is registered as the proof of {kind} is no chaos.evidence.proof.Proof")
+        raise NoProof(f"the object registered as the proof of {kind} is no chaos.evidence.proof.Proof")
     return proof
 
 

@@ -13,7 +13,7 @@ from chaos.plan.model import Plan
 from chaos.plan.recovery.mechanism import REPAIRING, SAVING
 from chaos.plan.recovery.registry import Facts
 
-EXPECTED = "the SDK's log tells of no failure in a recovery that succeeds"
+EXPECTED = "the SDK's log reports no failure in a recovery that succeeds"
 
 OPERATIONS: Mapping[str, frozenset[str]] = Facts(lambda mechanism: mechanism.operations or None)
 """The orders of the controller to the ranks in each mechanism's recovery, as its log names them."""

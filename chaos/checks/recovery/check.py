@@ -48,7 +48,7 @@ def _judge(plan: Plan, history: History, phase: Phase, budget: float | None, col
     seen = f"{seconds(phase.nanoseconds)}{f' ± {seconds(phase.error)}' if phase.error else ''}"
     if budget is not None and phase.error and abs(phase.nanoseconds - budget * 1e9) <= phase.error:
         collector.unknown(
-            expected, f"{seen}: the clocks of two hosts do not tell on which side it is", line, *phase.where
+            expected, f"{seen}: the clocks of two hosts do not show on which side it is", line, *phase.where
         )
     elif budget is not None and phase.nanoseconds > budget * 1e9:
         over, window = phase.nanoseconds - round(budget * 1e9), (phase.begin, phase.begin + phase.nanoseconds)

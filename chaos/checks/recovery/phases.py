@@ -66,7 +66,7 @@ def _hit(history: History, act: Event) -> Timestamp:
     landings = history.select("fault.landed", fault=act.data.get("fault"))
     end = ended_at(landings[0]) if landings else None
     if end is None or not act.mono <= end <= landings[0].mono:
-        raise Ambiguous(f"nothing tells when the node ended that fault {act.data.get('fault')} has stopped")
+        raise Ambiguous(f"the end of the node stopped by fault {act.data.get('fault')} is not recorded")
     return Timestamp(end, landings[0].source)
 
 

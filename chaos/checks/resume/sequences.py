@@ -92,7 +92,7 @@ def _judge_reach(plan: Plan, history: History, logs: Logged, attempt: str, colle
             continue
         ended, begun = ends.get(rank, []), begins.get(rank, [])
         if rank in logs.unseen:
-            collector.unknown(expected, f"neither a record nor a log tells of a step of rank {rank}, in any launch")
+            collector.unknown(expected, f"neither a record nor a log shows a step of rank {rank}, in any launch")
         elif not ended and attempt == RESUME:
             collector.fail(expected, f"rank {rank} ended no step")
         elif not ended:

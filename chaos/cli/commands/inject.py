@@ -34,7 +34,7 @@ _SECONDS = "seconds"
 @click.option("--for", "duration", metavar="TIME", help="How long the fault lasts: 10s, 2m. Default: until Ctrl-C.")
 @settings_option("A parameter of the fault: cores=0.5")
 @click.option("--dry-run", is_flag=True, help="Show what would be hit, and change nothing.")
-@click.option("--yes", is_flag=True, help="Do not ask, where somebody could be asked.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation on a terminal.")
 @reports_option
 @json_option
 @debug_option

@@ -220,7 +220,7 @@ class _Soak:
         groups = [*_groups(pairs)]
         self._cells = {_name(cells): (loaded, cells) for loaded, cells in groups}
         if len(self._cells) < len(groups):
-            raise click.UsageError("two of these scenarios have the same name; their runs could not be told apart")
+            raise click.UsageError("two of these scenarios have the same name; their runs could not be distinguished")
         self._settings = settings
         self._sdk = sdk
         self._keys = {name: self._key(name) for name in self._cells}

@@ -176,7 +176,7 @@ def judge_refusal(plan: Plan, history: History, artifacts: Artifacts, collector:
         ended = {event.pid for event in exits}
         missed = [event for event in history.select("rank.found", attempt=RESUME, rank=rank) if event.pid not in ended]
         if history.first("agent.start", attempt=RESUME, rank=rank) is None:
-            collector.unknown(expected, f"no history of rank {rank} tells whether it trained")
+            collector.unknown(expected, f"no history of rank {rank} shows whether it trained")
         if not exits or missed:
             collector.unknown(expected, f"no exit status of rank {rank} was recorded", *places(missed))
         for event in exits:

@@ -34,7 +34,7 @@ def record_of(victim: Victim) -> Hit:
         if path.is_file() and not path.is_symlink() and not path.parent.is_symlink():
             step = kept_step(path, path)
             if step is None:
-                raise FaultMissed(f"{path} does not tell which checkpoint is the last")
+                raise FaultMissed(f"{path} does not show which checkpoint is the last")
             return Hit(path, step, None)
     raise FaultMissed(f"rank {victim.rank} has no record of its checkpoints below {storage}")
 

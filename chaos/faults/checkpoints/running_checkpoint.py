@@ -191,9 +191,7 @@ def _aim(process: JobProcess, step: int | None, part: str, running: Survey) -> A
             f"rank {process.rank}: {path} cannot be replaced by this user: call chaos as its user or as root"
         )
     if (other_job := _other_job(path, process, running)) is not None:
-        raise FaultMissed(
-            f"rank {process.rank}: whose {path} is cannot be told, for it lies where {other_job} works too"
-        )
+        raise FaultMissed(f"rank {process.rank}: the owner of {path} is unknown, because {other_job} works there too")
     older = [file for earlier, file, where in checkpoints if earlier < held and where == root]
     hit = part_of(Hit(path, held, older[-1] if older else None), part)
     identity = _identity(hit.path)
@@ -239,8 +237,8 @@ def _checkpoints(root: Path, process: JobProcess) -> Iterable[tuple[int, Path, P
         count += len(directories) + len(files)
         if count > MAX_FILES:
             raise FaultMissed(
-                f"rank {process.rank} works or logs in {root}, which has more than {MAX_FILES} files: too many to tell "
-                "which are its checkpoints; let the job work in a directory of its own"
+                f"rank {process.rank} works or logs in {root}, which has more than {MAX_FILES} files: too many to "
+                "identify its checkpoints; let the job work in a directory of its own"
             )
     assert process.rank is not None
     victim = Victim(process.rank, process.identity, root, storage=root)

@@ -45,7 +45,7 @@ def host_of(victim: Victim) -> str:
     """Return the cluster's node that a rank's pod is on. Raises FaultMissed where the platform does not say."""
     host = victim.place.get("host")
     if not isinstance(host, str):
-        raise FaultMissed(f"nobody says which node of a cluster rank {victim.rank} is on")
+        raise FaultMissed(f"the cluster node of rank {victim.rank} is unknown")
     return host
 
 

@@ -36,7 +36,7 @@ def cluster_doubts(
         else:
             yield from _not_that_pod(history, fault, landing, str(pod["uid"]), injection)
         if not evidence.get("told_by") or not evidence.get("by"):
-            yield f"nobody says how the pod of rank {rank} went, or by whose act", (landing.source,)
+            yield f"how the pod of rank {rank} went, and what removed it, is not recorded", (landing.source,)
     if fault.kind == _DRAIN and evidence.get("unschedulable") is not True:
         yield f"the node of rank {rank} is not known to have been cordoned", (landing.source,)
     taints = evidence.get("taints")
@@ -55,7 +55,7 @@ def _not_that_pod(history: History, fault: PlannedFault, landing: Event, uid: st
     act, rank = first_act(history, fault, injection), injection.rank
     placed = placed_at(pod_events, act.mono)
     if placed is None:
-        yield f"the cluster's record does not tell which pod rank {rank} was in", (landing.source,)
+        yield f"the cluster's record does not show which pod rank {rank} was in", (landing.source,)
         return
     if placed.data.get("uid") != uid:
         text = f"rank {rank} was in pod {placed.data.get('uid')}, and the evidence is of pod {uid}"
@@ -63,7 +63,7 @@ def _not_that_pod(history: History, fault: PlannedFault, landing: Event, uid: st
         return
     ends = list(ends_of(event for event in pod_events if event.data.get("uid") == uid))
     if not ends:
-        yield f"the cluster's record does not tell that the pod of rank {rank} went", (placed.source, landing.source)
+        yield f"the cluster's record does not show that the pod of rank {rank} went", (placed.source, landing.source)
     elif ends[0].mono < act.mono:
         yield f"the pod of rank {rank} was going before this run had it deleted", (ends[0].source, act.source)
 
@@ -95,13 +95,13 @@ MESH = condition(
     Condition(
         _is_injected,
         unchanged=("uid", "pod"),
-        taken="somebody else may have deleted its object, or Chaos Mesh given up",
+        taken="another client may have deleted its object, or Chaos Mesh gave up",
     ),
     "Chaos Mesh's word, in the status of its object",
     ("uid", "pod", "injected"),
 )
 CORDON = condition(
-    Condition(is_true("unschedulable"), unchanged=("host",), taken="somebody else may have uncordoned the node"),
+    Condition(is_true("unschedulable"), unchanged=("host",), taken="another client may have uncordoned the node"),
     "the node's own object",
     ("host", "unschedulable"),
 )
@@ -109,7 +109,7 @@ PUBLIC_FAULT = condition(
     Condition(
         is_text("fault id"),
         unchanged=("host", "fault id"),
-        taken="somebody else may have told ClusterD that it has recovered",
+        taken="another client may have reported its recovery to ClusterD",
     ),
     "ClusterD's own list of public faults",
     ("host", "fault id"),

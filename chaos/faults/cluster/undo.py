@@ -76,7 +76,7 @@ def recover_public_fault(step: UndoStep, context: UndoContext) -> str:
         forget(own, fault, host)
     except (PlatformError, ValueError, KeyError) as error:
         raise CannotUndo(f"ClusterD may still hold fault {fault} of node {host}: {error}") from error
-    return f"ClusterD was told that fault {identity} has recovered, and lists it no more"
+    return f"ClusterD was told that fault {identity} has recovered, and no longer lists it"
 
 
 def delete_mesh_object(step: UndoStep, context: UndoContext) -> str:

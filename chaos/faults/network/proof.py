@@ -82,7 +82,7 @@ def port_lost(parameters: Fields, evidence: Fields) -> str | None:
     """Return a doubt unless every packet to the port is lost, or every one both ways."""
     port, planned = evidence.get("port"), parameters.get("port")
     if not isinstance(port, int) or isinstance(port, bool) or (isinstance(planned, int) and port != planned):
-        return f"the port is {port}, and {planned} was to be blocked"
+        return f"the blocked port is {port}, the planned port is {planned}"
     return all_directions_lost({"direction": "in", **parameters}, evidence)
 
 
@@ -109,7 +109,7 @@ def reset_doubts(case: Case) -> Iterator[Doubt]:
     rank, listed, planned = evidence.get("rank"), evidence.get("reset"), fault.parameters.get("port")
     port = evidence.get("port")
     if not isinstance(port, int) or (isinstance(planned, int) and port != planned):
-        yield f"the evidence for rank {rank} is of port {port}, and {planned} was meant", (landing.source,)
+        yield f"the evidence for rank {rank} is of port {port}, the planned port is {planned}", (landing.source,)
     resets = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
     if not resets:
         yield f"the connections of the node of rank {rank} that were reset are not in the evidence", (landing.source,)
@@ -136,7 +136,7 @@ LOSS = condition(
 )
 RATE = condition(
     Condition(network_rate, None, ("kbit",), _TAKEN),
-    "the rate that the kernel holds to, and what it has sent by it",
+    "the rate limit of the kernel, and the bytes sent under it",
     ("kbit", "bytes"),
 )
 PARTITION = condition(

@@ -160,12 +160,12 @@ OOM = _on_node("the platform's word that the node was out of memory, the kernel'
 PAUSE = _on_node("the platform's word that the node is paused")
 DISCONNECT = _on_node("the platform's word that the node is off the network")
 CPU_QUOTA = condition(
-    Condition(_node_quota, taken="somebody may have changed the node's limits"),
+    Condition(_node_quota, taken="another process may have changed the node's limits"),
     "the quota that the node has, and how often the kernel let it wait",
     ("quota", "throttled"),
 )
 DNS = condition(
-    Condition(names_gone, resolvers_cut, ("cut",), "somebody may have changed the node's routes"),
+    Condition(names_gone, resolvers_cut, ("cut",), "another process may have changed the node's routes"),
     "a look-up on the rank's node that fails, and the address that is still reached",
     ("cut", "before", "error", "reached"),
 )

@@ -14,7 +14,7 @@ def _loads_cores(parameters: Fields, evidence: Fields) -> str | None:
     processes = number({"processes": _PROCESSES, **parameters}, "processes")
     if number(evidence, "beside") != processes or not evidence.get("cores"):
         running = f"{evidence.get('beside')} processes of the load run on cores {evidence.get('cores')}"
-        return f"{running}, and {processes} were to"
+        return f"{running}, {processes} were planned"
     return some("consumed")(parameters, evidence)
 
 
@@ -29,7 +29,9 @@ CPU_LOAD = condition(
     ("beside", "cores", "consumed"),
 )
 CPU_QUOTA = condition(
-    Condition(some("throttled"), unchanged=("group",), taken="somebody may have moved the rank out of its group"),
+    Condition(
+        some("throttled"), unchanged=("group",), taken="another process may have moved the rank out of its group"
+    ),
     "the kernel's count of the times that it let the rank wait",
     ("group", "throttled"),
 )
@@ -43,6 +45,6 @@ MEMORY_LOAD = condition(
         at_least("resident", "megabytes", "MiB"),
         taken="the process that holds it is the first that the kernel ends for want of memory",
     ),
-    "what the kernel says that the load holds",
+    "the memory of the load, as reported by the kernel",
     ("resident",),
 )

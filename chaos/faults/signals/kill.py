@@ -35,7 +35,9 @@ class Kill(FaultKind):
         if status is None:
             return None
         if status.told_by:
-            raise FaultMissed(f"rank {victim.rank} ended with its node, not by this signal; so says {status.told_by}")
+            raise FaultMissed(
+                f"rank {victim.rank} ended with its node, not by this signal, according to {status.told_by}"
+            )
         if status.signal != self.signal:
             raise FaultMissed(f"rank {victim.rank} ended with {status}, not with signal {int(self.signal)}")
         return {"signal": status.signal}

@@ -43,7 +43,7 @@ class Terminate(FaultKind):
         if self.signal in signals.ignored:
             raise FaultMissed(f"rank {victim.rank} ignores SIGTERM: the kernel drops it, and nothing can show it")
         if self.signal in signals.pending:
-            raise FaultMissed(f"rank {victim.rank} has another SIGTERM waiting: the two could not be told apart")
+            raise FaultMissed(f"rank {victim.rank} has another SIGTERM waiting: the two could not be distinguished")
         job.signal(victim.identity, self.signal)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:

@@ -42,7 +42,7 @@ def _limit(scenario: Scenario, spike: Scheduled, *, broken: bool) -> Comparable 
     """
     fault, step = spike.fault, spike.moment.earliest.step
     if spike.repaired_by is None:
-        return _until(step - 1, f"fault {fault.id} changes the update of step {step}, and nothing takes that back")
+        return _until(step - 1, f"fault {fault.id} changes the update of step {step}, and nothing undoes that")
     if broken:
         return _until(step - 1, f"the rollback is broken off, so the abnormal step {step} is not trained again")
     if _is_unpromised(scenario, spike):

@@ -101,7 +101,7 @@ def sink_of_steps(case: Case) -> Iterator[Problem]:
         return
     if sinks(case.typed):
         if size.data < 1:
-            message = f"sink_size {size.shown} sinks a whole epoch at once, in which no step can be told apart"
+            message = f"sink_size {size.shown} sinks a whole epoch at once, in which no step can be distinguished"
             yield size.problem(message, "use a sink size of 1 or more")
         return
     mechanism = case.first_of(tuple(STEP_LEVEL))

@@ -293,19 +293,19 @@ class HelperClient(NetworkCalls, PackageCalls, ToolCalls):
             for message in messages(self._transport.read):
                 self._take(message)
         except (NotTheProtocol, KeyError, TypeError, ValueError) as error:
-            why = f"it said what no remote helper says: {error}"
+            why = f"it sent an invalid message: {error}"
         except OSError as error:
             why = str(error)
         except Exception as error:  # without a reader every caller would wait for its deadline
-            _log.exception("%s: its words cannot be taken in", self)
-            why = f"its words cannot be taken in: {error!r}"
+            _log.exception("%s: its messages cannot be recorded", self)
+            why = f"its messages cannot be recorded: {error!r}"
         self._lose(why)
 
     def _lose(self, why: str) -> None:
         try:
             why = "it was let go" if self._closing else why or self._transport.ended()
         except Exception as error:  # as above
-            why = f"nobody says why: {error!r}"
+            why = f"no reason is known: {error!r}"
         with self._lock:
             self.lost = why
             waiting, self._waiting = list(self._waiting.values()), {}

@@ -46,7 +46,7 @@ class Asking(ABC):
         try:
             return parse(answer)
         except (KeyError, TypeError, ValueError) as error:
-            raise PlatformError(f"{self}: what it answers to {request!r} cannot be understood: {error}") from error
+            raise PlatformError(f"{self}: its answer to {request!r} is not understood: {error}") from error
 
     @abstractmethod
     def _call(self, request: str, /, *, seconds: float = 0.0, raises: Errors = (), **arguments: Any) -> Any:

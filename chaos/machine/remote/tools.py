@@ -67,5 +67,5 @@ class ToolRequests:
         if state(who) in ("gone", "zombie"):
             return None
         if (variables or {}).get(RUN_VARIABLE) != self._run:
-            raise ValueError(f"{who} does not carry this run's {RUN_VARIABLE}; nothing of it is told")
+            raise ValueError(f"{who} does not carry this run's {RUN_VARIABLE}; its device is not reported")
         return {name: value for name, value in (variables or {}).items() if name in VARIABLES}

@@ -68,7 +68,7 @@ def _judge_tried(case: Case) -> None:
     begun = [event for event in case.logged() if _is_arf(event.kind, event.fields)]
     if not begun:
         if case.logged():
-            collector.fail(expected, "the SDK's log tells of no attempt to replace a rank", case.line)
+            collector.fail(expected, "the SDK's log shows no attempt to replace a rank", case.line)
         else:
             collector.unknown(expected, "there is no log of the SDK", case.line)
     if case.calls("rebuild_group"):
@@ -90,7 +90,7 @@ def _judge_wait(case: Case, expected: str) -> None:
     given_up = [event for name in ("save_ckpt", "exit") for event in _flat(case.calls(name))]
     if not cleaned or not given_up:
         what = "when the last rank was clean" if not cleaned else "when the next mechanism began"
-        case.found.unknown(expected, f"nothing tells {what}", case.line)
+        case.found.unknown(expected, f"nothing shows {what}", case.line)
         return
     last = max(cleaned, key=lambda event: event.mono)
     first = min(given_up, key=lambda event: event.mono)
@@ -113,9 +113,11 @@ def _judge_silence(case: Case) -> None:
     if logged:
         report = case.found.fail if case.records_calls("stop") else case.found.unknown
         where = (event.source for event in logged[:3])
-        report(expected, "the SDK's log tells of it, but no handler's call was recorded", *where)
+        report(expected, "the SDK's log shows it, but no call of a handler was recorded", *where)
     elif case.logged():
-        case.found.fail(expected, "it did not act: no handler was called, and the SDK's log has none of it", case.line)
+        case.found.fail(
+            expected, "it did not act: no handler was called, and the SDK's log shows no attempt", case.line
+        )
     else:
         case.found.unknown(expected, "there is neither a handler's call nor a log of the SDK", case.line)
     case.found.close()

@@ -62,7 +62,7 @@ def _judge_silence(case: Case) -> None:
     if logged:
         report = case.found.fail if case.records_calls("stop") else case.found.unknown
         where = (event.source for event in logged[:3])
-        report(expected, "the SDK's log tells of a repair, but no handler's call was recorded", *where)
+        report(expected, "the SDK's log shows a repair, but no call of a handler was recorded", *where)
     elif case.logged():
         seen = "it did not act: no handler was called, and the SDK's log has no repair"
         case.found.fail(expected, seen, case.line)

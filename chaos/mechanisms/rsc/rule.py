@@ -100,7 +100,7 @@ def _judge_order(case: Case, old: dict[int, Event], new: dict[int, Event]) -> No
     begun = case.window.of(case.history.select("agent.start", attempt=TRAIN))
     starts = [event for event in begun if (event.rank, event.pid) not in pids]
     if len(ended) < len(pids) or not starts:
-        seen = f"the launcher told of {len(ended)} of {len(pids)} ends, {len(starts)} starts are recorded"
+        seen = f"the launcher reported {len(ended)} of {len(pids)} ends, {len(starts)} starts are recorded"
         case.found.unknown(expected, seen, case.line)
     else:
         pair = suspicious(starts, ended)

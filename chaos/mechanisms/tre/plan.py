@@ -182,7 +182,7 @@ def _check_parameters(scenario: Scenario, spike: Scheduled, problems: Problems) 
     if isinstance(repeat, bool) or repeat not in (0, 1):
         problems.add(f"{path}.repeat", "repeat must be 0 or 1: an abnormal step is trained twice at most", text=repeat)
     elif repeat and spike.repaired_by is None:
-        message = f"repeat: step {spike.moment.earliest.step} is trained only once, since nothing takes it back"
+        message = f"repeat: step {spike.moment.earliest.step} is trained only once, since nothing undoes it"
         problems.add(f"{path}.repeat", message, text=repeat, hint="remove it")
     if "norm" in given:
         _check_norm(scenario, spike, problems)

@@ -62,7 +62,7 @@ def _judge_silence(case: Case, expected: str) -> None:
     if logged:
         report = case.found.fail if case.records_calls("stream_sync") else case.found.unknown
         where = (event.source for event in logged[:3])
-        report(expected, "the SDK's log tells of a pause, but no rank has recorded one", *where)
+        report(expected, "the SDK's log shows a pause, but no rank has recorded one", *where)
     elif case.logged() or case.history.select("pause.enter", attempt=TRAIN):
         case.found.fail(expected, "no rank was paused", case.line)
     else:

@@ -46,7 +46,7 @@ def _judge_silence(case: Case) -> None:
     if not kept:
         collector.fail(EXPECTED, "it did not act: no handler was called, and there is no checkpoint", case.line)
     elif heard:
-        collector.fail(EXPECTED, "no handler or log line tells of a save, though others were recorded", case.line)
+        collector.fail(EXPECTED, "no handler or log line shows a save, though others were recorded", case.line)
     else:
         collector.unknown(EXPECTED, "there is a checkpoint, but neither a handler's call nor a log line", case.line)
     collector.close()
@@ -99,15 +99,15 @@ def _judge_lines(case: Case, handler: str, what: str, kind: str) -> None:
         return
     lines = [event.source for event in case.logged() if event.kind == kind][:3]
     if not lines:
-        collector.unknown(EXPECTED, f"nothing tells of the {what}", case.line)
+        collector.unknown(EXPECTED, f"nothing shows the {what}", case.line)
     elif case.records_calls(handler):
-        seen = f"the SDK's log tells of the {what}, and no rank has recorded a call of its handler {handler}"
+        seen = f"the SDK's log shows the {what}, but no rank has recorded a call of its handler {handler}"
         collector.fail(EXPECTED, seen, case.line, *lines)
     elif outside(case.history, case.artifacts, "end-of-life"):
-        seen = f"the SDK's log alone tells of the {what}: what was saved is not in the run's directory"
+        seen = f"only the SDK's log shows the {what}: the saved files are not in the run's directory"
         collector.unknown(EXPECTED, seen, case.line, *lines)
     elif not may_be_end_of_life(case.history, case.artifacts):
-        seen = f"the SDK's log tells of the {what}, and there is no finished end-of-life checkpoint"
+        seen = f"the SDK's log shows the {what}, but there is no finished end-of-life checkpoint"
         collector.fail(EXPECTED, seen, case.line, *lines)
 
 

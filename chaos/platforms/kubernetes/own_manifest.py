@@ -158,13 +158,13 @@ def _numbers(job: Placed, workload: str, pods: Sequence[Template], nodes: int) -
     """Yield a problem unless the number of each pod's node can be determined."""
     if workload == "vcjob" and len(pods) > 1 and any(template.replicas != 1 for template in pods):
         yield job.nearest("spec", "tasks").problem(
-            "several tasks train, and one of them has more than one pod: which pod is which node cannot be told",
+            "several tasks train, and one of them has more than one pod: the mapping of pods to nodes is unknown",
             "give each of them one pod, or all pods to one task",
         )
     mode = job.at("spec", "completionMode")
     if workload == "job" and nodes > 1 and (mode is None or mode.data != "Indexed"):
         yield (mode or job.nearest("spec", "parallelism")).problem(
-            "the pods of this Job have no index, so which of them is which node cannot be told",
+            "the pods of this Job have no index, so the mapping of pods to nodes is unknown",
             "completionMode: Indexed (Kubernetes 1.21), a vcjob or an AscendJob",
         )
 

@@ -52,7 +52,7 @@ def placing(pods: Mapping[int, Mapping[str, Any]], *, table: str | None, ranks: 
         by_number = ranks_to_pods(pods.values(), servers=None, ranks=ranks, nodes=nodes)
         by_table = {} if servers is None else ranks_to_pods(pods.values(), servers=servers, ranks=ranks, nodes=nodes)
     except UnreadableRankTable as error:
-        raise PlatformError(f"which rank is in which pod cannot be told: {error}") from error
+        raise PlatformError(f"the pod of each rank is unknown: {error}") from error
     each = ranks // nodes
     planned = {rank: str(pod["metadata"]["name"]) for node, pod in pods.items() for rank in _of(node, each)}
     wrong = sorted(rank for rank, pod in by_table.items() if planned.get(rank) != pod)

@@ -223,7 +223,7 @@ class PodNodes(NodeSet[PodNode]):
     def submit(self) -> None:
         """Make the job's objects. They carry the run's label, by which the undo step finds them."""
         if self._site.job is None:
-            raise PlatformError("nobody has said what job the pods are for")
+            raise PlatformError("the job of the pods is not known")
         for manifest in self._objects(self._site.job):
             self.own.create(manifest)
 
@@ -245,7 +245,7 @@ class PodNodes(NodeSet[PodNode]):
         def all_run() -> bool:
             waiting.clear()
             if self.pods.lost is not None:
-                raise PlatformError(f"the run's pods can be followed no more: {self.pods.lost}")
+                raise PlatformError(f"the run's pods can no longer be followed: {self.pods.lost}")
             for number in range(self._site.nodes):
                 if not self._runs(number):
                     pod = self.pods.of_node(number)

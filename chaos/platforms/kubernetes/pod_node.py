@@ -81,4 +81,4 @@ class PodNode:
             return ExitStatus(signal=None if reason in _NOT_SEEN else _SIGKILL, told_by=statement)
         if self.pods.is_there(self.pod.uid) and last.phase not in _ENDED and not again and self.pods.lost is None:
             return None
-        return ExitStatus(told_by=f"nobody: pod {name} went, and its node had not told the end of its container")
+        return ExitStatus(told_by=f"nobody: pod {name} went, and its node had not reported the end of its container")

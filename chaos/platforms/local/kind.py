@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from chaos.platforms.local.nodes import LocalNodesPlatform
 
 _NO_NAMES = without_names(
-    "there a job is told addresses throughout, and its nodes have no resolver of their own that could be lost: those "
-    "of local-networks are in network namespaces without a way to any, all others share this host's, which is never "
+    "there a job gets addresses only, and its nodes have no resolver of their own that could be lost: nodes of "
+    "local-networks are in network namespaces that reach no resolver, all others share this host's, which is never "
     "changed"
 )
 _ON_NODES = frozenset({"process", "agent", "files", "mounts", "resources"})

@@ -65,5 +65,5 @@ def _between_hosts(hosts: Sequence[Host]) -> Iterator[tuple[str, str, str]]:
         if number.is_loopback or number.is_multicast or number.is_unspecified:
             yield _INVENTORY, f"the data address {address} of host {host.name} is no address between hosts", advice
         elif (other := by_address.setdefault(address, host.name)) != host.name:
-            message = f"hosts {other} and {host.name} have one data address, {address}: they cannot be told apart"
+            message = f"hosts {other} and {host.name} have one data address, {address}: they cannot be distinguished"
             yield _INVENTORY, message, advice

@@ -81,7 +81,7 @@ def boot_shown(connection: Connection) -> str:
     """
     code, output = connection.run(_BOOT)
     if code < 0:
-        raise HostUnreachable(f"{connection.host}: the connection was lost before it told its boot")
+        raise HostUnreachable(f"{connection.host}: the connection was lost before the host reported its boot")
     if code > 0 or not output.strip():
         raise PlatformError(f"{connection.host}: {_BOOT} ended with {code}: {output.strip()}")
     return output.split()[-1]

@@ -61,7 +61,7 @@ DEFECTS = (
         layer="files",
         base="ttp",
         check="mechanism",
-        reason=("tells of the rename, and no rank has recorded a call of its handler rename",),
+        reason=("shows the rename, but no rank has recorded a call of its handler rename",),
         spoil=recorded(_nobody_renamed),
     ),
 )

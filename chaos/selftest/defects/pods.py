@@ -125,7 +125,7 @@ DEFECTS = (
         "The pods were followed no more from some moment on.",
         recorded(_unfollowed),
         _KEEPS,
-        "the pods were followed no more: the API server refuses the watch",
+        "the pods were no longer followed: the API server refuses the watch",
         verdict="unknown",
     ),
     _defect(
@@ -133,7 +133,7 @@ DEFECTS = (
         "The record of the pods ends before the run does.",
         recorded(lambda records: records.drop(records.all("kubernetes.followed"))),
         _KEEPS,
-        "the history does not tell that the pods were followed to the end",
+        "the history does not show that the pods were followed to the end",
         verdict="unknown",
     ),
     _defect(
@@ -141,7 +141,7 @@ DEFECTS = (
         "Which pod a node was is not in the record.",
         recorded(lambda records: records.drop(records.all("pod.state", node=KEPT))),
         _KEEPS,
-        "the history does not tell which pod was node 0",
+        "the history does not show which pod was node 0",
         verdict="unknown",
     ),
     _defect(
@@ -149,7 +149,7 @@ DEFECTS = (
         "Nobody has recorded what the cluster did.",
         removed("history/kubernetes.jsonl"),
         _KEEPS,
-        "the history does not tell which pod was node 0",
+        "the history does not show which pod was node 0",
         verdict="unknown",
     ),
     _defect(
@@ -159,7 +159,7 @@ DEFECTS = (
             removed("history/kubernetes.jsonl"),
             recorded(lambda records: records.drop(records.all("ranks.placed"))),
         ),
-        "the cluster's record does not tell which pod rank 2 was in",
+        "the cluster's record does not show which pod rank 2 was in",
         check="injection",
         verdict="unknown",
     ),
@@ -200,7 +200,7 @@ DEFECTS = (
         "deleted-pod-never-went",
         "By the cluster's own record the pod that was deleted runs on.",
         recorded(_never_went),
-        "the cluster's record does not tell that the pod of rank 2 went",
+        "the cluster's record does not show that the pod of rank 2 went",
         check="injection",
         verdict="unknown",
     ),

@@ -183,7 +183,9 @@ def test_a_path_too_long_for_the_kernel_is_told_before_anybody_is_given_one(
     for path, directories, others in walk(tmp_path / "top", errors.append):
         for name in directories + others:
             Path(path, name).lstat()
-    assert [str(error) for error in errors] == [f"{tmp_path / 'top'}: has directories below whose paths are too long"]
+    assert [str(error) for error in errors] == [
+        f"{tmp_path / 'top'}: has directories below with paths that are too long"
+    ]
     with pytest.raises(TooDeep):
         entries_below(tmp_path / "top", raise_too_deep)
     assert len(list(by_descriptors(tmp_path / "top", raise_unseen))) == 21

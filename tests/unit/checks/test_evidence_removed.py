@@ -570,7 +570,7 @@ def rename_unseen(run: GoodRun) -> None:
 MECHANISM: list[tuple[Spoil, str]] = [
     (unheard, "there is a checkpoint, but neither a handler's call nor a log line"),
     (nobody_listened, "neither an agent nor the SDK has recorded anything"),
-    (rename_unseen, "nothing tells of the rename"),
+    (rename_unseen, "nothing shows the rename"),
     (lambda run: run.drop("handler.exit", name="save_ckpt", rank=0), "save_ckpt of rank 0 was called and never ret"),
     (
         lambda run: run.drop("handler.enter", name="save_ckpt", rank=0),

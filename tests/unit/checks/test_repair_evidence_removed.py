@@ -110,7 +110,7 @@ UNKNOWN: list[tuple[str, Spoil, str]] = [
         lambda run: run.replan(recoveries=(Recovery("UCE", ("other",), 5),)),
         "no injection of fault of a recovery is recorded",
     ),
-    ("mechanism", no_handler_at_all, "the SDK's log tells of a repair, but no handler's call was recorded"),
+    ("mechanism", no_handler_at_all, "the SDK's log shows a repair, but no call of a handler was recorded"),
     ("mechanism", neither_handler_nor_log, "there is neither a handler's call nor a log of the SDK"),
     ("mechanism", lambda run: run.drop("handler.exit", rank=3, name="clean"), "handler clean of rank 3 was called and"),
     ("mechanism", lambda run: run.drop("handler.exit", name="repair"), "handler repair of rank 1 was called and never"),

@@ -152,7 +152,7 @@ def without_line(text: str) -> Spoil:
 
 
 UNKNOWN: dict[str, tuple[Spoil, str]] = {
-    "no handler was recorded": (no_handler, "no handler's call was recorded"),
+    "no handler was recorded": (no_handler, "no call of a handler was recorded"),
     "neither handler nor log": (nothing, "neither a handler's call nor a log"),
     "no start of the new process": (no_start, "no start"),
     "a handler never returned": (never_returned, "was called and never returned"),

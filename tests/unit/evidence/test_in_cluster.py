@@ -59,15 +59,15 @@ def test_each_kind_is_proven_by_its_evidence_and_by_nothing_less(kind: str, evid
 @pytest.mark.parametrize(
     ("record", "doubt"),
     [
-        ([told("pod.gone", 15)], "the cluster's record does not tell which pod rank 1 was in"),
-        ([told("pod.state", 1, node=1), GOING], "the cluster's record does not tell which pod rank 1 was in"),
+        ([told("pod.gone", 15)], "the cluster's record does not show which pod rank 1 was in"),
+        ([told("pod.state", 1, node=1), GOING], "the cluster's record does not show which pod rank 1 was in"),
         ([told("pod.state", 1, uid="v"), GOING], "rank 1 was in pod v, and the evidence is of pod u"),
         (
             [STATE, told("pod.rescheduled", 5, uid="v"), GOING],
             "rank 1 was in pod v, and the evidence is of pod u",
         ),
-        ([STATE], "the cluster's record does not tell that the pod of rank 1 went"),
-        ([STATE, told("pod.gone", 12, uid="v")], "the cluster's record does not tell that the pod of rank 1 went"),
+        ([STATE], "the cluster's record does not show that the pod of rank 1 went"),
+        ([STATE, told("pod.gone", 12, uid="v")], "the cluster's record does not show that the pod of rank 1 went"),
         (
             [STATE, told("pod.state", 9, phase="Failed"), told("pod.gone", 12)],
             "the pod of rank 1 was going before this run had it deleted",

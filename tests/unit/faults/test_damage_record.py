@@ -103,7 +103,7 @@ def test_what_is_no_record_is_not_hit(owned: RunDirectory) -> None:
     with pytest.raises(FaultMissed, match="no older checkpoint than that of step 8"):
         KIND.undo_steps("hit", [hit])
     path.write_text("{}")
-    with pytest.raises(FaultMissed, match="does not tell which checkpoint is the last"):
+    with pytest.raises(FaultMissed, match="does not show which checkpoint is the last"):
         KIND.undo_steps("hit", [hit])
     path.unlink()
     with pytest.raises(FaultMissed, match="rank 0 has no record"):

@@ -144,7 +144,7 @@ def test_an_original_that_cannot_be_looked_at_is_told(
 
     monkeypatch.setattr(Path, "samefile", refused)
     report = heal_run(moved)
-    assert report.failed == [f"whether it is a copy of {dead.path} cannot be told: Permission denied"]
+    assert report.failed == [f"whether it is a copy of {dead.path} is unknown: Permission denied"]
 
 
 def test_a_run_that_was_renamed_is_the_same_whoever_has_its_old_place(dead: RunDirectory, start: Start) -> None:

@@ -64,7 +64,7 @@ def proved_anew(**changes: Any) -> Callable[[RunDirectory, pytest.MonkeyPatch], 
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (rewritten(proof=None), "carries no proof: an earlier version of chaos, or somebody else"),
+        (rewritten(proof=None), "carries no proof: an earlier version of chaos, or another program"),
         (rewritten(proof=None, host=None, directory=None, inode=None), "carries no proof"),
         (rewritten(proof="0" * 64), "was not made with this user's key"),
         (rewritten(seed=7), "or was changed since"),

@@ -199,19 +199,19 @@ OPEN = {"event": "agent.open", "caller": 1, "pid": 7, "uid": 0}
 )
 def test_what_no_helper_says_loses_it_by_name(message: Any) -> None:
     said = [line(message)]
-    assert "said what no remote helper says" in lost(said, Guests())
+    assert "sent an invalid message" in lost(said, Guests())
 
 
 @pytest.mark.parametrize("said", [b'{"answer": NaN}\n', b'{"answer": %b}\n' % (b"9" * 5000), b"\xff\n", b"[]\n"])
 def test_what_is_no_json_loses_it_by_name(said: bytes) -> None:
-    assert "said what no remote helper says" in lost([said])
+    assert "sent an invalid message" in lost([said])
 
 
 @pytest.mark.parametrize("more", [[OPEN, OPEN], [OPEN, {"event": "agent.line", "caller": 1, "line": "\ud800"}]])
 def test_an_agent_is_heard_as_what_it_can_be(more: list[Any]) -> None:
     said = [line(one) for one in more]
     guests = Guests()
-    assert "said what no remote helper says" in lost(said, guests)
+    assert "sent an invalid message" in lost(said, guests)
     assert guests.heard == ["visit", "end"]
 
 
@@ -254,7 +254,7 @@ def test_who_does_not_introduce_itself_is_lost_and_hears_no_agent(first: list[An
 
 def test_an_event_before_it_has_begun_reaches_nobody() -> None:
     guests = Guests()
-    with pytest.raises(HelperLost, match="could not be started: it said what no remote helper says: an event"):
+    with pytest.raises(HelperLost, match="could not be started: it sent an invalid message: an event"):
         HelperClient(OddTransport(result(None), [line(OPEN)]), 3, "run", guests)
     assert guests.heard == []
 
@@ -275,7 +275,7 @@ def test_an_answer_of_another_shape_is_a_platform_error_that_names_the_call(name
             CALLS[name](helper)
         except PlatformError as error:
             assert not isinstance(error, HelperLost)
-            assert f"remote helper on node 3: what it answers to {REQUESTS.get(name, name)!r}" in str(error)
+            assert f"remote helper on node 3: its answer to {REQUESTS.get(name, name)!r}" in str(error)
             refused += 1
         assert helper.lost is None
         helper.close()

@@ -89,7 +89,7 @@ def test_of_a_rank_only_what_names_its_device_is_told(start_helper: StartHelper,
 
 def test_of_a_process_of_nobodys_run_nothing_is_told(start_helper: StartHelper) -> None:
     helper = start_helper()
-    with pytest.raises(PlatformError, match="does not carry this run's CHAOS_RUN; nothing of it is told"):
+    with pytest.raises(PlatformError, match="does not carry this run's CHAOS_RUN; its device is not reported"):
         helper.device_variables(identify(os.getpid()))
 
 

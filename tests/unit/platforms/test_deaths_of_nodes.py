@@ -180,9 +180,9 @@ RUNS = last(exit=None, reason=None, phase="Running")
         (pod(last(exit=137, reason="ContainerStatusUnknown")), None, "exit code 137, ContainerStatusUnknown"),
         (pod(None), None, "nobody: the cluster has never shown"),
         # Deleted by somebody else while its node was cut off, after this run had ordered it.
-        (pod(RUNS), None, "its node had not told the end of its container"),
-        (pod(replace(RUNS, phase="Failed"), told=False), None, "its node had not told the end"),
-        (pod(RUNS, told=False, lost="403"), None, "its node had not told the end"),
+        (pod(RUNS), None, "its node had not reported the end of its container"),
+        (pod(replace(RUNS, phase="Failed"), told=False), None, "its node had not reported the end"),
+        (pod(RUNS, told=False, lost="403"), None, "its node had not reported the end"),
         # Started again in place: what ran in it ended with the container before.
         (pod(replace(RUNS, restarts=1, exit_before=1, reason_before="Error")), 9, "exit code 1, Error"),
         (pod(replace(RUNS, restarts=1, exit_before=137, reason_before="OOMKilled")), None, "OOMKilled"),
@@ -190,7 +190,7 @@ RUNS = last(exit=None, reason=None, phase="Running")
         (
             pod(replace(RUNS, restarts=1, exit_before=1, reason_before="Error"), restarts=1),
             None,
-            "had not told the end",
+            "had not reported the end",
         ),
     ],
 )

@@ -139,6 +139,6 @@ def test_what_somebody_else_has_changed_in_run_json_gets_no_proof(tmp_path: Path
     update_run(run.path, seed=1)
     assert run.seal.proves_document(read_run(run.path))
     write_json(run.path / "run.json", {**read_run(run.path), "inode": 1})
-    with pytest.raises(RunDirectoryError, match="somebody else has changed it"):
+    with pytest.raises(RunDirectoryError, match="it was changed by another user or program"):
         update_run(run.path, seed=2)
     assert not run.seal.proves_document(read_run(run.path))

@@ -64,7 +64,7 @@ DEFECTS = (
         "Nobody told rank 2 to exit.",
         "exit",
         _exit_not_called(2),
-        "nothing tells that rank 2 was told to exit",
+        "no record shows that rank 2 was told to exit",
         verdict="unknown",
     ),
     _defect(
@@ -73,7 +73,7 @@ DEFECTS = (
         "exit",
         _unsaid("do action report_strategies"),
         "the cluster's agent is asked, and chooses exit",
-        "tells of no strategy that was offered",
+        "shows no strategy that was offered",
         verdict="unknown",
     ),
     _defect(

@@ -124,7 +124,7 @@ def test_a_copy_before_all_are_clean_is_a_failure_only_where_the_clocks_tell(jud
 
 def test_a_handler_at_the_border_of_two_recoveries_is_not_given_to_either(run: GoodRun, judged: Judge) -> None:
     on_hosts(run, replace(SECOND, error=1_500_000_000))
-    assert said(judged(run), "recovery", "unknown", "do not tell whether handler.enter of rank 3")
+    assert said(judged(run), "recovery", "unknown", "do not show whether handler.enter of rank 3")
 
 
 def test_a_clock_of_the_same_boot_is_the_same_clock(run: GoodRun, judged: Judge) -> None:

@@ -137,7 +137,7 @@ def test_one_order_stops_all_ranks_of_a_node(ends: dict[int, float], early: list
 def test_an_end_before_the_order_or_after_it_was_seen_is_no_time_to_count_from(judged: Judge, seconds: float) -> None:
     judgement = judged(stopped(good_run(), seconds))
     assert judgement.recovery.total is None
-    assert said(judgement, "recovery", "unknown", "nothing tells when the node ended")
+    assert said(judgement, "recovery", "unknown", "the end of the node stopped by fault")
 
 
 def test_without_the_platforms_word_a_stopped_node_proves_nothing_and_times_are_unknown(judged: Judge) -> None:
@@ -146,4 +146,4 @@ def test_without_the_platforms_word_a_stopped_node_proves_nothing_and_times_are_
     del landed["evidence"][0]["node"]["finished"]
     judgement = judged(run)
     assert said(judgement, "injection", "unknown", "is not shown to be ended by SIGKILL")
-    assert said(judgement, "recovery", "unknown", "nothing tells when the node ended")
+    assert said(judgement, "recovery", "unknown", "the end of the node stopped by fault")

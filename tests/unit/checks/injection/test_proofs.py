@@ -59,7 +59,7 @@ def test_with_its_proof_it_has_landed(kind: str, run: GoodRun, judged: Judge) ->
         ("partition", {"lost": [[0, 1]]}, "packets are lost on ways [[0, 1]], of 2"),
         ("partition", {"lost": [[0, 1]], "ways": 1}, "packets are lost on ways [[0, 1]], of 1"),
         ("partition", {"connections": 0}, "connections is 0"),
-        ("port-blocked", {"port": None}, "the port is None, and controller was to be blocked"),
+        ("port-blocked", {"port": None}, "the blocked port is None, the planned port is controller"),
         ("port-blocked", {"lost": []}, "packets are lost on ways [], of 1"),
         ("port-blocked", {"connections": 0}, "connections is 0"),
         ("port-blocked", {"passing": []}, "other packets pass on ways [], of 1"),
@@ -79,7 +79,7 @@ def test_with_its_proof_it_has_landed(kind: str, run: GoodRun, judged: Judge) ->
         ("connection-reset", {"reset": []}, "the connections of the node of rank 0 that were reset are not in the"),
         ("connection-reset", {"left": 1}, "of the connections of rank 0's node 1 were left"),
         ("connection-reset", {"left": None}, "of the connections of rank 0's node None were left"),
-        ("connection-reset", {"port": None}, "is of port None, and controller was meant"),
+        ("connection-reset", {"port": None}, "is of port None, the planned port is controller"),
         ("connection-reset", {"port": 20001}, "a connection of rank 0's node was reset that has no end at port 20001"),
         *(
             (

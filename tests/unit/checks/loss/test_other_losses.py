@@ -80,7 +80,7 @@ def test_without_the_reader_nothing_of_them_is_known(run: GoodRun, judged: Judge
     assert said(judgement, "loss", "pass", "fault-free") == []
     assert [finding for finding in judgement.findings if finding.verdict == "fail"] == []
     for rank in SILENT:
-        assert said(judgement, "resume", "unknown", f"neither a record nor a log tells of a step of rank {rank},")
+        assert said(judgement, "resume", "unknown", f"neither a record nor a log shows a step of rank {rank},")
 
 
 def test_a_rank_that_trained_before_and_ends_no_step_after_the_resume_fails(run: GoodRun, judged: Judge) -> None:

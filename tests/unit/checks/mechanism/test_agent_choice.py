@@ -106,11 +106,11 @@ def test_another_choice_fails(tmp_path: Path, plan: Plan, lines: list[str], seen
 @pytest.mark.parametrize(
     ("plan", "lines", "seen"),
     [
-        (RETRY, [], "tells of no strategy that was offered"),
+        (RETRY, [], "shows no strategy that was offered"),
         (RETRY, [ALL], "success of none, where retry is planned"),
         (RETRY, [ALL, REPAIRED, REPAIRED], "success of none, where retry is planned"),
         (RETRY, [ALL, states("REPAIR", "DUMP", "NORMAL")], "success of none, where retry is planned"),
-        (RETRY_RECOVER, [ALL, result(0, "recover")], "does not tell that retry failed"),
+        (RETRY_RECOVER, [ALL, result(0, "recover")], "does not show that retry failed"),
     ],
 )
 def test_without_evidence_it_is_unknown(tmp_path: Path, plan: Plan, lines: list[str], seen: str) -> None:
@@ -137,7 +137,7 @@ def test_an_agent_that_chooses_exit_was_asked(tmp_path: Path, plan: Plan) -> Non
 
 def test_an_agent_that_nobody_asked_has_not_chosen_exit(tmp_path: Path) -> None:
     ((verdict, seen),) = verdicts(tmp_path, ended(), EXIT, history=TRAINED)
-    assert (verdict, seen) == ("unknown", "the SDK's log tells of no strategy that was offered")
+    assert (verdict, seen) == ("unknown", "the SDK's log shows no strategy that was offered")
 
 
 @pytest.mark.parametrize(

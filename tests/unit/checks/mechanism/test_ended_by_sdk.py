@@ -41,14 +41,14 @@ def test_it_told_every_rank_that_lives(run: GoodRun, judged: Judge) -> None:
 
 def test_a_silent_sdk_leaves_it_unknown(run: GoodRun, judged: Judge) -> None:
     silent(run)
-    seen = "neither a call of handler exit nor the SDK's log tells that it ended the job"
+    seen = "neither a call of handler exit nor the SDK's log shows that it ended the job"
     assert said(judged(run), "mechanism", "unknown", f"{EXPECTED} | {seen}")
 
 
 def test_without_the_sdk_nothing_is_known(run: GoodRun, judged: Judge) -> None:
     silent(run)
     run.log = []
-    seen = "neither a call of handler exit nor a log of the SDK tells that it ended the job"
+    seen = "neither a call of handler exit nor a log of the SDK shows that it ended the job"
     assert said(judged(run), "mechanism", "unknown", f"{EXPECTED} | {seen}")
 
 
@@ -56,7 +56,7 @@ def test_without_the_sdk_nothing_is_known(run: GoodRun, judged: Judge) -> None:
 def test_a_rank_that_nobody_told_leaves_it_unknown(run: GoodRun, judged: Judge, log: bool) -> None:
     run.drop("handler.enter", name="exit", rank=1)
     run.log = run.log if log else []
-    assert said(judged(run), "mechanism", "unknown", f"{EXPECTED} | nothing tells that rank 1 was told to exit")
+    assert said(judged(run), "mechanism", "unknown", f"{EXPECTED} | no record shows that rank 1 was told to exit")
 
 
 def test_a_controller_that_leaves_with_its_rank_may_have_told_nobody_else(run: GoodRun, judged: Judge) -> None:
@@ -71,7 +71,7 @@ def test_a_controller_that_leaves_with_its_rank_may_have_told_nobody_else(run: G
 def test_the_host_itself_is_told(run: GoodRun, judged: Judge) -> None:
     run.log = [INSIDE, *run.log[1:]]
     run.drop("handler.enter", name="exit", rank=0)
-    assert said(judged(run), "mechanism", "unknown", f"{EXPECTED} | nothing tells that rank 0 was told to exit")
+    assert said(judged(run), "mechanism", "unknown", f"{EXPECTED} | no record shows that rank 0 was told to exit")
 
 
 @pytest.mark.parametrize("told", [True, False])
@@ -118,7 +118,7 @@ def test_a_rank_that_only_reports_an_error_takes_no_controller_along(run: GoodRu
     hosted_by_victim(run)
     run.drop("handler.enter", name="exit")
     run.replan(faults=(replace(run.plan.faults[0], effect=MEMORY),))
-    assert said(judged(run), "mechanism", "unknown", "nor the SDK's log tells that it ended the job")
+    assert said(judged(run), "mechanism", "unknown", "nor the SDK's log shows that it ended the job")
 
 
 @pytest.mark.parametrize(("signal", "excused"), [(9, True), (None, False), (11, False)])
@@ -129,14 +129,14 @@ def test_an_agent_may_end_a_rank_before_the_sdk_tells_it(
     run.log.insert(3, (11.2, "do action report_strategies, arg=({2: 1}, ['exit', 'dump'])"))
     run.drop("handler.enter", name="exit", rank=3)
     run.one("rank.exit", attempt="train", rank=3).update(signal=signal, code=None if signal else 1)
-    seen = said(judged(run), "mechanism", "unknown", "nothing tells that rank 3 was told to exit")
+    seen = said(judged(run), "mechanism", "unknown", "no record shows that rank 3 was told to exit")
     assert bool(seen) is not excused
 
 
 def test_without_an_agent_a_rank_that_was_killed_was_not_told(run: GoodRun, judged: Judge) -> None:
     run.drop("handler.enter", name="exit", rank=3)
     run.one("rank.exit", attempt="train", rank=3).update(signal=9, code=None)
-    assert said(judged(run), "mechanism", "unknown", "nothing tells that rank 3 was told to exit")
+    assert said(judged(run), "mechanism", "unknown", "no record shows that rank 3 was told to exit")
 
 
 def test_a_controller_that_goes_to_save_contradicts_the_plan(run: GoodRun, judged: Judge) -> None:
@@ -155,4 +155,4 @@ def test_the_exit_of_the_resumed_job_counts_for_nothing(run: GoodRun, judged: Ju
     silent(run)
     place: Record = {"attempt": "resume", "rank": 0, "pid": pid_of("resume", 0)}
     run.add("train-rank_0", record(13.0, "handler.enter", name="exit", **place))
-    assert said(judged(run), "mechanism", "unknown", "nor the SDK's log tells that it ended the job")
+    assert said(judged(run), "mechanism", "unknown", "nor the SDK's log shows that it ended the job")

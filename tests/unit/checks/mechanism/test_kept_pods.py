@@ -106,10 +106,10 @@ def without_a_time(run: GoodRun) -> None:
 @pytest.mark.parametrize(
     ("spoil", "text"),
     [
-        (without_the_file, "does not tell which pod was node 0"),
-        (without_the_pods, "does not tell which pod was node 0"),
-        (without_the_end, "does not tell that the pods were followed to the end"),
-        (not_followed, "the pods were followed no more: 403"),
+        (without_the_file, "does not show which pod was node 0"),
+        (without_the_pods, "does not show which pod was node 0"),
+        (without_the_end, "does not show that the pods were followed to the end"),
+        (not_followed, "the pods were no longer followed: 403"),
         (without_a_time, "no injection of fault"),
     ],
 )

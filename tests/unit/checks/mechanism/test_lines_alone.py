@@ -58,14 +58,14 @@ def test_the_log_and_the_file_tell_of_a_rename(judged: Judge) -> None:
 def test_a_line_without_a_file_is_no_rename(judged: Judge, handler: str, what: str) -> None:
     run = without_calls(good_run(), handler)
     run.saved.clear()
-    words = f"the SDK's log tells of the {what}, and there is no finished end-of-life checkpoint"
+    words = f"the SDK's log shows the {what}, but there is no finished end-of-life checkpoint"
     assert said(judged(run), "mechanism", "fail", words)
 
 
 @pytest.mark.parametrize(("handler", "what"), [("rename", "rename"), ("save_ckpt", "save")])
 def test_a_line_that_no_agent_bears_out_fails(judged: Judge, handler: str, what: str) -> None:
     run = with_registrations(without_calls(good_run(), handler), handler)
-    words = f"tells of the {what}, and no rank has recorded a call of its handler {handler}"
+    words = f"shows the {what}, but no rank has recorded a call of its handler {handler}"
     assert said(judged(run), "mechanism", "fail", words)
 
 
@@ -74,13 +74,13 @@ def test_a_line_of_a_save_that_went_elsewhere_is_unknown(judged: Judge) -> None:
     run.saved.clear()
     for event in run.events("checkpoint.end", kind="end-of-life"):
         event["path"] = f"/elsewhere/kept/{event['rank']}.ckpt"
-    assert said(judged(run), "mechanism", "unknown", "the SDK's log alone tells of the rename")
+    assert said(judged(run), "mechanism", "unknown", "only the SDK's log shows the rename")
 
 
 def test_without_a_line_nothing_tells_of_a_rename(judged: Judge) -> None:
     run = without_calls(good_run(), "rename")
     run.log = [(at, text) for at, text in run.log if "rename" not in text]
-    assert said(judged(run), "mechanism", "unknown", "nothing tells of the rename")
+    assert said(judged(run), "mechanism", "unknown", "nothing shows the rename")
 
 
 CALLS = ("stop", "clean", "rebuild_group", "repair", "rollback")
@@ -95,4 +95,4 @@ def test_a_repair_of_which_only_lines_tell_is_not_green(
     if recorded:
         with_registrations(run, "stop")
     verdict = "fail" if recorded else "unknown"
-    assert said(judged(run), "mechanism", verdict, "but no handler's call was recorded")
+    assert said(judged(run), "mechanism", verdict, "but no call of a handler was recorded")

@@ -228,7 +228,7 @@ def test_steps_that_nobody_has_recorded_are_unknown_where_none_is_to_be_lost(tmp
     ("event", "match", "seen"),
     [
         ("launcher.found", {}, "the launcher was not identified"),
-        ("child.exit", {}, "the launcher told of 0 of 4 ends"),
+        ("child.exit", {}, "the launcher reported 0 of 4 ends"),
         ("rank.exit", {"pid": 103}, "how rank 3's process before the restart ended is not recorded"),
         ("load.end", {"rank": 1}, "no load of rank 1 is recorded after the restart"),
         ("load.begin", {"rank": 2}, "no load of rank 2 is recorded after the restart"),

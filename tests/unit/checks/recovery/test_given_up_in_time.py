@@ -77,8 +77,8 @@ def test_given_up_sooner_fails(timings: str, share: float) -> None:
 @pytest.mark.parametrize(
     ("drop", "seen"),
     [
-        ({"event": "handler.exit", "name": "clean"}, "nothing tells when the last rank was clean"),
-        ({"event": "handler.enter", "rank": 0}, "nothing tells when the next mechanism began"),
+        ({"event": "handler.exit", "name": "clean"}, "nothing shows when the last rank was clean"),
+        ({"event": "handler.enter", "rank": 0}, "nothing shows when the next mechanism began"),
     ],
 )
 def test_without_its_ends_the_wait_is_unknown(drop: dict[str, object], seen: str) -> None:

@@ -31,7 +31,7 @@ def findings(judged: Judge, run: GoodRun) -> list[Finding]:
     [
         (tuple(range(RANKS)), "pass", "4 ranks have, by lines of a log alone"),
         ((0, 1, 3), "fail", "rank 2 did not"),
-        ((), "unknown", "there is no log of the SDK of attempt resume: nobody tells of a protection"),
+        ((), "unknown", "there is no log of the SDK of attempt resume, so protection is not shown"),
     ],
 )
 def test_ranks_that_registered_before_do_so_again(

@@ -168,7 +168,7 @@ def test_what_chaos_has_kept_in_the_jobs_directory_is_none_of_the_jobs(chaos: Ca
 
 def test_a_file_where_two_jobs_work_is_nobodys(chaos: Call, job: OwnJob, reports: Path) -> None:
     with own_job(job.work, logs="others"):
-        assert f"lies where the job with ranks 0-1 that logs in {job.work / 'others'}" in refused(chaos, job)
+        assert f"because the job with ranks 0-1 that logs in {job.work / 'others'}" in refused(chaos, job)
     with own_job(job.work / "beside"):  # works below, so that it cannot have saved the file
         ended = chaos("inject", "remove-checkpoint", "--rank", "1", "--job", str(job.logs), "--dry-run")
         assert ended.code == 0, ended.err

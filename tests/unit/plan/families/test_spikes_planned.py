@@ -145,7 +145,7 @@ def test_a_rank_that_is_lost_in_the_rollback_leaves_nothing_to_save(plan: Planne
         ([spike(norm=-1)], {}, "norm must be a number above 0"),
         ([spike(factor="2")], {}, "factor must be a number above 0"),
         ([spike(norm=7.5, repeat=2)], {}, "repeat must be 0 or 1"),
-        ([spike(norm=4.0, repeat=1)], {}, "is trained only once, since nothing takes it back"),
+        ([spike(norm=4.0, repeat=1)], {}, "is trained only once, since nothing undoes it"),
         ([spike(norm=5.001)], {}, "so near to the threshold 5 that rounding decides"),
         ([spike(norm=7.5, many=1)], {}, "a spike has no parameter 'many'"),
         ([spike(ranks=(1, 2))], {}, "a spike with a norm hits one rank"),

@@ -171,9 +171,7 @@ def test_pods_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
     (found,) = own_problems(parallel, settings("job"), Wanted(nodes=2))
     assert "have no index" in found.message
     mixed = written(tmp_path, VCJOB.replace("replicas: 1", "replicas: 2", 1))
-    assert any(
-        "cannot be told" in problem.message for problem in own_problems(mixed, settings("vcjob"), Wanted(nodes=3))
-    )
+    assert any("is unknown" in problem.message for problem in own_problems(mixed, settings("vcjob"), Wanted(nodes=3)))
 
 
 def test_another_kind_of_job_than_the_scenario_says_is_refused(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_a_kill_is_planned_with_a_resume_from_the_checkpoint_before_it(tmp_path:
 def test_that_no_gradients_are_compared_is_said_by_the_plan_and_beside_the_verdict(tmp_path: Path) -> None:
     plan = planned(tmp_path)
     assert not plan.training.gradients
-    assert "loss        equal bit for bit, without the gradients, which nobody records" in render(plan)
+    assert "loss        equal bit for bit, without the gradients, which are not recorded" in render(plan)
     assert [exclusion.what for exclusion in not_checked(plan) if exclusion.check == "loss"] == ["gradients"]
     by_path = planned(tmp_path, SCENARIO.replace("callback", "path"))
     assert by_path.training.gradients

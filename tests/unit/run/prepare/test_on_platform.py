@@ -70,9 +70,9 @@ def test_what_it_cannot_is_refused_by_name(tmp_path: Path, kind: str, platform: 
 @pytest.mark.parametrize(
     ("kinds", "platform", "on", "why"),
     [
-        (["dns-gone"], "local", "local", "there a job is told addresses throughout"),
+        (["dns-gone"], "local", "local", "there a job gets addresses only"),
         (["dns-gone"], "local-nodes", "local-nodes", "no resolver of their own that could be lost"),
-        (["dns-gone", "network-rate"], "local", "local-networks", "network namespaces without a way to any"),
+        (["dns-gone", "network-rate"], "local", "local-networks", "network namespaces that reach no resolver"),
         (["dns-gone", "network-rate"], "docker", "docker-networks", "has no network of the engine's"),
         (["dns-gone"], "ssh", "ssh", "are those of all that runs on it"),
         (["dns-gone"], "kubernetes", "kubernetes", "Chaos Mesh takes names from one pod"),
