@@ -35,7 +35,7 @@ class RunUnreadable(Exception):
 
 @dataclass(frozen=True)
 class Judgement:
-    """All statements of the checks about a run, and their basis."""
+    """All statements of the checks about a run, and what they were made from."""
 
     findings: tuple[Finding, ...]
     recovery: Recovery
@@ -43,6 +43,7 @@ class Judgement:
     not_checked: tuple[NotChecked, ...]
     plan: Plan
     history: History
+    artifacts: Artifacts
 
 
 def judge(run_dir: Path, checks: dict[str, Check | EntryPoint] | None = None, *, bounded: bool = True) -> Judgement:
@@ -73,7 +74,9 @@ def _judge(run_dir: Path, checks: dict[str, Check | EntryPoint] | None) -> Judge
     findings = _without_blame(findings)
     verdict = worst([finding.verdict for finding in findings])
     left_out += _unjudged(plan, history, artifacts)
-    return Judgement(tuple(findings), _measured(plan, history, artifacts), verdict, tuple(left_out), plan, history)
+    return Judgement(
+        tuple(findings), _measured(plan, history, artifacts), verdict, tuple(left_out), plan, history, artifacts
+    )
 
 
 def _read_plan(run_dir: Path) -> Plan:

@@ -25,6 +25,7 @@ COMMANDS = {
     "list": "List scenarios with their tags and cells.",
     "schema": "Print the JSON Schema of a scenario.",
     "analyze": "Judge a run again from its files.",
+    "report": "Make the page of a run, or of a directory of runs.",
     "soak": "Run scenarios many times and add up the verdicts.",
     "selftest": "Put defects into recoveries; the checks must catch them.",
     "compare": "Compare two runs phase by phase.",

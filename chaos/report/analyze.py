@@ -26,21 +26,38 @@ from chaos.report.reason import broken_in_order, reason_of
 from chaos.report.result import CheckResult, FaultResult, PodResult, RecoveryResult, Result, write_result
 
 
-def analyze(run_dir: Path, *, write: bool = True, bounded: bool = True) -> Result:
+def analyze(
+    run_dir: Path, *, write: bool = True, bounded: bool = True, page: Callable[[str], None] | None = None
+) -> Result:
     """Judge the run in ``run_dir`` and, with ``write``, put result.json and junit.xml there.
+
+    With ``page`` report.html is made as well; it is told where that fails, since a verdict is not lost for a page.
 
     Needs neither the job nor the machine that ran it. ``bounded``: no more of the directory is read than a user can
     wait for. Raises chaos.checks.judge.RunUnreadable when there is no plan, and OSError when the reports cannot be
     written.
     """
-    result = _result(run_dir, judge(run_dir, bounded=bounded))
+    judgement = judge(run_dir, bounded=bounded)
+    result = result_of(run_dir, judgement)
     if write:
         write_result(result, run_dir)
         write_junit(result, run_dir)
+    if page is not None:
+        _make_page(run_dir, judgement, result, page)
     return result
 
 
-def _result(run_dir: Path, judgement: Judgement) -> Result:
+def _make_page(run_dir: Path, judgement: Judgement, result: Result, failed: Callable[[str], None]) -> None:
+    from chaos.report.page.write import write_page  # the templates are imported where a page is made
+
+    try:
+        write_page(run_dir, judgement, result)
+    except Exception as error:  # a run's files may hold anything, and the verdict stands without the page
+        failed(f"report.html could not be made: {type(error).__name__}: {error}")
+
+
+def result_of(run_dir: Path, judgement: Judgement) -> Result:
+    """Return the result of a run that was judged: all that result.json holds."""
     plan, facts = judgement.plan, _read_facts(run_dir / "run.json")
     broken = broken_in_order(judgement.verdict, judgement.findings, judgement.history)
     order = {id(finding): number for number, finding in enumerate(broken)}

@@ -89,7 +89,7 @@ class CellRun:
         self._prepared = prepared
         self._cell = prepared.cell
         self._plan = prepared.plan
-        self._reports = options.reports
+        self._reports, self._page = options.reports, options.page
         self._progress = progress
         self._clock = clock
         self._leases = leases
@@ -137,7 +137,7 @@ class CellRun:
             # The readers and judges of a run are imported when there is something to read: the job starts sooner.
             from chaos.report.analyze import analyze
 
-            result = analyze(owned.path)
+            result = analyze(owned.path, page=self._progress.note if self._page else None)
             self._remember(owned.path)
         return RunOutcome(owned.path, result.verdict, recorded.interrupted)
 

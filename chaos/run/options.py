@@ -10,13 +10,14 @@ from pathlib import Path
 class RunOptions:
     """The options of the command line. ``baseline`` overrides the scenario's; ``cores`` is how many a job may take.
 
-    ``arguments`` are the arguments of the command line as given, for the record.
+    ``arguments`` are the arguments of the command line as given, for the record. With ``page`` a run gets report.html.
     """
 
     reports: Path
     baseline: str | None = None
     cores: int | None = None
     arguments: tuple[str, ...] = ()
+    page: bool = False
 
 
 @dataclass(frozen=True)

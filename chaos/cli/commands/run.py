@@ -59,6 +59,7 @@ class _Output:
 @reports_option
 @click.option("--keep-going", is_flag=True, help="Go on with the next cell after one that does not pass.")
 @sdk_option
+@click.option("--no-report", is_flag=True, help="Make no report.html in the directory of a run.")
 @click.option("--cores", type=click.IntRange(min=1), help="Cores this job may take. Default: all that are free.")
 @all_option
 @json_option
@@ -76,6 +77,7 @@ def command(
     reports: Path,
     keep_going: bool,
     sdk: str,
+    no_report: bool,
     cores: int | None,
     everything: bool,
     as_json: bool,
@@ -109,7 +111,7 @@ def command(
     if baseline not in (None, "auto", "none"):
         baseline = str(find_run(baseline, reports))
     settled = context.ensure_object(Settings)
-    options = RunOptions(reports.resolve(), baseline, cores, settled.arguments)
+    options = RunOptions(reports.resolve(), baseline, cores, settled.arguments, page=not no_report)
     output = _Output(as_json, everything, settled.debug)
     summary = _run(cells_of_call, options, scenarios, keep_going=keep_going, output=output)
     summary = _with_comparisons(summary, loaded)

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from chaos.base.wait import wait_for
 from chaos.report.page.render import render
 from tests.kit import large_page, page_data
-from tests.kit.browser import Page, Visit, open_browser
+from tests.kit.browser import PATIENCE_MS, Page, Visit, open_browser
 
 pytestmark = pytest.mark.processes
 
@@ -162,7 +163,8 @@ def test_the_wheel_alone_scrolls_the_page(visit: Open) -> None:
     whole = window(page)
     page.mouse.move(*point_at(page, 5.0, RANK_2))
     page.mouse.wheel(0, 200)
-    page.wait_for_function("scrollY > 0")
+    # Playwright would wait by a script that the page's policy forbids.
+    wait_for("the page scrolls", lambda: page.evaluate("scrollY > 0") or None, seconds=PATIENCE_MS / 1000)
     assert window(page) == whole
 
 

@@ -1,0 +1,61 @@
+"""The plan and the environment of a run as facts for its page."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from chaos.evidence.facts import ranks_text
+from chaos.plan.model import Plan
+from chaos.report.page.model import Environment, PlanFacts
+from chaos.report.page.timeline import planned_text
+from chaos.report.result import Result
+
+
+def plan_facts(plan: Plan) -> PlanFacts:
+    """Return the plan's expectations, its reasons with the vendor's source, and its faults."""
+    return PlanFacts(
+        tuple(_expectations(plan)),
+        plan.explanation.reasons,
+        tuple((fault.id, planned_text(fault), fault.line) for fault in plan.faults),
+    )
+
+
+def _expectations(plan: Plan) -> Iterator[tuple[str, str]]:
+    layout, training = plan.layout, plan.training
+    yield "ranks", f"{layout.ranks} on {layout.nodes} node{'s' * (layout.nodes != 1)}"
+    sizes = sorted({len(group) for group in layout.replica_groups})
+    yield "replica groups", f"{len(layout.replica_groups)} of {' or '.join(map(str, sizes))} ranks"
+    yield "protection", ", ".join(plan.fault_tolerance.protection) or "none"
+    yield "mechanism that must act", plan.response.mechanism or "none"
+    for recovery in plan.response.recoveries:
+        outcome = "succeeds" if recovery.succeeds else "fails"
+        after = "" if recovery.step is None else f"; training goes on after step {recovery.step}"
+        restarted = f"; new processes for {ranks_text(recovery.restarted)}" if recovery.restarted else ""
+        copied = f"; {ranks_text(recovery.copied)} copied from replicas" if recovery.copied else ""
+        yield f"recovery by {recovery.mechanism}", f"{outcome}{after}{restarted}{copied}"
+    if plan.checkpoint is not None:
+        step = "open" if plan.checkpoint.step is None else str(plan.checkpoint.step)
+        yield "end-of-life checkpoint", f"step {step}, saved by {ranks_text(plan.checkpoint.savers)}"
+    if plan.resume.resumes:
+        first = (
+            "the step after the checkpoint" if plan.resume.resume_step is None else f"step {plan.resume.resume_step}"
+        )
+        yield "resume", f"the job is started again and goes on at {first}"
+    yield "last step", str(training.last_step)
+
+
+def environment(result: Result) -> Environment:
+    """Return the versions, the machine, the stand-ins with their layer, and the command that runs the same again."""
+    made = result.made
+    facts = [(str(name), str(version)) for name, version in result.versions.items()]
+    machine = made.machine or {}
+    facts += [(name, str(machine[name])) for name in ("system", "processors", "load") if name in machine]
+    if made.cores:
+        facts.append(("cores of the job", ", ".join(map(str, made.cores))))
+    if made.code:
+        facts.append(("digest of the harness", made.code))
+    facts.append(("seed", str(result.seed)))
+    facts += [(f"variable {name}", str(value)) for name, value in (made.variables or {}).items()]
+    simulated = tuple((str(part.get("part")), str(part.get("layer"))) for part in result.simulated)
+    return Environment(tuple(facts), simulated, shlex.join(made.command) if made.command else "")
