@@ -72,6 +72,18 @@ def test_a_row_says_what_the_result_says(reports: Path) -> None:
     assert row.file.endswith("kill-rank.yaml")
 
 
+def test_a_row_has_the_headline_and_the_line_of_the_statement_that_decides(reports: Path) -> None:
+    path = finished(reports)
+    result = json.loads((path / "result.json").read_text())
+    result |= {"verdict": "fail", "headline": {"id": "resume-1", "check": "resume", "text": "resume: moments"}}
+    first, second, *_ = result["checks"]
+    first |= {"order": 1, "where": ["scenario.yaml:3"]}
+    second |= {"order": 0, "where": ["history/rank_0.jsonl:8", "scenario.yaml:12"]}
+    (path / "result.json").write_text(json.dumps(result))
+    (row,) = stored(reports)
+    assert (row.headline, row.headline_id, row.line) == ("resume: moments", "resume-1", 12)
+
+
 def test_a_row_outlives_the_directory_of_its_run(reports: Path) -> None:
     record_run(reports, path := finished(reports))
     (before,) = stored(reports)
