@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 from chaos.evidence.artifacts import Artifacts
@@ -94,13 +93,8 @@ def _time_steps(history: History, attempt: str, seconds: Values) -> None:
 
 
 def _in_order(values: tuple[Values, Values, Values], steps: list[int]) -> Curves:
-    loss, norm, seconds = (tuple(_finite(series.get(step)) for step in steps) for series in values)
+    loss, norm, seconds = (tuple(series.get(step) for step in steps) for series in values)
     return Curves(loss, norm, seconds)
-
-
-def _finite(value: float | None) -> float | None:
-    """Return the value for a plot; None where there is none, or none that JSON can hold."""
-    return value if value is not None and math.isfinite(value) else None
 
 
 def _marks(plan: Plan, history: History) -> Iterable[StepMark]:

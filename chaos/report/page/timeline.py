@@ -18,7 +18,7 @@ from chaos.report.page.model import PlannedFault as FaultMark
 from chaos.report.page.moments import Clock, in_words, step_in, whole
 from chaos.report.page.step_blocks import Step, blocks
 
-MOST_BLOCKS = 150_000
+MOST_BLOCKS = 120_000
 """Blocks of steps on a page, of all processes."""
 _FEWEST = 60
 """Blocks of a process, however many processes there are."""
@@ -31,6 +31,9 @@ _SPANS = {
     "barrier": ("barrier.reached", "barrier.released", "held"),
 }
 """Two events that begin and end something, and its kind on the page."""
+
+_UNHELD = {"barrier": ("step.begin", "step.end")}
+"""Events after which something has ended too: a rank that goes on with its training is not held any more."""
 
 _MARKS = {
     "error.uncaught": "error",
@@ -151,7 +154,7 @@ def _spans(events: Iterable[Event], end: float, clock: Clock) -> Iterator[Span]:
         for name, (first, last, kind) in _SPANS.items():
             if event.event == first:
                 begun[name] = event
-            elif event.event == last and name in begun:
+            elif name in begun and event.event in (last, *_UNHELD.get(name, ())):
                 start = begun.pop(name)
                 yield Span(kind, clock.seconds(start.mono), clock.seconds(event.mono), in_words(start))
     for name, start in begun.items():

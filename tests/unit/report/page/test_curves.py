@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tests.kit.good_run import LAST, SAVED, GoodRun, float_hex_next, loss_after
 from tests.unit.report.page.conftest import PageOf
 
@@ -22,11 +24,13 @@ def test_the_first_step_that_differs_is_marked(run: GoodRun, page: PageOf) -> No
     assert difference is not None and (difference.step, difference.curve) == (8, "loss")
 
 
-def test_a_loss_that_is_no_number_leaves_a_gap(run: GoodRun, page: PageOf) -> None:
+def test_a_loss_that_is_not_finite_stays_and_what_is_no_number_leaves_a_gap(run: GoodRun, page: PageOf) -> None:
     run.one("digest", attempt="resume", rank=0, step=8)["loss"] = "nan"
     run.one("digest", attempt="resume", rank=0, step=9)["loss"] = ["0x1p+1"]
     curves = page(run).curves
-    assert [step for step, loss in zip(curves.steps, curves.run.loss, strict=True) if loss is None] == [8, 9]
+    losses = dict(zip(curves.steps, curves.run.loss, strict=True))
+    assert [step for step, loss in losses.items() if loss is None] == [9]
+    assert [step for step, loss in losses.items() if loss is not None and math.isnan(loss)] == [8]
 
 
 def test_the_fault_stands_at_its_step(run: GoodRun, page: PageOf) -> None:

@@ -79,3 +79,12 @@ def test_the_last_step_is_the_plans(run: GoodRun, page: PageOf) -> None:
 def test_a_step_that_is_no_number_is_no_step(run: GoodRun, page: PageOf, step: object) -> None:
     run.one("step.end", rank=0, step=3)["step"] = step
     page(run)
+
+
+def test_a_rank_that_trains_on_is_no_longer_held(run: GoodRun, page: PageOf) -> None:
+    (victim,) = (events for name, events in run.files.items() if name.startswith(f"train-rank_{VICTIM}"))
+    held = next(event for event in victim if event["event"] == "barrier.reached")
+    step = next(event for event in victim if event["event"] == "step.begin")
+    victim.append({**step, "mono": held["mono"] + 10**8, "wall": held["wall"] + 10**8, "step": SAVED + 1})
+    (span,) = (span for span in page(run).timeline.rows[VICTIM].processes[0].spans if span.kind == "held")
+    assert span.end - span.begin == pytest.approx(0.1)

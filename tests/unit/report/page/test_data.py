@@ -1,0 +1,29 @@
+"""The samples that the browser tests show have the form of a real page's data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from tests.kit.good_run import GoodRun
+from tests.kit.page_data import passing
+from tests.unit.report.page.conftest import PageOf
+
+
+def keys(value: Any, path: str = "") -> Iterator[str]:
+    """Yield the paths of all keys; excerpts count by their first."""
+    if isinstance(value, dict):
+        named = [("*", part) for part in list(value.values())[:1]] if path == ".excerpts" else list(value.items())
+        for name, part in named:
+            yield f"{path}.{name}"
+            yield from keys(part, f"{path}.{name}")
+    elif isinstance(value, (list, tuple)) and value:
+        for part in value:
+            yield from keys(part, f"{path}[]")
+
+
+def test_a_sample_has_the_keys_of_a_page(run: GoodRun, page: PageOf) -> None:
+    real, sample = set(keys(asdict(page(run)))), set(keys(passing()))
+    assert sample - real == set()
+    assert {path for path in real - sample if not path.startswith(".excerpts")} == set()
