@@ -61,27 +61,29 @@ def test_nothing_passes_without_its_evidence_but_what_is_excused(removals: list[
     assert stale(removals, EXCUSES) == ()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "fault.landed",
-        "rank.exit of rank 2 in attempt train",
-        "digest of rank 1 in attempt resume",
-        "the baseline's digest of rank 3 in attempt train",
-        "the history of the ranks",
-        "the history of the harness",
-        "the baseline",
-        "the end-of-life checkpoints",
-        "the SDK's log",
-        "the undo ledger",
-        "history/resume-rank_2-2002.jsonl",
-    ],
+RESTED_ON = (
+    "fault.landed",
+    "rank.exit of rank 2 in attempt train",
+    "digest of rank 1 in attempt resume",
+    "the baseline's digest of rank 3 in attempt train",
+    "the history of the ranks",
+    "the history of the harness",
+    "the baseline",
+    "the end-of-life checkpoints",
+    "the SDK's log",
+    "the undo ledger",
+    "history/resume-rank_2-2002.jsonl",
 )
-def test_what_the_checks_rest_on_is_taken_away(removals: list[Removal], name: str) -> None:
-    (found, *_) = (removal for removal in removals if removal.evidence == name)
-    assert (found.green, found.excuse) == ((), "")
+"""Evidence that the checks of a good run rest on."""
 
 
+def test_what_the_checks_rest_on_is_taken_away(removals: list[Removal]) -> None:
+    for name in RESTED_ON:
+        (removal, *_) = (removal for removal in removals if removal.evidence == name)
+        assert (removal.green, removal.excuse) == ((), ""), name
+
+
+@pytest.mark.nightly
 def test_an_excuse_of_one_kind_of_run_hides_nothing_in_another(tmp_path: Path) -> None:
     kind = "launcher.exit in attempt train"
     run = good_run().write(tmp_path / "run")
@@ -130,6 +132,7 @@ def test_every_excuse_is_of_bases_that_are_swept() -> None:
     assert all(excuse_for(base, [kind]) for kind, base in pairs)
 
 
+@pytest.mark.nightly
 def test_from_a_run_on_several_hosts_the_evidence_is_taken_away_and_not_their_clocks_with_it(tmp_path: Path) -> None:
     run = on_hosts(good_run(), Host("second", (2, 3))).write(tmp_path / "run")
     green = {removal.kind for removal in sweep(BASE, run, tmp_path / "copies") if removal.green}
