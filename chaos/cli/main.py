@@ -31,6 +31,7 @@ COMMANDS = {
     "compare": "Compare two runs phase by phase.",
     "trend": "Show times of each phase over many runs.",
     "gate": "Fail when newer runs got slower or worse.",
+    "cost": "Estimate what failures cost with each mechanism.",
     "export": "Print runs for dashboards and annotations.",
     "logs": "Parse any log into events; list the lines no reader recognises.",
     "inject": "Make one fault in a job that runs already.",

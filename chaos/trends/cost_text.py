@@ -1,0 +1,37 @@
+"""The cost of failures as tables for a terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from chaos.trends.cost import Cost
+
+
+def print_cost(cost: Cost, console: Console) -> None:
+    """Print the mechanisms, the phases of each, and what is measured and what is assumed."""
+    table = _table("mechanism", "runs", "recovery s", "trained again s", "ETTR")
+    for own in cost.mechanisms:
+        seconds = (f"{own.recovery:.1f}", f"{own.lost:.1f}")
+        table.add_row(Text(own.mechanism), str(own.runs), *seconds, f"{own.ettr:.3%}")
+    console.print(table)
+    for own in cost.mechanisms:
+        console.print(Text(f"\n{own.mechanism}: what each phase costs, and what a minute less of it is worth"))
+        table = _table("phase", "p50 s", "cost, points", "card hours a month", "a minute less, points")
+        for phase in own.phases:
+            figures = (f"{phase.seconds:.2f}", f"{phase.cost * 100:.4f}", f"{phase.card_hours:,.1f}")
+            table.add_row(Text(phase.phase), *figures, f"{phase.minute * 100:.4f}")
+        console.print(table)
+    console.print()
+    for name, sentences in (("measured", cost.measured), ("assumed", cost.assumed)):
+        for sentence in sentences:
+            console.print(Text(f"{name}: {sentence}"))
+
+
+def _table(first: str, *names: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column(first)
+    for name in names:
+        table.add_column(name, justify="right")
+    return table
