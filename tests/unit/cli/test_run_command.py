@@ -56,7 +56,7 @@ def test_the_verdict_is_the_exit_code(chaos: Call, place: Path, driver: Driver, 
     assert ended.code == code, ended.err
     (cell,) = json.loads(ended.out)["cells"]
     assert (cell["run"], cell["result"]) == ("run-1", {"verdict": verdict})
-    wanted = RunOptions(place / "reports", baseline="none", arguments=words)
+    wanted = RunOptions(place / "reports", baseline="none", arguments=words, page=True)
     assert driver.options == [wanted]
 
 
@@ -64,7 +64,7 @@ def test_a_reports_directory_that_cannot_be_made_is_bad_usage(chaos: Call, place
     (place / "file").touch()
     ended = chaos("run", "kill-rank", "--reports", str(place / "file" / "reports"))
     assert ended.code == 64
-    assert "it cannot be made: Not a directory" in ended.err
+    assert "the directory cannot be made: Not a directory" in ended.err
     assert driver.options == []
 
 

@@ -73,7 +73,7 @@ def test_without_a_limit_it_stops_by_itself(rank: subprocess.Popen[bytes], tmp_p
     rank.communicate(b"go\n", timeout=60)
     assert rank.returncode == 0
     (record,) = tmp_path.glob("*.jsonl")
-    assert b"nobody has ended the process" in record.read_bytes()
+    assert b"nothing has ended the process" in record.read_bytes()
 
 
 def test_what_is_no_group_is_left_alone(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_an_end_like_it_that_nobody_announced_is_another_one(kind: str) -> None:
     end = ended(**ENDS[kind])
     assert doubts(planned(kind), end) == [f"rank 2's own history does not say that it was about to {kind}"]
     assert "rank 2 did hang" in doubts(planned(kind), acting("hang"), end)
-    assert any("was not made" in text for text in doubts(planned(kind), acting(kind, step=6), end))
+    assert any("was not injected" in text for text in doubts(planned(kind), acting(kind, step=6), end))
     assert any("before it was told to" in text for text in doubts(planned(kind), acting(kind, at=9), end))
     assert doubts(planned(kind), acting(kind)) == ["no exit status of rank 2 (process 77)"]
     early = replace(LANDING, mono=10 * SECOND)

@@ -226,7 +226,7 @@ def only_one_came(run: GoodRun) -> None:
         (end_with_zero, "fail", "rank 3 ended as if it had trained: exit code 0"),
         (no_other_exits, "unknown", "no exit status of rank 3 was recorded"),
         (only_one_came, "unknown", "no exit status of rank 3 was recorded"),
-        (only_one_came, "unknown", "no history of rank 3 tells whether it trained"),
+        (only_one_came, "unknown", "no history of rank 3 shows whether it trained"),
         (
             lambda run: run.one("rank.exit", attempt="resume", rank=3).update(code=None),
             "unknown",
