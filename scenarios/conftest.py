@@ -4,11 +4,9 @@ import pytest
 
 NIGHTLY = {
     "ecc": ["phase=step.end"],
-    "kill-during-save": ["phase=checkpoint.end"],
     "mindformers-callbacks": ["loading=path"],
     "mindformers-kill-resume": ["config=llama.yaml", "config=qwen3.yaml"],
     "partition": ["direction=in", "direction=both"],
-    "plain-arf-twice": ["handler=repair"],
     "plain-clock-skew": ["offset=-3600"],
     "plain-damaged-group": ["interval=8"],
     "plain-kill-phases": ["phase=optimizer.update"],
@@ -17,7 +15,6 @@ NIGHTLY = {
     "plain-suspend-rank": ["agent=true"],
     "plain-uce": ["phase=optimizer.update"],
     "port-blocked": ["port=controller,direction=in", "port=communicator,direction=both"],
-    "uce": ["phase=forward", "phase=optimizer.update", "phase=step.end"],
 }
 """Cells by scenario. Other cells of each run every day."""
 
@@ -39,14 +36,21 @@ RUN_BY_TESTS = {
 
 AT_NIGHT = {
     "distributed-recovery": "each rank loads what only some have read",
+    "kill-during-save": "a rank is lost while it saves",
     "kill-node": "all ranks of a node are lost at once",
     "memory-store": "a recovery from memory is compared with one from files",
     "order-uce-arf-ttp": "three mechanisms answer in the vendor's order",
+    "plain-arf-node-in-vain": "a node is lost, and rescheduling does not help",
+    "plain-arf-twice": "a rank is lost while another is rescheduled",
+    "plain-partition-heals": "a partition ends before anybody is lost",
+    "straggler": "a slow rank holds all up, and none is lost",
     "strategy-dump-exit": "the cluster's agent allows two strategies",
     "tre-overwritten-names": "a known finding of MindSpore's",
     "tsp-death": "a rank is lost while all are paused",
+    "uce": "a memory error is repaired from a replica",
+    "uce-low-level": "a memory error is repaired by its older strategy",
 }
-"""Scenarios of MindSpore that take a minute and more, and what they show. Unit tests show it every day, without it."""
+"""Scenarios that take long, most of them of MindSpore, and what they show. Unit tests show it every day, without it."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses

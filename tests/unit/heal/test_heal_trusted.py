@@ -79,7 +79,7 @@ def test_on_a_terminal_each_step_is_shown_and_asked_for(
     assert entry(["heal", str(foreign.path), "--trust"]) == codes.HARNESS
     assert asked == ["  do job?", "  do private-directory?"]
     assert f'(end-job {{"run": "{foreign.token}"}})' in (told := capsys.readouterr().out)
-    assert f"{foreign.path.name}: REFUSED in part, " in told, "what was done is not told as untouched"
+    assert f"{foreign.path.name}: REFUSED in part: " in told, "what was done is not told as untouched"
 
 
 @pytest.mark.parametrize(
