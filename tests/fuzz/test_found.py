@@ -124,7 +124,7 @@ def test_a_run_file_with_values_of_other_types(run: GoodRun, tmp_path: Path, fac
 
 
 def spoil_evidence(run: GoodRun) -> None:
-    run.one("fault.landed")["evidence"] = 5
+    run.only("fault.landed")["evidence"] = 5
 
 
 def spoil_step(run: GoodRun) -> None:

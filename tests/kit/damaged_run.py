@@ -25,7 +25,7 @@ def damaged_run(*, renamed: bool = False) -> GoodRun:
     run.replan(faults=(run.plan.faults[0], hit), restore=PlannedRestore(SAVED, (), holders, damaged))
     run.saved[VICTIM] = Saved(f"job/{slices_of(VICTIM)}", state_after(VICTIM, SAVED), {})
     for event in ("fault.armed", "fault.injecting", "fault.landed"):
-        run.one(event, fault=LOSS)["kind"] = hit.kind
+        run.only(event, fault=LOSS)["kind"] = hit.kind
     place: dict[str, Any] = {"attempt": "train", "rank": VICTIM, "pid": pid_of("train", VICTIM)}
     run.add(
         f"train-rank_{VICTIM}",
@@ -42,5 +42,5 @@ def damaged_run(*, renamed: bool = False) -> GoodRun:
 
 def evidence(run: GoodRun) -> dict[str, Any]:
     """What the harness has seen of the damage."""
-    found: dict[str, Any] = run.one("fault.landed", fault=LOSS)["evidence"][0]
+    found: dict[str, Any] = run.only("fault.landed", fault=LOSS)["evidence"][0]
     return found

@@ -202,7 +202,7 @@ class GoodRun:
         for records in self.files.values():
             yield from (entry for entry in records if _matches(entry, event, match))
 
-    def one(self, event: str, **match: object) -> Record:
+    def only(self, event: str, **match: object) -> Record:
         (found,) = self.events(event, **match)
         return found
 

@@ -45,7 +45,7 @@ def group_info(*ranks: int) -> bytes:
 
 def _save(run: GoodRun, attempt: str, rank: int, step: int) -> None:
     """The record of a periodic checkpoint, behind the end of the step."""
-    trained = run.one("digest", attempt=attempt, rank=rank, step=step)
+    trained = run.only("digest", attempt=attempt, rank=rank, step=step)
     path = f"checkpoints/rank_{rank}/sliced-1_{step}.ckpt"
     for number, event in enumerate(("checkpoint.begin", "checkpoint.end"), 1):
         later = {name: trained[name] + 1_000_000 * number for name in ("mono", "wall")}

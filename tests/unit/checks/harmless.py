@@ -178,7 +178,7 @@ def nothing_happens(run: GoodRun) -> None:
     run.files["harness.jsonl"] = [*run.files["harness.jsonl"][:3], *found]
     for start in run.events("writer.start"):
         start["run"] = "r1"
-    run.one("run.start").update(run="r1", plan=OWN_PLAN)
+    run.only("run.start").update(run="r1", plan=OWN_PLAN)
     for rank, one in enumerate(found):
         one["pid"] = 500 + rank
         code = record(20.0, "rank.exit", "train", rank, 500 + rank, signal=None, code=0)

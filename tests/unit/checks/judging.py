@@ -55,8 +55,8 @@ def resumed_job_dies(given_up: float) -> Spoil:
 
     def spoil(run: GoodRun) -> None:
         error = "rank 1 (exit code 1) ended before every rank had begun its first step"
-        run.one("rank.exit", attempt="resume", rank=1).update(code=1)
-        run.one("run.end")["error"] = error
+        run.only("rank.exit", attempt="resume", rank=1).update(code=1)
+        run.only("run.end")["error"] = error
         run.add("harness", record(given_up, "job.failed", attempt="resume", reason=error))
 
     return spoil

@@ -31,7 +31,7 @@ VICTIM_FILE = "train-rank_2"
 
 
 def landing(run: GoodRun) -> Record:
-    return run.one("fault.landed")
+    return run.only("fault.landed")
 
 
 def evidence(run: GoodRun) -> Record:
@@ -43,28 +43,28 @@ def evidence(run: GoodRun) -> Record:
 def wrong_rank(run: GoodRun) -> None:
     """Rank 3 is hit in the place of rank 2."""
     pid = pid_of("train", 3)
-    run.one("fault.injecting").update(rank=3, pid=pid, target_rank=3, start_time=103)
+    run.only("fault.injecting").update(rank=3, pid=pid, target_rank=3, start_time=103)
     landing(run).update(ranks=[3])
     evidence(run).update(rank=3, pid=pid)
-    run.one("rank.exit", attempt="train", rank=3).update(signal=9, code=None)
-    run.one("rank.exit", attempt="train", rank=2).update(signal=None, code=1)
+    run.only("rank.exit", attempt="train", rank=3).update(signal=9, code=None)
+    run.only("rank.exit", attempt="train", rank=2).update(signal=None, code=1)
 
 
 def one_step_late(run: GoodRun) -> None:
     late = {"step": SAVED + 1, "phase": "step.end"}
     landing(run).update(late)
     evidence(run)["barrier"] = late
-    run.one("barrier.reached").update(late)
+    run.only("barrier.reached").update(late)
 
 
 def other_phase(run: GoodRun) -> None:
     landing(run).update(phase="forward")
     evidence(run)["barrier"]["phase"] = "forward"
-    run.one("barrier.reached")["phase"] = "forward"
+    run.only("barrier.reached")["phase"] = "forward"
 
 
 def launcher_hit(run: GoodRun) -> None:
-    run.one("fault.injecting")["pid"] = 900
+    run.only("fault.injecting")["pid"] = 900
     evidence(run)["pid"] = 900
 
 
@@ -73,7 +73,7 @@ def never_made(run: GoodRun) -> None:
     run.drop("fault.landed")
     run.drop("fault.healed")
     run.add("harness", record(10.6, "fault.missed", fault=FAULT, kind="kill", reason="the process was gone"))
-    run.one("rank.exit", attempt="train", rank=2).update(signal=None, code=1)
+    run.only("rank.exit", attempt="train", rank=2).update(signal=None, code=1)
 
 
 def goes_on_after_the_barrier(run: GoodRun) -> None:
@@ -87,7 +87,7 @@ def never_at_that_step(run: GoodRun) -> None:
 
 
 def unplanned(run: GoodRun) -> None:
-    run.add("harness", {**run.one("fault.injecting"), "fault": "kill-2"})
+    run.add("harness", {**run.only("fault.injecting"), "fault": "kill-2"})
 
 
 def before_the_other_fault(run: GoodRun) -> None:
@@ -106,7 +106,7 @@ def without(key: str, event: str, **match: object) -> Spoil:
 
 
 def another_process_and_no_identity(run: GoodRun) -> None:
-    run.one("fault.injecting").update(start_time=1)
+    run.only("fault.injecting").update(start_time=1)
     without("start_time", "rank.found", rank=2)(run)
 
 
@@ -133,20 +133,20 @@ INJECTION: list[tuple[Spoil, str]] = [
     (lambda run: evidence(run).update(signal=15), "shows SIGTERM, not SIGKILL"),
     (lambda run: evidence(run).update(barrier=None), "no barrier in the evidence for rank 2"),
     (lambda run: run.drop("barrier.reached"), "rank 2's own history has no barrier of this fault"),
-    (lambda run: run.one("barrier.reached").update(step=4), "rank 2's own history says step 4"),
-    (lambda run: run.one("fault.injecting").update(mono=run.one("barrier.reached")["mono"] - 1), "before it reached"),
-    (lambda run: run.one("rank.exit", attempt="train", rank=2).update(signal=None, code=1), "exit code 1, not killed"),
-    (lambda run: run.one("rank.exit", attempt="train", rank=2).update(signal=15), "SIGTERM, not killed by SIGKILL"),
+    (lambda run: run.only("barrier.reached").update(step=4), "rank 2's own history says step 4"),
+    (lambda run: run.only("fault.injecting").update(mono=run.only("barrier.reached")["mono"] - 1), "before it reached"),
+    (lambda run: run.only("rank.exit", attempt="train", rank=2).update(signal=None, code=1), "exit code 1, not killed"),
+    (lambda run: run.only("rank.exit", attempt="train", rank=2).update(signal=15), "SIGTERM, not killed by SIGKILL"),
     (lambda run: run.drop("rank.exit", attempt="train", rank=2), "no exit status of rank 2"),
-    (lambda run: run.one("rank.exit", rank=2, attempt="train").update(mono=1), "had ended before the injection"),
+    (lambda run: run.only("rank.exit", rank=2, attempt="train").update(mono=1), "had ended before the injection"),
     (lambda run: run.drop("rank.found", attempt="train", rank=2), "never identified as rank 2"),
-    (lambda run: run.one("fault.injecting").update(start_time=1), "its start time differs"),
+    (lambda run: run.only("fault.injecting").update(start_time=1), "its start time differs"),
     (without("start_time", "fault.injecting"), "its start time is not recorded with the injection"),
     (without("start_time", "rank.found"), "its start time is not recorded with the identification"),
     (another_process_and_no_identity, "its start time is not recorded with the identification"),
-    (lambda run: run.one("fault.injecting").update(target_rank=1), "aimed at rank 1"),
+    (lambda run: run.only("fault.injecting").update(target_rank=1), "aimed at rank 1"),
     (lambda run: run.drop("agent.start", attempt="train", rank=2), "no agent of rank 2"),
-    (lambda run: landing(run).update(mono=run.one("fault.injecting")["mono"] - 1), "landing is recorded before"),
+    (lambda run: landing(run).update(mono=run.only("fault.injecting")["mono"] - 1), "landing is recorded before"),
     (lambda run: landing(run).update(step=4), "the landing says step 4"),
     (goes_on_after_the_barrier, "rank 2 went on after the barrier: step.begin"),
     (never_at_that_step, "rank 2 had begun step 4 at the barrier of step 5"),
@@ -191,7 +191,7 @@ def garbled(run: GoodRun) -> None:
 
 
 def other_boot(run: GoodRun) -> None:
-    run.one("writer.start", attempt="resume", rank=0)["boot"] = "b2"
+    run.only("writer.start", attempt="resume", rank=0)["boot"] = "b2"
 
 
 def baseline_gap(run: GoodRun) -> None:
@@ -203,7 +203,7 @@ def baseline_gap(run: GoodRun) -> None:
 
 
 def file_of_another_run(run: GoodRun) -> None:
-    run.one("writer.start", attempt="train", rank=1)["run"] = "r0"
+    run.only("writer.start", attempt="train", rank=1)["run"] = "r0"
 
 
 def a_rank_too_many(run: GoodRun) -> None:
@@ -215,7 +215,7 @@ HISTORY: list[tuple[Spoil, str]] = [
     (file_of_another_run, "there are writers of 2 runs"),
     (a_rank_too_many, "there is a rank 4"),
     (
-        lambda run: run.one("run.start").update(plan="0" * 32),
+        lambda run: run.only("run.start").update(plan="0" * 32),
         "the plan is unchanged since the run | it was ch",
     ),
     (without("plan", "run.start"), "the run has not recorded which plan it followed"),
@@ -243,7 +243,7 @@ HISTORY: list[tuple[Spoil, str]] = [
 
 
 def ended(**what: object) -> Spoil:
-    return lambda run: run.one("run.end").update(what)
+    return lambda run: run.only("run.end").update(what)
 
 
 def expired(name: str, at: float, attempt: str | None) -> Spoil:
@@ -262,8 +262,8 @@ def disk_low(run: GoodRun) -> None:
 
 def helper_lost(run: GoodRun) -> None:
     """The connection to a node is lost; a rank answers the SIGTERM of the teardown with a code of its own."""
-    run.one("rank.exit", attempt="resume", rank=1).update(code=143)
-    run.one("run.end")["error"] = "node 1: its remote helper was lost: signal SIGKILL"
+    run.only("rank.exit", attempt="resume", rank=1).update(code=143)
+    run.only("run.end")["error"] = "node 1: its remote helper was lost: signal SIGKILL"
 
 
 def both(one: Spoil, other: Spoil) -> Spoil:
@@ -277,7 +277,7 @@ def both(one: Spoil, other: Spoil) -> Spoil:
 def fails_by_itself(event: str, attempt: str | None = None) -> Spoil:
     def spoil(run: GoodRun) -> None:
         error = "ranks [0] did not reach step 12"
-        run.one("run.end")["error"] = error
+        run.only("run.end")["error"] = error
         run.add("harness", record(25.9, event, attempt, reason=error))
 
     return spoil
@@ -376,7 +376,7 @@ def loaded_in_a_run_without_a_name(run: GoodRun) -> None:
 
 
 def state_before_the_load(run: GoodRun) -> None:
-    run.one("load.end", rank=2)["mono"] = run.one("initial", attempt="resume", rank=2)["mono"] + 1
+    run.only("load.end", rank=2)["mono"] = run.only("initial", attempt="resume", rank=2)["mono"] + 1
 
 
 def no_batches(run: GoodRun) -> None:
@@ -397,12 +397,12 @@ RESUME: list[tuple[Spoil, str]] = [
     (lambda run: run.drop("load.begin", rank=2), "no load of rank 2 is recorded"),
     (lambda run: run.drop("train.begin", attempt="resume", rank=2), "the step counter of rank 2 is not recorded"),
     (
-        lambda run: run.one("train.begin", attempt="resume", rank=2).update(initial_step=None),
+        lambda run: run.only("train.begin", attempt="resume", rank=2).update(initial_step=None),
         "the step counter of rank 2 is not recorded",
     ),
     (load_of_a_lost_file, "rank 2 loaded …/gone/somewhere/else.ckpt, which was not kept"),
     (lambda run: run.drop("initial", attempt="resume", rank=2), "no digests of rank 2 before its first step"),
-    (lambda run: run.one("initial", attempt="resume", rank=2).update(parameters={}), "no parameter of rank 2 can be"),
+    (lambda run: run.only("initial", attempt="resume", rank=2).update(parameters={}), "no parameter of rank 2 can be"),
     (loaded_in_a_run_without_a_name, "it is not recorded in which run's directory rank 2's file was to be"),
     (state_before_the_load, "rank 2 loaded after its state was recorded"),
     (lambda run: run.drop("step.begin", attempt="resume", rank=1), "no step of rank 1 after the resume"),
@@ -458,11 +458,11 @@ def baseline_of_another_seed(run: GoodRun) -> None:
 
 
 def differs_before_the_fault(run: GoodRun) -> None:
-    run.one("digest", attempt="train", rank=1, step=3)["loss"] = (loss_after(1, 3) * 1.5).hex()
+    run.only("digest", attempt="train", rank=1, step=3)["loss"] = (loss_after(1, 3) * 1.5).hex()
 
 
 def other_data_before_the_fault(run: GoodRun) -> None:
-    run.one("digest", attempt="train", rank=1, step=3)["batch"] = hex_of("other")
+    run.only("digest", attempt="train", rank=1, step=3)["batch"] = hex_of("other")
 
 
 def baseline_without_losses(run: GoodRun) -> None:
@@ -504,17 +504,17 @@ def no_losses(run: GoodRun) -> None:
 
 def tolerance_of_weights(run: GoodRun) -> None:
     run.replan(loss_tolerance=1e-3)
-    run.one("digest", attempt="resume", rank=0, step=12)["parameters"]["layer1.bias"] = hex_of("close by")
+    run.only("digest", attempt="resume", rank=0, step=12)["parameters"]["layer1.bias"] = hex_of("close by")
 
 
 LOSS: list[tuple[Spoil, str]] = [
     (
-        lambda run: run.one("digest", attempt="resume", rank=1, step=8).update(parameters=None),
+        lambda run: run.only("digest", attempt="resume", rank=1, step=8).update(parameters=None),
         "no parameter digests of rank 1 at step 8",
     ),
     (lambda run: run.drop("digest", attempt="resume", rank=1, step=9), "no loss of rank 1 at step 9"),
     (lambda run: run.drop("digest", attempt="train", rank=1, step=3), "no loss of rank 1 at step 3"),
-    (lambda run: run.one("digest", attempt="resume", rank=1, step=9).update(loss=None), "no loss of rank 1 at step 9"),
+    (lambda run: run.only("digest", attempt="resume", rank=1, step=9).update(loss=None), "no loss of rank 1 at step 9"),
     (lambda run: run.drop("digest", attempt="resume", rank=1), "no gradients of rank 1"),
     (no_losses, "no loss was recorded"),
     (files_disagree, "the saved step is not known"),
@@ -536,7 +536,7 @@ LOSS: list[tuple[Spoil, str]] = [
     (one_state, "fewer than two states of rank 0"),
     (tolerance_of_weights, "values would be needed for a tolerance"),
     (
-        lambda run: run.one("digest", attempt="resume", rank=0, step=12).update(parameters={}),
+        lambda run: run.only("digest", attempt="resume", rank=0, step=12).update(parameters={}),
         "no parameter digests of rank 0 at step 12",
     ),
 ]
@@ -585,7 +585,7 @@ MECHANISM: list[tuple[Spoil, str]] = [
 def wall_jump(run: GoodRun) -> None:
     for records in run.files.values():
         for event in records:
-            if event["mono"] > run.one("fault.landed")["mono"]:
+            if event["mono"] > run.only("fault.landed")["mono"]:
                 event["wall"] -= 3600 * 10**9
 
 
@@ -635,28 +635,28 @@ def ledger_damaged(run: GoodRun) -> None:
 
 HYGIENE: list[tuple[Spoil, str]] = [
     (lambda run: run.drop("hygiene"), "no check was made"),
-    (lambda run: run.one("hygiene").pop("orphans"), "not looked for: orphans"),
-    (lambda run: run.one("hygiene").pop("ports"), "not looked for: ports"),
+    (lambda run: run.only("hygiene").pop("orphans"), "not looked for: orphans"),
+    (lambda run: run.only("hygiene").pop("ports"), "not looked for: ports"),
     (
-        lambda run: run.one("hygiene").update(ports=[{"port": 8118, "listeners": [{"pid": 7, "cmdline": ["sshd"]}]}]),
+        lambda run: run.only("hygiene").update(ports=[{"port": 8118, "listeners": [{"pid": 7, "cmdline": ["sshd"]}]}]),
         "port 8118 is in use by processes of no known run: 7 (sshd)",
     ),
     (
-        lambda run: run.one("hygiene").update(ports=[{"port": 8118, "listeners": []}]),
+        lambda run: run.only("hygiene").update(ports=[{"port": 8118, "listeners": []}]),
         "in use by processes of no known run: processes that cannot be seen",
     ),
     (
-        lambda run: run.one("hygiene").update(ports=[{"port": 8118, "listeners": [3]}]),
+        lambda run: run.only("hygiene").update(ports=[{"port": 8118, "listeners": [3]}]),
         "in use by processes of no known run: processes that cannot be seen",
     ),
     (lambda run: run.drop("rank.exit", attempt="train", rank=1), "rank 1 of attempt train ends with exit code 1"),
     (lambda run: run.drop("rank.exit", attempt="resume", rank=1), "rank 1 of attempt resume ends with exit code 0"),
-    (lambda run: run.one("rank.exit", attempt="resume", rank=1).update(pid=7), "no exit status of process 2001"),
+    (lambda run: run.only("rank.exit", attempt="resume", rank=1).update(pid=7), "no exit status of process 2001"),
     (lambda run: run.drop("launcher.exit", attempt="resume"), "the launcher of attempt resume exits with 0"),
     (lambda run: run.drop("fault.healed"), "fault kill-1 has no record of being healed"),
     (ledger_damaged, "the undo ledger is damaged"),
     (lambda run: run.others.pop("undo.jsonl"), "the undo ledger holds no step"),
-    (lambda run: run.one("hygiene").update(orphans=None), "not looked for: orphans"),
+    (lambda run: run.only("hygiene").update(orphans=None), "not looked for: orphans"),
     (without("private_left", "hygiene"), "not looked for: the run's private directory"),
 ]
 

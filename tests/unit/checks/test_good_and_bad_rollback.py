@@ -62,7 +62,7 @@ def one_rank_does_not_load(run: GoodRun) -> None:
 
 def loads_twice(run: GoodRun) -> None:
     for event in ("load.begin", "load.end"):
-        entry = run.one(event, rank=0)
+        entry = run.only(event, rank=0)
         run.add("train-rank_0", {**entry, "mono": entry["mono"] + 1})
 
 
@@ -103,11 +103,11 @@ def a_broken_record(run: GoodRun) -> None:
 
 
 def loads_a_part(run: GoodRun) -> None:
-    run.one("load.end", rank=2)["parameters"] = 5
+    run.only("load.end", rank=2)["parameters"] = 5
 
 
 def another_state(run: GoodRun) -> None:
-    run.one("initial", rank=3, mono=next(event["mono"] for event in run.events("initial", rank=3) if _late(event)))[
+    run.only("initial", rank=3, mono=next(event["mono"] for event in run.events("initial", rank=3) if _late(event)))[
         "parameters"
     ] = digests_of(state_after(3, HELD - 1))
 
@@ -150,7 +150,7 @@ def in_iterations(run: GoodRun, other: str | None = None) -> None:
     save = next(event for event in run.events("checkpoint.end", rank=0) if event["step"] == HELD)
     save["path"] = f"checkpoints/{model}"
     run.add("train-rank_0", {**save, "path": f"checkpoints/{optimizer}"})
-    begin, end = run.one("load.begin", rank=0), run.one("load.end", rank=0)
+    begin, end = run.only("load.begin", rank=0), run.only("load.end", rank=0)
     begin["path"] = end["path"] = f"checkpoints/{model}.safetensors"
     for count, name in enumerate((optimizer, model, other or optimizer), 1):
         for event in (begin, end):
@@ -297,11 +297,11 @@ def not_repeated(run: GoodRun) -> None:
 
 
 def by_one(run: GoodRun) -> None:
-    run.one("fault.scaled")["factor"] = 1
+    run.only("fault.scaled")["factor"] = 1
 
 
 def in_another_step(run: GoodRun) -> None:
-    run.one("fault.scaled")["step"] = SPIKE - 1
+    run.only("fault.scaled")["step"] = SPIKE - 1
 
 
 def not_recorded(run: GoodRun) -> None:
@@ -347,7 +347,7 @@ def test_a_factor_that_came_to_no_number_is_unknown(judged: Judge) -> None:
 
 def test_a_spike_made_too_often_is_a_failure(judged: Judge) -> None:
     run = rolled_back_run()
-    one = run.one("fault.scaled")
+    one = run.only("fault.scaled")
     run.add(f"train-rank_{SPIKER}", {**one, "mono": _second_time(run)})
     assert said(judged(run), "injection", "fail", "scaled too often on rank 1")
 

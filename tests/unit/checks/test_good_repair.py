@@ -78,8 +78,8 @@ def test_a_rank_hit_after_its_update_needs_no_end_of_the_common_step(judged: Jud
     (fault,) = run.plan.faults
     run.replan(faults=(replace(fault, trigger=dict(place)),))
     for event in ("fault.landed", "fault.raised", "barrier.reached"):
-        run.one(event).update(place)
-    run.one("fault.landed")["evidence"][0]["barrier"] = dict(place)
+        run.only(event).update(place)
+    run.only("fault.landed")["evidence"][0]["barrier"] = dict(place)
     run.drop("step.end", rank=1, step=STRUCK - 1)
     run.drop("digest", rank=1, step=STRUCK - 1)
     file = run.files["train-rank_1-1001.jsonl"]

@@ -67,8 +67,8 @@ def open_step(run: GoodRun) -> None:
         resume_step=None,
     )
     run.drop("barrier.reached")
-    run.one("fault.landed").update(step=None, phase=None)
-    run.one("fault.landed")["evidence"][0]["barrier"] = None
+    run.only("fault.landed").update(step=None, phase=None)
+    run.only("fault.landed")["evidence"][0]["barrier"] = None
 
 
 def torn_line_of_the_killed_rank(run: GoodRun) -> None:
@@ -146,9 +146,9 @@ def suspended(run: GoodRun) -> None:
     """The rank is stopped, not killed; the others save, and the teardown ends it."""
     (fault,) = run.plan.faults
     run.replan(faults=(replace(fault, kind="suspend"),))
-    run.one("fault.injecting").update(signal=19, kind="suspend")
-    run.one("fault.landed").update(kind="suspend")
-    run.one("fault.landed")["evidence"][0]["signal"] = 19
+    run.only("fault.injecting").update(signal=19, kind="suspend")
+    run.only("fault.landed").update(kind="suspend")
+    run.only("fault.landed")["evidence"][0]["signal"] = 19
     run.drop("rank.exit", attempt="train", rank=2)
     late = record(11.99, "rank.exit", "train", 2, pid_of("train", 2), signal=9, code=None)
     run.add("harness", late)
@@ -173,8 +173,8 @@ def one_of_two_conditions(run: GoodRun) -> None:
     """The time came first: nobody was held at a barrier."""
     retrigger(run, {"any": [{"step": 9, "phase": "forward"}, {"elapsed": 0.4}]})
     run.drop("barrier.reached")
-    run.one("fault.landed").update(step=None, phase=None)
-    run.one("fault.landed")["evidence"][0]["barrier"] = None
+    run.only("fault.landed").update(step=None, phase=None)
+    run.only("fault.landed")["evidence"][0]["barrier"] = None
 
 
 def nested_conditions(run: GoodRun) -> None:

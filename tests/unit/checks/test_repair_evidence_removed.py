@@ -16,13 +16,13 @@ from tests.unit.checks.judging import Judge, said
 
 
 def evidence(run: GoodRun) -> Record:
-    (one,) = run.one("fault.landed")["evidence"]
+    (one,) = run.only("fault.landed")["evidence"]
     assert isinstance(one, dict)
     return one
 
 
 def raised(run: GoodRun) -> Record:
-    return run.one("fault.raised")
+    return run.only("fault.raised")
 
 
 def second(run: GoodRun, event: str, rank: int) -> Record:
@@ -58,7 +58,7 @@ def ended_at_once(run: GoodRun) -> None:
     """Rank 1 is killed by another hand at the moment of the error."""
     records = run.files["train-rank_1-1001.jsonl"]
     del records[records.index(raised(run)) + 1 :]
-    run.one("rank.exit", rank=1).update(signal=9, code=None, mono=raised(run)["mono"] + 10**6)
+    run.only("rank.exit", rank=1).update(signal=9, code=None, mono=raised(run)["mono"] + 10**6)
 
 
 def began_otherwise(run: GoodRun) -> None:
@@ -91,16 +91,16 @@ UNKNOWN: list[tuple[str, Spoil, str]] = [
     ("injection", lambda run: raised(run).update(pid=4711), "has no error that it raised"),
     (
         "injection",
-        lambda run: raised(run).update(mono=run.one("fault.injecting")["mono"] - 1),
+        lambda run: raised(run).update(mono=run.only("fault.injecting")["mono"] - 1),
         "rank 1 raised it before it was injected",
     ),
     (
         "injection",
-        lambda run: run.one("fault.landed").update(mono=raised(run)["mono"] - 1),
+        lambda run: run.only("fault.landed").update(mono=raised(run)["mono"] - 1),
         "the landing is recorded before rank 1 raised it",
     ),
     ("injection", ended_at_once, "rank 1 ended by SIGKILL at the moment of the error"),
-    ("injection", lambda run: run.one("rank.exit", rank=1).update(mono=1), "rank 1 had ended before it raised it"),
+    ("injection", lambda run: run.only("rank.exit", rank=1).update(mono=1), "rank 1 had ended before it raised it"),
     ("injection", lambda run: run.drop("barrier.reached"), "rank 1's own history has no barrier of this fault"),
     ("injection", lambda run: run.drop("fault.injecting"), "no record of the injection into rank 1"),
     ("mechanism", lambda run: run.drop("fault.injecting"), "no injection of fault uce-6 is recorded"),
@@ -114,7 +114,7 @@ UNKNOWN: list[tuple[str, Spoil, str]] = [
     ("mechanism", neither_handler_nor_log, "there is neither a handler's call nor a log of the SDK"),
     ("mechanism", lambda run: run.drop("handler.exit", rank=3, name="clean"), "handler clean of rank 3 was called and"),
     ("mechanism", lambda run: run.drop("handler.exit", name="repair"), "handler repair of rank 1 was called and never"),
-    ("mechanism", lambda run: run.one("handler.exit", rank=1, name="repair").pop("ok"), "how handler repair ended"),
+    ("mechanism", lambda run: run.only("handler.exit", rank=1, name="repair").pop("ok"), "how handler repair ended"),
     ("mechanism", lambda run: without_log(run, "REPAIR"), "0 repairs in its log"),
     ("mechanism", lambda run: run.drop("agent.start", rank=2), "no start of rank 2 was recorded"),
     ("mechanism", lambda run: run.drop("rank.found", rank=2), "no identification of rank 2 was recorded"),
@@ -128,14 +128,18 @@ UNKNOWN: list[tuple[str, Spoil, str]] = [
     ("resume", lambda run: run.drop("digest", rank=0, step=8), "no batch of rank 0 at step 8 was recorded"),
     (
         "resume",
-        lambda run: run.one("digest", rank=0, step=8).update(batch=None),
+        lambda run: run.only("digest", rank=0, step=8).update(batch=None),
         "the batch of rank 0 at step 8 was not",
     ),
     ("resume", lambda run: setattr(run, "baseline", None), "cannot be compared: there is no baseline history"),
     ("resume", began_otherwise, "rank 0 began with another layer1.weight than the baseline"),
     ("resume", other_baseline, "the batch of rank 2 at step 3, before any fault, differs from the baseline"),
     ("loss", lambda run: run.drop("digest", rank=2, step=STRUCK), f"no loss of rank 2 at step {STRUCK}"),
-    ("loss", lambda run: run.one("digest", rank=2, step=12).update(parameters={}), "no parameter digests of rank 2 at"),
+    (
+        "loss",
+        lambda run: run.only("digest", rank=2, step=12).update(parameters={}),
+        "no parameter digests of rank 2 at",
+    ),
     ("recovery", lambda run: run.log.clear(), "the controller's change to ABNORMAL is not in the SDK's logs"),
     ("recovery", lambda run: without_log(run, "ABNORMAL"), "the controller's change to ABNORMAL is not in the SDK's"),
     (

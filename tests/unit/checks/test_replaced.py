@@ -50,7 +50,7 @@ def without(rank: int, name: str, *, new: bool = False) -> Spoil:
 
 def failed(rank: int, name: str) -> Spoil:
     def spoil(run: GoodRun) -> None:
-        run.one("handler.exit", rank=rank, name=name)["ok"] = False
+        run.only("handler.exit", rank=rank, name=name)["ok"] = False
 
     return spoil
 
@@ -74,18 +74,18 @@ def a_third_process(run: GoodRun) -> None:
 
 
 def another_state(run: GoodRun) -> None:
-    initial = run.one("initial", pid=NEW_PID)
+    initial = run.only("initial", pid=NEW_PID)
     initial["parameters"] = digests_of(state_after(1, HELD))
 
 
 def another_loss(run: GoodRun) -> None:
-    digest = run.one("digest", pid=NEW_PID, step=HELD + 2)
+    digest = run.only("digest", pid=NEW_PID, step=HELD + 2)
     digest["loss"] = float_hex_next(digest["loss"])
 
 
 def repaired_early(run: GoodRun) -> None:
     """State is copied before rank 3 has rebuilt its groups."""
-    exit_event = run.one("handler.exit", rank=3, name="rebuild_group")
+    exit_event = run.only("handler.exit", rank=3, name="rebuild_group")
     for field in ("mono", "wall"):
         exit_event[field] += 2_200_000_000
 
@@ -187,7 +187,7 @@ def test_a_phase_whose_end_is_not_recorded_is_unknown(judged: Judge, phase: str,
 
 def test_the_old_process_must_have_been_killed(judged: Judge) -> None:
     run = replaced_run()
-    exit_event = run.one("rank.exit", pid=pid_of("train", VICTIM))
+    exit_event = run.only("rank.exit", pid=pid_of("train", VICTIM))
     exit_event.update(signal=None, code=0)
     judgement = judged(run)
     assert judgement.verdict != "pass"
@@ -227,7 +227,7 @@ def test_the_history_of_each_process_of_a_rank_must_be_there(judged: Judge, pid:
 
 
 def unknown_end(run: GoodRun, pid: int) -> None:
-    run.one("rank.exit", pid=pid).update({"signal": None, "code": None})
+    run.only("rank.exit", pid=pid).update({"signal": None, "code": None})
 
 
 def test_how_the_new_process_ended_is_unknown_where_nobody_can_say(judged: Judge) -> None:
@@ -241,7 +241,7 @@ def test_how_the_new_process_ended_is_unknown_where_nobody_can_say(judged: Judge
 def test_a_replaced_process_of_whose_end_nothing_is_known_did_not_end_as_planned(judged: Judge) -> None:
     """One that no fault has ended, in a restart of all ranks: it was killed, or it ended by itself."""
     run = replaced_run()
-    act = run.one("fault.injecting")
+    act = run.only("fault.injecting")
     old, act["pid"] = act["pid"], 1
     unknown_end(run, old)
     assert said(judged(run), "hygiene", "unknown", "was replaced, and its exit status is unknown")

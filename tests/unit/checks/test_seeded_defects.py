@@ -166,7 +166,7 @@ def batch_numbers_disagree(run: GoodRun) -> None:
 
 
 def save_of_another_step(run: GoodRun) -> None:
-    run.one("checkpoint.end", rank=1)["step"] = 4
+    run.only("checkpoint.end", rank=1)["step"] = 4
 
 
 def saved_by_another_rank_too(run: GoodRun) -> None:
@@ -253,7 +253,7 @@ def other_data(run: GoodRun) -> None:
 
 
 def step_twice(run: GoodRun) -> None:
-    again = run.one("step.begin", attempt="resume", rank=0, step=8)
+    again = run.only("step.begin", attempt="resume", rank=0, step=8)
     run.add("resume-rank_0", {**again, "mono": again["mono"] + 1})
 
 
@@ -263,7 +263,7 @@ def step_left_out(run: GoodRun) -> None:
 
 
 def step_twice_before(run: GoodRun) -> None:
-    again = run.one("step.end", attempt="train", rank=3, step=2)
+    again = run.only("step.end", attempt="train", rank=3, step=2)
     run.add("train-rank_3", {**again, "mono": again["mono"] + 1})
 
 
@@ -295,7 +295,7 @@ def load_broken_off(run: GoodRun) -> None:
 
 
 def initial(run: GoodRun, rank: int) -> dict[str, str]:
-    parameters = run.one("initial", attempt="resume", rank=rank)["parameters"]
+    parameters = run.only("initial", attempt="resume", rank=rank)["parameters"]
     assert isinstance(parameters, dict)
     return parameters
 
@@ -317,11 +317,11 @@ def from_the_dead_ranks_old_weights(run: GoodRun) -> None:
 
 
 def counter_not_restored(run: GoodRun) -> None:
-    run.one("train.begin", attempt="resume", rank=1)["initial_step"] = 0
+    run.only("train.begin", attempt="resume", rank=1)["initial_step"] = 0
 
 
 def batch_twice_in_a_step(run: GoodRun) -> None:
-    again = dict(run.one("digest", attempt="resume", rank=1, step=8))
+    again = dict(run.only("digest", attempt="resume", rank=1, step=8))
     run.add("resume-rank_1", {**again, "mono": again["mono"] + 1})
 
 
@@ -371,20 +371,20 @@ def right_on_rank_0_only(run: GoodRun) -> None:
 
 
 def last_bit_of_the_loss(run: GoodRun) -> None:
-    one = run.one("digest", attempt="resume", rank=2, step=LAST)
+    one = run.only("digest", attempt="resume", rank=2, step=LAST)
     one["loss"] = float_hex_next(one["loss"])
 
 
 def diverged(run: GoodRun) -> None:
-    run.one("digest", attempt="resume", rank=2, step=9)["loss"] = "nan"
+    run.only("digest", attempt="resume", rank=2, step=9)["loss"] = "nan"
 
 
 def no_gradient(run: GoodRun) -> None:
-    run.one("digest", attempt="resume", rank=1, step=7)["gradients"]["norm"] = (0.0).hex()
+    run.only("digest", attempt="resume", rank=1, step=7)["gradients"]["norm"] = (0.0).hex()
 
 
 def infinite_gradient(run: GoodRun) -> None:
-    run.one("digest", attempt="resume", rank=1, step=7)["gradients"]["norm"] = "inf"
+    run.only("digest", attempt="resume", rank=1, step=7)["gradients"]["norm"] = "inf"
 
 
 def weights_stand_still(run: GoodRun) -> None:
@@ -395,7 +395,7 @@ def weights_stand_still(run: GoodRun) -> None:
 
 
 def other_end(run: GoodRun) -> None:
-    run.one("digest", attempt="resume", rank=0, step=LAST)["parameters"]["layer1.bias"] = hex_of("other")
+    run.only("digest", attempt="resume", rank=0, step=LAST)["parameters"]["layer1.bias"] = hex_of("other")
 
 
 def schedule_not_restored(run: GoodRun) -> None:
@@ -418,11 +418,11 @@ LOSS: list[tuple[Spoil, str]] = [
 
 
 def ranks_disagree(run: GoodRun) -> None:
-    run.one("digest", attempt="resume", rank=3, step=9)["parameters"]["layer1.weight"] = hex_of("other")
+    run.only("digest", attempt="resume", rank=3, step=9)["parameters"]["layer1.weight"] = hex_of("other")
 
 
 def ranks_disagree_before(run: GoodRun) -> None:
-    run.one("digest", attempt="train", rank=0, step=3)["parameters"]["moments.layer1.bias"] = hex_of("other")
+    run.only("digest", attempt="train", rank=0, step=3)["parameters"]["moments.layer1.bias"] = hex_of("other")
 
 
 def ranks_begin_apart(run: GoodRun) -> None:
@@ -453,7 +453,7 @@ def renamed_twice(run: GoodRun) -> None:
 
 
 def save_failed(run: GoodRun) -> None:
-    run.one("handler.exit", name="save_ckpt", rank=0).update(ok=False, error="disk full")
+    run.only("handler.exit", name="save_ckpt", rank=0).update(ok=False, error="disk full")
 
 
 def restarted_within(run: GoodRun) -> None:
@@ -526,7 +526,7 @@ RECOVERY: list[tuple[Spoil, str]] = [
 
 
 def left(**what: object) -> Spoil:
-    return lambda run: run.one("hygiene").update(what)
+    return lambda run: run.only("hygiene").update(what)
 
 
 def left_behind(run: GoodRun) -> None:
@@ -549,20 +549,20 @@ HYGIENE: list[tuple[Spoil, str]] = [
         lambda run: run.others.update({"job/checkpoints/rank_0/a.tmp": b"x"}),
         "unfinished files: job/checkpoints/rank_0/",
     ),
-    (lambda run: run.one("rank.exit", attempt="train", rank=1).update(code=0), "ends with exit code 1 | exit code 0"),
-    (lambda run: run.one("rank.exit", attempt="train", rank=1).update(code=None, signal=11), "ended by SIGSEGV"),
-    (lambda run: run.one("rank.exit", attempt="resume", rank=3).update(code=1), "rank 3 of attempt resume"),
-    (lambda run: run.one("launcher.exit", attempt="resume").update(code=1), "the launcher of attempt resume"),
+    (lambda run: run.only("rank.exit", attempt="train", rank=1).update(code=0), "ends with exit code 1 | exit code 0"),
+    (lambda run: run.only("rank.exit", attempt="train", rank=1).update(code=None, signal=11), "ended by SIGSEGV"),
+    (lambda run: run.only("rank.exit", attempt="resume", rank=3).update(code=1), "rank 3 of attempt resume"),
+    (lambda run: run.only("launcher.exit", attempt="resume").update(code=1), "the launcher of attempt resume"),
 ]
 
 
 def landed_again(run: GoodRun) -> None:
-    again = run.one("fault.landed")
+    again = run.only("fault.landed")
     run.add("harness", {**again, "mono": again["mono"] + 1})
 
 
 def injected_again_after_the_resume(run: GoodRun) -> None:
-    again = run.one("fault.injecting")
+    again = run.only("fault.injecting")
     run.add("harness", {**again, "attempt": "resume", "pid": pid_of("resume", 2), "mono": again["mono"] + 13 * 10**9})
 
 

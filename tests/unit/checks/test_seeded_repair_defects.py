@@ -72,7 +72,7 @@ def not_called(rank: int, name: str) -> Spoil:
 
 
 def failed(rank: int, name: str) -> Spoil:
-    return lambda run: run.one("handler.exit", rank=rank, name=name).update(ok=False, error="RuntimeError: no stream")
+    return lambda run: run.only("handler.exit", rank=rank, name=name).update(ok=False, error="RuntimeError: no stream")
 
 
 def log_line(at: float, text: str) -> Spoil:
@@ -102,7 +102,7 @@ def repaired_from_the_other_group(run: GoodRun) -> None:
 def repaired_twice_then_not_at_all(run: GoodRun) -> None:
     """The second repair does not happen: the first one is made again in its place."""
     for event in run.events("handler.enter"):
-        if event["mono"] > run.one("fault.injecting", rank=0)["mono"]:
+        if event["mono"] > run.only("fault.injecting", rank=0)["mono"]:
             event["mono"] -= 2 * 10**8 + int(0.9e9)
     for records in run.files.values():
         records.sort(key=lambda event: int(event["mono"]))
@@ -124,11 +124,11 @@ def started_again(run: GoodRun) -> None:
         *({**event, "pid": 4001} for event in records[start:]),
     ]
     del records[start:]
-    run.one("rank.exit", rank=1)["pid"] = 4001
+    run.only("rank.exit", rank=1)["pid"] = 4001
 
 
 def started_twice_under_one_number(run: GoodRun) -> None:
-    run.add("train-rank_1", {**run.one("agent.start", rank=1), "mono": run.one("agent.start", rank=1)["mono"] + 10})
+    run.add("train-rank_1", {**run.only("agent.start", rank=1), "mono": run.only("agent.start", rank=1)["mono"] + 10})
 
 
 def whole_job_again(run: GoodRun) -> None:
@@ -136,8 +136,8 @@ def whole_job_again(run: GoodRun) -> None:
 
 
 def repaired_too_early(run: GoodRun) -> None:
-    run.one("handler.enter", rank=3, name="repair").update(
-        mono=run.one("handler.exit", rank=0, name="clean")["mono"] - 1
+    run.only("handler.enter", rank=3, name="repair").update(
+        mono=run.only("handler.exit", rank=0, name="clean")["mono"] - 1
     )
     for records in run.files.values():
         records.sort(key=lambda event: int(event["mono"]))
@@ -145,7 +145,7 @@ def repaired_too_early(run: GoodRun) -> None:
 
 def cleaned_before_stopped(run: GoodRun) -> None:
     for event in ("handler.enter", "handler.exit"):
-        stop, clean = run.one(event, rank=2, name="stop"), run.one(event, rank=2, name="clean")
+        stop, clean = run.only(event, rank=2, name="stop"), run.only(event, rank=2, name="clean")
         stop["mono"], clean["mono"] = clean["mono"], stop["mono"]
     file_of(run, 2).sort(key=lambda event: int(event["mono"]))
 
@@ -169,7 +169,7 @@ MECHANISM: list[tuple[Callable[[], GoodRun], Spoil, str]] = [
     (hcce_run, call(1, "repair", 0.5), "repair was called on healthy rank 1 in recovery 1"),
     (
         uce_run,
-        lambda run: run.one("handler.enter", rank=3, name="repair").update(step=4),
+        lambda run: run.only("handler.enter", rank=3, name="repair").update(step=4),
         "rank 3 was repaired at step 4",
     ),
     (uce_run, call(2, "clean", -0.3), "clean was called on rank 2 before the fault"),
@@ -318,12 +318,12 @@ OTHERS: list[tuple[str, Callable[[], GoodRun], Spoil, str]] = [
         lambda run: run.others.update({"job/checkpoints/ttp_saved_checkpoints-step_5_tmp/rank_0/.keep": b""}),
         "unfinished files",
     ),
-    ("hygiene", uce_run, lambda run: run.one("rank.exit", rank=2).update(code=1), "exit code 0 | exit code 1"),
-    ("hygiene", uce_run, lambda run: run.one("rank.exit", rank=1).update(signal=9, code=None), "ended by SIGKILL"),
+    ("hygiene", uce_run, lambda run: run.only("rank.exit", rank=2).update(code=1), "exit code 0 | exit code 1"),
+    ("hygiene", uce_run, lambda run: run.only("rank.exit", rank=1).update(signal=9, code=None), "ended by SIGKILL"),
     (
         "hygiene",
         uce_run,
-        lambda run: run.one("launcher.exit").update(code=1),
+        lambda run: run.only("launcher.exit").update(code=1),
         "the launcher of attempt train exits with 0",
     ),
     (
@@ -336,7 +336,7 @@ OTHERS: list[tuple[str, Callable[[], GoodRun], Spoil, str]] = [
         "injection",
         uce_run,
         lambda run: run.add(
-            "train-rank_1", {**run.one("fault.raised"), "mono": run.one("fault.raised")["mono"] + 9**10}
+            "train-rank_1", {**run.only("fault.raised"), "mono": run.only("fault.raised")["mono"] + 9**10}
         ),
         "raised more than once on rank 1",
     ),

@@ -67,7 +67,7 @@ SPOILT: dict[str, list[tuple[Spoil, str]]] = {
     ],
     "hygiene": [
         (
-            lambda run: run.one("launcher.exit").update(code=1),
+            lambda run: run.only("launcher.exit").update(code=1),
             "the launcher of attempt train exits with 0 | exit code 1",
         ),
     ],
@@ -135,7 +135,7 @@ def test_a_launcher_that_the_plan_kills_is_asked_for_that_end(run: GoodRun, judg
     """Of the fault itself there is no proof here, so nobody is blamed."""
     run.replan(faults=(LAUNCHER,))
     assert said(judged(run), "hygiene", "unknown", "the launcher of attempt train ends with SIGKILL | exit code 0")
-    run.one("launcher.exit").update(signal=9, code=None)
+    run.only("launcher.exit").update(signal=9, code=None)
     assert said(judged(run), "hygiene", "pass", "the ranks of the faulted launch end as planned")
 
 

@@ -37,7 +37,7 @@ def test_the_exit_code_is_the_verdict_although_the_reader_has_gone() -> None:
 
 def test_an_interrupted_run_is_told_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = good_run()
-    run.one("run.end")["interrupted"] = True
+    run.only("run.end")["interrupted"] = True
     analyze(run.write(tmp_path))
     _print_result(RunOutcome(tmp_path, "unknown", interrupted=True))
     assert capsys.readouterr().out.splitlines() == [

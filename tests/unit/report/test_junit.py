@@ -107,7 +107,7 @@ def test_what_the_plan_leaves_out_is_skipped(run: GoodRun, tmp_path: Path) -> No
 
 
 def test_text_that_xml_cannot_hold_does_not_break_it(run: GoodRun, tmp_path: Path) -> None:
-    run.one("run.end")["error"] = "broken \x00\x1b[31m\ud800 <&>"
+    run.only("run.end")["error"] = "broken \x00\x1b[31m\ud800 <&>"
     result = analyze(run.write(tmp_path))
     assert JUnitXml.fromfile(str(tmp_path / "junit.xml")) is not None
     message = suite_of(tmp_path).find("testcase[@name='run']/error")

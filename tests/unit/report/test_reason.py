@@ -52,7 +52,7 @@ def test_a_pass_needs_no_reason(tmp_path: Path) -> None:
 @pytest.fixture
 def failed(tmp_path: Path) -> tuple[Result, Path]:
     run = good_run()
-    run.one("rank.exit", attempt="resume", rank=3)["code"] = 1
+    run.only("rank.exit", attempt="resume", rank=3)["code"] = 1
     del run.saved[1]
     return analyze(run.write(tmp_path)), tmp_path
 
@@ -70,7 +70,7 @@ def test_every_report_begins_with_it(failed: tuple[Result, Path]) -> None:
 
 
 def interrupted(run: GoodRun, directory: Path) -> str:
-    run.one("run.end")["interrupted"] = True
+    run.only("run.end")["interrupted"] = True
     return analyze(run.write(directory)).reason
 
 
@@ -88,7 +88,7 @@ def test_an_interrupted_run_says_what_became_of_it(tmp_path: Path) -> None:
 )
 def test_no_part_is_said_that_is_not_true(tmp_path: Path, left: dict[str, object], said: str) -> None:
     run = good_run()
-    run.one("hygiene").update(left)
+    run.only("hygiene").update(left)
     assert said in interrupted(run, tmp_path)
 
 

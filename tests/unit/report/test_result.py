@@ -116,7 +116,7 @@ def test_result_holds_no_absolute_path(run: GoodRun, tmp_path: Path) -> None:
 
 
 def test_evidence_that_utf_8_cannot_hold_is_kept(run: GoodRun, tmp_path: Path) -> None:
-    run.one("fault.landed")["evidence"][0]["note"] = "half \ud83d"
+    run.only("fault.landed")["evidence"][0]["note"] = "half \ud83d"
     result = analyze(run.write(tmp_path))
     assert read_result(tmp_path) == result
     assert result.faults[0].evidence[0]["note"] == "half \ud83d"

@@ -49,7 +49,7 @@ def test_a_failure_shows_expected_seen_and_where(run: GoodRun, tmp_path: Path) -
 
 
 def test_text_of_the_job_is_shown_as_it_is(run: GoodRun, tmp_path: Path) -> None:
-    run.one("run.end")["error"] = "[bold]not markup[/bold]"
+    run.only("run.end")["error"] = "[bold]not markup[/bold]"
     assert "[bold]not markup[/bold]" in printed(run, tmp_path)
 
 
@@ -59,7 +59,7 @@ def test_plain_text_where_there_is_no_terminal(run: GoodRun, tmp_path: Path) -> 
 
 
 def test_long_lines_are_not_cut(run: GoodRun, tmp_path: Path) -> None:
-    run.one("run.end")["error"] = "word " * 60 + "end"
+    run.only("run.end")["error"] = "word " * 60 + "end"
     assert "word " * 60 + "end" in printed(run, tmp_path, width=60)
 
 
@@ -76,7 +76,7 @@ def test_an_unknown_phase_is_called_unknown(run: GoodRun, tmp_path: Path) -> Non
 
 
 def test_why_the_run_came_to_no_good_end_is_told_before_what_follows_from_it(run: GoodRun, tmp_path: Path) -> None:
-    run.one("run.end")["error"] = "the job did not start"
+    run.only("run.end")["error"] = "the job did not start"
     run.drop("rank.exit", attempt="train", rank=1)
     text = printed(run, tmp_path)
     assert text.index("the job did not start", text.index("\nrun: unknown")) < text.index("hygiene: unknown")

@@ -92,7 +92,7 @@ def test_a_damaged_entry_is_not_served_but_made_again(cache: Path, tmp_path: Pat
 
 def test_a_run_that_is_not_green_is_no_base_and_is_not_kept(cache: Path, tmp_path: Path) -> None:
     spoilt = good_run()
-    spoilt.one("rank.exit", attempt="resume", rank=3)["code"] = 1
+    spoilt.only("rank.exit", attempt="resume", rank=3)["code"] = 1
     launcher, notes = OneGoodRun(spoilt), list[str]()
     with pytest.raises(BaseUnusable, match=r"base ttp is fail, not good: hygiene: .*exit code 1"):
         take(bases(cache, launcher), tmp_path / "first", notes)

@@ -79,7 +79,7 @@ class Bases:
 
 def spoilt() -> GoodRun:
     run = good_run()
-    run.one("digest", attempt="resume", rank=2, step=8)["loss"] = (3.0).hex()
+    run.only("digest", attempt="resume", rank=2, step=8)["loss"] = (3.0).hex()
     return run
 
 

@@ -24,7 +24,7 @@ class NeverAsked(Launcher):
 
 def spoilt() -> GoodRun:
     run = good_run()
-    run.one("rank.exit", attempt="resume", rank=3)["code"] = 1
+    run.only("rank.exit", attempt="resume", rank=3)["code"] = 1
     return run
 
 

@@ -20,7 +20,7 @@ from tests.unit.checks.judging import Judge, said
 
 def loads(run: GoodRun, rank: int, path: str) -> None:
     for event in ("load.begin", "load.end"):
-        run.one(event, rank=rank)["path"] = path
+        run.only(event, rank=rank)["path"] = path
 
 
 @pytest.mark.parametrize("renamed", [False, True])
@@ -80,10 +80,10 @@ def test_a_file_that_was_loaded_under_its_other_name_is_found_again(judged: Judg
 
 def test_a_damaged_file_that_a_rank_has_tried_and_given_up_is_no_load(judged: Judge) -> None:
     run = damaged_run()
-    tried = run.one("load.begin", rank=VICTIM)
+    tried = run.only("load.begin", rank=VICTIM)
     run.add(f"resume-rank_{VICTIM}", {**tried, "path": slices_of(VICTIM), "mono": tried["mono"] - 10})
     assert judged(run).verdict == "pass"
-    whole = run.one("load.begin", rank=1)
+    whole = run.only("load.begin", rank=1)
     run.add("resume-rank_1", {**whole, "mono": whole["mono"] - 10})
     assert said(judged(run), "resume", "fail", "a load of rank 1 did not")
 
@@ -155,7 +155,7 @@ def stale_run() -> GoodRun:
     run = damaged_run()
     run.replan(restore=PlannedRestore(SAVED, (), {**HOLDERS, VICTIM: (VICTIM,)}, {VICTIM: 2 * SAVED}))
     evidence(run).update(file=RENAMED, step=2 * SAVED, older=FILE)
-    run.one("checkpoint.end", attempt="train", rank=VICTIM)["path"] = f"checkpoints/{RENAMED}"
+    run.only("checkpoint.end", attempt="train", rank=VICTIM)["path"] = f"checkpoints/{RENAMED}"
     loads(run, VICTIM, f"checkpoints/{RENAMED}")
     return run
 
@@ -169,7 +169,7 @@ def test_a_stale_file_whose_older_one_is_not_known_is_a_damaged_one(judged: Judg
     run = stale_run()
     del evidence(run)["older"]
     evidence(run).update(file=FILE, step=2 * SAVED)
-    run.one("checkpoint.end", attempt="train", rank=VICTIM)["path"] = slices_of(VICTIM)
+    run.only("checkpoint.end", attempt="train", rank=VICTIM)["path"] = slices_of(VICTIM)
     loads(run, VICTIM, slices_of(VICTIM))
     assert said(judged(run), "resume", "fail", "which a fault had damaged")
 
@@ -181,9 +181,9 @@ def removed_run(kind: str) -> GoodRun:
     faults = (run.plan.faults[0], replace(run.plan.faults[1], kind=kind, effect=effect))
     run.replan(faults=faults)
     for event in ("fault.armed", "fault.injecting", "fault.landed"):
-        run.one(event, fault=LOSS)["kind"] = kind
+        run.only(event, fault=LOSS)["kind"] = kind
     evidence(run)["after"] = "absent"
-    run.one("checkpoint.end", attempt="train", rank=VICTIM)["step"] = SAVED
+    run.only("checkpoint.end", attempt="train", rank=VICTIM)["step"] = SAVED
     return run
 
 
@@ -194,9 +194,9 @@ def test_a_file_of_json_in_a_save_is_of_the_rank_that_has_saved_the_files_beside
     planned = replace(run.plan.faults[1], kind="remove-checkpoint", parameters={"part": "common.json"})
     run.replan(faults=(run.plan.faults[0], planned))
     for event in ("fault.armed", "fault.injecting", "fault.landed"):
-        run.one(event, fault=LOSS)["kind"] = "remove-checkpoint"
+        run.only(event, fault=LOSS)["kind"] = "remove-checkpoint"
     assert said(judged(run), "injection", "unknown", f"own history has no save of {own}/common.json")
-    run.one("checkpoint.end", attempt="train", rank=VICTIM)["path"] = f"checkpoints/{own}/x-model-0000002-0000004"
+    run.only("checkpoint.end", attempt="train", rank=VICTIM)["path"] = f"checkpoints/{own}/x-model-0000002-0000004"
     assert said(judged(run), "injection", "pass", "proven by the digests")
 
 
@@ -205,7 +205,7 @@ def in_iteration(run: GoodRun, file: str, part: str) -> None:
     own = f"iteration_{SAVED:08d}"
     evidence(run)["file"] = f"{own}/{file}"
     run.replan(faults=(run.plan.faults[0], replace(run.plan.faults[1], parameters={"part": part})))
-    save = run.one("checkpoint.end", attempt="train", rank=VICTIM)
+    save = run.only("checkpoint.end", attempt="train", rank=VICTIM)
     save["path"] = f"checkpoints/{own}/x-model-0000002-0000004"
     run.add(f"train-rank_{VICTIM}", {**save, "path": f"checkpoints/{own}/x-opt-0000002-0000004"})
 
@@ -226,7 +226,7 @@ def test_a_save_is_given_up_whole_where_the_same_part_of_another_one_is_loaded_i
         """What of these counts as loaded. The optimizer's file is damaged, and no load of it comes to its end."""
         run = damaged_run()
         in_iteration(run, OPTIMIZER, "optimizer")
-        begin, end = run.one("load.begin", rank=VICTIM), run.one("load.end", rank=VICTIM)
+        begin, end = run.only("load.begin", rank=VICTIM), run.only("load.end", rank=VICTIM)
         run.drop("load.begin", rank=VICTIM)
         run.drop("load.end", rank=VICTIM)
         for count, file in enumerate(files):

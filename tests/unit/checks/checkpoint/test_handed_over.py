@@ -15,7 +15,7 @@ def with_accuracy(*appended: str) -> GoodRun:
     for rank in (0, 1):
         run.saved[rank].state["best_accuracy"] = np.array(0.875, np.float32)
         if appended:
-            run.one("checkpoint.end", rank=rank, kind="end-of-life")["appended"] = list(appended)
+            run.only("checkpoint.end", rank=rank, kind="end-of-life")["appended"] = list(appended)
     return run
 
 

@@ -104,7 +104,7 @@ def test_a_resume_from_another_step_than_the_plans_fails_wherever_the_files_lie(
 
 
 def test_a_rank_that_goes_on_with_another_state_than_the_files_fails(run: GoodRun, judged: Judge) -> None:
-    run.one("initial", attempt="resume", rank=1)["parameters"]["layer1.bias"] = "0" * 32
+    run.only("initial", attempt="resume", rank=1)["parameters"]["layer1.bias"] = "0" * 32
     assert said(judged(run), "resume", "fail", "parameters of rank 1 are not the file's: layer1.bias")
 
 
@@ -112,14 +112,14 @@ def test_a_damaged_file_that_is_loaded_fails_wherever_it_lies(judged: Judge) -> 
     for place in (NAMED, LETTERS):
         run = moved_run(place)
         for event in ("load.begin", "load.end"):
-            run.one(event, attempt="resume", rank=VICTIM)["path"] = place(VICTIM, SAVED)
+            run.only(event, attempt="resume", rank=VICTIM)["path"] = place(VICTIM, SAVED)
         assert said(judged(run), "resume", "fail", "which a fault had damaged")
 
 
 def test_a_rank_that_loads_the_file_of_another_replica_group_fails(judged: Judge) -> None:
     run = moved_run(LETTERS)
     for event in ("load.begin", "load.end"):
-        run.one(event, attempt="resume", rank=0)["path"] = LETTERS(1, SAVED)
+        run.only(event, attempt="resume", rank=0)["path"] = LETTERS(1, SAVED)
     assert said(judged(run), "resume", "fail", "rank 0 loaded rank 1's file, of another replica group")
 
 
@@ -169,7 +169,7 @@ def test_a_rank_in_a_name_that_the_job_does_not_have_is_none(judged: Judge) -> N
 def test_the_rank_that_is_stored_counts_and_is_not_contradicted_by_the_name(judged: Judge) -> None:
     run = moved_run(lambda rank, step: f"from-{DIRECTORY[rank]}-1_{step}.ckpt")
     for event in ("checkpoint.begin", "checkpoint.end"):
-        del run.one(event, attempt="train", rank=0)["path"]
+        del run.only(event, attempt="train", rank=0)["path"]
     run.saved[0].appended["cur_rank"] = 0
     assert not_passed(judged(run)) == []
     run.saved[0].appended["cur_rank"] = 1
@@ -196,10 +196,10 @@ def test_of_a_file_that_ranks_of_several_groups_have_saved_the_content_says_whos
 def test_a_file_of_a_group_is_that_of_the_rank_that_has_saved_its_step(judged: Judge) -> None:
     """A replica that was lost before it could save that step held the same."""
     run = moved_run(lambda rank, step: f"ckpt_dir/group_{rank % 2}/latest.ckpt")
-    early = run.one("digest", attempt="train", rank=1, step=SAVED - 2)["mono"]
+    early = run.only("digest", attempt="train", rank=1, step=SAVED - 2)["mono"]
     for event in ("checkpoint.begin", "checkpoint.end"):
-        run.one(event, attempt="train", rank=1)["step"] = SAVED - 2
-        run.one(event, attempt="train", rank=1)["mono"] = early + 1000
+        run.only(event, attempt="train", rank=1)["step"] = SAVED - 2
+        run.only(event, attempt="train", rank=1)["mono"] = early + 1000
     for records in run.files.values():
         records.sort(key=lambda event: int(event["mono"]))
     assert said(judged(run), "checkpoint", "pass", f"{EXPECTED} | 2 files compared by digest")
@@ -221,7 +221,7 @@ def test_a_save_outside_the_runs_directory_is_unknown_and_named(judged: Judge) -
 def test_a_file_that_nobody_has_saved_and_whose_name_is_none_is_named_where_it_is_loaded(judged: Judge) -> None:
     run = moved_run(NAMED)
     run.others["job/pretrained.ckpt"] = b""
-    run.one("load.begin", attempt="resume", rank=0)["path"] = "pretrained.ckpt"
+    run.only("load.begin", attempt="resume", rank=0)["path"] = "pretrained.ckpt"
     seen = "rank 0 loaded pretrained.ckpt: no rank has recorded that it saved it, and its name is not"
     assert said(judged(run), "resume", "unknown", f"{STEP_KNOWN} | {seen}")
 
@@ -276,7 +276,7 @@ def test_weights_of_which_nobody_knows_the_step_are_unknown(judged: Judge) -> No
 def test_a_resume_from_a_file_without_a_step_is_unknown_and_names_it(judged: Judge) -> None:
     run = with_weights(moved_run(NAMED))
     for rank in range(RANKS):
-        run.one("load.begin", attempt="resume", rank=rank)["path"] = WEIGHTS.format(rank)
+        run.only("load.begin", attempt="resume", rank=rank)["path"] = WEIGHTS.format(rank)
     seen = f"rank 0 loaded {WEIGHTS.format(0)}, which holds no step"
     assert said(judged(run), "resume", "unknown", f"{STEP_KNOWN} | {seen}")
 
@@ -310,7 +310,7 @@ def test_what_was_loaded_is_judged_by_what_was_remembered_of_it(judged: Judge) -
 
 def test_another_state_than_the_remembered_one_fails(judged: Judge) -> None:
     run = overwritten()
-    told = run.one(REMEMBERED, path=run.saved[1].path)["state"]
+    told = run.only(REMEMBERED, path=run.saved[1].path)["state"]
     told["digests"]["layer1.bias"] = "0" * 32
     assert said(judged(run), "resume", "fail", "parameters of rank 1 are not the file's: layer1.bias")
     told["numbers"]["global_step"] = SAVED - 1
@@ -327,7 +327,7 @@ def test_another_state_than_the_remembered_one_fails(judged: Judge) -> None:
 )
 def test_a_record_that_tells_no_state_is_unknown(spoilt: Record, why: str, judged: Judge) -> None:
     run = overwritten()
-    one = run.one(REMEMBERED, path=run.saved[1].path)
+    one = run.only(REMEMBERED, path=run.saved[1].path)
     del one["state"]
     one.update(spoilt)
     (finding,) = said(judged(run), "resume", "unknown", STEP_KNOWN)
@@ -420,7 +420,7 @@ def test_in_mindformers_new_layout_a_rank_may_read_parts_of_others_and_goes_on_w
         place: Record = {"attempt": "resume", "rank": 0, "pid": pid_of("resume", 0)}
         run.add("resume-rank_0", record(20.45 + 0.01 * number, event, path=path, parameters=6, **place))
     assert not_passed(judged(run)) == []
-    run.one("initial", attempt="resume", rank=0)["parameters"]["layer1.bias"] = "0" * 32
+    run.only("initial", attempt="resume", rank=0)["parameters"]["layer1.bias"] = "0" * 32
     assert said(judged(run), "resume", "fail", "parameters of rank 0 are not the file's: layer1.bias")
 
 

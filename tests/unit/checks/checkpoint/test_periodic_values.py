@@ -67,9 +67,9 @@ def test_another_content_fails_at_any_tolerance(
 
 def saved_after(run: GoodRun, event: str, step: int) -> None:
     """Rank 1 has saved its periodic file right after that event, and what lies there is of step SAVED."""
-    then = run.one(event, attempt="train", rank=1, step=step)["mono"]
+    then = run.only(event, attempt="train", rank=1, step=step)["mono"]
     for number, name in enumerate(("checkpoint.begin", "checkpoint.end")):
-        save = run.one(name, attempt="train", rank=1, kind="periodic")
+        save = run.only(name, attempt="train", rank=1, kind="periodic")
         save.update(step=step, mono=then + 1000 * (1 + number))
     for records in run.files.values():
         records.sort(key=lambda entry: int(entry["mono"]))
@@ -101,7 +101,7 @@ def test_a_file_that_was_saved_before_its_step_had_ended_may_hold_the_step_befor
 
 def test_what_a_process_saves_before_its_first_step_is_not_held_against_a_step(run: GoodRun, judged: Judge) -> None:
     for event in ("checkpoint.begin", "checkpoint.end"):
-        run.one(event, attempt="train", rank=1, kind="periodic")["step"] = 0
+        run.only(event, attempt="train", rank=1, kind="periodic")["step"] = 0
     assert of_step(run, judged) == []
 
 
@@ -125,7 +125,7 @@ def test_a_step_that_the_optimizer_may_not_have_counted_is_unknown(run: GoodRun,
 def test_of_a_step_that_was_trained_twice_the_last_training_before_the_save_counts(
     run: GoodRun, judged: Judge, later: int, verdict: str
 ) -> None:
-    first = run.one("digest", attempt="train", rank=1, step=SAVED)
+    first = run.only("digest", attempt="train", rank=1, step=SAVED)
     other = digests_of(state_after(1, SAVED - 1))
     run.add("train-rank_1", {**first, "mono": first["mono"] + later, "parameters": other})
     assert [finding.verdict for finding in findings(judged, run)] == [verdict]

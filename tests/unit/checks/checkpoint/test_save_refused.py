@@ -53,7 +53,7 @@ def test_it_failed_because_of_the_storage(refused: GoodRun, judged: Judge) -> No
 
 def test_another_reason_is_a_failure(refused: GoodRun, judged: Judge, effect: JobEffect) -> None:
     other = next(text for name, text in ERRORS.items() if name != effect)
-    refused.one("handler.exit", name="save_ckpt", rank=1)["error"] = other
+    refused.only("handler.exit", name="save_ckpt", rank=1)["error"] = other
     assert said(judged(refused), "mechanism", "fail", f"{EXPECTED} | save_ckpt failed on rank 1: {other}")
 
 

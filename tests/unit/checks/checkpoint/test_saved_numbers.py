@@ -159,7 +159,7 @@ def saves_of_a_resumed_training(run: GoodRun, *, epochs: dict[int, int], name: s
         appended = {"epoch_num": epoch, "step_num": SAVED + 3}
         run.saved[10 + rank] = Saved(f"job/{path}", state_after(rank, SAVED + 3), appended)
         place: dict[str, Any] = {"attempt": "resume", "rank": rank, "pid": pid_of("resume", rank), "step": SAVED + 3}
-        trained = run.one("digest", attempt="resume", rank=rank, step=SAVED + 3)["mono"]
+        trained = run.only("digest", attempt="resume", rank=rank, step=SAVED + 3)["mono"]
         for number, event in enumerate(("checkpoint.begin", "checkpoint.end"), 1):
             one = {**record(0, event, kind="periodic", path=path, **place), "mono": trained + 1000 * number}
             run.add(f"resume-rank_{rank}", one)

@@ -135,7 +135,7 @@ def _size_of_entry(content: bytes, start: int) -> int:
 
 @pytest.mark.parametrize("name", [f"{LEFT}/rank_0/ttp_rank_0-1_5.ckpt", f"{DONE}/rank_0/ttp_rank_0-1_5.tmp"])
 def test_whoever_loads_it_is_a_failure(name: str, run: GoodRun, judged: Judge) -> None:
-    run.one("load.begin", attempt="resume", rank=3)["path"] = f"checkpoints/{name}"
+    run.only("load.begin", attempt="resume", rank=3)["path"] = f"checkpoints/{name}"
     assert said(judged(run), "checkpoint", "fail", f"{EXPECTED} | rank 3 loads checkpoints/{name}")
 
 
@@ -156,7 +156,7 @@ def test_of_names_for_both_kinds_only_what_was_begun_as_end_of_life_is_its_remai
     run.add(
         "train-rank_1",
         {
-            **run.one("checkpoint.begin", rank=1),
+            **run.only("checkpoint.begin", rank=1),
             "kind": kind,
             "path": f"/elsewhere/{PERIODIC}".replace(".tmp", ".safetensors"),
         },

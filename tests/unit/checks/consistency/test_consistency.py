@@ -11,7 +11,7 @@ def test_a_good_recovery_passes(run: GoodRun, judged: Judge) -> None:
 
 
 def test_a_replica_with_another_weight_fails(run: GoodRun, judged: Judge) -> None:
-    run.one("digest", attempt="resume", rank=3, step=9)["parameters"]["layer1.weight"] = hex_of("other")
+    run.only("digest", attempt="resume", rank=3, step=9)["parameters"]["layer1.weight"] = hex_of("other")
     assert said(
         judged(run), "consistency", "fail", "ranks 1 and 3 disagree after step 9 of attempt resume: layer1.weight"
     )

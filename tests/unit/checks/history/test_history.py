@@ -11,7 +11,7 @@ def test_a_good_recovery_passes(run: GoodRun, judged: Judge) -> None:
 
 
 def test_a_plan_that_was_changed_since_is_no_evidence_and_blames_nobody(run: GoodRun, judged: Judge) -> None:
-    run.one("run.start").update(plan="0" * 32)
+    run.only("run.start").update(plan="0" * 32)
     judgement = judged(run)
     assert said(judgement, "history", "unknown", "the plan is unchanged since the run | it was changed")
     assert "fail" not in verdicts(judgement, "history")

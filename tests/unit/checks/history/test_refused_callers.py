@@ -38,7 +38,7 @@ def test_a_stranger_is_told_and_harms_nobody(run: GoodRun, judged: Judge) -> Non
 
 
 def test_a_rank_that_trains_though_it_was_refused_is_unknown(run: GoodRun, judged: Judge) -> None:
-    refuse(run, pid=run.one("rank.found", attempt="resume", rank=1)["pid"], what="is not rank 1 of this job")
+    refuse(run, pid=run.only("rank.found", attempt="resume", rank=1)["pid"], what="is not rank 1 of this job")
     judgement = judged(run)
     (finding,) = said(judgement, "history", "unknown", "every rank that trains is known to the harness")
     assert "trains as rank 1, and was refused: is not rank 1 of this job" in finding.seen
@@ -46,7 +46,7 @@ def test_a_rank_that_trains_though_it_was_refused_is_unknown(run: GoodRun, judge
 
 
 def test_a_rank_that_was_known_already_is_not_doubted_for_a_second_call(run: GoodRun, judged: Judge) -> None:
-    found = run.one("rank.found", attempt="train", rank=1)
+    found = run.only("rank.found", attempt="train", rank=1)
     refuse(run, at_event="rank.found", pid=found["pid"], what="is rank 1 twice")
     judgement = judged(run)
     (finding,) = said(judgement, "history", "pass", EXPECTED)
@@ -55,9 +55,9 @@ def test_a_rank_that_was_known_already_is_not_doubted_for_a_second_call(run: Goo
 
 
 def test_a_process_with_the_pid_of_a_rank_that_has_ended_is_doubted(run: GoodRun, judged: Judge) -> None:
-    pid = run.one("rank.found", attempt="resume", rank=1)["pid"]
-    once = run.one("rank.found", attempt="train", rank=1)
-    ended = run.one("rank.exit", attempt="train", rank=1)
+    pid = run.only("rank.found", attempt="resume", rank=1)["pid"]
+    once = run.only("rank.found", attempt="train", rank=1)
+    ended = run.only("rank.exit", attempt="train", rank=1)
     once["pid"] = pid
     ended.update(pid=pid, mono=once["mono"] + 1)
     refuse(run, pid=pid, what="is not rank 1 of this job")

@@ -186,7 +186,7 @@ def test_half_a_line_of_a_host_that_lives_is_unknown(
     at = fields.pop("at", 11.7)
     assert isinstance(at, float)
     gone(run, event, at, **fields)
-    run.one(event)["node"] = node
+    run.only(event)["node"] = node
     assert said(judged(run), "history", "unknown", "the last line is torn")
 
 
@@ -221,7 +221,7 @@ def test_a_line_that_is_lost_before_the_torn_one_is_not_hidden(run: GoodRun, jud
 def test_how_ranks_of_a_host_that_vanished_ended_is_unknown_and_no_failure_of_theirs(
     run: GoodRun, judged: Judge
 ) -> None:
-    run.one("rank.exit", attempt="train", rank=3)["code"] = None
+    run.only("rank.exit", attempt="train", rank=3)["code"] = None
     judgement = judged(run)
     assert said(judgement, "hygiene", "unknown", "its exit status is unknown")
     assert not said(judgement, "hygiene", "fail", "rank 3")

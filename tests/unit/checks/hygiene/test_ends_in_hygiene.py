@@ -16,7 +16,7 @@ def ended(run: GoodRun, kind: str, effect: JobEffect, how: dict[str, Any], **par
     """The good run, its rank being ended by another kind of fault, in some way."""
     (kill,) = run.plan.faults
     run.replan(faults=(replace(kill, kind=kind, effect=effect, parameters=parameters),))
-    run.one("rank.exit", attempt="train", rank=VICTIM).update({"signal": None, "code": None, **how})
+    run.only("rank.exit", attempt="train", rank=VICTIM).update({"signal": None, "code": None, **how})
     return run
 
 

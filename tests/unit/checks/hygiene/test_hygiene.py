@@ -11,7 +11,7 @@ def test_a_good_recovery_passes(run: GoodRun, judged: Judge) -> None:
 
 
 def test_a_port_that_is_still_open_fails(run: GoodRun, judged: Judge) -> None:
-    run.one("hygiene").update(ports=[8118])
+    run.only("hygiene").update(ports=[8118])
     assert said(judged(run), "hygiene", "fail", "ports still open: 8118")
 
 

@@ -30,7 +30,7 @@ def test_nodes_on_which_nothing_is_left_pass(on_nodes: GoodRun, judged: Judge) -
 
 
 def test_a_node_that_has_gone_has_nothing(on_nodes: GoodRun, judged: Judge) -> None:
-    look = on_nodes.one("hygiene.node", node=1)
+    look = on_nodes.only("hygiene.node", node=1)
     look.update(gone=True)
     del look["orphans"], look["mounts"]
     assert said(judged(on_nodes), "hygiene", "pass", "2 nodes were asked")
@@ -59,7 +59,7 @@ def test_what_is_left_and_what_is_not_known(
     on_nodes: GoodRun, judged: Judge, event: str, what: dict[str, Any], verdict: str, text: str
 ) -> None:
     place = {"node": 1} if event == "hygiene.node" else {}
-    on_nodes.one(event, **place).update(what)
+    on_nodes.only(event, **place).update(what)
     assert said(judged(on_nodes), "hygiene", verdict, text)
 
 

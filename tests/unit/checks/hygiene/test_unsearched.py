@@ -95,7 +95,7 @@ def test_what_is_found_beside_it_is_still_a_failure(run: GoodRun, closed: Path) 
 
 
 def test_what_was_not_searched_when_the_run_ended_is_unknown(run: GoodRun, tmp_path: Path) -> None:
-    run.one("hygiene")["unsearched"] = ["/elsewhere/job: has more than 256 levels of directories below"]
+    run.only("hygiene")["unsearched"] = ["/elsewhere/job: has more than 256 levels of directories below"]
     judgement = judge(run.write(tmp_path / "run"))
     assert judgement.verdict == "unknown" and said(judgement, "hygiene", "unknown", "not searched when the run ended")
 
@@ -112,6 +112,6 @@ def test_of_logs_that_cannot_all_be_searched_it_is_told(tmp_path: Path, make_dee
 
 @pytest.mark.parametrize("unsearched", [5, "job", None, [5]])
 def test_an_odd_record_of_what_was_not_searched_is_unknown(run: GoodRun, tmp_path: Path, unsearched: object) -> None:
-    run.one("hygiene")["unsearched"] = unsearched
+    run.only("hygiene")["unsearched"] = unsearched
     judgement = judge(run.write(tmp_path / "run"))
     assert judgement.verdict == "unknown" and said(judgement, "hygiene", "unknown", "not searched when the run ended")

@@ -27,8 +27,8 @@ def cut_off(run: GoodRun, *, seconds: float | None = None, **at_end: Any) -> Goo
     (fault,) = run.plan.faults
     parameters = {} if seconds is None else {"seconds": seconds}
     run.replan(faults=(replace(fault, kind="partition", effect=SUSPENSION, parameters=parameters),))
-    run.one("fault.injecting").update(signal=None, kind="partition")
-    landed = run.one("fault.landed")
+    run.only("fault.injecting").update(signal=None, kind="partition")
+    landed = run.only("fault.landed")
     landed.update(kind="partition")
     landed["evidence"][0].update(SHOWN)
     how = {"signal": 9, "code": None} if seconds is None else {"signal": None, "code": 1}
@@ -110,7 +110,7 @@ def test_an_end_that_is_not_theirs_fails(
     seconds: float | None, how: dict[str, Any], check: str, reason: str, run: GoodRun, judged: Judge
 ) -> None:
     cut_off(run, seconds=seconds)
-    run.one("rank.exit", attempt="train", rank=2).update(how)
+    run.only("rank.exit", attempt="train", rank=2).update(how)
     assert said(judged(run), check, "fail", reason)
 
 

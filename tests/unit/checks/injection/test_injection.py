@@ -11,7 +11,7 @@ def test_a_good_recovery_passes(run: GoodRun, judged: Judge) -> None:
 
 
 def test_a_fault_that_lands_twice_fails(run: GoodRun, judged: Judge) -> None:
-    run.add("harness", {**(again := run.one("fault.landed")), "mono": again["mono"] + 1})
+    run.add("harness", {**(again := run.only("fault.landed")), "mono": again["mono"] + 1})
     assert said(judged(run), "injection", "fail", "injected twice: 2 landings")
 
 

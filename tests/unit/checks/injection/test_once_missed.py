@@ -13,7 +13,7 @@ from tests.unit.checks.judging import Judge, cases_of, said
 
 def moved(run: GoodRun, event: str, at: float, **match: object) -> None:
     """It was recorded at another time."""
-    one = run.one(event, **match)
+    one = run.only(event, **match)
     one.update({key: record(at, event)[key] for key in ("mono", "wall")})
     for records in run.files.values():
         records.sort(key=lambda own: int(own["mono"]))
@@ -21,7 +21,7 @@ def moved(run: GoodRun, event: str, at: float, **match: object) -> None:
 
 def renamed_too_early(run: GoodRun) -> None:
     """A rank that saves is not done when the directory gets its name."""
-    renamed = run.one("handler.exit", name="rename")
+    renamed = run.only("handler.exit", name="rename")
     late = next(event for event in run.events("handler.exit", name="save_ckpt") if event["rank"] != renamed["rank"])
     late.update({key: renamed[key] + 1_000_000 for key in ("mono", "wall")})
     for records in run.files.values():
@@ -33,7 +33,7 @@ def end_of_save_untold(run: GoodRun) -> None:
 
 
 def moments_untold(run: GoodRun) -> None:
-    own = run.one("initial", attempt="resume", rank=1)
+    own = run.only("initial", attempt="resume", rank=1)
     own["parameters"] = {
         name: parameter for name, parameter in own["parameters"].items() if not name.startswith("moments.")
     }
@@ -99,7 +99,7 @@ def test_an_end_that_the_clocks_of_two_hosts_do_not_tell_from_a_step_is_none(run
     """Only what surely came after the exit doubts it."""
     last = next(event for event in run.events("agent.cost", attempt="resume", rank=3))
     moved(run, "rank.exit", 0.0, attempt="resume", rank=3)
-    run.one("rank.exit", attempt="resume", rank=3).update({key: last[key] - 50_000 for key in ("mono", "wall")})
+    run.only("rank.exit", attempt="resume", rank=3).update({key: last[key] - 50_000 for key in ("mono", "wall")})
     run.files["harness.jsonl"].sort(key=lambda own: int(own["mono"]))
     on_hosts(run, Host("h2", (3,)))
     assert not said(judged(run), "hygiene", "unknown", "after its exit")
@@ -110,8 +110,8 @@ def test_of_several_nodes_the_launcher_of_each_is_asked_for(run: GoodRun, judged
         event["node"] = rank % 2
 
     for rank in range(RANKS):
-        of_node(run.one("rank.found", attempt="resume", rank=rank), rank)
-    own = run.one("launcher.exit", attempt="resume")
+        of_node(run.only("rank.found", attempt="resume", rank=rank), rank)
+    own = run.only("launcher.exit", attempt="resume")
     own["node"] = 0
     assert said(judged(run), "hygiene", "unknown", "no exit status of the launcher of node 1 was recorded")
     run.add("harness", {**own, "mono": own["mono"] + 1, "node": 1})

@@ -17,25 +17,25 @@ VICTIM_PID = pid_of("train", 2)
 
 
 def launcher_ends_by_both(run: GoodRun) -> None:
-    run.one("launcher.exit", attempt="resume").update(signal=7, code=0)
+    run.only("launcher.exit", attempt="resume").update(signal=7, code=0)
 
 
 def exit_of_another_process(attempt: str, rank: int) -> Spoil:
     """The PID was given again, and how that process ended was recorded."""
 
     def spoil(run: GoodRun) -> None:
-        found = run.one("rank.found", attempt=attempt, rank=rank)
-        run.one("rank.exit", attempt=attempt, rank=rank)["start_time"] = found["start_time"] + 1
+        found = run.only("rank.found", attempt=attempt, rank=rank)
+        run.only("rank.exit", attempt=attempt, rank=rank)["start_time"] = found["start_time"] + 1
 
     return spoil
 
 
 DOUBTED: dict[str, list[tuple[Spoil, str]]] = {
     "injection": [
-        (lambda run: run.one("fault.injecting").update(kind="suspend"), "recorded as a fault of kind suspend"),
-        (lambda run: run.one("fault.landed").update(kind="suspend"), "recorded as a fault of kind suspend"),
-        (lambda run: run.one("fault.injecting").update(signal=15), "SIGTERM was sent, not SIGKILL"),
-        (lambda run: run.one("fault.landed").update(attempt="resume"), "the landing is of attempt resume"),
+        (lambda run: run.only("fault.injecting").update(kind="suspend"), "recorded as a fault of kind suspend"),
+        (lambda run: run.only("fault.landed").update(kind="suspend"), "recorded as a fault of kind suspend"),
+        (lambda run: run.only("fault.injecting").update(signal=15), "SIGTERM was sent, not SIGKILL"),
+        (lambda run: run.only("fault.landed").update(attempt="resume"), "the landing is of attempt resume"),
         (exit_of_another_process("train", 2), "not that of the process that was hit: its start time differs"),
     ],
     "hygiene": [
@@ -56,7 +56,7 @@ def test_what_contradicts_itself_is_unknown(run: GoodRun, judged: Judge, check: 
 
 def test_an_exit_status_with_its_start_time_is_that_of_the_process(run: GoodRun, judged: Judge) -> None:
     for record in run.events("rank.found"):
-        run.one("rank.exit", attempt=record["attempt"], rank=record["rank"])["start_time"] = record["start_time"]
+        run.only("rank.exit", attempt=record["attempt"], rank=record["rank"])["start_time"] = record["start_time"]
     assert judged(run).verdict == "pass"
 
 
@@ -69,7 +69,7 @@ def test_a_baseline_whose_rank_ended_by_a_signal_is_none(run: GoodRun, judged: J
 
 def test_a_fault_that_hits_the_new_process_too_was_made_twice(judged: Judge) -> None:
     run = replaced_run()
-    act = run.one("fault.injecting")
+    act = run.only("fault.injecting")
     later: Record = {**act, "pid": NEW_PID, "mono": act["mono"] + 1000, "wall": act["wall"] + 1000}
     run.add("harness", later)
     judgement = judged(run)

@@ -109,7 +109,7 @@ def no_end(run: GoodRun) -> None:
 
 
 def ended_early(run: GoodRun) -> None:
-    run.one("fault.ending", fault="first")["mono"] -= 500_000_000
+    run.only("fault.ending", fault="first")["mono"] -= 500_000_000
 
 
 LASTING = [kind for kind, given in PARAMETERS.items() if "seconds" in given]
@@ -117,14 +117,14 @@ LASTING = [kind for kind, given in PARAMETERS.items() if "seconds" in given]
 
 @pytest.mark.parametrize("kind", spread(LASTING, 3))
 def test_a_condition_that_vanished_before_its_end_proves_nothing(kind: str, run: GoodRun, judged: Judge) -> None:
-    (still,) = with_fault(run, kind).one("fault.ending", fault="first")["evidence"]
+    (still,) = with_fault(run, kind).only("fault.ending", fault="first")["evidence"]
     still_there = dict(still)
     still.clear()
     still.update({"rank": 0, "pid": HIT["pid"]})  # what is recorded where nothing shows any more
     assert said(judged(run), "injection", "unknown", "nothing shows that rank 0 was under the fault up to its end: ")
     still.update(still_there | {"pid": 1})
     assert said(judged(run), "injection", "unknown", "process 1 was checked, but the fault landed on process")
-    del run.one("fault.ending", fault="first")["evidence"]
+    del run.only("fault.ending", fault="first")["evidence"]
     assert said(judged(run), "injection", "unknown", "it was not looked at then")
 
 
@@ -151,7 +151,7 @@ def test_a_condition_that_vanished_before_its_end_proves_nothing(kind: str, run:
 def test_a_condition_is_shown_at_its_end_as_at_its_landing(
     kind: str, changed: dict[str, Any], reason: str, run: GoodRun, judged: Judge
 ) -> None:
-    with_fault(run, kind).one("fault.ending", fault="first")["evidence"][0].update(changed)
+    with_fault(run, kind).only("fault.ending", fault="first")["evidence"][0].update(changed)
     assert said(judged(run), "injection", "unknown", reason)
 
 
@@ -162,7 +162,7 @@ def test_a_condition_is_shown_at_its_end_as_at_its_landing(
 def test_what_the_job_does_meanwhile_takes_no_condition_away(
     kind: str, changed: dict[str, Any], run: GoodRun, judged: Judge
 ) -> None:
-    with_fault(run, kind).one("fault.ending", fault="first")["evidence"][0].update(changed)
+    with_fault(run, kind).only("fault.ending", fault="first")["evidence"][0].update(changed)
     assert said(judged(run), "injection", "pass", f"fault first ({kind}) hits rank 0")
 
 
@@ -170,8 +170,8 @@ def test_what_the_job_does_meanwhile_takes_no_condition_away(
 def test_a_silence_that_was_put_back_late_may_cost_ranks_and_blames_nobody(
     kind: str, longest: float, run: GoodRun, judged: Judge
 ) -> None:
-    healed = with_fault(run, kind).one("fault.healed", fault="first")
-    healed["mono"] = run.one("fault.injecting", fault="first")["mono"] + round((longest + 0.1) * 1e9)
+    healed = with_fault(run, kind).only("fault.healed", fault="first")
+    healed["mono"] = run.only("fault.injecting", fault="first")["mono"] + round((longest + 0.1) * 1e9)
     assert said(judged(run), "injection", "unknown", f"undone {longest + 0.1:.3f} s after it was made")
     healed["mono"] -= 200_000_000
     assert said(judged(run), "injection", "pass", f"fault first ({kind}) hits rank 0")
@@ -198,7 +198,7 @@ UNTIL_THE_END = [kind for kind in LASTING if kind not in ("freeze", "partition",
 
 @pytest.mark.parametrize("kind", spread(UNTIL_THE_END, 3))
 def test_a_condition_without_an_end_is_there_when_the_launch_ends(kind: str, run: GoodRun, judged: Judge) -> None:
-    (still,) = without_end(run, kind).one("fault.ending", fault="first")["evidence"]
+    (still,) = without_end(run, kind).only("fault.ending", fault="first")["evidence"]
     assert not_passed(judged(run)) == []
     still_there = dict(still)
     still.clear()
@@ -209,7 +209,7 @@ def test_a_condition_without_an_end_is_there_when_the_launch_ends(kind: str, run
     assert any(word in doubt.seen for word in (" may ", "the kernel ends"))
     still.update(still_there | {"pid": 1})
     assert said(judged(run), "injection", "unknown", "process 1 was checked, but the fault landed on process")
-    del run.one("fault.ending", fault="first")["evidence"]
+    del run.only("fault.ending", fault="first")["evidence"]
     assert said(judged(run), "injection", "unknown", "it was not looked at then")
     run.drop("fault.ending", fault="first")
     assert said(judged(run), "injection", "unknown", "no check was made whether rank 0 was still under the fault")
@@ -217,7 +217,7 @@ def test_a_condition_without_an_end_is_there_when_the_launch_ends(kind: str, run
 
 def ended_before(run: GoodRun, *, seconds: float, **changed: Any) -> GoodRun:
     """Rank 0, whose limit of files is low, has ended before the launch; it was looked at so long before."""
-    told = without_end(run, "fd-limit").one("fault.ending", fault="first")["evidence"][0]
+    told = without_end(run, "fd-limit").only("fault.ending", fault="first")["evidence"][0]
     told.update({"ended": True, "looked": last_of_rank_0(run) - int(seconds * 1e9), **changed})
     return run
 
@@ -248,7 +248,7 @@ def test_a_last_look_that_shows_nothing_or_is_old_proves_nothing(
 
 def test_a_last_look_before_another_fault_ends_the_rank_is_soon_enough(run: GoodRun, judged: Judge) -> None:
     ended_before(run, seconds=5)
-    act = {**run.one("fault.injecting", fault="first"), "mono": last_of_rank_0(run) - 4_000_000_000}
+    act = {**run.only("fault.injecting", fault="first"), "mono": last_of_rank_0(run) - 4_000_000_000}
     run.add("harness", act)
     assert said(judged(run), "injection", "unknown", "the last look was 5.000 s before")
     act["fault"] = "other"
@@ -257,7 +257,7 @@ def test_a_last_look_before_another_fault_ends_the_rank_is_soon_enough(run: Good
 
 def test_a_rank_that_is_started_again_is_not_under_it(run: GoodRun, judged: Judge) -> None:
     ended_before(run, seconds=0.1)
-    begun = run.one("agent.start", attempt="train", rank=0)
+    begun = run.only("agent.start", attempt="train", rank=0)
     again = {**begun, **record(11.9, "agent.start", attempt="train"), "rank": 0, "pid": 777}
     run.add("train-rank_1", again)
     assert said(
@@ -273,7 +273,7 @@ def silent_after_the_signal(run: GoodRun) -> None:
 
 
 def never_ended(run: GoodRun) -> None:
-    run.one("fault.landed", fault="first")["evidence"][0]["caught"] = False
+    run.only("fault.landed", fault="first")["evidence"][0]["caught"] = False
     run.drop("rank.exit", **HIT)
 
 

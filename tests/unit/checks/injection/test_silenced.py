@@ -23,11 +23,11 @@ def silenced(run: GoodRun, kind: str, phase: str = "step.end", *, looked: bool =
     signal = 19 if kind == "suspend" else None
     (fault,) = run.plan.faults
     run.replan(faults=(replace(fault, kind=kind, trigger={**fault.trigger, "phase": phase}),))
-    run.one("fault.injecting").update(signal=signal, kind=kind)
-    landed = run.one("fault.landed")
+    run.only("fault.injecting").update(signal=signal, kind=kind)
+    landed = run.only("fault.landed")
     landed.update(kind=kind, phase=phase)
     landed["evidence"][0].update(signal=signal, **OF_NODE[kind])
-    landed["evidence"][0]["barrier"]["phase"] = run.one("barrier.reached")["phase"] = phase
+    landed["evidence"][0]["barrier"]["phase"] = run.only("barrier.reached")["phase"] = phase
     run.drop("rank.exit", attempt="train", rank=2)
     run.add("harness", record(12.05, "rank.exit", "train", 2, PLACE["pid"], signal=9, code=None))
     if looked:
@@ -126,7 +126,7 @@ def test_one_that_was_no_longer_so_at_its_end_proves_nothing(
 
 def test_another_process_at_the_end_proves_nothing(run: GoodRun, judged: Judge) -> None:
     assert "its process was not looked at then" in doubt(silenced(run, "suspend", pid=1), judged)
-    run.one("fault.ending")["evidence"].clear()
+    run.only("fault.ending")["evidence"].clear()
     assert "its process was not looked at then" in doubt(run, judged)
 
 
@@ -135,6 +135,6 @@ def test_a_stopped_rank_that_ended_before_was_killed_and_nothing_else(
     signal: int, reason: str, run: GoodRun, judged: Judge
 ) -> None:
     silenced(run, "suspend", signal=None, ended=True)
-    run.one("rank.exit", attempt="train", rank=2)["signal"] = signal
+    run.only("rank.exit", attempt="train", rank=2)["signal"] = signal
     findings = said(judged(run), "injection", "unknown", "it had ended")
     assert [reason in finding.seen for finding in findings] == [True] * bool(reason)

@@ -21,8 +21,8 @@ def made(run: GoodRun, trigger: dict[str, Any], *, held: bool) -> GoodRun:
     run.replan(faults=(replace(fault, trigger=trigger),))
     if not held:
         run.drop("barrier.reached")
-        run.one("fault.landed").update(step=None, phase=None)
-        run.one("fault.landed")["evidence"][0]["barrier"] = None
+        run.only("fault.landed").update(step=None, phase=None)
+        run.only("fault.landed")["evidence"][0]["barrier"] = None
     return run
 
 

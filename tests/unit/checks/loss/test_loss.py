@@ -11,7 +11,7 @@ def test_a_good_recovery_passes(run: GoodRun, judged: Judge) -> None:
 
 
 def test_a_loss_that_is_no_number_fails(run: GoodRun, judged: Judge) -> None:
-    run.one("digest", attempt="resume", rank=2, step=9)["loss"] = "nan"
+    run.only("digest", attempt="resume", rank=2, step=9)["loss"] = "nan"
     assert said(judged(run), "loss", "fail", "rank 2 has loss nan at step 9")
 
 

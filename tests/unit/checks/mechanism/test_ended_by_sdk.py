@@ -128,14 +128,14 @@ def test_an_agent_may_end_a_rank_before_the_sdk_tells_it(
     run.replan(strategies=("exit",))
     run.log.insert(3, (11.2, "do action report_strategies, arg=({2: 1}, ['exit', 'dump'])"))
     run.drop("handler.enter", name="exit", rank=3)
-    run.one("rank.exit", attempt="train", rank=3).update(signal=signal, code=None if signal else 1)
+    run.only("rank.exit", attempt="train", rank=3).update(signal=signal, code=None if signal else 1)
     seen = said(judged(run), "mechanism", "unknown", "no record shows that rank 3 was told to exit")
     assert bool(seen) is not excused
 
 
 def test_without_an_agent_a_rank_that_was_killed_was_not_told(run: GoodRun, judged: Judge) -> None:
     run.drop("handler.enter", name="exit", rank=3)
-    run.one("rank.exit", attempt="train", rank=3).update(signal=9, code=None)
+    run.only("rank.exit", attempt="train", rank=3).update(signal=9, code=None)
     assert said(judged(run), "mechanism", "unknown", "no record shows that rank 3 was told to exit")
 
 

@@ -23,8 +23,8 @@ def with_error(
     run: GoodRun, error: dict[str, Any], when: int = AFTER, rank: int = 1, event: str = "error.uncaught"
 ) -> GoodRun:
     """A rank ends by this error, so many milliseconds after the fault was made."""
-    act = run.one("fault.injecting")
-    pid = run.one("rank.found", attempt="train", rank=rank)["pid"]
+    act = run.only("fault.injecting")
+    pid = run.only("rank.found", attempt="train", rank=rank)["pid"]
     times = {key: act[key] + when * 1_000_000 for key in ("mono", "wall")}
     place = {"attempt": "train", "rank": rank, "pid": pid}
     run.add(f"train-rank_{rank}", {**times, "event": event, **place, **error})
@@ -76,7 +76,7 @@ def ended_by_log(text: str, *, code: int = 1, told: bool = False) -> GoodRun:
     """Rank 3 of a run whose plan ends the job: of its end only its log and its exit status tell."""
     run = good_run()
     run.others["logs/train/worker_3.log"] = f"epoch: 1 step: 1, loss is 2.3\n{text}".encode()
-    run.one("rank.exit", attempt="train", rank=3)["code"] = code
+    run.only("rank.exit", attempt="train", rank=3)["code"] = code
     if not told:
         run.drop("handler.enter", name="exit", rank=3)
     return run
@@ -144,7 +144,7 @@ def test_a_rank_that_reports_what_a_repair_is_for_has_not_ended(judged: Judge) -
 
 def test_a_failed_handler_names_the_error_behind_its_own(judged: Judge) -> None:
     run = good_run()
-    end = run.one("handler.exit", name="save_ckpt", rank=0)
+    end = run.only("handler.exit", name="save_ckpt", rank=0)
     end.update(ok=False, error="'NoneType'", first="OSError: [Errno 28] No space left on device")
     words = "handler save_ckpt failed on rank 0: 'NoneType', behind which is OSError: [Errno 28]"
     assert said(judged(run), "mechanism", "fail", words)

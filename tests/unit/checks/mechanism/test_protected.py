@@ -69,7 +69,7 @@ def not_reported_again(run: GoodRun) -> None:
 
 
 def no_rank_reports_again(run: GoodRun) -> None:
-    struck = run.one("fault.injecting")["mono"]
+    struck = run.only("fault.injecting")["mono"]
     for name, records in run.files.items():
         run.files[name] = [event for event in records if event["event"] != REPORTED or event["mono"] < struck]
 
@@ -81,14 +81,14 @@ def not_paused_again(run: GoodRun) -> None:
 
 
 def left_early(run: GoodRun) -> None:
-    run.one(DISCONNECTED, rank=1)["mono"] = run.one("fault.injecting")["mono"] + 1_000_000_000
+    run.only(DISCONNECTED, rank=1)["mono"] = run.only("fault.injecting")["mono"] + 1_000_000_000
     name = next(name for name in run.files if name.startswith("train-rank_1-"))
     run.files[name].sort(key=lambda event: event["mono"])
 
 
 def another_function(run: GoodRun) -> None:
-    one = run.one(REGISTERED, rank=0, name="clean")
-    late = {"mono": run.one("train.end", rank=0)["mono"] - 1_000_000, "function": "job.nothing"}
+    one = run.only(REGISTERED, rank=0, name="clean")
+    late = {"mono": run.only("train.end", rank=0)["mono"] - 1_000_000, "function": "job.nothing"}
     name = next(name for name in run.files if name.startswith("train-rank_0-"))
     run.files[name].append({**one, **late})
     run.files[name].sort(key=lambda event: event["mono"])
@@ -156,7 +156,7 @@ def test_a_step_that_no_rank_reports_has_overflowed(judged: Judge) -> None:
 def test_a_rank_that_was_hit_before_it_registered_is_not_compared(judged: Judge) -> None:
     run = protected(replaced_run())
     for one in ("step.end", "digest", REGISTERED, CONNECTED, REPORTED, PAUSED):
-        run.drop(one, attempt="train", pid=run.one("fault.injecting")["pid"])
+        run.drop(one, attempt="train", pid=run.only("fault.injecting")["pid"])
     assert not [
         finding for finding in judged(run).findings if finding.expected == EXPECTED and finding.verdict != "pass"
     ]

@@ -18,7 +18,7 @@ Spoil = Callable[[GoodRun], Any]
 
 
 def with_the_vendors(run: GoodRun) -> None:
-    run.one("run.start")["sdk"] = "vendor"
+    run.only("run.start")["sdk"] = "vendor"
     for record in run.events(IMPORTED):
         record["file"] = VENDORS
 
@@ -39,17 +39,17 @@ def test_the_sdk_that_the_report_names_passes(run: GoodRun, judged: Judge, make:
 def test_another_sdk_in_one_rank_fails_and_is_shown_without_this_machines_paths(
     run: GoodRun, judged: Judge, make: Spoil, file: str | None
 ) -> None:
-    own = run.one(IMPORTED, attempt="resume", rank=1)["file"]
+    own = run.only(IMPORTED, attempt="resume", rank=1)["file"]
     make(run)
-    run.one(IMPORTED, attempt="resume", rank=1)["file"] = file or own
+    run.only(IMPORTED, attempt="resume", rank=1)["file"] = file or own
     (finding,) = said(judged(run), "mechanism", "fail", f"{SDK} the ")
     assert finding.seen.startswith("rank 1 has imported …/")
     assert "/elsewhere/" not in finding.seen and "/opt/" not in finding.seen
 
 
 UNKNOWN: list[tuple[Spoil, str]] = [
-    (lambda run: run.one("run.start").pop("sdk"), "has not recorded which SDK it used"),
-    (lambda run: run.one("run.start").update(sdk="another"), "has not recorded which SDK it used"),
+    (lambda run: run.only("run.start").pop("sdk"), "has not recorded which SDK it used"),
+    (lambda run: run.only("run.start").update(sdk="another"), "has not recorded which SDK it used"),
     (
         lambda run: run.drop(IMPORTED, attempt="train", rank=2),
         "no import of the SDK by rank 2 is recorded in attempt train",
@@ -57,10 +57,10 @@ UNKNOWN: list[tuple[Spoil, str]] = [
     (lambda run: run.drop(IMPORTED, attempt="resume"), "by ranks 0-3 is recorded in attempt resume"),
     (lambda run: run.drop(IMPORTED), "no rank has recorded an import of the SDK"),
     (
-        lambda run: run.one(IMPORTED, attempt="train", rank=0).update(file=None),
+        lambda run: run.only(IMPORTED, attempt="train", rank=0).update(file=None),
         "rank 0 has not recorded the path of the SDK",
     ),
-    (lambda run: run.one(IMPORTED, attempt="train", rank=3).update(pid=1), "by rank 3 is recorded in attempt train"),
+    (lambda run: run.only(IMPORTED, attempt="train", rank=3).update(pid=1), "by rank 3 is recorded in attempt train"),
 ]
 
 

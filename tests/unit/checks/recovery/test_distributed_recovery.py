@@ -22,7 +22,7 @@ def run() -> GoodRun:
 
 def loads(run: GoodRun, rank: int, path: str) -> None:
     for event in ("load.begin", "load.end"):
-        run.one(event, rank=rank)["path"] = path
+        run.only(event, rank=rank)["path"] = path
 
 
 def names(run: GoodRun, rank: int, *ranks: int) -> None:
@@ -122,7 +122,7 @@ def test_without_any_group_file_all_are_unknown_only_where_the_job_writes_them(r
     ],
 )
 def test_a_loss_without_evidence_is_unknown(run: GoodRun, judged: Judge, field: str, value: object, text: str) -> None:
-    run.one("fault.landed", fault=LOSS)["evidence"][0][field] = value
+    run.only("fault.landed", fault=LOSS)["evidence"][0][field] = value
     assert said(judged(run), "injection", "unknown", text)
     assert judged(run).verdict == "unknown"
 
@@ -199,7 +199,7 @@ def test_a_job_that_does_not_end_by_itself_is_unknown(run: GoodRun, judged: Judg
 def test_who_is_ended_after_the_first_that_refused_refuses_too(run: GoodRun, judged: Judge) -> None:
     hopeless(run)
     for rank, signal in ((0, 15), (2, 9)):
-        run.one("rank.exit", attempt="resume", rank=rank).update(signal=signal, code=None)
+        run.only("rank.exit", attempt="resume", rank=rank).update(signal=signal, code=None)
     assert said(judged(run), "resume", "pass", "2 ranks did")
 
 
@@ -228,12 +228,12 @@ def only_one_came(run: GoodRun) -> None:
         (only_one_came, "unknown", "no exit status of rank 3 was recorded"),
         (only_one_came, "unknown", "no history of rank 3 shows whether it trained"),
         (
-            lambda run: run.one("rank.exit", attempt="resume", rank=3).update(code=None),
+            lambda run: run.only("rank.exit", attempt="resume", rank=3).update(code=None),
             "unknown",
             "rank 3 has ended, and its exit status is unknown",
         ),
         (
-            lambda run: run.one("rank.exit", attempt="resume", rank=3).update(pid=99),
+            lambda run: run.only("rank.exit", attempt="resume", rank=3).update(pid=99),
             "unknown",
             "no exit status of rank 3 was recorded",
         ),

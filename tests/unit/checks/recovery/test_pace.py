@@ -89,10 +89,10 @@ def test_one_step_as_fast_as_before_or_a_little_more_time_passes(judged: Judge, 
 def test_a_machine_that_kept_the_job_waiting_is_told_and_nobody_is_blamed(judged: Judge) -> None:
     run = slowed(good_run(), 0.4, SAVED + 1)
     after_all(run, "resume")
-    begin, end = (run.one(name, attempt="resume", rank=0)["mono"] for name in ("train.begin", "train.end"))
+    begin, end = (run.only(name, attempt="resume", rank=0)["mono"] for name in ("train.begin", "train.end"))
     waited = {"process": "rank 0 (process 1)", "seconds": 0.6 * (end - begin) / 1e9, "since": begin, "until": end}
     run.add("harness", {**record(0, "job.starved", attempt="resume", **waited), "mono": end, "wall": end})
-    run.files["harness.jsonl"][-1]["wall"] = run.one("train.end", attempt="resume", rank=0)["wall"]
+    run.files["harness.jsonl"][-1]["wall"] = run.only("train.end", attempt="resume", rank=0)["wall"]
     judgement = judged(run)
     assert not said(judgement, "recovery", "fail", EXPECTED)
     (reason,) = (exclusion.reason for exclusion in judgement.not_checked if exclusion.what == LEFT_OUT)

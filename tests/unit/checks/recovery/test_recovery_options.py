@@ -31,7 +31,7 @@ C = "(99,7f9a,python):2026-11-21-06:03:48.287.665 [mindspore/ccsrc/a.cc:1] Calle
 
 def with_reads(run: GoodRun, source: str) -> None:
     for rank in range(RANKS):
-        begin = run.one("load.begin", rank=rank)
+        begin = run.only("load.begin", rank=rank)
         path = begin["path"]
         run.add(f"resume-rank_{rank}", {**begin, "event": "checkpoint.read", "path": path, "source": source})
 
@@ -62,7 +62,7 @@ def test_reads_from_where_the_plan_says_pass(run: GoodRun, judged: Judge, memory
 def test_one_read_from_elsewhere_fails(run: GoodRun, judged: Judge, memory: bool) -> None:
     run.replan(aids=RecoveryOptions(memory=memory))
     with_reads(run, "memory" if memory else "storage")
-    run.one("checkpoint.read", rank=3)["source"] = "storage" if memory else "memory"
+    run.only("checkpoint.read", rank=3)["source"] = "storage" if memory else "memory"
     assert said(judged(run), "recovery", "fail", "rank 3 read")
 
 
@@ -141,13 +141,13 @@ def test_where_graphs_come_from_is_told_by_mindspores_own_lines(
 def test_saving_that_is_not_as_planned_fails(run: GoodRun, judged: Judge, background: bool) -> None:
     run.replan(aids=RecoveryOptions(asynchronous_saving=background), checkpoint_interval=2)
     for rank in range(RANKS):
-        end = run.one("step.end", attempt="train", rank=rank, step=2)
+        end = run.only("step.end", attempt="train", rank=rank, step=2)
         more = {"kind": "periodic", "path": f"/r/job/rank_{rank}/mnist-1_2.ckpt", "asynchronous": background}
         for name, late in (("checkpoint.begin", 1), ("checkpoint.end", 2)):
             late_end = {"mono": end["mono"] + late, "wall": end["wall"] + late}
             run.add(f"train-rank_{rank}", {**end, **late_end, "event": name, **more})
     assert said(judged(run), "recovery", "pass", SAVE)
-    run.one("checkpoint.begin", rank=1, kind="periodic")["asynchronous"] = not background
+    run.only("checkpoint.begin", rank=1, kind="periodic")["asynchronous"] = not background
     assert said(judged(run), "recovery", "fail", SAVE)
 
 
@@ -157,7 +157,7 @@ def test_saving_in_the_background_needs_another_thread(
 ) -> None:
     run.replan(aids=RecoveryOptions(asynchronous_saving=True), checkpoint_interval=2)
     for rank in range(RANKS):
-        end = run.one("step.end", attempt="train", rank=rank, step=2)
+        end = run.only("step.end", attempt="train", rank=rank, step=2)
         more = {"kind": "periodic", "path": f"/r/job/rank_{rank}/mnist-1_2.ckpt", "asynchronous": True}
         told = {"ok": True} if background is None else {"ok": True, "background": background or rank != 2}
         for late, (name, fields) in enumerate(
@@ -186,7 +186,7 @@ def with_link(run: GoodRun, line: str, *, watchdog: bool) -> None:
 
 def with_break(run: GoodRun, seconds: float) -> None:
     """The rank's own record of its broken link, so long before the end of its process."""
-    end = run.one("rank.exit", attempt="train", rank=VICTIM)
+    end = run.only("rank.exit", attempt="train", rank=VICTIM)
     before = {"mono": end["mono"] - round(seconds * 1e9), "wall": end["wall"] - round(seconds * 1e9)}
     place = {"attempt": "train", "rank": VICTIM, "pid": end["pid"]}
     run.add(f"train-rank_{VICTIM}", {**before, **place, "event": "fault.device", "action": "link.down"})

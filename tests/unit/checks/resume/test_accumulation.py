@@ -27,8 +27,8 @@ def back_to_the_update() -> GoodRun:
     run = good_run()
     for rank in range(RANKS):
         place = {"attempt": "resume", "rank": rank, "pid": pid_of("resume", rank)}
-        run.one("train.begin", attempt="resume", rank=rank)["initial_step"] = SAVED - 1
-        initial = run.one("initial", attempt="resume", rank=rank)
+        run.only("train.begin", attempt="resume", rank=rank)["initial_step"] = SAVED - 1
+        initial = run.only("initial", attempt="resume", rank=rank)
         initial["parameters"] = digests_of(state_after(rank, SAVED - 1))
         for record in step_of(21.2, rank, SAVED, **place):
             run.add(f"resume-rank_{rank}", record)

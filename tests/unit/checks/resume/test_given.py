@@ -28,7 +28,7 @@ def test_a_rank_that_goes_on_with_what_another_one_has_loaded_passes(run: GoodRu
 
 
 def test_a_rank_that_goes_on_with_another_state_fails(run: GoodRun, judged: Judge) -> None:
-    run.one("initial", attempt="resume", rank=GIVEN)["parameters"]["moments.layer1.bias"] = "0" * 32
+    run.only("initial", attempt="resume", rank=GIVEN)["parameters"]["moments.layer1.bias"] = "0" * 32
     seen = "1 of 6 parameters of rank 3 are not the file's: moments.layer1.bias"
     assert said(judged(run), "resume", "fail", seen)
 

@@ -48,7 +48,7 @@ def test_with_the_record_of_a_rank_the_lines_are_not_alone(judged: Judge) -> Non
     run = good_run()
     for attempt in ("train", "resume"):
         registered(run, attempt, *range(RANKS))
-    run.add("resume-rank_0", {**run.one("train.begin", attempt="resume", rank=0), "event": "sdk.connected"})
+    run.add("resume-rank_0", {**run.only("train.begin", attempt="resume", rank=0), "event": "sdk.connected"})
     assert [(finding.seen, finding.by_log) for finding in findings(judged, run)] == [("4 ranks have", False)]
 
 
