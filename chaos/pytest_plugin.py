@@ -175,9 +175,9 @@ def lacking(scenario: Scenario, reports: Path) -> list[str]:
     """Return the needs of a scenario that this machine does not meet: a sentence for each."""
     from chaos.doctor import Machine, probe
     from chaos.run.prepare.needs import needs_of_scenario
-    from chaos.run.prepare.registered import registered
+    from chaos.run.prepare.registered import look_up_names
 
-    names = registered(scenario)
+    names = look_up_names(scenario)
     machine = Machine(reports=reports, settings=names.named.settings_in(scenario))
     probes = probe(needs_of_scenario(scenario, names), machine)
     return [f"{candidate.need}: {candidate.seen}; {candidate.advice}" for candidate in probes if not candidate.ok]

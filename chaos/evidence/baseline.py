@@ -31,7 +31,7 @@ class Baseline:
     artifacts: Artifacts
 
     @property
-    def wanted(self) -> bool:
+    def is_requested(self) -> bool:
         """Whether the plan asks for a comparison at all."""
         return self.plan.equivalence.baseline != NONE
 

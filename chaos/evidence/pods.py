@@ -1,7 +1,7 @@
 """The fate of a job's pods in the time of each recovery: replaced, started again in place, or untouched.
 
 A process that is recovered inside its container leaves the pod as it was; a pod with another UID is a rescheduling.
-Facts only: ``rules/kept_pods.py`` judges them.
+Facts only: ``chaos/faults/cluster/rule.py`` judges them.
 """
 
 from __future__ import annotations

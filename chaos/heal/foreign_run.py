@@ -11,11 +11,11 @@ from pathlib import Path, PurePath
 from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.base.wait import DeadlineExpired
 from chaos.faults.action import CannotUndo, UndoContext
-from chaos.faults.storage.undo import take_away
+from chaos.faults.storage.undo import unmount_topmost
 from chaos.heal.caller_access import with_caller_access
 from chaos.heal.heal_record import HealRecord
 from chaos.heal.heal_report import HealReport, as_proposed, private_left
-from chaos.heal.relocated import why_not_here
+from chaos.heal.relocated import find_relocation
 from chaos.heal.trust import trust_in
 from chaos.heal.undo import UNDO_ACTIONS, in_order, undo_step
 from chaos.history.ledger import Ledger, UndoStep
@@ -65,7 +65,7 @@ def look_at(run_dir: Path, *, inventory: Path | None = None, clock: Clock = SYST
         steps, why = taken.read().open, (trust.refused,)
     acts = [_of_step(step, taken, context, inventory) for step in in_order(steps)]
     if trust.refused is not None:
-        acts += _of_found(run_dir, steps, context)
+        acts += _acts_without_step(run_dir, steps, context)
     return ForeignRun(tuple(_named_once(acts)), tuple(why), token)
 
 
@@ -83,38 +83,38 @@ def heal_trusted(
     """
     run_dir = run_dir.resolve()
     report = HealReport(run_dir.name, run_dir)
-    if (moved := why_not_here(run_dir)) is not None:
+    if (moved := find_relocation(run_dir)) is not None:
         report.live, report.copy = moved.means == "live", moved.means == "copy"
-        (report.failed if moved.means == "unknown" else report.found).append(moved.why)
+        (report.failed if moved.means == "unknown" else report.leftovers).append(moved.why)
         return report
     try:
         with RunLock.acquire(run_dir, clock=clock):
             _act(run_dir, look_at(run_dir, inventory=inventory, clock=clock), choose, report, clock)
     except RunIsLive as error:
         report.live = True
-        report.found.append(str(error))
+        report.leftovers.append(str(error))
     except (RunDirectoryError, DeadlineExpired, OSError) as error:
         report.failed.append(f"{run_dir}: cannot be healed: {error}")
     return report
 
 
 def _act(run_dir: Path, foreign: ForeignRun, choose: Callable[[Act], bool], report: HealReport, clock: Clock) -> None:
-    report.found += [act.what for act in foreign.acts]
+    report.leftovers += [act.what for act in foreign.acts]
     for act in foreign.acts:
         if act.never:
             report.failed.append(f"{act.id}: {act.never}")
         elif not choose(act):
-            report.would.append(act.what)
+            report.proposed.append(act.what)
         else:
             try:
                 report.done.append(f"{act.id}: {act.do()}")
             except (CannotUndo, OSError) as error:
                 report.failed.append(f"{act.id}: {error}")
-    if report.would:
+    if report.proposed:
         report.refused += foreign.why
     if report.done:
         with contextlib.closing(HealRecord(run_dir, foreign.token, report.failed, clock)) as record:
-            record("heal.end", found=report.found, done=report.done, failed=report.failed, trusted=True)
+            record("heal.end", found=report.leftovers, done=report.done, failed=report.failed, trusted=True)
 
 
 def _of_step(step: UndoStep, ledger: Ledger, context: UndoContext, inventory: Path | None) -> Act:
@@ -134,7 +134,7 @@ def _of_step(step: UndoStep, ledger: Ledger, context: UndoContext, inventory: Pa
     return Act(step.id, as_proposed(step), undo)
 
 
-def _of_found(run_dir: Path, steps: Iterable[UndoStep], context: UndoContext) -> Iterator[Act]:
+def _acts_without_step(run_dir: Path, steps: Iterable[UndoStep], context: UndoContext) -> Iterator[Act]:
     """Yield an act for everything that is the run's without a step: processes, mounts in it, private directories."""
     if not context.adopted and all(step.action != _ENDS_PROCESSES for step in steps):
         for process in find_run_processes(context.token):
@@ -143,7 +143,7 @@ def _of_found(run_dir: Path, steps: Iterable[UndoStep], context: UndoContext) ->
     named = {str(step.arguments.get("path")) for step in steps}
     for mount in reversed(mounts_in(run_dir)):
         if mount.point not in named:
-            yield Act("mount", f"mount: unmount {mount.point}", functools.partial(take_away, Path(mount.point)))
+            yield Act("mount", f"mount: unmount {mount.point}", functools.partial(unmount_topmost, Path(mount.point)))
     for path in private_left(context.token):
         if str(path) not in named:
             step = UndoStep("directory", None, "remove-directory", {"path": str(path)})

@@ -11,12 +11,12 @@ from typing import Any
 
 from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.base.wait import DeadlineExpired
-from chaos.faults.storage.undo import take_away
+from chaos.faults.storage.undo import unmount_topmost
 from chaos.heal import orphans
 from chaos.heal.heal_record import HealRecord
 from chaos.heal.heal_report import HealReport, as_proposed, private_left, would_do
 from chaos.heal.interrupted_acts import find_cut_off, remove_cut_off
-from chaos.heal.relocated import why_not_here
+from chaos.heal.relocated import find_relocation
 from chaos.heal.tidying import no_creation, tidy_reports
 from chaos.heal.trust import seal_in, trust_in
 from chaos.heal.undo import (
@@ -59,9 +59,9 @@ def heal_run(
     if not run_dir.is_dir():
         report.failed.append(f"{run_dir}: there is no such run")
         return report
-    if (moved := why_not_here(run_dir)) is not None:
+    if (moved := find_relocation(run_dir)) is not None:
         report.live, report.copy = moved.means == "live", moved.means == "copy"
-        (report.failed if moved.means == "unknown" else report.found).append(moved.why)
+        (report.failed if moved.means == "unknown" else report.leftovers).append(moved.why)
         return report
     try:
         if not is_live(run_dir) and _refuse(run_dir, report):
@@ -70,7 +70,7 @@ def heal_run(
             lock = RunLock.acquire(run_dir, clock=clock)
     except RunIsLive as error:
         report.live = True
-        report.found.append(_live(error))
+        report.leftovers.append(_live(error))
         return report
     except (DeadlineExpired, OSError) as error:
         report.failed.append(f"{run_dir}: cannot be locked: {error}")
@@ -123,12 +123,12 @@ def _heal_cache(reports: Path) -> list[HealReport]:
     again = f"chaos heal --reports {reports}"
     report = HealReport(cache.DIRECTORY, reports / cache.DIRECTORY, again=again)
     for name, refused in cache.remove_abandoned(reports).items():
-        report.found.append(f"unfinished file {name}")
+        report.leftovers.append(f"unfinished file {name}")
         if refused is None:
             report.done.append(f"removed unfinished file {name}")
         else:
             report.failed.append(f"unfinished file {name} cannot be removed: {refused}")
-    return [report] if report.found else []
+    return [report] if report.leftovers else []
 
 
 def _refuse(run_dir: Path, report: HealReport) -> bool:
@@ -139,13 +139,13 @@ def _refuse(run_dir: Path, report: HealReport) -> bool:
         content = Ledger(run_dir / LEDGER_FILE).read()
         # Without open steps there is nothing to heal: a job's step is recorded before the job is started.
         if content.open or content.problems:
-            report.found += [f"open undo step {step.id}: {step.note or step.action}" for step in content.open]
+            report.leftovers += [f"open undo step {step.id}: {step.note or step.action}" for step in content.open]
             report.failed.append(f"open undo steps cannot be undone without the run's identity: {error}")
         return True
     if trust.refused is None:
         return False
-    report.would += would_do(run_dir, trust)
-    if report.would:
+    report.proposed += would_do(run_dir, trust)
+    if report.proposed:
         report.refused.append(trust.refused)
     return True
 
@@ -162,23 +162,25 @@ def _heal_owned(run_dir: Path, report: HealReport, actions: Mapping[str, UndoAct
     report.failed += [f"the undo ledger is damaged: {text}; {_DAMAGED}" for text in content.problems]
     if content.unproven:
         report.refused += content.doubts
-        report.would += [as_proposed(step) for step in content.unproven]
+        report.proposed += [as_proposed(step) for step in content.unproven]
     processes = [] if adopted else find_run_processes(token)
-    report.found += [f"open undo step {step.id}: {step.note or step.action}" for step in content.open]
-    report.found += [f"{process.identity}: {' '.join(process.cmdline)}" for process in processes]
+    report.leftovers += [f"open undo step {step.id}: {step.note or step.action}" for step in content.open]
+    report.leftovers += [f"{process.identity}: {' '.join(process.cmdline)}" for process in processes]
     known = {str(step.arguments.get("path")) for step in content.open}
-    report.found += [f"mounted at {mount.point}: {mount}" for mount in mounts_in(run_dir) if mount.point not in known]
-    report.found += [f"private directory {path}" for path in private_left(token) if str(path) not in known]
+    report.leftovers += [
+        f"mounted at {mount.point}: {mount}" for mount in mounts_in(run_dir) if mount.point not in known
+    ]
+    report.leftovers += [f"private directory {path}" for path in private_left(token) if str(path) not in known]
     if not adopted:
         carrying = {process.identity for process in processes}
         writing = [writer for writer in orphans.into(run_dir, orphans.writers()) if writer.identity not in carrying]
-        report.found += [f"{writer}, which writes to {writer.path}" for writer in writing]
+        report.leftovers += [f"{writer}, which writes to {writer.path}" for writer in writing]
     leftovers = unfinished_files(run_dir)
-    report.found += [f"unfinished file {path.name}" for path in leftovers]
-    report.found += [f"left by an act that was cut off: {path}" for path in find_cut_off(run_dir, content.steps)]
-    if not report.found:
+    report.leftovers += [f"unfinished file {path.name}" for path in leftovers]
+    report.leftovers += [f"left by an act that was cut off: {path}" for path in find_cut_off(run_dir, content.steps)]
+    if not report.leftovers:
         return
-    report.found += content.doubts
+    report.leftovers += content.doubts
     record = HealRecord(run_dir, token, report.failed, clock)
     with contextlib.closing(record):
         nodes, roots = NodesByUndoSteps(token, content.steps), _roots(described)
@@ -195,7 +197,7 @@ def _heal_owned(run_dir: Path, report: HealReport, actions: Mapping[str, UndoAct
                 report.done.append(f"removed unfinished file {path.name}")
             except OSError as error:
                 report.failed.append(f"unfinished file {path.name} cannot be removed: {error.strerror}")
-        record("heal.end", found=report.found, done=report.done, failed=report.failed)
+        record("heal.end", found=report.leftovers, done=report.done, failed=report.failed)
 
 
 def _roots(described: Mapping[str, Any]) -> tuple[Path, ...]:
@@ -237,7 +239,7 @@ def _put_back_the_rest(run_dir: Path, context: UndoContext, report: HealReport) 
         report.done += ended
         report.failed += left
     for mount in reversed(mounts_in(run_dir)):
-        _try(functools.partial(take_away, Path(mount.point)), report)
+        _try(functools.partial(unmount_topmost, Path(mount.point)), report)
     for path in private_left(context.token):
         step = UndoStep("directory", None, "remove-directory", {"path": str(path)})
         _try(functools.partial(remove_directory, step, context), report)

@@ -21,7 +21,7 @@ Outcome = Literal["nothing", "healed", "failed", "live", "copy", "refused"]
 class HealReport:
     """The leftovers of one run, in ``path``, and what was done. ``failed`` says what could not be put back, and why.
 
-    ``refused`` says why the run, or a part of it, was not acted on, and ``would`` lists the acts not done, by step.
+    ``refused`` says why the run, or a part of it, was not acted on, and ``proposed`` lists the acts not done, by step.
 
     Leftovers of the reports directory itself (the cache of baselines) are reported in the same form. ``again`` is the
     command that heals them once the cause is mended; empty where their path is enough.
@@ -29,11 +29,11 @@ class HealReport:
 
     run: str
     path: Path
-    found: list[str] = field(default_factory=list)
+    leftovers: list[str] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    would: list[str] = field(default_factory=list)
+    proposed: list[str] = field(default_factory=list)
     live: bool = False
     copy: bool = False
     again: str = ""

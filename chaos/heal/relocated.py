@@ -23,7 +23,7 @@ _SHOWN = 200
 
 
 @dataclass(frozen=True)
-class Moved:
+class Relocation:
     """The reason not to heal a run by this directory.
 
     "copy": the original is there. "live": the original is gone, and its harness is alive. "unknown": neither can be
@@ -34,7 +34,7 @@ class Moved:
     why: str
 
 
-def why_not_here(run_dir: Path) -> Moved | None:
+def find_relocation(run_dir: Path) -> Relocation | None:
     """Return why the run must not be healed here; None where it may be.
 
     It may where it was made here, or was moved here and its harness has ended. A renamed directory is still the same
@@ -56,10 +56,10 @@ def why_not_here(run_dir: Path) -> Moved | None:
         if original.samefile(run_dir):
             return None
         if _is_that_run(original, described["token"]):
-            return Moved("copy", f"a copy: its processes and steps belong to {shown}; run `chaos heal {shown}`")
+            return Relocation("copy", f"a copy: its processes and steps belong to {shown}; run `chaos heal {shown}`")
     except OSError as error:
         if error.errno not in _GONE:
-            return Moved("unknown", f"whether it is a copy of {shown} is unknown: {error.strerror}")
+            return Relocation("unknown", f"whether it is a copy of {shown} is unknown: {error.strerror}")
     except ValueError:
         pass  # not a path
     return _without_original(run_dir, shown, described["token"])
@@ -72,16 +72,16 @@ def _is_that_run(original: Path, token: str) -> bool:
         return os.path.lexists(original / RUN_FILE)  # it exists, and cannot be read
 
 
-def _without_original(run_dir: Path, original: str, token: str) -> Moved | None:
+def _without_original(run_dir: Path, original: str, token: str) -> Relocation | None:
     owner = read_owner(run_dir)
     if owner is not None and owner.pid != os.getpid() and alive(owner):
-        return Moved("live", f"it was made as {original}, which is gone, and its harness lives ({owner})")
+        return Relocation("live", f"it was made as {original}, which is gone, and its harness lives ({owner})")
     processes = find_run_processes(token)
     # An owner in another PID namespace, of a container, would not be found here.
     if processes and (owner is None or owner.boot != boot_id() or not _share_our_pids(processes)):
         listed = ", ".join(str(process.identity.pid) for process in processes[:5])
         why = f"it was made as {original}, which is not here, and processes of the run live ({listed}): whether its"
-        return Moved(
+        return Relocation(
             "unknown", f"{why} harness lives is unknown. End the harness or these processes, then heal the run again"
         )
     return None

@@ -25,7 +25,7 @@ class Case:
     recovery: Recovery
     history: History
     artifacts: Artifacts
-    found: Collector
+    collector: Collector
 
     @property
     def line(self) -> str:

@@ -11,7 +11,7 @@ def judge_tried(case: Case, handlers: tuple[str, ...]) -> None:
 
     A handler fails when it raises, or when its process ends in it.
     """
-    name, collector = case.recovery.mechanism, case.found
+    name, collector = case.recovery.mechanism, case.collector
     expected = f"{name} is tried and fails, and the next mechanism follows"
     calls = [
         (handler, rank, event) for handler in handlers for rank, own in case.calls(handler).items() for event in own

@@ -76,7 +76,7 @@ def build_plan(
 
     Time and memory are linear in the number of ranks.
     """
-    problems = Problems(source.file, source.lines, source.origins, source.found)
+    problems = Problems(source.file, source.lines, source.origins, source.known_problems)
     layout = replace(_layout(scenario, problems), replica_stride=traits.replica_stride)
     groups = replica_groups(layout)
     faults = plan_faults(

@@ -20,7 +20,7 @@ class Source:
         cell: the name of the matrix cell.
         origins: the places in the job's own files of the values that the scenario leaves out, by dotted path.
         facts: the other statements of these files, by the plan's names for them.
-        found: problems found already, in these files or by the platform.
+        known_problems: problems found already, in these files or by the platform.
     """
 
     file: str
@@ -28,4 +28,4 @@ class Source:
     cell: str = ""
     origins: Mapping[str, Origin] = field(default_factory=dict)
     facts: Mapping[str, Origin] = field(default_factory=dict)
-    found: tuple[Problem, ...] = ()
+    known_problems: tuple[Problem, ...] = ()

@@ -84,7 +84,7 @@ class BaselineTaker:
             versions=self._versions,
             sdk=self._prepared.sdk,
             cores=self._cores,
-            same_losses=self._prepared.found.job.traits.same_losses,
+            same_losses=self._prepared.registered.job.traits.same_losses,
         )
         baseline_directory, made = find_or_make(
             self._reports,
@@ -107,7 +107,7 @@ class BaselineTaker:
             traits=self._prepared.traits,
             kinds={},
             draw_seed=lambda: 0,
-            platform=self._prepared.found.named.traits,
+            platform=self._prepared.registered.named.traits,
         )
         return self._make("baseline", key[:12], plan, scenario)
 
@@ -116,7 +116,7 @@ class BaselineTaker:
 
         There is one where a host has packages whose releases are not known here.
         """
-        unknown = unknown_releases(scenario, self._versions, self._prepared.sdk, self._prepared.found)
+        unknown = unknown_releases(scenario, self._versions, self._prepared.sdk, self._prepared.registered)
         if not unknown:
             return {}
         self._progress.note(f"a baseline of this run's own: the hosts' releases of {', '.join(unknown)} are not known")

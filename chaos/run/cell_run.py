@@ -94,7 +94,7 @@ class CellRun:
         self._clock = clock
         self._leases = leases
         self._cores = cores
-        self._platform: Platform | NodePlatform = prepared.found.platform.make()
+        self._platform: Platform | NodePlatform = prepared.registered.platform.make()
         self._deadline = Deadline("run", prepared.scenario.deadlines.run, clock)
         self._digest_steps: tuple[int, ...] = ()
         self._inputs: Inputs | None = None
@@ -187,7 +187,7 @@ class CellRun:
             cell=plan.identity.cell,
             seed=plan.training.seed,
             plan=io.fingerprint((owned.path / "plan.json").read_bytes()),
-            sdk=sdk_named(self._prepared.found.job.simulated(scenario, self._prepared.sdk)),
+            sdk=sdk_named(self._prepared.registered.job.simulated(scenario, self._prepared.sdk)),
         )
 
     def _whole(self, owned: RunDirectory, plan: Plan, scenario: Scenario, history: HistoryWriter) -> None:
@@ -196,9 +196,9 @@ class CellRun:
         self._take_baseline(owned, plan, scenario)
         plan, scenario = self._completed(owned, plan, scenario, history)
         self._drive(owned, plan, scenario, history)
-        from chaos.run.retention import thin_out
+        from chaos.run.retention import keep_digests_only
 
-        thin_out(owned.path, scenario.keep_checkpoints_mb, history)
+        keep_digests_only(owned.path, scenario.keep_checkpoints_mb, history)
 
     def _begun(self) -> Inputs:
         """Return the job's inputs as of the first call. Raises InputChanged where one has changed since the plan."""
@@ -248,11 +248,11 @@ class CellRun:
         """Run the faulted launch, and the resume."""
         job = owned.path / "job"
         job.mkdir()
-        found, directory = self._prepared.found, self._prepared.loaded.path.parent
-        kinds = [found.kinds[fault.kind] for fault in plan.faults]
+        registered, directory = self._prepared.registered, self._prepared.loaded.path.parent
+        kinds = [registered.kinds[fault.kind] for fault in plan.faults]
         launches = Launches(
-            found.job,
-            found.kinds,
+            registered.job,
+            registered.kinds,
             self._prepared.traits,
             self._platform,
             self._prepared.sdk,
@@ -261,7 +261,7 @@ class CellRun:
         )
         with (
             watching_quarantine(kinds, history, self._progress, SystemCommands(), self._names_of_nodes(scenario)),
-            self._leases.take_ports(found.job.ports, run=owned.token) as ports,
+            self._leases.take_ports(registered.job.ports, run=owned.token) as ports,
             open_session(
                 scenario,
                 directory,
@@ -273,7 +273,7 @@ class CellRun:
                 progress=self._progress,
                 clock=self._clock,
                 deadline=self._deadline,
-                on=JobPlatform(self._platform, found.named.settings_in(scenario), self._prepared.rank_needs),
+                on=JobPlatform(self._platform, registered.named.settings_in(scenario), self._prepared.rank_needs),
             ) as session,
             noticing_incidents(history, "train", self._clock, owned.path, owned.token) as incidents,
         ):

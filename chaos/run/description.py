@@ -71,7 +71,7 @@ class Description:
 
     def _simulated(self, scenario: Scenario) -> list[Simulated]:
         return [
-            *self._prepared.found.job.simulated(scenario, self._prepared.sdk),
+            *self._prepared.registered.job.simulated(scenario, self._prepared.sdk),
             *self._simulated_nodes(scenario),
         ]
 

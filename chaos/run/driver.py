@@ -35,7 +35,7 @@ def run_cell(prepared: Prepared, options: RunOptions, progress: Progress, *, clo
         plan = replace(plan, equivalence=replace(plan.equivalence, baseline=options.baseline))
     prepared = replace(prepared, plan=plan, cell=with_deadlines(prepared.cell))
     _refuse_if_lacking(prepared)
-    if prepared.found.platform.own_limits:
+    if prepared.registered.platform.own_limits:
         refuse_too_few(prepared.scenario.cluster.ranks)
     leases = Leases()
     core_count = options.cores or len(os.sched_getaffinity(0))
@@ -43,7 +43,7 @@ def run_cell(prepared: Prepared, options: RunOptions, progress: Progress, *, clo
     with (
         subreaper(),
         interruptible(),
-        _cores_here(prepared.found.platform, leases, core_count, patience, progress) as cores,
+        _cores_here(prepared.registered.platform, leases, core_count, patience, progress) as cores,
     ):
         return CellRun(prepared, options, progress, clock, leases, cores).run()
 
@@ -61,7 +61,7 @@ def _refuse_if_lacking(prepared: Prepared) -> None:
     # The stand-in is the alternative to a vendor's package that does not fit.
     needs = {*prepared.needs} - ({INTERFACE, OWN_AGENT} if prepared.sdk == "standin" else set())
     scenario = prepared.scenario
-    settings = prepared.found.named.settings_in(scenario)
+    settings = prepared.registered.named.settings_in(scenario)
     lacking = [seen for seen in probe(needs, Machine(settings=settings)) if not seen.ok]
     if lacking:
         listed = "".join(f"\n  {seen.need}: {seen.seen}; {seen.advice}" for seen in lacking)

@@ -10,7 +10,7 @@ from chaos.observe.checkpoints.mindformers_state import part_files
 from chaos.observe.checkpoints.saved_state import keep_digests
 
 
-def thin_out(run_dir: Path, limit_mb: int, history: HistoryWriter) -> None:
+def keep_digests_only(run_dir: Path, limit_mb: int, history: HistoryWriter) -> None:
     """Replace every checkpoint file larger than ``limit_mb`` (10⁶ bytes) by its digests, and record that.
 
     A file in a place that cannot be read stays as it is.

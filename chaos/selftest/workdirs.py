@@ -43,7 +43,7 @@ def _put_back_and_remove(place: Path, note: Callable[[str], None]) -> None:
     for reports in (place, place / LIVE):
         for report in heal_all(reports):
             if not report.ok:
-                why = "; ".join(report.failed or report.found)
+                why = "; ".join(report.failed or report.leftovers)
                 note(f"left in place: {report.path}: {why} (chaos heal --reports {reports} puts it back)")
                 return
     shutil.rmtree(place, ignore_errors=True)

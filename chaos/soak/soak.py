@@ -17,7 +17,7 @@ from chaos.run.made_with import code_key
 from chaos.run.prepare.inputs import inputs_of
 from chaos.run.prepare.known_failure import failing_by, holding, unexpected
 from chaos.run.prepare.needs import chosen_sdk
-from chaos.run.prepare.registered import registered
+from chaos.run.prepare.registered import look_up_names
 from chaos.run.prepare.versions import versions
 from chaos.scenario.load import Cell as LoadedCell
 from chaos.scenario.load import LoadedScenario
@@ -117,7 +117,7 @@ def keys_of_cells(
     """
     inputs_by_name: dict[str, str] = {}
     for cell in cells:
-        scenario, names = cell.scenario, registered(cell.scenario)
+        scenario, names = cell.scenario, look_up_names(cell.scenario)
         inputs_by_name[f"SDK of cell {cell.name}"] = chosen_sdk(sdk, scenario, names)
         try:
             inputs = inputs_of(names.job, names.named, scenario, loaded.path.parent, os.environ)

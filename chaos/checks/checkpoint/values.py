@@ -40,13 +40,13 @@ def judge_values(
         if event is not None:
             compared += 1
             _judge_equal(OWN, baseline, file, state, event, event.source, saved, collector)
-        elif not baseline.wanted or (comparable is not None and _step(baseline, file, state) > comparable.until):
+        elif not baseline.is_requested or (comparable is not None and _step(baseline, file, state) > comparable.until):
             seen = f"rank {file.rank} recorded no digests at the saved step, and there is no baseline to compare with"
             collector.unknown(OWN, seen, artifacts.relative(file.path))
     if compared:
         collector.settle(OWN, f"{compared} files compared by digest")
     collector.close()
-    if baseline.wanted:
+    if baseline.is_requested:
         _judge_against_baseline(plan, artifacts, baseline, states, saved, collector)
 
 

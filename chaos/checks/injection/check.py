@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chaos.checks.injection.beside_ranks import beside_doubts
-from chaos.checks.injection.contradictions import acted_again, injected_again, other_act_doubts
+from chaos.checks.injection.contradictions import injected_again, other_act_doubts, repeated_acts
 from chaos.checks.injection.proof_registry import NoProof, effect_doubts, is_built_in, proof_of
 from chaos.checks.injection.trigger_proof import trigger_doubts
 from chaos.evidence.artifacts import Artifacts
@@ -116,7 +116,7 @@ def _judge(case: _Case) -> None:
     if again := altered_again(case.history, case.fault):
         ranks = ranks_text(dict.fromkeys(event.rank for event in again if event.rank is not None))
         case.collector.fail(case.planned, f"altered more than once on {ranks}", case.line, *places(again))
-    if again := acted_again(case.history, case.fault):
+    if again := repeated_acts(case.history, case.fault):
         ranks = ranks_text(dict.fromkeys(event.rank for event in again if event.rank is not None))
         case.collector.fail(case.planned, f"made more than once on {ranks}", case.line, *places(again))
     if not landings:

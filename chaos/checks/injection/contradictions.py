@@ -26,7 +26,7 @@ def injected_again(injections: list[Event]) -> bool:
     return len(targets) != len(set(targets)) or len({event.attempt for event in injections}) > 1
 
 
-def acted_again(history: History, fault: PlannedFault) -> list[Event]:
+def repeated_acts(history: History, fault: PlannedFault) -> list[Event]:
     """Return the records of ranks that did to themselves more than once an act that was ordered once."""
     records = history.select(ACTING, fault=fault.id)
     ranks = [event.rank for event in records]

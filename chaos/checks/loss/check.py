@@ -36,7 +36,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     events = {(rank, step): event for rank, step, event in kept(history, saved)}
     logs = logged(plan, history, artifacts)
     _judge_finite(plan, history, events, logs, collector)
-    if baseline.wanted:
+    if baseline.is_requested:
         _judge_baseline(plan, history, baseline, events, saved, logs, collector)
     last = RESUME if plan.resume.resumes else TRAIN
     if plan.training.gradients:

@@ -29,7 +29,7 @@ def kept(history: History, saved: int | None) -> Iterator[tuple[int, int, Event]
 
 def judge_batches(plan: Plan, history: History, baseline: Baseline, saved: int | None, collector: Collector) -> None:
     """Judge the batch of every step that counts."""
-    if not baseline.wanted:
+    if not baseline.is_requested:
         return
     if baseline.objection is not None:
         reason, where = baseline.objection

@@ -231,7 +231,7 @@ def _judge_batches(
     plan: Plan, history: History, baseline: Baseline, planned: list[Window], collector: Collector
 ) -> None:
     """Judge that every kept training of a step had the batch of the fault-free run."""
-    if not baseline.wanted:
+    if not baseline.is_requested:
         return
     if baseline.objection is not None:
         reason, where = baseline.objection

@@ -30,7 +30,7 @@ def judge_states(
     It is compared with the fault-free run's state; where the plan wants no baseline, with the record of the rank or of
     a replica. ``parts`` holds each rank's events from one beginning of training up to the next.
     """
-    if baseline.wanted and baseline.objection is not None:
+    if baseline.is_requested and baseline.objection is not None:
         reason, where = baseline.objection
         collector.unknown(RESTORED, f"cannot be compared: {reason}", *where)
         collector.close()
@@ -53,7 +53,7 @@ def _judge_state(
 ) -> int:
     ours = initial.data.get("parameters")
     good = plan.equivalence.comparable is None or window.step <= plan.equivalence.comparable.until
-    by_baseline = baseline.wanted and good and window.recovery is not None and window.recovery.as_fault_free
+    by_baseline = baseline.is_requested and good and window.recovery is not None and window.recovery.as_fault_free
     sources = (
         _of_baseline(baseline, rank, window.step) if by_baseline else _of_group(plan, history, window, rank, initial)
     )

@@ -98,11 +98,11 @@ def _plain(report: HealReport) -> dict[str, object]:
     return {
         "run": report.run,
         "outcome": report.outcome,
-        "found": report.found,
+        "found": report.leftovers,
         "done": report.done,
         "failed": report.failed,
         "refused": report.refused,
-        "would": report.would,
+        "would": report.proposed,
     }
 
 
@@ -117,8 +117,8 @@ def _print(report: HealReport) -> None:
     }
     heading = _IN_PART if report.outcome == "refused" and report.done else words[report.outcome]
     click.echo(f"{printable(report.run)}: {heading}")
-    sections = {"found": report.found, "done": report.done, "failed": report.failed, "why": report.refused}
-    for mark, texts in {**sections, "would": report.would}.items():
+    sections = {"found": report.leftovers, "done": report.done, "failed": report.failed, "why": report.refused}
+    for mark, texts in {**sections, "would": report.proposed}.items():
         for text in texts[:_MOST]:
             click.echo(f"  {mark:<6}  {_shown(text)}")
         if len(texts) > _MOST:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaos.doctor.sdk.offered import Offered, Passed
+from chaos.doctor.sdk.offered import HandlerCall, Offered
 from chaos.doctor.sdk.read import takes
 from chaos.doctor.sdk.wanted import Handed, Use, Wanted
 
@@ -57,7 +57,7 @@ def _of_use(use: Use, offered: Offered) -> Disagreement | None:
 
 
 def _of_function(handed: Handed, offered: Offered) -> Disagreement | None:
-    passed = offered.passed.get(handed.name, [])
+    passed = offered.calls.get(handed.name, [])
     unfit = [call for call in passed if not takes(handed.signature, call.arguments, call.keywords)]
     # What is called by the same name only may be another's: then one call that fits is enough.
     if not unfit or (len(unfit) < len(passed) and not any(call.surely for call in unfit)):
@@ -68,7 +68,7 @@ def _of_function(handed: Handed, offered: Offered) -> Disagreement | None:
     return Disagreement(f"{text} ({places})", handed.name in OWN_AGENT)
 
 
-def _passed(call: Passed) -> str:
+def _passed(call: HandlerCall) -> str:
     names = f", {', '.join(call.keywords)} by name," if call.keywords else ""
     return f"{_arguments(call.arguments + len(call.keywords))}{names}"
 

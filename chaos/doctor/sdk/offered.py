@@ -23,7 +23,7 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Passed:
+class HandlerCall:
     """The arguments of a registered function. ``surely``: its keeper calls it, not any object with such a name."""
 
     arguments: int
@@ -34,10 +34,10 @@ class Passed:
 
 @dataclass(frozen=True)
 class Offered:
-    """``names`` by module of ``mindio_ttp``; ``passed`` by the registration's name, or that of an agent's action."""
+    """``names`` by module of ``mindio_ttp``; ``calls`` by the registration's name, or that of an agent's action."""
 
     names: dict[str, dict[str, Offer]] = field(default_factory=dict)
-    passed: dict[str, list[Passed]] = field(default_factory=dict)
+    calls: dict[str, list[HandlerCall]] = field(default_factory=dict)
 
 
 def offered_by(package: Path) -> Offered:
@@ -107,16 +107,16 @@ def _origin(source: Source, node: ast.ImportFrom, package: Path, files: dict[str
     return files.get(beside) or next((file for name, file in files.items() if name.endswith(f"/{file_name}")), None)
 
 
-def _passed_to_handlers(files: dict[str, Source]) -> dict[str, list[Passed]]:
+def _passed_to_handlers(files: dict[str, Source]) -> dict[str, list[HandlerCall]]:
     """Follow each ``tft_register_…`` from the function that is registered, to the attribute, to the calls of it."""
     kept = {method: (source, at) for source in files.values() for method, at in _kept_functions(source)}
-    calls: dict[tuple[str, str | None, str], list[Passed]] = {}
+    calls: dict[tuple[str, str | None, str], list[HandlerCall]] = {}
     for source in files.values():
         for call, inside in calls_in_classes(source.tree):
             if isinstance(call.func, ast.Attribute) and not starred(call):
                 own = inside if last_name(call.func.value) == "self" else None
                 keywords = tuple(keyword.arg for keyword in call.keywords if keyword.arg)
-                passed = Passed(len(call.args), source.place(call), keywords)
+                passed = HandlerCall(len(call.args), source.place(call), keywords)
                 calls.setdefault((source.name, own, call.func.attr), []).append(passed)
     handlers = {}
     for source in files.values():
@@ -130,8 +130,8 @@ def _passed_to_handlers(files: dict[str, Source]) -> dict[str, list[Passed]]:
 
 
 def _passed_by(
-    keeper: Source, inside: str | None, attribute: str, calls: dict[tuple[str, str | None, str], list[Passed]]
-) -> list[Passed]:
+    keeper: Source, inside: str | None, attribute: str, calls: dict[tuple[str, str | None, str], list[HandlerCall]]
+) -> list[HandlerCall]:
     """Return the calls of an attribute: by the class that keeps it, or if it has none, by any object with that name."""
     if inside is not None and (own := calls.get((keeper.name, inside, attribute))):
         return own
@@ -153,16 +153,16 @@ def _kept_functions(source: Source) -> Iterator[tuple[str, tuple[str | None, str
                     yield from ((node.name, (inside, name)) for name in names)
 
 
-def _passed_to_actions(files: dict[str, Source]) -> dict[str, list[Passed]]:
+def _passed_to_actions(files: dict[str, Source]) -> dict[str, list[HandlerCall]]:
     """Return calls that name an action of the agent's and give its arguments as a tuple."""
-    actions: dict[str, list[Passed]] = {}
+    actions: dict[str, list[HandlerCall]] = {}
     for source in files.values():
         for call in _calls(source.tree):
             if len(call.args) != 2:
                 continue
             action, arguments = call.args
             if isinstance(action, ast.Constant) and isinstance(action.value, str) and isinstance(arguments, ast.Tuple):
-                actions.setdefault(action.value, []).append(Passed(len(arguments.elts), source.place(call)))
+                actions.setdefault(action.value, []).append(HandlerCall(len(arguments.elts), source.place(call)))
     return actions
 
 

@@ -57,25 +57,25 @@ def condition(shown: Condition, words: str, fields: tuple[str, ...], *parts: Par
     return Proof(words, fields, doubts)
 
 
-def at_least(key: str, wanted: str, unit: str) -> Callable[[Fields, Fields], str | None]:
-    """Return a judge of whether the number under ``key`` reaches the parameter ``wanted``."""
+def at_least(key: str, parameter: str, unit: str) -> Callable[[Fields, Fields], str | None]:
+    """Return a judge of whether the number under ``key`` reaches the parameter ``parameter``."""
 
     def judge(parameters: Fields, evidence: Fields) -> str | None:
-        seen, limit = number(evidence, key), number(parameters, wanted)
+        seen, limit = number(evidence, key), number(parameters, parameter)
         if seen is None or limit is None or seen < limit:
-            return f"{key} is {evidence.get(key)}, and {wanted} {parameters.get(wanted)} {unit}"
+            return f"{key} is {evidence.get(key)}, and {parameter} {parameters.get(parameter)} {unit}"
         return None
 
     return judge
 
 
-def at_most(key: str, wanted: str, default: float) -> Callable[[Fields, Fields], str | None]:
-    """Return a judge of whether the number under ``key`` is within the parameter ``wanted``."""
+def at_most(key: str, parameter: str, default: float) -> Callable[[Fields, Fields], str | None]:
+    """Return a judge of whether the number under ``key`` is within the parameter ``parameter``."""
 
     def judge(parameters: Fields, evidence: Fields) -> str | None:
-        seen, limit = number(evidence, key), number({wanted: default, **parameters}, wanted)
+        seen, limit = number(evidence, key), number({parameter: default, **parameters}, parameter)
         if seen is None or limit is None or seen > limit:
-            return f"{key} is {evidence.get(key)}, and {wanted} {limit:g}"
+            return f"{key} is {evidence.get(key)}, and {parameter} {limit:g}"
         return None
 
     return judge

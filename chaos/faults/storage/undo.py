@@ -21,7 +21,7 @@ from chaos.store.directory import RunDirectoryError, read_run
 
 def unmount_storage(step: UndoStep, context: UndoContext) -> str:
     """Unmount the directory. Arguments: path, absolute, inside the run's directory and without links or ``..``."""
-    return take_away(_own_path(step, context))
+    return unmount_topmost(_own_path(step, context))
 
 
 def thaw_storage(step: UndoStep, context: UndoContext) -> str:
@@ -60,7 +60,7 @@ def _own_path(step: UndoStep, context: UndoContext) -> Path:
     return path
 
 
-def take_away(path: Path) -> str:
+def unmount_topmost(path: Path) -> str:
     """Take away the topmost mount of a directory, and return the change in words. Raises OSError.
 
     The files on a file system of the harness's own are copied first, then moved to the directory under it. If the call

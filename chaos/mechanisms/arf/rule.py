@@ -44,7 +44,7 @@ def judge(case: Case) -> None:
     _judge_reads(case)
     _judge_starts(case)
     _judge_log(case)
-    case.found.settle(_expected(case), f"it did, at step {case.window.step}", case.line)
+    case.collector.settle(_expected(case), f"it did, at step {case.window.step}", case.line)
 
 
 def _expected(case: Case) -> str:
@@ -64,7 +64,7 @@ def _judge_tried(case: Case) -> None:
         judge_tried(case, _ON_NEW if _tried_online(case) else HANDLERS)
         return
     expected = "ARF is tried, no new process comes, and the next mechanism follows"
-    collector, calls = case.found, case.calls("stop")
+    collector, calls = case.collector, case.calls("stop")
     begun = [event for event in case.logged() if _is_arf(event.kind, event.fields)]
     if not begun:
         if case.logged():
@@ -90,7 +90,7 @@ def _judge_wait(case: Case, expected: str) -> None:
     given_up = [event for name in ("save_ckpt", "exit") for event in _flat(case.calls(name))]
     if not cleaned or not given_up:
         what = "when the last rank was clean" if not cleaned else "when the next mechanism began"
-        case.found.unknown(expected, f"nothing shows {what}", case.line)
+        case.collector.unknown(expected, f"nothing shows {what}", case.line)
         return
     last = max(cleaned, key=lambda event: event.mono)
     first = min(given_up, key=lambda event: event.mono)
@@ -98,9 +98,9 @@ def _judge_wait(case: Case, expected: str) -> None:
     short = waited - wait * _EARLY
     if abs(short) < first.uncertainty(last) / 1e9:
         seen = f"it was given up after {waited:.3f} s, by the clocks of two hosts"
-        case.found.unknown(expected, seen, case.line, last.source, first.source)
+        case.collector.unknown(expected, seen, case.line, last.source, first.source)
     elif short < 0:
-        case.found.fail(expected, f"it was given up after {waited:.3f} s", case.line, last.source, first.source)
+        case.collector.fail(expected, f"it was given up after {waited:.3f} s", case.line, last.source, first.source)
 
 
 def _is_arf(kind: str, fields: object) -> bool:
@@ -111,20 +111,20 @@ def _judge_silence(case: Case) -> None:
     expected = _expected(case)
     logged = [event for event in case.logged() if _is_arf(event.kind, event.fields)]
     if logged:
-        report = case.found.fail if case.records_calls("stop") else case.found.unknown
+        report = case.collector.fail if case.records_calls("stop") else case.collector.unknown
         where = (event.source for event in logged[:3])
         report(expected, "the SDK's log shows it, but no call of a handler was recorded", *where)
     elif case.logged():
-        case.found.fail(
+        case.collector.fail(
             expected, "it did not act: no handler was called, and the SDK's log shows no attempt", case.line
         )
     else:
-        case.found.unknown(expected, "there is neither a handler's call nor a log of the SDK", case.line)
-    case.found.close()
+        case.collector.unknown(expected, "there is neither a handler's call nor a log of the SDK", case.line)
+    case.collector.close()
 
 
 def _judge_survivors(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
-    expected, collector, number = _expected(case), case.found, case.window.number
+    expected, collector, number = _expected(case), case.collector, case.window.number
     for name in HANDLERS:
         for rank in range(case.plan.layout.ranks):
             own = calls[name].get(rank, [])
@@ -147,7 +147,7 @@ def _tried_online(case: Case) -> bool:
 
 def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
     """Judge that each new process gets the state of one rank of its replica group, and no other rank takes part."""
-    expected, collector, line, number = _expected(case), case.found, case.line, case.window.number
+    expected, collector, line, number = _expected(case), case.collector, case.line, case.window.number
     new = case.window.copied
     for rank in sorted(new - copies.keys()):
         collector.fail(expected, f"repair was not called on the new rank {rank} in recovery {number}", line)
@@ -179,7 +179,7 @@ def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
         for before, after in pairwise(lasts):
             if after.mono < before.mono:
                 seen = f"{after.data['name']} was called on rank {rank} before {before.data['name']}"
-                case.found.fail(expected, seen, after.source, before.source)
+                case.collector.fail(expected, seen, after.source, before.source)
     copies = _flat(calls["repair"])
     rebuilt = case.window.of(case.history.select("handler.exit", attempt=TRAIN, name="rebuild_group"))
     pair = suspicious(copies, rebuilt)
@@ -187,16 +187,16 @@ def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
         first, last, sure = pair
         if sure:
             seen = f"repair was called on rank {first.rank} before rank {last.rank} had rebuilt its groups"
-            case.found.fail(expected, seen, first.source, last.source)
+            case.collector.fail(expected, seen, first.source, last.source)
         else:
             seen = (
                 f"whether rank {last.rank} had rebuilt its groups when repair was called on rank {first.rank}{UNTOLD}"
             )
-            case.found.unknown(expected, seen, first.source, last.source)
+            case.collector.unknown(expected, seen, first.source, last.source)
 
 
 def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
-    expected, collector = _expected(case), case.found
+    expected, collector = _expected(case), case.collector
     for name in HANDLERS:
         left = case.calls(name, "handler.exit")
         for rank, entered in calls[name].items():
@@ -221,7 +221,7 @@ def _judge_reads(case: Case) -> None:
     loads = case.window.of(case.history.select("load.begin", attempt=TRAIN))
     for event in loads[:5]:
         seen = f"rank {event.rank} read {event.data.get('path')}"
-        case.found.fail("no checkpoint is read", seen, case.line, event.source)
+        case.collector.fail("no checkpoint is read", seen, case.line, event.source)
 
 
 def _judge_starts(case: Case) -> None:
@@ -234,10 +234,10 @@ def _judge_starts(case: Case) -> None:
         own, planned_starts = starts.get(rank, []), int(rank in case.window.restarted)
         if len(own) > planned_starts:
             seen = f"rank {rank} was started {len(own)} times in recovery {case.window.number}"
-            case.found.fail(expected, seen, case.line, *places(own))
+            case.collector.fail(expected, seen, case.line, *places(own))
         elif len(own) < planned_starts:
             seen = f"no start of a new process of rank {rank} was recorded in recovery {case.window.number}"
-            case.found.unknown(expected, seen, case.line)
+            case.collector.unknown(expected, seen, case.line)
 
 
 def _judge_log(case: Case) -> None:
@@ -250,9 +250,9 @@ def _judge_log(case: Case) -> None:
     least = len([recovery for recovery in planned if recovery.succeeds])
     expected = f"the SDK replaces lost ranks {least} times"
     if len(sources) > len(planned):
-        case.found.fail(expected, f"{len(sources)} times by its log", case.line, *sources[:5])
+        case.collector.fail(expected, f"{len(sources)} times by its log", case.line, *sources[:5])
     elif len(sources) < least:
-        case.found.unknown(expected, f"{len(sources)} times by its log", case.line, *sources)
+        case.collector.unknown(expected, f"{len(sources)} times by its log", case.line, *sources)
 
 
 def _flat(calls: dict[int, list[Event]]) -> list[Event]:

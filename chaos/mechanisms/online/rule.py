@@ -39,7 +39,7 @@ def judge(case: Case) -> None:
     _judge_returns(case, calls)
     _judge_log(case)
     _judge_level(case)
-    case.found.settle(_expected(case), f"it did, at step {case.window.step}", case.line)
+    case.collector.settle(_expected(case), f"it did, at step {case.window.step}", case.line)
 
 
 def _expected(case: Case) -> str:
@@ -60,19 +60,19 @@ def _judge_silence(case: Case) -> None:
     expected = _expected(case)
     logged = [event for event in case.logged() if _is_repair(event)]
     if logged:
-        report = case.found.fail if case.records_calls("stop") else case.found.unknown
+        report = case.collector.fail if case.records_calls("stop") else case.collector.unknown
         where = (event.source for event in logged[:3])
         report(expected, "the SDK's log shows a repair, but no call of a handler was recorded", *where)
     elif case.logged():
         seen = "it did not act: no handler was called, and the SDK's log has no repair"
-        case.found.fail(expected, seen, case.line)
+        case.collector.fail(expected, seen, case.line)
     else:
-        case.found.unknown(expected, "there is neither a handler's call nor a log of the SDK", case.line)
-    case.found.close()
+        case.collector.unknown(expected, "there is neither a handler's call nor a log of the SDK", case.line)
+    case.collector.close()
 
 
 def _judge_calls(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
-    expected, collector, number = _expected(case), case.found, case.window.number
+    expected, collector, number = _expected(case), case.collector, case.window.number
     for name in (*_STEPS, "rollback"):
         for rank in range(case.plan.layout.ranks):
             own = calls[name].get(rank, [])
@@ -84,7 +84,7 @@ def _judge_calls(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
 
 
 def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
-    expected, collector, line, number = _expected(case), case.found, case.line, case.window.number
+    expected, collector, line, number = _expected(case), case.collector, case.line, case.window.number
     copied = case.window.copied
     for rank in sorted(copied - copies.keys()):
         seen = f"rank {rank} lost its memory, and repair was not called on it in recovery {number}"
@@ -117,7 +117,7 @@ def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
         for before, after in pairwise(firsts):
             if after.mono < before.mono:
                 seen = f"{after.data['name']} was called on rank {rank} before {before.data['name']}"
-                case.found.fail(expected, seen, after.source, before.source)
+                case.collector.fail(expected, seen, after.source, before.source)
     copies = [event for own in calls["repair"].values() for event in own]
     cleaned = case.window.of(case.history.select("handler.exit", attempt=TRAIN, name="clean"))
     pair = suspicious(copies, cleaned)
@@ -125,14 +125,14 @@ def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
         first, last, sure = pair
         if sure:
             seen = f"repair was called on rank {first.rank} before rank {last.rank} was clean"
-            case.found.fail(expected, seen, first.source, last.source)
+            case.collector.fail(expected, seen, first.source, last.source)
         else:
             seen = f"whether rank {last.rank} was clean when repair was called on rank {first.rank}{UNTOLD}"
-            case.found.unknown(expected, seen, first.source, last.source)
+            case.collector.unknown(expected, seen, first.source, last.source)
 
 
 def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
-    expected, collector = _expected(case), case.found
+    expected, collector = _expected(case), case.collector
     for name in (*_STEPS, "rollback"):
         left = case.calls(name, "handler.exit")
         for rank, entered in calls[name].items():
@@ -165,7 +165,7 @@ def _judge_level(case: Case) -> None:
         if _code(fault) in str(event.data.get("text")):
             continue
         expected = f"the error is one that no operator's own retry answers: {_reason(fault)}"
-        case.found.unknown(expected, f"rank {event.rank} raised {event.data.get('text')!r}", event.source)
+        case.collector.unknown(expected, f"rank {event.rank} raised {event.data.get('text')!r}", event.source)
 
 
 def _code(fault: PlannedFault) -> str:
@@ -193,9 +193,9 @@ def _judge_log(case: Case) -> None:
     planned_count = len(repairing)
     expected = f"the SDK repairs {planned_count} times"
     if len(sources) > planned_count + len(tried):
-        case.found.fail(expected, f"{len(sources)} repairs in its log", case.line, *sources[:5])
+        case.collector.fail(expected, f"{len(sources)} repairs in its log", case.line, *sources[:5])
     elif len(sources) < planned_count:
-        case.found.unknown(expected, f"{len(sources)} repairs in its log", case.line, *sources)
+        case.collector.unknown(expected, f"{len(sources)} repairs in its log", case.line, *sources)
 
 
 def _named(history: History) -> str:

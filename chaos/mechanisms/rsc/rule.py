@@ -24,7 +24,7 @@ HANDLERS: tuple[str, ...] = ()
 
 def judge(case: Case) -> None:
     """Judge the processes by the launcher's record, which collected their exit statuses, and by the kernel's."""
-    collector, expected = case.found, _expected(case)
+    collector, expected = case.collector, _expected(case)
     old, new = _processes(case)
     if not new:
         collector.fail(expected, f"no rank was started again in recovery {case.window.number}", case.line)
@@ -58,7 +58,7 @@ def _processes(case: Case) -> tuple[dict[int, Event], dict[int, Event]]:
 
 def _judge_launcher(case: Case, new: dict[int, Event]) -> None:
     """Judge that every new process is a child of the launch's only launcher."""
-    collector, expected = case.found, _expected(case)
+    collector, expected = case.collector, _expected(case)
     launchers = {event.pid: event for event in case.history.select("launcher.found", attempt=TRAIN, role="launcher")}
     if not launchers:
         collector.unknown(expected, "the launcher was not identified", case.line)
@@ -77,7 +77,7 @@ def _judge_launcher(case: Case, new: dict[int, Event]) -> None:
 
 def _judge_ends(case: Case, old: dict[int, Event]) -> None:
     """Judge that ranks that no fault hit were killed; they had no reason to end by themselves."""
-    collector, expected = case.found, _expected(case)
+    collector, expected = case.collector, _expected(case)
     # Over a broken link, or where a rank hangs, collectives may give up by themselves, before the agent kills the rank.
     gave_up = any(fault.kind == LINK or fault.effect.hangs for fault in case.window.faults)
     for rank in range(case.plan.layout.ranks):
@@ -101,18 +101,18 @@ def _judge_order(case: Case, old: dict[int, Event], new: dict[int, Event]) -> No
     starts = [event for event in begun if (event.rank, event.pid) not in pids]
     if len(ended) < len(pids) or not starts:
         seen = f"the launcher reported {len(ended)} of {len(pids)} ends, {len(starts)} starts are recorded"
-        case.found.unknown(expected, seen, case.line)
+        case.collector.unknown(expected, seen, case.line)
     else:
         pair = suspicious(starts, ended)
         if pair is not None and pair[2]:
             first, last, _ = pair
             seen = f"rank {first.rank} was started before rank {last.data.get('child_rank')} had ended"
-            case.found.fail(expected, seen, first.source, last.source)
+            case.collector.fail(expected, seen, first.source, last.source)
         elif pair is not None:
             first, last, _ = pair
             seen = f"whether rank {last.data.get('child_rank')} had ended when rank {first.rank} was started{UNTOLD}"
-            case.found.unknown(expected, seen, first.source, last.source)
-    case.found.settle(expected, "they had", case.line)
+            case.collector.unknown(expected, seen, first.source, last.source)
+    case.collector.settle(expected, "they had", case.line)
 
 
 def _judge_checkpoint(case: Case, new: dict[int, Event]) -> None:
@@ -129,7 +129,7 @@ def _judge_checkpoint(case: Case, new: dict[int, Event]) -> None:
     if newest != step:
         where = places(event for event in finished if step_of(event) == newest)
         text = f"step {newest}" if newest else "none was finished"
-        case.found.fail(expected, text, case.line, *where[:1])
+        case.collector.fail(expected, text, case.line, *where[:1])
     loaded: dict[int, int] = {}
     if case.recovery.reads_checkpoint:
         saved = {str(event.data.get("path")): step_of(event) for event in finished}
@@ -139,7 +139,7 @@ def _judge_checkpoint(case: Case, new: dict[int, Event]) -> None:
             _judge_read(case, rank, step, saved, expected)
     seen = "it does" if step else "none is"
     seen += f"; {named(loaded)} read none, and got the state from a rank of the replica group" if loaded else ""
-    case.found.settle(expected, seen, case.line)
+    case.collector.settle(expected, seen, case.line)
 
 
 def _judge_read(case: Case, rank: int, step: int, saved: dict[str, int], expected: str) -> None:
@@ -150,17 +150,17 @@ def _judge_read(case: Case, rank: int, step: int, saved: dict[str, int], expecte
     begun = case.window.of(case.history.select("load.begin", attempt=TRAIN, rank=rank))
     ended = case.window.of(case.history.select("load.end", attempt=TRAIN, rank=rank))
     if not begun or not ended:
-        case.found.unknown(expected, f"no load of rank {rank} is recorded after the restart", case.line)
+        case.collector.unknown(expected, f"no load of rank {rank} is recorded after the restart", case.line)
         return
     steps = {saved.get(str(event.data.get("path"))) for event in begun}
     if None in steps and step not in steps:
         unknown = next(event for event in begun if str(event.data.get("path")) not in saved)
         seen = f"rank {rank} read {unknown.data.get('path')}, and no save of it is recorded"
-        case.found.unknown(expected, seen, case.line, unknown.source)
+        case.collector.unknown(expected, seen, case.line, unknown.source)
     elif step not in steps:
         read = text_list(sorted(candidate for candidate in steps if candidate is not None))
         seen = f"rank {rank} read no checkpoint of step {step}, but of step {read}"
-        case.found.fail(expected, seen, case.line, *places(begun[:3]))
+        case.collector.fail(expected, seen, case.line, *places(begun[:3]))
 
 
 def _judge_cost(case: Case, old: dict[int, Event]) -> None:
@@ -179,12 +179,12 @@ def _judge_cost(case: Case, old: dict[int, Event]) -> None:
     lost = {rank: step - case.window.step for rank, step in ended.items()}
     most = max(lost.values(), default=0)
     if not ended and (planned or case.window.step):
-        case.found.unknown(expected, "no step before the fault is recorded", case.line)
+        case.collector.unknown(expected, "no step before the fault is recorded", case.line)
     elif most < planned:
-        case.found.fail(expected, f"{most} were", case.line)
+        case.collector.fail(expected, f"{most} were", case.line)
     elif over := {rank: steps for rank, steps in lost.items() if steps > (most_more if rank in ahead else planned)}:
-        case.found.fail(expected, f"{max(over.values())} were, on {ranks_text(sorted(over))}", case.line)
-    case.found.settle(expected, f"{most} were" if ahead else "they were", case.line)
+        case.collector.fail(expected, f"{max(over.values())} were, on {ranks_text(sorted(over))}", case.line)
+    case.collector.settle(expected, f"{most} were" if ahead else "they were", case.line)
 
 
 def _phase_ends(launch: Launch, after: int) -> Iterator[tuple[str, Timestamp | str]]:

@@ -41,7 +41,7 @@ def judge(case: Case) -> None:
         ended = _of_rank(case, "load.end", rank)
         _judge_loads(case, rank, loads, ended, expected)
     _judge_logs(case, expected)
-    case.found.settle(expected, "it did, on every rank", case.line)
+    case.collector.settle(expected, "it did, on every rank", case.line)
 
 
 def _norms(plan: Plan, history: History) -> dict[int, list[float]]:
@@ -145,7 +145,7 @@ def _lost(case: Case) -> set[int]:
 
 
 def _judge_loads(case: Case, rank: int, loads: list[Event], ended: list[Event], expected: str) -> None:
-    collector, lost = case.found, _lost(case)
+    collector, lost = case.collector, _lost(case)
     if not loads:
         if case.history.first("train.begin", attempt=TRAIN, rank=rank) is None:
             collector.unknown(expected, f"rank {rank} has recorded nothing", case.line)
@@ -192,7 +192,7 @@ def _iteration(load: Event) -> Path | None:
 
 def _judge_saved(case: Case, rank: int, load: Event, expected: str) -> None:
     """Judge that the loaded file was saved by the rank after the planned step, and was finished."""
-    collector, path = case.found, str(load.data.get("path"))
+    collector, path = case.collector, str(load.data.get("path"))
     # MindSpore adds the format to a name that has none, as MindFormers gives it in its new layout.
     names = {path} if _iteration(load) is None else {path, path.removesuffix(".safetensors")}
     saves = [
@@ -218,7 +218,7 @@ def _judge_loaded(case: Case, end: Event, expected: str) -> None:
         return
     held = len({name for name in _names(case, end, path) if not (is_flag(name) or is_appended(name))})
     if count < held:
-        case.found.fail(expected, f"rank {end.rank} loaded {count} of {held} parameters", case.line, end.source)
+        case.collector.fail(expected, f"rank {end.rank} loaded {count} of {held} parameters", case.line, end.source)
 
 
 def _names(case: Case, end: Event, path: Path) -> Iterable[str]:
@@ -239,7 +239,7 @@ def _judge_logs(case: Case, expected: str) -> None:
     for rank in range(case.plan.layout.ranks):
         events = case.artifacts.worker_events(TRAIN, rank)
         if not events:
-            case.found.unknown(expected, f"rank {rank} has no log", case.line)
+            case.collector.unknown(expected, f"rank {rank} has no log", case.line)
             continue
         if rank in lost:
             continue
@@ -248,11 +248,11 @@ def _judge_logs(case: Case, expected: str) -> None:
         if steps != planned:
             where = tuple(event.source for event in _of_kind(events, "tft.resumed"))
             seen = f"rank {rank} logs that it resumed after TREError from steps {steps}, not {planned}"
-            case.found.fail(expected, seen, case.line, *where)
+            case.collector.fail(expected, seen, case.line, *where)
         thrown = list(_of_kind(events, "tre.thrown"))
         if len(thrown) != len(planned):
             seen = f"rank {rank} logs {len(thrown)} abnormal norms that stop the training, not {len(planned)}"
-            case.found.fail(expected, seen, case.line, *(event.source for event in thrown))
+            case.collector.fail(expected, seen, case.line, *(event.source for event in thrown))
 
 
 def _of_kind(events: list[LogEvent], kind: str) -> Iterator[LogEvent]:

@@ -18,7 +18,7 @@ def judge(case: Case) -> None:
     """Judge the stops of every rank within this pause."""
     fault = case.window.faults[0]
     expected = _expected(case, fault)
-    collector = case.found
+    collector = case.collector
     own = {rank: _of_span(case, halts(case.history, rank)) for rank in range(case.plan.layout.ranks)}
     if not any(own.values()):
         _judge_silence(case, expected)
@@ -60,25 +60,25 @@ def _of_span(case: Case, stops: list[Halt]) -> list[Halt]:
 def _judge_silence(case: Case, expected: str) -> None:
     logged = [event for event in case.logged() if _is_pause(event)]
     if logged:
-        report = case.found.fail if case.records_calls("stream_sync") else case.found.unknown
+        report = case.collector.fail if case.records_calls("stream_sync") else case.collector.unknown
         where = (event.source for event in logged[:3])
         report(expected, "the SDK's log shows a pause, but no rank has recorded one", *where)
     elif case.logged() or case.history.select("pause.enter", attempt=TRAIN):
-        case.found.fail(expected, "no rank was paused", case.line)
+        case.collector.fail(expected, "no rank was paused", case.line)
     else:
-        case.found.unknown(expected, "neither a rank nor the SDK has recorded anything of a pause", case.line)
-    case.found.close()
+        case.collector.unknown(expected, "neither a rank nor the SDK has recorded anything of a pause", case.line)
+    case.collector.close()
 
 
 def _judge_step(case: Case, fault: PlannedFault, expected: str, first: dict[int, Halt]) -> None:
     steps = sorted({halt.step for halt in first.values()})
     where = places(halt.enter for halt in first.values())
     if len(steps) > 1:
-        case.found.fail(expected, f"they were paused after steps {text_list(steps)}", case.line, *where[:4])
+        case.collector.fail(expected, f"they were paused after steps {text_list(steps)}", case.line, *where[:4])
     asked = fault.trigger.get("step")
     if isinstance(asked, int) and steps[0] < asked:
         seen = f"paused after step {steps[0]}, although it was asked for in step {asked}"
-        case.found.fail(expected, seen, case.line, *where[:4])
+        case.collector.fail(expected, seen, case.line, *where[:4])
 
 
 def _judge_rest(case: Case, expected: str, first: dict[int, Halt]) -> None:
@@ -88,11 +88,11 @@ def _judge_rest(case: Case, expected: str, first: dict[int, Halt]) -> None:
         for event in case.history.select("step.begin", attempt=TRAIN, rank=rank):
             if event.mono > halt.enter.mono and (until is None or event.mono < until):
                 seen = f"rank {rank} began step {event.data.get('step')} while it was paused"
-                case.found.fail(expected, seen, case.line, event.source, halt.enter.source)
+                case.collector.fail(expected, seen, case.line, event.source, halt.enter.source)
 
 
 def _judge_length(case: Case, fault: PlannedFault, expected: str, first: dict[int, Halt]) -> None:
-    collector = case.found
+    collector = case.collector
     stuck = [rank for rank, halt in first.items() if halt.exit is None]
     if stuck:
         collector.fail(
@@ -117,7 +117,7 @@ def _judge_switch(case: Case, fault: PlannedFault, first: dict[int, Halt]) -> No
     if not fault.parameters.get("switch"):
         return
     expected = "every rank switches to the backup network during the pause"
-    collector = case.found
+    collector = case.collector
     for rank, halt in first.items():
         done = case.history.select("network.switched", attempt=TRAIN, rank=rank, fault=fault.id)
         if not done:
@@ -144,8 +144,8 @@ def _judge_broken_off(case: Case, first: dict[int, Halt]) -> None:
         ]
         if later:
             seen = f"rank {rank} began step {later[0].data.get('step')}"
-            case.found.fail(expected, seen, case.line, later[0].source, halt.enter.source)
-    case.found.settle(expected, f"{len(first)} ranks stayed where they were", case.line)
+            case.collector.fail(expected, seen, case.line, later[0].source, halt.enter.source)
+    case.collector.settle(expected, f"{len(first)} ranks stayed where they were", case.line)
 
 
 def _is_pause(event: LogEvent) -> bool:
@@ -161,9 +161,9 @@ def _judge_log(case: Case) -> None:
     planned_count = sum(recovery.mechanism == "TSP" for recovery in case.plan.response.recoveries)
     expected = f"the SDK pauses {planned_count} times"
     if len(sources) > planned_count:
-        case.found.fail(expected, f"{len(sources)} pauses in its log", case.line, *sources[:5])
+        case.collector.fail(expected, f"{len(sources)} pauses in its log", case.line, *sources[:5])
     elif len(sources) < planned_count:
-        case.found.unknown(expected, f"{len(sources)} pauses in its log", case.line, *sources)
+        case.collector.unknown(expected, f"{len(sources)} pauses in its log", case.line, *sources)
 
 
 RULE = Rule(handlers=HANDLERS, judge=judge, phase_ends=phase_ends, failures=frozenset({"ttp.pause_failed"}))

@@ -25,7 +25,7 @@ def judge(case: Case) -> None:
         judge_tried(case, ("save_ckpt", "rename"))
         judge_refused(case, ("save_ckpt", "rename"))
         return
-    history, collector = case.history, case.found
+    history, collector = case.history, case.collector
     evidence = mechanisms(history, case.artifacts, TRAIN).evidence.get("TTP", [])
     if not evidence:
         _judge_silence(case)
@@ -40,7 +40,7 @@ def judge(case: Case) -> None:
 
 
 def _judge_silence(case: Case) -> None:
-    collector = case.found
+    collector = case.collector
     heard = bool(case.logged()) or bool(case.history.select("handler.enter", attempt=TRAIN))
     kept = end_of_life(case.history, case.artifacts) or unowned(case.history, case.artifacts, "end-of-life")
     if not kept:
@@ -53,7 +53,7 @@ def _judge_silence(case: Case) -> None:
 
 
 def _judge_handlers(case: Case) -> None:
-    history, collector, line = case.history, case.found, case.line
+    history, collector, line = case.history, case.collector, case.line
     saves = history.select("handler.enter", attempt=TRAIN, name="save_ckpt")
     for rank, times in Counter(save.rank for save in saves).items():
         if times > 1:
@@ -94,7 +94,7 @@ def _judge_handlers(case: Case) -> None:
 
 def _judge_lines(case: Case, handler: str, what: str, kind: str) -> None:
     """Judge the calls by the SDK's log where none is recorded; the file is then the other witness."""
-    collector = case.found
+    collector = case.collector
     if case.history.select("handler.enter", attempt=TRAIN, name=handler):
         return
     lines = [event.source for event in case.logged() if event.kind == kind][:3]
@@ -123,10 +123,10 @@ def _judge_order(case: Case, renames: list[Event]) -> None:
     first, last, sure = pair
     if sure:
         seen = f"rank {first.rank} renamed before rank {last.rank} had saved"
-        case.found.fail(EXPECTED, seen, case.line, first.source, last.source)
+        case.collector.fail(EXPECTED, seen, case.line, first.source, last.source)
     else:
         seen = f"whether rank {last.rank} had saved when rank {first.rank} renamed{UNTOLD}"
-        case.found.unknown(EXPECTED, seen, first.source, last.source)
+        case.collector.unknown(EXPECTED, seen, first.source, last.source)
 
 
 RULE = Rule(handlers=HANDLERS, judge=judge, phase_ends=phase_ends, failures=frozenset({"ttp.dump_failed"}))

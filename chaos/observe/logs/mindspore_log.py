@@ -27,7 +27,7 @@ _WATCHDOG = (
 _CAUGHT = r"(?P<text>(?:(?!catch an error: ).)*?)"
 
 
-def _said(kind: str, literal: str, pattern: str) -> Known:
+def _message(kind: str, literal: str, pattern: str) -> Known:
     """Return a message that begins with these words."""
     return known(kind, literal, _SAID + pattern)
 
@@ -43,43 +43,43 @@ _TABLE = (
         ", loss is ",
         r"^epoch: (?P<epoch>\d{1,18}) step: (?P<step_in_epoch>\d{1,18}), loss is (?P<loss_text>\S+)",
     ),
-    _said(
+    _message(
         "train.epoch_time",
         " epoch time: ",
         r"(?P<mode>Train|Eval) epoch time: +(?P<epoch_ms>[\d.]+) ms, per step time: +(?P<step_ms>[\d.]+) ms",
     ),
-    _said(
+    _message(
         "checkpoint.saved",
         "Finish saving ckpt",
         r"Finish saving ckpt of epoch (?P<epoch>\d+) step (?P<step_in_epoch>\d+) using (?P<seconds>[\d.]+) seconds",
     ),
-    _said(
+    _message(
         "tft.handler_begin",
         "Enter _",
         r"Enter _(?P<handler>save_checkpoint_on_failure|rename_save_result|"
         r"tft_(?:stop|clean|repair)_callback(?=,| device_id| repair type|$)|tft_rebuild_groups(?=,|$))",
     ),
     # That is how MindSpore writes the end of this one.
-    _said("tft.handler_end", "Enter _tft_rebuild_groups ok", r"Enter _(?P<handler>tft_rebuild_groups) ok"),
-    _said(
+    _message("tft.handler_end", "Enter _tft_rebuild_groups ok", r"Enter _(?P<handler>tft_rebuild_groups) ok"),
+    _message(
         "tft.handler_end",
         "Finish _",
         r"Finish _(?P<handler>save_checkpoint_on_failure|rename_save_result|tft_\w+?_callback)",
     ),
-    _said("tft.exit", "Enter mindio ttp exit process", r"Enter mindio ttp exit process"),
-    _said("tft.replicas", "Set TFT replica with dp", r"Set TFT replica with dp: [(\[](?P<dp_list>[\d, ]*)[)\]]"),
-    _said(
+    _message("tft.exit", "Enter mindio ttp exit process", r"Enter mindio ttp exit process"),
+    _message("tft.replicas", "Set TFT replica with dp", r"Set TFT replica with dp: [(\[](?P<dp_list>[\d, ]*)[)\]]"),
+    _message(
         "tft.repaired",
         "uce wrapper caught repair finish",
         r"uce wrapper caught repair finish REPAIR STEP: ?(?P<step>\d+) ?batch_num: ?(?P<batch_num>\d+)",
     ),
-    _said(
+    _message(
         "tre.thrown",
         "is greater equal than threshold",
         r"Current global norm \[?(?P<norm>[-+.\deEinfa]+)\]? is greater equal than threshold "
         r"(?P<threshold>[-+.\deE]+), stop training\.{0,3}\s*$",
     ),
-    _said(
+    _message(
         "tre.again",
         "is still greater or equal than threshold",
         r"The global norm \[?(?P<norm>[-+.\deEinfa]+)\]? of step (?P<step>\d+) is still greater or equal than "
@@ -93,7 +93,7 @@ _TABLE = (
         r"(?:of step (?P<step>\d{1,18}) )?has been (?P<times>\d{1,18}) consecutive times greater than threshold:? ?"
         r"(?P<threshold>[-+.\deE]{1,40}), stop training",
     ),
-    _said(
+    _message(
         "tft.resumed",
         "Resume training after TREError",
         r"Resume training after TREError from step (?P<step>\d+)\.?\s*$",
@@ -111,10 +111,12 @@ _TABLE = (
         r"(?:, error_code=(?P<code>\d+))?",
     ),
     _raised("error.classified", " FINISH", r"(?P<error>(?:ARF|STEP) FINISH)\b"),
-    _said(
+    _message(
         "compile.cache_hit", "Use the compilation cache", r"Use the compilation cache and execute the backend actions"
     ),
-    _said("compile.cache_miss", "compilation actions", r"(?:[\w ]{1,100}[,.] )?[Ee]xecute all the compilation actions"),
+    _message(
+        "compile.cache_miss", "compilation actions", r"(?:[\w ]{1,100}[,.] )?[Ee]xecute all the compilation actions"
+    ),
     known(
         "watchdog.error",
         "HcclWatchdogThread catch an error",
@@ -122,21 +124,21 @@ _TABLE = (
     ),
     known("watchdog.error", "Global rank id", rf"{_WATCHDOG}{_CAUGHT}\. Global rank id: \[(?P<rank>\d+)\]"),
     # Other versions of MindSpore word it otherwise, and count ranks in the group.
-    _said(
+    _message(
         "watchdog.error",
         "got hccl error",
         r"Hcom Monitor thread got hccl error, ?rank: ?(?P<rank>\d+), group name: ?(?P<group>[^\s,]+)",
     ),
-    _said(
+    _message(
         "watchdog.stop",
         "Watchdog thread got hccl error",
         r"Watchdog thread got hccl error, try to stop training\. rank: ?(?P<rank>\d*)",
     ),
-    _said("watchdog.destroy", "Try to destroy all streams", r"Try to destroy all streams by watch dog thread"),
+    _message("watchdog.destroy", "Try to destroy all streams", r"Try to destroy all streams by watch dog thread"),
     # The error of a collective that gives up: the code of CANN counts, even behind the kernel's launch.
     _raised("device.notify_timeout", "EI0002", r"Launch kernel failed: (?P<code>EI0002): (?P<text>.{0,400})"),
     _raised("collective.failed", "Launch kernel failed", r"Launch kernel failed(?::|, name:) ?(?P<kernel>[^\s,]+)"),
-    _said(
+    _message(
         "collective.wait_failed",
         "wait receiving",
         r"(?P<collective>Ring ReduceScatter|Ring AllGather|Broadcast|Reduce) wait receiving "
@@ -158,17 +160,17 @@ _TABLE = (
     known("tft.limit_reset", "Reset limit step", r"^Reset limit step$"),
     known("tft.pause", "tft_pause_train", r"^(?P<what>Go into|End) tft_pause_train"),
     known("tft.strategy", "err_strategy", r"^_tft_clean_callback err_strategy: (?P<strategy>\w+)"),
-    _said(
+    _message(
         "tft.copy",
         "SEND_RECV",
         r"(?:Enter _tft_repair_callback )?SEND_RECV repair type: ?(?P<repair>\d+), "
         r"src_rank: ?(?P<source>\[[\d, ]*\]|\d+), "
         r"dst_rank: ?(?P<target>\[[\d, ]*\]|\d+)",
     ),
-    _said(
+    _message(
         "tft.handler_step", "Enter _tft_clean_callback resume", r"Enter _tft_clean_callback (?P<what>resume_hccl_comm)"
     ),
-    _said(
+    _message(
         "tft.handler_step",
         "REPARI_DEVICE",
         r"Enter _tft_repair_callback uce (?P<what>REPARI_DEVICE) device_id ?: ?(?P<device>\d+)",
@@ -179,7 +181,7 @@ _TABLE = (
     known("tre.channel_cleaned", "Clean tdt channel", r"^Clean tdt channel\.$"),
     known("tre.load", "Load checkpoint", r"^Load checkpoint\.$"),
     known("tre.not_loaded", "_not_load: ", r"^(?P<what>param|ckpt)_not_load: (?P<names_text>\[.{0,4000})"),
-    _said(
+    _message(
         "tft.continued",
         "uce wrapper repair complete",
         r"uce wrapper repair complete initial_epoch: ?(?P<epoch>\d+), cb_initial_step: ?(?P<initial_step>\d+)",
@@ -196,7 +198,7 @@ _TABLE = (
         r"^uce wrapper caught (?:other RuntimeError|RuntimeError but uce not enable|BaseException error), "
         r"enter MindIO TTP",
     ),
-    _said(
+    _message(
         "error.repairable",
         "HBM_MULTI_BIT_ECC_ERROR",
         r"UCEError of type HBM_MULTI_BIT_ECC_ERROR (?P<what>occurs|but can not repair), {0,80}"
@@ -225,8 +227,8 @@ _TABLE = (
         r"^Eval result: epoch (?P<epoch>\d{1,18}), metrics: (?P<metrics_text>.{1,400})",
     ),
     known("train.early_stop", "early stopping", r"^Epoch (?P<epoch>\d{1,18}): early stopping$"),
-    _said("process.exception", "Callback on exception is called", r"Callback on exception is called"),
-    _said("process.sigterm", "Kill this process with SIGTERM", r"Kill this process with SIGTERM"),
+    _message("process.exception", "Callback on exception is called", r"Callback on exception is called"),
+    _message("process.sigterm", "Kill this process with SIGTERM", r"Kill this process with SIGTERM"),
     *REFUSALS,
 )
 

@@ -27,7 +27,7 @@ _END_SECONDS = 5.0
 
 
 @dataclass
-class _Under:
+class _ActiveFault:
     """A fault under way. ``until`` is on the monotonic clock, in nanoseconds; ``asked``: its end has been requested.
 
     ``reported``: the errors of its observation, each text once. ``looks`` has the last observation of each rank while
@@ -48,7 +48,7 @@ class _Under:
 
 
 @dataclass
-class _Held:
+class _HeldFault:
     """A fault that only the teardown ends, by undoing its steps."""
 
     fault: PlannedFault
@@ -74,8 +74,8 @@ class LastingFaults:
         self._ledger = ledger
         self._attempt = attempt
         self._clock = clock
-        self._under: list[_Under] = []
-        self._held: list[_Held] = []
+        self._under: list[_ActiveFault] = []
+        self._held: list[_HeldFault] = []
         self.healed: set[str] = set()
 
     def add(
@@ -92,7 +92,7 @@ class LastingFaults:
         """
         began = self._clock.mono()
         until = began + int(max(kind.lasts(victim) for victim in victims) * 1e9)
-        active_fault = _Under(fault, kind, victims, steps, began, until, looks=dict(landed or {}))
+        active_fault = _ActiveFault(fault, kind, victims, steps, began, until, looks=dict(landed or {}))
         self._under.append(active_fault)
         for victim in victims:
             with self._noting(active_fault):
@@ -101,11 +101,11 @@ class LastingFaults:
     def hold(self, fault: PlannedFault, kind: FaultKind, victims: list[Victim]) -> None:
         """Add a landed fault that only the teardown ends. It is observed before the end, where its kind allows it."""
         if isinstance(kind, StillShown):
-            self._held.append(_Held(fault, kind, victims))
+            self._held.append(_HeldFault(fault, kind, victims))
 
     def abandon(self, fault: PlannedFault, kind: Lasting, victims: list[Victim], steps: list[UndoStep]) -> None:
         """End a fault that has not landed: it may have been made all the same, and nobody else would end it."""
-        self._end(_Under(fault, kind, victims, steps, 0, 0))
+        self._end(_ActiveFault(fault, kind, victims, steps, 0, 0))
 
     def end_due(self, job: Job) -> None:
         """End the faults whose time is over, and record the ones that have ended."""
@@ -170,16 +170,16 @@ class LastingFaults:
                 self.healed.add(active_fault.fault.id)
         self._under, self._held = [], []
 
-    def _ask(self, active_fault: _Under, evidence: list[dict[str, Any]] | None = None) -> None:
+    def _ask(self, active_fault: _ActiveFault, evidence: list[dict[str, Any]] | None = None) -> None:
         active_fault.asked = True
         self._record_ending(active_fault, evidence)
         self._end(active_fault)
 
-    def _record_ending(self, active_fault: _Under | _Held, evidence: list[dict[str, Any]] | None) -> None:
+    def _record_ending(self, active_fault: _ActiveFault | _HeldFault, evidence: list[dict[str, Any]] | None) -> None:
         shown: dict[str, Any] = {} if evidence is None else {"evidence": evidence}
         self._history.record("fault.ending", attempt=self._attempt, fault=active_fault.fault.id, **shown)
 
-    def _at_last(self, active_fault: _Under | _Held, job: Job) -> list[dict[str, Any]] | None:
+    def _at_last(self, active_fault: _ActiveFault | _HeldFault, job: Job) -> list[dict[str, Any]] | None:
         """Return the result of ``_still`` for a fault that the teardown ends, also where a remote helper is lost."""
         try:
             return self._still(active_fault, job)
@@ -187,7 +187,7 @@ class LastingFaults:
             self._unseen(active_fault, error)
             return []
 
-    def _still(self, active_fault: _Under | _Held, job: Job) -> list[dict[str, Any]] | None:
+    def _still(self, active_fault: _ActiveFault | _HeldFault, job: Job) -> list[dict[str, Any]] | None:
         """Return the observation of each rank just before the fault's end; None for kinds without an observation.
 
         For a rank with the fault that has ended before: its end (``ended``), and the last look (``looked``, ns).
@@ -206,7 +206,7 @@ class LastingFaults:
             evidence.append({"rank": victim.rank, "pid": victim.identity.pid, **(shown or {})})
         return evidence
 
-    def _end(self, active_fault: _Under) -> None:
+    def _end(self, active_fault: _ActiveFault) -> None:
         if active_fault.kind.ends_by_undo:
             for step in reversed(active_fault.steps):
                 self._end_by_undo(active_fault, step)
@@ -215,7 +215,7 @@ class LastingFaults:
             with self._noting(active_fault):
                 active_fault.kind.end(victim)
 
-    def _may_end(self, active_fault: _Under, job: Job) -> bool:
+    def _may_end(self, active_fault: _ActiveFault, job: Job) -> bool:
         """Return whether the fault may be ended; a rank without any observation does not prevent it."""
         may = True
         for victim in active_fault.victims:
@@ -223,7 +223,7 @@ class LastingFaults:
                 may = active_fault.kind.may_end(job, victim) and may
         return may
 
-    def _has_ended(self, active_fault: _Under, job: Job) -> bool:
+    def _has_ended(self, active_fault: _ActiveFault, job: Job) -> bool:
         """Return whether the fault is seen to have ended.
 
         An invisible fault has not ended: it is looked for again, and the undo steps end it at last.
@@ -232,7 +232,7 @@ class LastingFaults:
             return all(active_fault.kind.ended(job, victim) for victim in active_fault.victims)
         return False
 
-    def _ends_now(self, active_fault: _Under, job: Job) -> bool:
+    def _ends_now(self, active_fault: _ActiveFault, job: Job) -> bool:
         """Return whether it ends in a moment, as its undone steps say; their word counts where nothing can be seen."""
 
         def over() -> bool:
@@ -250,7 +250,7 @@ class LastingFaults:
             return False
 
     @contextmanager
-    def _noting(self, active_fault: _Under | _Held) -> Iterator[None]:
+    def _noting(self, active_fault: _ActiveFault | _HeldFault) -> Iterator[None]:
         """Record what goes wrong with a rank that dies under a fault, once, as a fact of the history.
 
         The loss of a remote helper is no such fact: nothing would be known about its node any more.
@@ -262,13 +262,13 @@ class LastingFaults:
         except (FaultMissed, PlatformError, LookupError, ValueError, OSError) as error:
             self._unseen(active_fault, error)
 
-    def _unseen(self, active_fault: _Under | _Held, error: Exception) -> None:
+    def _unseen(self, active_fault: _ActiveFault | _HeldFault, error: Exception) -> None:
         if str(error) not in active_fault.reported:
             active_fault.reported.add(str(error))
             why = f"{type(error).__name__}: {error}"
             self._history.record("fault.unseen", attempt=self._attempt, fault=active_fault.fault.id, why=why)
 
-    def _end_by_undo(self, active_fault: _Under, step: UndoStep) -> None:
+    def _end_by_undo(self, active_fault: _ActiveFault, step: UndoStep) -> None:
         """Undo a step. A failing step stays open, and the teardown tries it again."""
         if self._undo is None:
             return

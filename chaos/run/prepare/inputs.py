@@ -99,14 +99,16 @@ def _sources(changed: Iterable[str]) -> list[str]:
     return [name for name in changed if not name.startswith(SEEN)]
 
 
-def planned_inputs(found: Registered, scenario: Scenario, directory: Path, environment: Mapping[str, str]) -> Inputs:
+def planned_inputs(
+    registered: Registered, scenario: Scenario, directory: Path, environment: Mapping[str, str]
+) -> Inputs:
     """Return the inputs of a scenario in ``directory`` as planned, in the environment of this process.
 
     Raises Refused where an input cannot be read.
     """
     try:
         # On nodes with an environment of their own, nothing of this one reaches the job.
-        own = {} if found.platform.own_environment else dict(environment)
-        return Inputs(found.job, found.named, scenario, directory, own)
+        own = {} if registered.platform.own_environment else dict(environment)
+        return Inputs(registered.job, registered.named, scenario, directory, own)
     except JobError as error:
         raise Refused(str(error)) from error

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from chaos.platforms.kind import PlatformKind, platform_kind, platform_kinds
 from chaos.platforms.means import MEANS, NETWORK, WHOLE_NODES
-from chaos.run.prepare.registered import Registered, registered
+from chaos.run.prepare.registered import Registered, look_up_names
 from chaos.scenario.errors import Problem, printable
 from chaos.scenario.models.scenario import Scenario
 
@@ -44,11 +44,11 @@ def _moved(cell: Cell, changes: Mapping[str, object], hosts: int) -> Cell:
     return replace(cell, scenario=cell.scenario.model_copy(update={"cluster": cluster}))
 
 
-def platform_problems(loaded: LoadedScenario, cell: Cell, found: Registered | None = None) -> Iterator[Problem]:
+def platform_problems(loaded: LoadedScenario, cell: Cell, registered: Registered | None = None) -> Iterator[Problem]:
     """Yield the scenario's demands that the platform cannot meet, each with its place. Starts nothing."""
     scenario = cell.scenario
-    found = found or registered(scenario)
-    platform = found.platform
+    registered = registered or look_up_names(scenario)
+    platform = registered.platform
     name = platform.name
 
     def problem(path: str, message: str, hint: str = "") -> Problem:
@@ -73,7 +73,7 @@ def platform_problems(loaded: LoadedScenario, cell: Cell, found: Registered | No
             f"leave it out, or use {' or '.join(able)}",
         )
     for number in range(len(scenario.faults)):
-        for key, message, hint in _fault_problems(found, scenario, number):
+        for key, message, hint in _fault_problems(registered, scenario, number):
             yield problem(f"faults.{number}.{key}", message, hint)
     if not platform.traits.one_launcher and scenario.job.agent and scenario.cluster.nodes > 1:
         yield problem(
@@ -83,10 +83,10 @@ def platform_problems(loaded: LoadedScenario, cell: Cell, found: Registered | No
         )
 
 
-def _fault_problems(found: Registered, scenario: Scenario, number: int) -> Iterator[tuple[str, str, str]]:
+def _fault_problems(registered: Registered, scenario: Scenario, number: int) -> Iterator[tuple[str, str, str]]:
     """Yield the obstacles to a fault there: a key of it, a message and a hint."""
-    fault, platform = scenario.faults[number], found.platform
-    kind = found.kinds[fault.kind]
+    fault, platform = scenario.faults[number], registered.platform
+    kind = registered.kinds[fault.kind]
     means = kind.means
     if means not in platform.carries:
         yield "kind", *_not_carried(platform, fault.kind, means)

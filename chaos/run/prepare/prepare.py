@@ -26,7 +26,7 @@ from chaos.run.prepare.known_failure import unknown_checks
 from chaos.run.prepare.needs import chosen_sdk, needs_mindio, needs_of_job, needs_of_scenario
 from chaos.run.prepare.on_platform import platform_problems
 from chaos.run.prepare.prepared import Prepared
-from chaos.run.prepare.registered import Registered, registered
+from chaos.run.prepare.registered import Registered, look_up_names
 from chaos.run.prepare.versions import with_timings_of
 from chaos.scenario.completion import Completion, Unfinished
 from chaos.scenario.errors import Problem, printable, quote
@@ -89,8 +89,8 @@ def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None, 
     ScenarioError where the plan shows the scenario to be impossible, and RegistryError when a job or fault kind cannot
     be loaded.
     """
-    found = registered(cell.scenario)
-    return _planned(loaded, cell, found, examine(loaded, cell, found.job), draw_seed, machine)
+    registered = look_up_names(cell.scenario)
+    return _planned(loaded, cell, registered, examine(loaded, cell, registered.job), draw_seed, machine)
 
 
 def prepare(loaded: LoadedScenario, cell: Cell, sdk: str, draw_seed: int | None = None) -> Prepared:
@@ -98,27 +98,27 @@ def prepare(loaded: LoadedScenario, cell: Cell, sdk: str, draw_seed: int | None 
 
     Raises as :func:`plan_cell` does, and Refused where the SDK is missing or an input of the job cannot be read.
     """
-    found = registered(cell.scenario)
-    chosen = chosen_sdk(sdk, cell.scenario, found)
+    registered = look_up_names(cell.scenario)
+    chosen = chosen_sdk(sdk, cell.scenario, registered)
     cell = with_timings_of(chosen, cell)
-    examined = examine(loaded, cell, found.job)
+    examined = examine(loaded, cell, registered.job)
     return Prepared(
         loaded,
         cell,
         chosen,
-        _planned(loaded, cell, found, examined, draw_seed),
-        found,
+        _planned(loaded, cell, registered, examined, draw_seed),
+        registered,
         examined.traits,
-        needs_of_scenario(cell.scenario, found),
-        needs_of_job(cell.scenario, chosen, found),
-        planned_inputs(found, cell.scenario, loaded.path.parent, os.environ),
+        needs_of_scenario(cell.scenario, registered),
+        needs_of_job(cell.scenario, chosen, registered),
+        planned_inputs(registered, cell.scenario, loaded.path.parent, os.environ),
     )
 
 
 def _planned(
     loaded: LoadedScenario,
     cell: Cell,
-    found: Registered,
+    registered: Registered,
     examined: Examined,
     draw_seed: int | None,
     machine: Machine | None = None,
@@ -126,19 +126,19 @@ def _planned(
     scenario = cell.scenario
     problems = (
         *examined.problems,
-        *_missing_files(loaded, cell, found.job),
-        *platform_problems(loaded, cell, found),
+        *_missing_files(loaded, cell, registered.job),
+        *platform_problems(loaded, cell, registered),
         *unknown_checks(cell, str(loaded.path)),
     )
     plan = build_plan(
         scenario,
         Source(str(loaded.path), cell.lines, cell.name, cell.origins, cell.facts, problems),
         traits=examined.traits,
-        kinds={name: planned_kind(kind, scenario) for name, kind in found.kinds.items()},
+        kinds={name: planned_kind(kind, scenario) for name, kind in registered.kinds.items()},
         draw_seed=count(fresh_seed() if draw_seed is None else draw_seed).__next__,
-        platform=found.named.traits,
+        platform=registered.named.traits,
     )
-    chosen = _chosen(plan, scenario, found, machine or Machine())
+    chosen = _chosen(plan, scenario, registered, machine or Machine())
     explanation = plan.explanation
     reasons = (*explanation.reasons, *examined.remarks, *switch_remarks(cell), *chosen)
     return replace(plan, explanation=replace(explanation, reasons=reasons))
@@ -151,19 +151,19 @@ def _missing_files(loaded: LoadedScenario, cell: Cell, kind: JobKind) -> Iterato
         yield Problem(printable(str(loaded.path)), line, column, printable(message), hint=hint)
 
 
-def _chosen(plan: Plan, scenario: Scenario, found: Registered, machine: Machine) -> Iterator[str]:
+def _chosen(plan: Plan, scenario: Scenario, registered: Registered, machine: Machine) -> Iterator[str]:
     """Yield how this machine, or the platform's, makes each fault with several ways, in sentences.
 
     One more sentence names a comparison that nobody has made.
     """
-    met = found.platform.met(scenario)
-    if "mindspore" in met and "mindspore" in needs_of_job(scenario, found=found) and needs_mindio(scenario):
+    met = registered.platform.met(scenario)
+    if "mindspore" in met and "mindspore" in needs_of_job(scenario, registered=registered) and needs_mindio(scenario):
         yield (
             "MindSpore and MindIO on the machines of the ranks were not compared with each other: run chaos doctor "
             "there."
         )
     for fault in plan.faults:
-        need = found.kinds[fault.kind].chosen_by
+        need = registered.kinds[fault.kind].chosen_by
         if need is None:
             continue
         if need in met:

@@ -21,7 +21,7 @@ class Prepared:
         cell: the cell, with the timings of the SDK.
         sdk: ``standin`` or ``vendor``: the SDK of the run.
         plan: the plan.
-        found: the registered objects of the names in it.
+        registered: the registered objects of the names in it.
         traits: the observations that this job allows and its ways of saving.
         needs: names of the probes that must succeed before it can run.
         rank_needs: names of the probes that must succeed where its ranks run.
@@ -32,7 +32,7 @@ class Prepared:
     cell: Cell
     sdk: str
     plan: Plan
-    found: Registered
+    registered: Registered
     traits: JobTraits
     needs: tuple[str, ...]
     rank_needs: tuple[str, ...]

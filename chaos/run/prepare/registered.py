@@ -31,7 +31,7 @@ class Registered:
     kinds: Mapping[str, FaultKind]
 
 
-def registered(scenario: Scenario) -> Registered:
+def look_up_names(scenario: Scenario) -> Registered:
     """Look up the names of a scenario. Raises RegistryError when a kind cannot be loaded."""
     kinds = {name: fault_kind(name) for name in sorted({fault.kind for fault in scenario.faults})}
     named = platform_kind(scenario.cluster.platform)

@@ -24,16 +24,16 @@ def versions() -> Mapping[str, str]:
     }
 
 
-def choose_sdk(wanted: str, *, met_there: bool = False) -> str:
+def choose_sdk(requested: str, *, met_there: bool = False) -> str:
     """Return ``standin`` or ``vendor``. ``auto`` takes the vendor's package where it can be imported here.
 
     ``met_there``: the ranks run where other packages are installed. Raises Refused where the vendor's package is
     requested and missing.
     """
     there = has_module("mindio_ttp")
-    if wanted == "vendor" and not there and not met_there:
+    if requested == "vendor" and not there and not met_there:
         raise Refused("--sdk vendor: the vendor's package mindio_ttp is not installed for this Python")
-    return "vendor" if wanted == "vendor" or (there and wanted == "auto") else "standin"
+    return "vendor" if requested == "vendor" or (there and requested == "auto") else "standin"
 
 
 def sdk_named(simulated: Iterable[Simulated]) -> str:

@@ -16,7 +16,7 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.heal.undo import UNDO_ACTIONS
 from chaos.machine.linux.process import identify
 from chaos.platforms.nodes import END_NODES, NodePlatform
-from chaos.run.prepare.registered import registered
+from chaos.run.prepare.registered import look_up_names
 from chaos.scenario.models.scenario import Scenario
 from tests.kit.killed_scenarios import ALWAYS, ELSEWHERE, IN_CONTAINERS, KILLED, Killed
 
@@ -38,7 +38,7 @@ def of_kind(kind_name: str, victim: Victim) -> set[str]:
 
 def has_nodes(scenario: Scenario) -> bool:
     """Whether its job lives on nodes that a platform makes and takes away."""
-    return isinstance(registered(scenario).platform.make(), NodePlatform)
+    return isinstance(look_up_names(scenario).platform.make(), NodePlatform)
 
 
 @pytest.mark.parametrize("killed", [*KILLED, *IN_CONTAINERS], ids=lambda one: one.name)

@@ -157,12 +157,12 @@ def test_heal_says_what_it_found_and_did_and_records_it(reports: Path, temporary
     (report,) = heal_all(reports)
     assert report.outcome == "healed"
     assert report.ok
-    assert report.found[:3] == [
+    assert report.leftovers[:3] == [
         "open undo step stop: continue rank 1",
         "open undo step job: end the job",
         "open undo step private-directory: remove the run's private directory",
     ]
-    assert len(report.found) == 3 + 5
+    assert len(report.leftovers) == 3 + 5
     assert report.done[0].startswith("stop: continued process ")
     assert report.done[1].startswith("job: ended ")
     assert "rank 0" in report.done[1]
@@ -174,10 +174,10 @@ def test_heal_says_what_it_found_and_did_and_records_it(reports: Path, temporary
     (healed,) = history.select("fault.healed", writer="heal")
     assert (healed.data["fault"], healed.data["how"]) == ("stop-1", report.done[0].removeprefix("stop: "))
     (end,) = history.select("heal.end")
-    assert end.data == {"found": report.found, "done": report.done, "failed": []}
+    assert end.data == {"found": report.leftovers, "done": report.done, "failed": []}
     files = sorted(run_dir.rglob("*"))
     again = heal_run(reports / "latest")
-    assert (again.run, again.outcome, again.found, again.done) == (report.run, "nothing", [], [])
+    assert (again.run, again.outcome, again.leftovers, again.done) == (report.run, "nothing", [], [])
     assert sorted(run_dir.rglob("*")) == files
 
 
@@ -231,7 +231,7 @@ def test_a_live_run_is_reported_and_not_touched(reports: Path, run: RunDirectory
     run.ledger.record(UndoStep("job", None, "end-job", {"run": run.token}))
     for report in (heal_run(run.path), *heal_all(reports)):
         assert (report.outcome, report.ok, report.done) == ("live", False, [])
-        assert f"process {os.getpid()}" in report.found[0]
+        assert f"process {os.getpid()}" in report.leftovers[0]
     assert child.poll() is None
     assert private.exists()
     assert not list((run.path / "history").iterdir())
@@ -248,7 +248,7 @@ def test_of_a_run_whose_harness_is_stopped_it_is_said_how_to_go_on(reports: Path
         send_signal(identity, signal.SIGSTOP)
         wait_for("stopped", lambda: state(identity) == "stopped", seconds=60)
         report = heal_run(reports / name)
-        assert report.live and f"`kill -CONT {harness.pid}` lets it go on" in report.found[0]
+        assert report.live and f"`kill -CONT {harness.pid}` lets it go on" in report.leftovers[0]
         harness.kill()
 
 
@@ -261,7 +261,7 @@ def test_what_a_damaged_ledger_does_not_tell_is_found_by_itself(
     (dead.path / "undo.jsonl").unlink()
     (report,) = heal_all(reports)
     assert report.outcome == "healed"
-    assert f"private directory {private}" in report.found and f"removed {private}" in report.done
+    assert f"private directory {private}" in report.leftovers and f"removed {private}" in report.done
     assert not private.exists() and find_run_processes(dead.token) == []
 
 
@@ -302,7 +302,7 @@ def test_a_damaged_ledger_is_reported_and_the_rest_is_healed(dead: RunDirectory,
     assert "the undo ledger is damaged" in report.failed[0]
     assert report.outcome == "refused", "the line behind the damage has no proof any more that it belongs there"
     assert report.refused == ["undo.jsonl:2: has no proof of this user's key in its place"]
-    assert [text.partition(":")[0] for text in report.would] == ["private-directory"]
+    assert [text.partition(":")[0] for text in report.proposed] == ["private-directory"]
     assert private.exists() and report.done == ["job: no process of the run was left"]
 
 
@@ -408,7 +408,7 @@ def test_a_run_without_an_identity_but_with_open_steps_cannot_be_healed(dead: Ru
     assert heal_all(reports) == []
     dead.ledger.record(UndoStep("job", None, "end-job", {"run": dead.token}, "end the job"))
     (report,) = heal_all(reports)
-    assert report.found == ["open undo step job: end the job"]
+    assert report.leftovers == ["open undo step job: end the job"]
     assert "cannot be undone without the run's identity" in report.failed[0]
 
 
@@ -465,7 +465,7 @@ def test_a_run_of_another_host_is_left_to_it(reports: Path) -> None:
     report = heal_run(run.path)
     assert report.outcome == "refused"
     assert report.refused == ["the run was made on node-7: heal it there, or delete its directory if that host is gone"]
-    assert report.would == [f'job: end the job (end-job {{"run": "{run.token}"}})']
+    assert report.proposed == [f'job: end the job (end-job {{"run": "{run.token}"}})']
     assert [step.id for step in run.ledger.read().open] == ["job"]
 
 

@@ -92,7 +92,7 @@ def test_a_pointer_that_was_being_written_is_told_and_removed(reports: Path) -> 
     (left,) = [path for path in (reports / DIRECTORY).iterdir() if path.suffix != ".lock"]
     assert leftovers(reports, NOBODY) == [f"left by an act that was cut off: {left.resolve()}"]
     (report,) = heal_all(reports)
-    assert (report.run, report.outcome, report.found) == (DIRECTORY, "healed", [f"unfinished file {left.name}"])
+    assert (report.run, report.outcome, report.leftovers) == (DIRECTORY, "healed", [f"unfinished file {left.name}"])
     assert report.done == [f"removed unfinished file {left.name}"]
     assert not left.exists() and leftovers(reports, NOBODY) == [] and heal_all(reports) == []
 
@@ -165,7 +165,7 @@ def test_what_an_act_on_the_storage_was_killed_in_is_told_and_removed(
     told = f"left by an act that was cut off: {left.resolve()}"
     assert told in leftovers(reports, NOBODY)
     (report,) = heal_all(reports)
-    assert (report.run, report.outcome, report.found) == (dead.run, "healed", [told])
+    assert (report.run, report.outcome, report.leftovers) == (dead.run, "healed", [told])
     assert report.done == [f"removed {left.resolve()}"]
     assert set(storage.parent.rglob("*")) == before
     assert heal_all(reports) == [] and heal_run(dead.path).outcome == "nothing"
@@ -189,7 +189,7 @@ def test_digests_that_were_being_written_are_told_and_removed(
     told = f"left by an act that was cut off: {left.resolve()}"
     assert told in leftovers(reports, NOBODY)
     (report,) = heal_all(reports)
-    assert (report.run, report.outcome, report.found) == (dead.run, "healed", [told])
+    assert (report.run, report.outcome, report.leftovers) == (dead.run, "healed", [told])
     assert report.done == [f"removed {left.resolve()}"]
     assert list(checkpoint.parent.iterdir()) == [checkpoint] and checkpoint.read_bytes() == b"large"
     assert heal_all(reports) == [] and told not in leftovers(reports, NOBODY)
@@ -278,7 +278,7 @@ def test_what_only_looks_like_it_stays(
     make(storage)
     before = set(reports.rglob("*"))
     assert heal_all(reports) == []
-    assert heal_run(dead.path).found == []
+    assert heal_run(dead.path).leftovers == []
     assert set(reports.rglob("*")) - before <= {reports / ".lock"}
     assert before - set(reports.rglob("*")) == set()
 
@@ -317,7 +317,7 @@ def test_as_long_as_something_is_mounted_it_is_left_for_the_next_heal(
     over.mkdir()
     mount_memory(over, "a-disk", 1 << 16)
     with monkeypatch.context() as patched:
-        patched.setattr(heal, "take_away", refuse)
+        patched.setattr(heal, "unmount_topmost", refuse)
         (report,) = heal_all(reports)
     assert report.failed == [f"{over} is busy"] and (storage / PROBE).exists()
     (again,) = heal_all(reports)

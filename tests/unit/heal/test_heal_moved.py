@@ -39,7 +39,7 @@ def test_a_copy_is_told_and_not_touched_whether_its_run_lives_or_not(
         shutil.copytree(run.path, copy)
         report = heal_run(copy)
         assert (report.outcome, report.ok, report.done, report.failed) == ("copy", False, [], [])
-        assert f"a copy: its processes and steps belong to {run.path}" in report.found[0]
+        assert f"a copy: its processes and steps belong to {run.path}" in report.leftovers[0]
     outcomes = {report.run: report.outcome for report in heal_all(reports)}
     assert outcomes == {"copy": "copy", dead.run: "healed", live.run: "live"}
     assert child.poll() is None
@@ -69,12 +69,12 @@ def test_a_copy_whose_original_is_gone_waits_for_the_harness_that_had_it(
         shutil.rmtree(reports / name)
         for _ in range(2):
             report = heal_run(copy)
-            assert report.outcome == "live" and f"process {harness.pid}" in report.found[0]
+            assert report.outcome == "live" and f"process {harness.pid}" in report.leftovers[0]
         assert child.poll() is None
         harness.kill()
     report = heal_run(copy)
     assert report.outcome == "refused" and "the run was made in another directory" in report.refused[0]
-    assert f"process {child.pid}" in report.would[0] and child.poll() is None
+    assert f"process {child.pid}" in report.proposed[0] and child.poll() is None
 
 
 def of_a_live_harness(reports: Path, copy: Path, start: Start) -> tuple[subprocess.Popen[str], subprocess.Popen[bytes]]:

@@ -90,10 +90,10 @@ def test_what_is_not_shown_to_be_this_users_is_refused_and_told_by_step(
     for report in (heal_run(left.path), *heal_all(reports)):
         assert report.outcome == "refused" and not report.ok
         assert [why in text for text in report.refused] == [True], report.refused
-        assert (report.found, report.done, report.failed) == ([], [], [])
-        assert report.would[0] == f'job: end every process of the job (end-job {{"run": "{left.token}"}})'
-        assert report.would[1].startswith("private-directory: remove the run's private directory (remove-directory")
-        assert report.would[2].startswith(f"processes: end {process.identity}")
+        assert (report.leftovers, report.done, report.failed) == ([], [], [])
+        assert report.proposed[0] == f'job: end every process of the job (end-job {{"run": "{left.token}"}})'
+        assert report.proposed[1].startswith("private-directory: remove the run's private directory (remove-directory")
+        assert report.proposed[2].startswith(f"processes: end {process.identity}")
     assert find_run_processes(left.token) == [process]
     assert {path: path.stat().st_mtime_ns for path in left.path.rglob("*") if path.name != ".lock"} == before
 
@@ -132,7 +132,7 @@ def test_of_a_line_that_somebody_else_has_written_nothing_is_done_and_the_rest_i
     Ledger(left.path / "undo.jsonl").record(step)
     report = heal_run(left.path)
     assert report.outcome == "refused" and "undo.jsonl:3: has no proof" in report.refused[0]
-    assert [text.partition(":")[0] for text in report.would] == ["x"]
+    assert [text.partition(":")[0] for text in report.proposed] == ["x"]
     assert [text.partition(":")[0] for text in report.done] == ["job", "private-directory"]
     assert foreign.is_dir()
 
@@ -152,5 +152,5 @@ def test_a_forged_close_hides_no_step(left: RunDirectory, start: Callable[..., A
     Ledger(left.path / "undo.jsonl").close("job", "as if")
     (report,) = heal_all(left.path.parent)
     assert report.outcome == "healed" and any(text.startswith("job: ended") for text in report.done)
-    assert any("has no proof" in text for text in report.found)
+    assert any("has no proof" in text for text in report.leftovers)
     assert find_run_processes(left.token) == []

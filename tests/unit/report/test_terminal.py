@@ -156,7 +156,7 @@ def test_the_last_two_lines_of_everything_are_the_verdict_and_the_run_too(run: G
 
 
 def test_a_long_line_of_a_short_result_is_not_cut_and_stays_one_line(run: GoodRun, tmp_path: Path) -> None:
-    run.one("run.end")["error"] = "word " * 60 + "\x1b[2J\nend"
+    run.only("run.end")["error"] = "word " * 60 + "\x1b[2J\nend"
     lines = short(run, tmp_path, width=60)
     assert len(lines) <= MOST_LINES
     assert any("word " * 60 in line and line.count("end") for line in lines) and "\x1b" not in "".join(lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaos.checks.injection.contradictions import acted_again, other_act_doubts
+from chaos.checks.injection.contradictions import other_act_doubts, repeated_acts
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.job_effect import DEATH
@@ -94,7 +94,7 @@ def doubts(*recorded: Event) -> list[str]:
 
 def test_the_one_act_of_the_rank_that_was_told_is_not_doubted() -> None:
     assert doubts(ACT) == []
-    assert acted_again(History((ACT,), ()), FAULT) == []
+    assert repeated_acts(History((ACT,), ()), FAULT) == []
 
 
 @pytest.mark.parametrize(
@@ -108,4 +108,4 @@ def test_who_does_it_without_being_told_makes_it_another_act(name: str, other: d
 
 def test_a_rank_that_does_it_again_in_its_next_process_makes_it_twice() -> None:
     again = event("fault.acting", pid=78, attempt="resume", act="segfault")
-    assert acted_again(History((ACT, again), ()), FAULT) == [ACT, again]
+    assert repeated_acts(History((ACT, again), ()), FAULT) == [ACT, again]

@@ -44,7 +44,7 @@ def copies(effect: JobEffect, copied: tuple[int, ...], *called: int) -> list[str
     """What is said about ``repair`` having been called on these ranks."""
     one = case(fault(effect), "UCE", copied, *(event("handler.enter", 10, r, name="repair", step=5) for r in called))
     online._judge_copies(one, one.calls("repair"))
-    return [finding.seen for finding in one.found.findings()]
+    return [finding.seen for finding in one.collector.findings()]
 
 
 def test_without_loss_repair_may_be_called_on_that_rank_and_on_no_other() -> None:
@@ -66,7 +66,7 @@ def test_a_communication_error_is_the_steps_only_with_its_error_number(text: str
     raised = event("fault.raised", 5, 1, fault="fault", text=text)
     one = case(fault(COMMUNICATION, "hcce"), "HCCE", (), raised)
     online._judge_level(one)
-    assert [finding.verdict for finding in one.found.findings()] == verdicts
+    assert [finding.verdict for finding in one.collector.findings()] == verdicts
     assert "at step level: HCCL has given up its operator, error 507904" in online._expected(one)
 
 

@@ -18,7 +18,7 @@ from chaos.platforms.ssh.networks import check_host
 from chaos.run.prepare.needs import needs_of_scenario
 from chaos.run.prepare.on_platform import on_platform, platform_problems
 from chaos.run.prepare.prepare import known_names, plan_cell
-from chaos.run.prepare.registered import registered
+from chaos.run.prepare.registered import look_up_names
 from chaos.scenario.load import LoadedScenario, load_scenario
 from chaos.store.directory import RunDirectory, create_run
 from tests.kit.shipped import shipped
@@ -66,7 +66,7 @@ def test_the_shipped_files_are_planned_as_they_are(inventory: Path, scenario: st
     loaded = on_hosts(scenario, inventory)
     cell = loaded.cells[0]
     assert plan_cell(loaded, cell, 1).faults
-    assert (registered(cell.scenario).platform.name, cell.scenario.cluster.platform) == ("ssh-networks", "ssh")
+    assert (look_up_names(cell.scenario).platform.name, cell.scenario.cluster.platform) == ("ssh-networks", "ssh")
 
 
 @pytest.mark.parametrize("scenario", OF_NETWORK)

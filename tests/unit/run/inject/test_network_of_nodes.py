@@ -13,7 +13,7 @@ from chaos.plan.model import Plan
 from chaos.run.prepare.needs import needs_of_scenario
 from chaos.run.prepare.on_platform import platform_problems
 from chaos.run.prepare.prepare import known_names, plan_cell
-from chaos.run.prepare.registered import registered
+from chaos.run.prepare.registered import look_up_names
 from chaos.scenario.load import LoadedScenario, load_scenario
 from chaos.store.baseline_key import baseline_key
 
@@ -63,9 +63,9 @@ def test_the_older_name_of_a_platform_with_a_network_means_the_same(
     now = scenario(tmp_path, f"platform: {platform}", "network: true", *rest, kind=kind)
     then = scenario(tmp_path, f"platform: {before}", "# the same", *rest, kind=kind)
     both = [one.cells[0].scenario for one in (now, then)]
-    assert [registered(one).platform.name for one in both] == [before, before]
-    assert registered(both[0]).named.settings_in(both[0]) == registered(both[1]).named.settings_in(both[1])
-    assert (registered(both[0]).named.settings_in(both[0]) is not None) is bool(rest)
+    assert [look_up_names(one).platform.name for one in both] == [before, before]
+    assert look_up_names(both[0]).named.settings_in(both[0]) == look_up_names(both[1]).named.settings_in(both[1])
+    assert (look_up_names(both[0]).named.settings_in(both[0]) is not None) is bool(rest)
     assert needs_of_scenario(both[0]) == needs_of_scenario(both[1])
     simulated = [registry("jobs").load("plain").simulated(one, "standin") for one in both]
     assert simulated[0] == simulated[1]
@@ -73,9 +73,10 @@ def test_the_older_name_of_a_platform_with_a_network_means_the_same(
 
 
 def test_a_job_without_such_a_wish_is_started_where_the_scenario_says(tmp_path: Path) -> None:
-    assert registered(scenario(tmp_path, "platform: docker").cells[0].scenario).platform.name == "docker"
+    assert look_up_names(scenario(tmp_path, "platform: docker").cells[0].scenario).platform.name == "docker"
     assert (
-        registered(scenario(tmp_path, "platform: docker", "network: false").cells[0].scenario).platform.name == "docker"
+        look_up_names(scenario(tmp_path, "platform: docker", "network: false").cells[0].scenario).platform.name
+        == "docker"
     )
 
 
