@@ -21,10 +21,10 @@ _AS_LANDED = ("group", "limit")
 
 @dataclass(frozen=True)
 class Holding:
-    """Checks a landed fault for as long as it lasts. ``held`` holds the ranks."""
+    """Checks a landed fault for as long as it lasts. ``adopted_job`` holds the ranks."""
 
     kind: StillShown
-    held: AdoptedJob
+    adopted_job: AdoptedJob
     record: FaultRecord
     clock: Clock
 
@@ -55,13 +55,13 @@ class Holding:
 
     def _over(self, hit: Hit, victim: Victim) -> str | None:
         """Return how the fault ended in a rank before it was undone; None while it holds."""
-        state = self.held.state(hit.process.identity)
+        state = self.adopted_job.state(hit.process.identity)
         if self._stops:
             return None if state == "stopped" else f"{'continued' if state == 'alive' else 'ended'} by another process"
         if state in ("gone", "zombie") and not self.kind.outlives_ranks:
             return "the rank has ended"
         try:
-            shown = self.kind.still(self.held, victim)
+            shown = self.kind.still(self.adopted_job, victim)
         except (FaultMissed, LookupError, OSError) as error:
             return f"the fault no longer shows ({error})"
         landed = hit.evidence or {}

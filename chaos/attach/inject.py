@@ -48,7 +48,7 @@ def inject(
     kind: FaultKind,
     job: RunningJob,
     chosen: Sequence[JobProcess],
-    held: AdoptedJob,
+    adopted_job: AdoptedJob,
     *,
     seconds: float | None,
     reports: Path,
@@ -57,7 +57,7 @@ def inject(
     arguments: Sequence[str] = (),
     clock: Clock = SYSTEM_CLOCK,
 ) -> Injected:
-    """Make the fault in the chosen ranks of a job, whose processes ``held`` holds, and undo what can be undone.
+    """Make the fault in the chosen ranks of a job, whose processes ``adopted_job`` holds, and undo what can be undone.
 
     A lasting fault lasts for ``seconds``; None: until Ctrl-C, or until the ranks have ended. Its undo steps are on disk
     before it is made. Whatever happens, the job goes on afterwards: after a SIGKILL of this process, by ``chaos heal``.
@@ -78,7 +78,7 @@ def inject(
             recorder = Watched(history, progress)
             recorder.record("run.start", run=owned.run, adopted=True)
             _record_found(recorder, job)
-            result = _Injection(kind, owned, held, recorder, clock, parameters).run(chosen, seconds)
+            result = _Injection(kind, owned, adopted_job, recorder, clock, parameters).run(chosen, seconds)
             recorder.record("run.end", interrupted=result.interrupted, error=None)
         write_json(owned.path / INJECTED_FILE, result.to_json())
     return result
@@ -91,7 +91,7 @@ class _Injection:
         self,
         kind: FaultKind,
         owned: RunDirectory,
-        held: AdoptedJob,
+        adopted_job: AdoptedJob,
         history: Recorder,
         clock: Clock,
         parameters: Mapping[str, Any],
@@ -99,7 +99,7 @@ class _Injection:
         self._kind = kind
         self._parameters = dict(parameters)
         self._owned = owned
-        self._held = held
+        self._held = adopted_job
         self._history = history
         self._clock = clock
         self._fault = kind.name
@@ -110,7 +110,7 @@ class _Injection:
         own = (kind.parameters or {}).get("seconds")
         most = min(_EVIDENCE_SECONDS, own.most if own is not None and own.required else _EVIDENCE_SECONDS)
         patience = Patience(most, clock)
-        self._sequence = FaultSequence(kind, held, owned.ledger, self._record, patience, self._fault)
+        self._sequence = FaultSequence(kind, adopted_job, owned.ledger, self._record, patience, self._fault)
 
     def run(self, chosen: Sequence[JobProcess], seconds: float | None) -> Injected:
         hits: list[Hit] = []
@@ -180,12 +180,12 @@ class _Injection:
         except (FaultMissed, LookupError, ValueError, OSError) as error:
             status = self._held.exit_status(process.identity)
             unsaid = status is not None and not status.known
-            why = f"{error}; {self._held.told_by[process.identity]}" if unsaid else str(error)
+            why = f"{error}; {self._held.status_sources[process.identity]}" if unsaid else str(error)
             return Hit(process, "unknown" if unsaid else "not landed", why=why)
         if (unproven := why_unproven(self._kind.name, shown)) is not None:
             return Hit(process, "unknown", why=unproven)
         by_state = ", by the state of the process" if self._kind.signal is not None else ""
-        said_by = self._held.told_by.get(process.identity, self._kind.said_by or f"the kernel{by_state}")
+        said_by = self._held.status_sources.get(process.identity, self._kind.said_by or f"the kernel{by_state}")
         return Hit(process, "landed", {**shown, "said_by": said_by})
 
     def _record_outcome(self, hits: Sequence[Hit]) -> None:

@@ -92,8 +92,8 @@ class Watch:
 
     def close(self) -> None:
         """Close the job's process descriptors and logs."""
-        for held in filter(None, self._held.values()):
-            held.close()
+        for adopted_job in filter(None, self._held.values()):
+            adopted_job.close()
         self._logs.close()
 
     def _job_of(self, current: Survey) -> RunningJob | None:
@@ -156,13 +156,13 @@ class Watch:
         for identity in [candidate for candidate in self._held if candidate not in alive]:
             if state(identity) in ("alive", "stopped"):
                 continue
-            held = self._held[identity]
-            status = collect(identity) if held is None else held.exit_status(identity)
+            adopted_job = self._held[identity]
+            status = collect(identity) if adopted_job is None else adopted_job.exit_status(identity)
             if status is None:
                 continue
-            told_by = "" if held is None else held.told_by[identity]
-            if held is not None:
-                held.close()
+            told_by = "" if adopted_job is None else adopted_job.status_sources[identity]
+            if adopted_job is not None:
+                adopted_job.close()
             del self._held[identity]
             process = next((view.process for view in self.ranks.values() if view.process.identity == identity), None)
             if process is None or process.rank is None:  # its rank has been started again

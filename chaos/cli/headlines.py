@@ -19,16 +19,16 @@ _HELD_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Deed:
-    """An action of a rank: ``one`` behind the rank's name, ``several`` behind those of several ranks."""
+    """An action of a rank: ``singular`` behind the rank's name, ``plural`` behind those of several ranks."""
 
     attempt: str | None
-    one: str
-    several: str
+    singular: str
+    plural: str
 
     def of(self, ranks: Iterable[int]) -> str:
         """Return the line about these ranks."""
         numbers = set(ranks)
-        return f"{self.attempt}: {rank_set(numbers)} {self.one if len(numbers) == 1 else self.several}"
+        return f"{self.attempt}: {rank_set(numbers)} {self.singular if len(numbers) == 1 else self.plural}"
 
 
 def deed_of(event: Event) -> Deed | None:

@@ -31,7 +31,7 @@ _TRIES = 500
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnScenario:
     """One scenario of a good recovery. ``kind`` is that of its job, ``acting`` the mechanisms that its plan has."""
 
     loaded: LoadedScenario
@@ -42,7 +42,7 @@ class Drawn:
 
 def draw_scenarios(
     number: int, seed: int, *, kinds: Sequence[str], mechanisms: Sequence[str], directory: Path, sdk: str = "auto"
-) -> list[Drawn]:
+) -> list[DrawnScenario]:
     """Draw ``number`` scenarios and keep each as a file in ``directory``, to be run again by itself.
 
     Kinds and mechanisms take turns; unless mechanisms are requested, only those that a kind of job can have. A scenario
@@ -65,7 +65,7 @@ def _can(kind: str, mechanism: str) -> bool:
     return able is None or mechanism not in mechanism_names() or mechanism in able
 
 
-def _draw(seed: int, index: int, kind: str, mechanism: str, directory: Path, sdk: str) -> Drawn:
+def _draw(seed: int, index: int, kind: str, mechanism: str, directory: Path, sdk: str) -> DrawnScenario:
     traits = job_kind(kind).traits
     draw = Random(f"{seed}/{index}/{kind}/{mechanism}")
     name = f"random-{kind}-{seed}-{index}"
@@ -81,13 +81,13 @@ def _draw(seed: int, index: int, kind: str, mechanism: str, directory: Path, sdk
             continue
         # A known error of MindSpore (docs/findings.md) is no good recovery.
         if recovers(plan) and not (traits.mindspore and (counts_within_epoch(plan) or overwrites_names(plan))):
-            return Drawn(loaded, loaded.cells[0], kind, acting(plan))
+            return DrawnScenario(loaded, loaded.cells[0], kind, acting(plan))
     path.unlink()
     raise click.UsageError(f"no good recovery of {mechanism} could be drawn for jobs of kind {kind}")
 
 
 def summarise(
-    drawn: Sequence[Drawn], runs: Sequence[SoakRun], earlier: Sequence[SoakRun], reports: Path
+    drawn: Sequence[DrawnScenario], runs: Sequence[SoakRun], earlier: Sequence[SoakRun], reports: Path
 ) -> dict[str, Any]:
     """Return the results of the runs: by kind and mechanisms, the machine's load, and why failing runs did not pass.
 

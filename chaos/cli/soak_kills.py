@@ -23,7 +23,7 @@ from chaos.cli.kill_report import heal_and_remove, print_tallies
 from chaos.cli.options import echo_json
 from chaos.cli.with_parent import command_of
 from chaos.soak.harness_progress import acts_of_faults, kinds_of_undo, open_undo, reached, recorded_lines
-from chaos.soak.kill_soak import Kill, KillRecord, KillTally, Moment, Whole, draw, tally
+from chaos.soak.kill_soak import CompleteRun, Kill, KillRecord, KillTally, Moment, draw, tally
 from chaos.soak.leftovers import leftovers
 from chaos.soak.soak import Cell as CellName
 from chaos.soak.soak import Keys, keys_of_cells
@@ -115,7 +115,7 @@ class KillSoak:
     def tallies(self) -> list[KillTally]:
         """Return the result of each cell."""
         kills = self.kills()
-        undo = {run.of: run.undo for run in self._record.wholes() if self._codes.get(run.of) == run.code}
+        undo = {run.of: run.undo for run in self._record.complete_runs() if self._codes.get(run.of) == run.code}
         return [tally(name, kills, undo.get(name, ())) for name in self._cells]
 
     def run(self) -> bool:
@@ -140,8 +140,8 @@ class KillSoak:
     def _work(self) -> None:
         try:
             while (name := self._next()) is not None:
-                whole = self._whole(name)
-                if self._kill_and_heal(name, whole):
+                complete_run = self._whole(name)
+                if self._kill_and_heal(name, complete_run):
                     continue
                 with self._lock:
                     self._counted[name] -= 1  # it came too late, so another kill has to be made
@@ -160,10 +160,10 @@ class KillSoak:
             self._counted[name] += 1
             return name
 
-    def _whole(self, name: CellName) -> Whole:
+    def _whole(self, name: CellName) -> CompleteRun:
         """Return the duration of a run without a kill, measured once."""
         with self._measuring:
-            known = [run for run in self._record.wholes() if (run.of, run.code) == (name, self._codes[name])]
+            known = [run for run in self._record.complete_runs() if (run.of, run.code) == (name, self._codes[name])]
             if known:
                 return known[0]
             place = self._make_place(name, "whole")
@@ -179,18 +179,18 @@ class KillSoak:
             seconds = round(time.monotonic() - started, 3)
             acts, undo = acts_of_faults(place), kinds_of_undo(place)
             lines, lasted = recorded_lines(place), list(acts.values())
-            whole = Whole(*name, self._codes[name], seconds, lines, list(acts), undo, lasted)
-            self._record.append(whole)
+            complete_run = CompleteRun(*name, self._codes[name], seconds, lines, list(acts), undo, lasted)
+            self._record.append(complete_run)
             shutil.rmtree(place)
-            return whole
+            return complete_run
 
-    def _kill_and_heal(self, name: CellName, whole: Whole) -> bool:
+    def _kill_and_heal(self, name: CellName, complete_run: CompleteRun) -> bool:
         """Kill one run, heal it, and record its leftovers; return False when it had ended before."""
         with self._lock:
             self._numbers[name] += 1
             number = self._numbers[name]
         hit = tally(name, self.kills()).hit
-        moment = draw(self._seed, name, number, whole, hit)
+        moment = draw(self._seed, name, number, complete_run, hit)
         place = self._make_place(name, f"{number:04d}")
         started = time.monotonic()
         try:

@@ -37,7 +37,7 @@ class View(Protocol):
     def show(self, event: JobEvent) -> None:
         """Show an event."""
 
-    def looked(self) -> None:
+    def end_look(self) -> None:
         """Note that a look at the job is over."""
 
 
@@ -132,7 +132,7 @@ class JsonView:
         }
         print(json.dumps(about | finite(event.data)), file=self._stream, flush=True)
 
-    def looked(self) -> None:
+    def end_look(self) -> None:
         """Do nothing more."""
 
 
@@ -155,7 +155,7 @@ class PlainView:
         if self._errors.shows(event) and (text := headline(event)) is not None:
             self._print(text)
 
-    def looked(self) -> None:
+    def end_look(self) -> None:
         """Print how far the ranks have come, when they have."""
         if self._looks % _SUMMARY_LOOKS == 0:
             self._summary()
@@ -203,7 +203,7 @@ class TableView:
         if self._live is not None:
             self._live.console.print(_line(text), markup=False, highlight=False)
 
-    def looked(self) -> None:
+    def end_look(self) -> None:
         """Do nothing: the table refreshes by itself."""
 
     def table(self) -> Table:

@@ -23,7 +23,7 @@ def note(end: str, rank: int) -> None:
     os.close(os.open(os.path.join(directory, f"{end}-{rank}"), os.O_WRONLY | os.O_CREAT, 0o600))
 
 
-def noted(end: str) -> int:
+def count_noted(end: str) -> int:
     """Return how many ranks have noted this end."""
     try:
         return sum(name.startswith(f"{end}-") for name in os.listdir(_directory()))

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Whole:
+class CompleteRun:
     """A run of the cell that was not killed: its duration, and the number of lines that its harness has recorded.
 
     After the lines ``acts`` a fault was there, was being made or was being ended; ``lasted`` gives the seconds of each
@@ -89,7 +89,7 @@ class Kill:
         return self.scenario, self.cell
 
 
-def draw(seed: int, cell: Cell, number: int, whole: Whole, hit: Collection[str] = ()) -> Moment:
+def draw(seed: int, cell: Cell, number: int, complete_run: CompleteRun, hit: Collection[str] = ()) -> Moment:
     """Return the moment of kill ``number``: half of them uniform in time, a quarter close to any record.
 
     In time alone the short acts, a mount or a signal, would hardly ever be hit. The last quarter is in the acts of the
@@ -98,16 +98,16 @@ def draw(seed: int, cell: Cell, number: int, whole: Whole, hit: Collection[str] 
     """
     source = random.Random(f"{seed} {cell} {number}")
     heal = source.uniform(0, _HEAL_SECONDS) if source.random() < 0.25 else None
-    if number % 2 == 0 or not whole.lines:
-        return Moment(source.uniform(0, whole.seconds), None, heal)
-    line, late = source.randint(1, whole.lines), _LATE_SECONDS
-    missed = sorted(set(whole.undo) - set(hit))
+    if number % 2 == 0 or not complete_run.lines:
+        return Moment(source.uniform(0, complete_run.seconds), None, heal)
+    line, late = source.randint(1, complete_run.lines), _LATE_SECONDS
+    missed = sorted(set(complete_run.undo) - set(hit))
     if number % 4 == 1 and missed:
-        late = min([late, *whole.lasted])
+        late = min([late, *complete_run.lasted])
         return Moment(_early(source, late), None, heal, missed[number // 4 % len(missed)])
-    if number % 4 == 1 and whole.acts:
-        act = number // 4 % len(whole.acts)
-        line, late = whole.acts[act], min([late, *whole.lasted[act : act + 1]])
+    if number % 4 == 1 and complete_run.acts:
+        act = number // 4 % len(complete_run.acts)
+        line, late = complete_run.acts[act], min([late, *complete_run.lasted[act : act + 1]])
     return Moment(_early(source, late), line, heal)
 
 
@@ -122,13 +122,13 @@ class KillRecord:
     def __init__(self, path: Path) -> None:
         self._lines = JsonLines(path)
 
-    def append(self, entry: Whole | Kill) -> None:
+    def append(self, entry: CompleteRun | Kill) -> None:
         """Add an entry."""
         self._lines.append({"record": _NAMES[type(entry)], **asdict(entry)})
 
-    def wholes(self) -> list[Whole]:
+    def complete_runs(self) -> list[CompleteRun]:
         """Return every whole run, in order."""
-        return self._of(Whole)
+        return self._of(CompleteRun)
 
     def kills(self) -> list[Kill]:
         """Return every kill, in order, also kills that came too late."""
@@ -141,7 +141,7 @@ class KillRecord:
         ]
 
 
-_NAMES: dict[type[Any], str] = {Whole: "whole", Kill: "kill"}
+_NAMES: dict[type[Any], str] = {CompleteRun: "whole", Kill: "kill"}
 
 
 def _made(kind: type[T], record: dict[str, Any]) -> T | None:

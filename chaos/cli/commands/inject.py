@@ -84,11 +84,11 @@ def command(
     if dry_run:
         show(job, chosen, fault, as_json=as_json)
         return codes.PASS
-    with _held(chosen, hearing=not isinstance(fault, StillShown)) as held:
+    with _held(chosen, hearing=not isinstance(fault, StillShown)) as adopted_job:
         if sys.stdin.isatty() and sys.stderr.isatty() and not yes:
             show(job, chosen, fault, as_json=False, to_errors=True)
             click.confirm(f"{fault.name} {of_ranks(chosen)}?", abort=True, err=True)
-        result = _inject(fault, job, chosen, held, seconds, parameters, reports, as_json=as_json)
+        result = _inject(fault, job, chosen, adopted_job, seconds, parameters, reports, as_json=as_json)
     if as_json:
         echo_json(result.to_json())
     else:
@@ -115,7 +115,7 @@ def _inject(
     fault: FaultKind,
     job: RunningJob,
     chosen: list[JobProcess],
-    held: AdoptedJob,
+    adopted_job: AdoptedJob,
     seconds: float | None,
     parameters: dict[str, Any],
     reports: Path,
@@ -130,7 +130,7 @@ def _inject(
             fault,
             job,
             chosen,
-            held,
+            adopted_job,
             seconds=seconds,
             parameters=parameters,
             reports=reports.absolute(),

@@ -20,7 +20,7 @@ from chaos.cli.debug import debug_option
 from chaos.cli.interrupt import ended_like_ctrl_c
 from chaos.cli.options import cell_option, echo_json, json_option, reports_option, sdk_option, set_option
 from chaos.cli.paths import make_reports
-from chaos.cli.random_soak import Drawn, draw_scenarios, print_summary, summarise
+from chaos.cli.random_soak import DrawnScenario, draw_scenarios, print_summary, summarise
 from chaos.cli.scenarios import load, pick_cells, refuse_impossible
 from chaos.cli.with_parent import command_of
 from chaos.heal.heal import heal_all
@@ -155,7 +155,7 @@ def _given(
 
 def _drawn(
     number: int, seed: int, reports: Path, kinds: tuple[str, ...], mechanisms: tuple[str, ...], sdk: str
-) -> list[Drawn]:
+) -> list[DrawnScenario]:
     """Return the scenarios that the seed draws, kept in the reports directory."""
     kinds = kinds or (DEFAULT_KIND,)
     return draw_scenarios(number, seed, directory=reports / "random", kinds=kinds, mechanisms=mechanisms, sdk=sdk)
@@ -181,7 +181,7 @@ def _kill(
         )
 
 
-def _run(soak: _Soak, drawn: list[Drawn], seed: int, times: int, reports: Path, *, as_json: bool) -> int:
+def _run(soak: _Soak, drawn: list[DrawnScenario], seed: int, times: int, reports: Path, *, as_json: bool) -> int:
     """Make the remaining runs, and show all results. Returns the exit code."""
     with ended_like_ctrl_c():
         interrupted = soak.run()

@@ -63,7 +63,7 @@ def command(name: str, checkpoints: Path | None, record: Path | None, as_json: b
                 for event in watch.look():
                     view.show(event)
                     _record(history, event)
-                view.looked()
+                view.end_look()
                 if not watch.ended:
                     SYSTEM_CLOCK.sleep(_LOOK_SECONDS)
     finally:

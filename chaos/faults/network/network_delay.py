@@ -43,7 +43,7 @@ class NetworkDelay(Impaired):
         impairment = self.impairment(victim)
         if not echoes.milliseconds or median(echoes.milliseconds) < max(0.0, impairment.delay - impairment.jitter):
             return None
-        return {"round_trip": round(median(echoes.milliseconds), 3), "echoes": echoes.answered}
+        return {"round_trip": round(median(echoes.milliseconds), 3), "echoes": echoes.answer_count}
 
 
 KIND = NetworkDelay()

@@ -41,8 +41,8 @@ class NetworkLoss(Impaired):
 
     def measured(self, victim: Victim, echoes: Echoes) -> dict[str, Any] | None:
         """Return the number of lost echoes; None where none was lost, or all were."""
-        lost = echoes.sent - echoes.answered
-        return {"sent": echoes.sent, "lost": lost} if lost and echoes.answered else None
+        lost = echoes.sent - echoes.answer_count
+        return {"sent": echoes.sent, "lost": lost} if lost and echoes.answer_count else None
 
 
 KIND = NetworkLoss()

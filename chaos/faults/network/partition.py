@@ -69,7 +69,7 @@ class Partition(OnNetwork):
             raise missed(error) from error
         if not parted.connections:
             raise FaultMissed(f"the node of rank {victim.rank} has no connection to nodes {there} that could be cut")
-        if len(parted.lost) < len(directions) or parted.echoes.answered:
+        if len(parted.lost) < len(directions) or parted.echoes.answer_count:
             return None
         echoes = {"sent": parted.echoes.sent, "answered": parted.echoes.answered}
         lost = [list(direction) for direction in parted.lost]

@@ -40,12 +40,14 @@ def handed_on(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if not _kept_back(name)}
 
 
-def whole(own: Mapping[str, str], wanted: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
-    """Return the whole environment of a launcher on a node: ``wanted`` overrides the node's environment ``own``.
+def launcher_environment(
+    node_environment: Mapping[str, str], overrides: Mapping[str, str], before: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the whole environment of a launcher on a node: ``overrides`` take precedence over ``node_environment``.
 
     ``before`` are lists of directories (``PATH``, ``PYTHONPATH``) that precede the node's own lists.
     """
-    environment = {**handed_on(own), **wanted}
+    environment = {**handed_on(node_environment), **overrides}
     for name, directories in before.items():
         after = environment.get(name) or (os.defpath if name == "PATH" else "")
         # An empty entry would mean the current directory.

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.machine.job.ending import Ended, end_processes
-from chaos.machine.job.launcher_environment import whole
+from chaos.machine.job.launcher_environment import launcher_environment
 from chaos.machine.job.processes import ATTEMPT_VARIABLE, NODE_VARIABLE, RUN_VARIABLE, FoundProcess, find_run_processes
 from chaos.machine.job.protocol import LaunchSpec, PlatformError
 from chaos.machine.linux.children import ExitStatus, collect, from_return_code, orphans_of
@@ -30,7 +30,7 @@ class LocalPlatform:
     def start(self, spec: LaunchSpec) -> LocalJob:
         """Start the launcher in a session of its own, with its output in ``spec.log`` and no input."""
         others = frozenset(_children())
-        variables = whole(os.environ, spec.environment, spec.before)
+        variables = launcher_environment(os.environ, spec.environment, spec.before)
         variables |= {RUN_VARIABLE: spec.run, ATTEMPT_VARIABLE: spec.attempt}
         try:
             with spec.log.open("ab") as log, _on_cores(spec.cores):

@@ -51,12 +51,12 @@ def is_immutable(path: Path) -> bool:
         os.close(descriptor)
 
 
-def set_immutable(path: Path, wanted: bool) -> None:
+def set_immutable(path: Path, immutable: bool) -> None:
     """Make that directory immutable, or mutable again. Raises OSError."""
     descriptor = _open(path)
     try:
         flags = _flags(descriptor)
-        changed = flags | _IMMUTABLE if wanted else flags & ~_IMMUTABLE
+        changed = flags | _IMMUTABLE if immutable else flags & ~_IMMUTABLE
         if changed != flags:
             fcntl.ioctl(descriptor, _SET_FLAGS, struct.pack("l", changed))
     finally:

@@ -21,7 +21,7 @@ from chaos.machine.linux.procfs import Signals
 from chaos.machine.remote import replies
 from chaos.machine.remote.network_calls import NetworkCalls
 from chaos.machine.remote.package_calls import PackageCalls
-from chaos.machine.remote.replies import Errors, each, fields, optional, text, whole, yes
+from chaos.machine.remote.replies import Errors, fields, list_of, optional, text, whole, yes
 from chaos.machine.remote.tool_calls import ToolCalls
 from chaos.machine.remote.transport import Transport
 from chaos.machine.remote.wire import PROTOCOL, NotTheProtocol, Writer, messages
@@ -124,7 +124,7 @@ class HelperClient(NetworkCalls, PackageCalls, ToolCalls):
 
     def files(self, path: str) -> dict[str, tuple[int, int]]:
         """Return the plain files below a directory, each with its size (bytes) and time of change (ns)."""
-        return dict(self._ask(each(replies.file), "files", path=path))
+        return dict(self._ask(list_of(replies.file), "files", path=path))
 
     def read(self, path: str, offset: int = 0, size: int = 1 << 20) -> bytes:
         """Return a piece of a file, of at most 1 MiB; empty at its end."""
@@ -162,7 +162,7 @@ class HelperClient(NetworkCalls, PackageCalls, ToolCalls):
 
     def processes(self, attempt: str) -> list[FoundProcess]:
         """Return the living processes of an attempt on that node."""
-        return self._ask(each(self._found_process), "processes", attempt=attempt)
+        return self._ask(list_of(self._found_process), "processes", attempt=attempt)
 
     def state(self, identity: ProcessIdentity) -> State:
         """Return whether a process runs, is stopped, is a zombie, or is gone."""
@@ -189,7 +189,7 @@ class HelperClient(NetworkCalls, PackageCalls, ToolCalls):
 
     def find(self) -> list[FoundProcess]:
         """Return every living process of the run on that node."""
-        return self._ask(each(self._found_process), "find")
+        return self._ask(list_of(self._found_process), "find")
 
     def resume(self, identity: ProcessIdentity) -> None:
         """Continue a stopped process of the run. Raises NoSuchProcess and WrongProcess, too."""
@@ -211,7 +211,7 @@ class HelperClient(NetworkCalls, PackageCalls, ToolCalls):
 
         Each is described in words.
         """
-        return self._ask(each(text), "standing", place=place)
+        return self._ask(list_of(text), "standing", place=place)
 
     # Clocks.
 
@@ -352,10 +352,10 @@ class HelperClient(NetworkCalls, PackageCalls, ToolCalls):
         return replies.identity(value, self.node)
 
     def _found_process(self, value: Any) -> FoundProcess:
-        return replies.found(value, self.node)
+        return replies.found_process(value, self.node)
 
     def _ended(self, value: Any) -> Ended:
-        return replies.ended(value, self.node)
+        return replies.ended_processes(value, self.node)
 
 
 Open = Callable[[int], HelperClient]

@@ -13,7 +13,7 @@ from typing import Any
 from chaos.machine.job.processes import find_run_processes
 from chaos.machine.linux.net.connections import Connection, established, reset
 from chaos.machine.linux.net.echo import ask
-from chaos.machine.linux.net.port_probe import answered
+from chaos.machine.linux.net.port_probe import answering_ends
 from chaos.machine.linux.procfs import PROC
 
 _SEGMENT = struct.Struct(">HHIIBBHHH")
@@ -35,7 +35,7 @@ class ConnectionRequests:
 
     def attempt(self, own: str, address: str, port: int, wait: float) -> bool:
         """Return whether a TCP port answers to this node, by a connection or a refusal. No data is sent to it."""
-        return bool(answered(OWN, [(address, port)], wait=wait, source=own))
+        return bool(answering_ends(OWN, [(address, port)], wait=wait, source=own))
 
     def send_from(self, own: str, port: int, addresses: list[str]) -> None:
         """Send each address one packet of TCP from a port of this node: the end of a connection that does not exist.

@@ -16,8 +16,19 @@ from typing import Any
 
 from chaos.machine.linux.net.connected import connections
 from chaos.machine.linux.net.connections import refusal
-from chaos.machine.linux.net.ifb_delay import device_of, devices, held, hold, release, too_old
-from chaos.machine.linux.net.netfilter import DEVICE, IPV4, Counted, Rule, add, listed, make, remove, tables, turn_over
+from chaos.machine.linux.net.ifb_delay import delay_of, device_of, devices, hold, release, too_old
+from chaos.machine.linux.net.netfilter import (
+    DEVICE,
+    IPV4,
+    Rule,
+    RuleCounter,
+    add,
+    list_rules,
+    make,
+    remove,
+    tables,
+    turn_over,
+)
 from chaos.machine.linux.net.ports import Ports
 from chaos.machine.remote.connecting import ConnectionRequests
 
@@ -169,10 +180,10 @@ class NetworkRequests(ConnectionRequests):
             return [self._table(fault)]
         return sorted({*tables(self._tables), *tables(self._tables, DEVICE)})
 
-    def _of(self, table: str) -> Iterator[Counted]:
-        yield from listed(table)
-        turned_over = listed(table, DEVICE)
-        waits = held(self._device(table)) if turned_over else None
+    def _of(self, table: str) -> Iterator[RuleCounter]:
+        yield from list_rules(table)
+        turned_over = list_rules(table, DEVICE)
+        waits = delay_of(self._device(table)) if turned_over else None
         for counter in turned_over:
             delay, jitter, passed = (0.0, 0.0, 0) if waits is None else (waits.delay, waits.jitter, waits.passed)
             rule = replace(counter.rule, delay=delay, jitter=jitter)
@@ -182,7 +193,7 @@ class NetworkRequests(ConnectionRequests):
         """Remove the redirection first, then the device, and return the number of rules."""
         lifted = 0
         for family in (DEVICE, IPV4):
-            there = len(listed(table, family))
+            there = len(list_rules(table, family))
             lifted += there if remove(table, family) else 0
         release(self._device(table))
         self._laid.discard(table)
@@ -221,7 +232,7 @@ def rule_of(fields: Mapping[str, Any]) -> Rule:
     return Rule(**{**fields, "ports": Ports(**fields["ports"])})
 
 
-def _counter_fields(counter: Counted) -> dict[str, Any]:
+def _counter_fields(counter: RuleCounter) -> dict[str, Any]:
     return {
         "rule": asdict(counter.rule),
         "came": list(counter.came),

@@ -8,21 +8,21 @@ from typing import Any
 
 from chaos.machine.linux.net.connections import Connection
 from chaos.machine.linux.net.echo import Echoes
-from chaos.machine.linux.net.netfilter import Counted, Rule
-from chaos.machine.remote.replies import Asking, connection, counted, each, echoes, fields, text, whole, yes
+from chaos.machine.linux.net.netfilter import Rule, RuleCounter
+from chaos.machine.remote.replies import Asking, connection, echoes, fields, list_of, rule_counter, text, whole, yes
 
 
 @dataclass(frozen=True)
-class Looked:
+class NetworkView:
     """The view of a node.
 
-    ``connections`` are its connections with some others, ``own`` the rules of a fault, ``all`` the rules of the whole
-    run, and ``echoes`` the result of echo requests to the others.
+    ``connections`` are its connections with some others, ``fault_rules`` the rules of a fault, ``run_rules`` the rules
+    of the whole run, and ``echoes`` the result of echo requests to the others.
     """
 
     connections: int
-    own: list[Counted]
-    all: list[Counted]
+    fault_rules: list[RuleCounter]
+    run_rules: list[RuleCounter]
     echoes: Echoes
 
 
@@ -43,15 +43,15 @@ class NetworkCalls(Asking):
         """Lay rules of a fault there, all at once; rules that it has laid there already stay."""
         self._call("lay", fault=fault, rules=[asdict(rule) for rule in rules])
 
-    def laid(self, fault: str | None = None) -> list[Counted]:
+    def list_rules(self, fault: str | None = None) -> list[RuleCounter]:
         """Return the rules of a fault there, or of the whole run, with the kernel's counters."""
-        return self._ask(each(counted), "laid", fault=fault)
+        return self._ask(list_of(rule_counter), "laid", fault=fault)
 
     def lift(self, fault: str | None = None) -> int:
         """Remove the rules of a fault there, or of the whole run; return their number."""
         return self._ask(whole, "lift", fault=fault)
 
-    def look(self, fault: str, addresses: Sequence[str], *, count: int, wait: float) -> Looked:
+    def look(self, fault: str, addresses: Sequence[str], *, count: int, wait: float) -> NetworkView:
         """Return the effects there of a fault that cuts off these addresses, all by one call."""
         return self._ask(_view, "look", fault=fault, addresses=list(addresses), count=count, wait=wait)
 
@@ -61,7 +61,7 @@ class NetworkCalls(Asking):
 
     def devices(self) -> list[str]:
         """Return the devices there in which packets of the run are to wait."""
-        return self._ask(each(text), "devices")
+        return self._ask(list_of(text), "devices")
 
     def connections_at(self, own: str, port: int, others: Sequence[str]) -> int:
         """Return the number of connections that others have with a TCP port there."""
@@ -77,7 +77,7 @@ class NetworkCalls(Asking):
 
     def connected(self, own: str, others: Sequence[str], *, of_run: bool) -> list[Connection]:
         """Return the connections there with others; with ``of_run`` those that processes of the run have."""
-        return self._ask(each(connection), "connected", own=own, others=list(others), of_run=of_run)
+        return self._ask(list_of(connection), "connected", own=own, others=list(others), of_run=of_run)
 
     def reset(self, connection: Connection) -> bool:
         """Let the kernel there reset a connection of the run.
@@ -87,6 +87,6 @@ class NetworkCalls(Asking):
         return self._ask(yes, "reset", connection=asdict(connection))
 
 
-def _view(value: Any) -> Looked:
-    own, every = (each(counted)(fields(value)[key]) for key in ("own", "all"))
-    return Looked(whole(value["connections"]), own, every, echoes(value["echoes"]))
+def _view(value: Any) -> NetworkView:
+    own, every = (list_of(rule_counter)(fields(value)[key]) for key in ("own", "all"))
+    return NetworkView(whole(value["connections"]), own, every, echoes(value["echoes"]))

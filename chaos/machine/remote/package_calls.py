@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from chaos.machine.remote.packages import SECONDS
-from chaos.machine.remote.replies import Asking, each, text
+from chaos.machine.remote.replies import Asking, list_of, text
 
 _MORE_SECONDS = 15.0
 """Seconds for the way there and back."""
@@ -17,4 +17,4 @@ class PackageCalls(Asking):
     def lacking(self, python: str, needs: Sequence[str], path: str = "") -> list[str]:
         """Return the packages that this Python lacks there; ``path`` is the job's own PYTHONPATH."""
         seconds = SECONDS + _MORE_SECONDS
-        return self._ask(each(text), "lacking", seconds=seconds, python=python, needs=list(needs), path=path)
+        return self._ask(list_of(text), "lacking", seconds=seconds, python=python, needs=list(needs), path=path)

@@ -18,7 +18,7 @@ from chaos.machine.job.protocol import PlatformError
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.net.connections import Connection
 from chaos.machine.linux.net.echo import Echoes
-from chaos.machine.linux.net.netfilter import Counted, Rule
+from chaos.machine.linux.net.netfilter import Rule, RuleCounter
 from chaos.machine.linux.net.ports import Ports
 from chaos.machine.linux.process import ProcessIdentity, State
 from chaos.machine.linux.procfs import Signals
@@ -91,7 +91,7 @@ def fields(value: Any) -> Mapping[str, Any]:
     return value
 
 
-def each(parse: Parser[T]) -> Parser[list[T]]:
+def list_of(parse: Parser[T]) -> Parser[list[T]]:
     """Return a parser of a list, all of one kind."""
 
     def parsed(value: Any) -> list[T]:
@@ -130,13 +130,13 @@ def piece(value: Any) -> bytes:
 
 def exit_statuses(value: Any) -> ExitStatus | None:
     """Return how the single process of the request ended; None while it runs."""
-    (status,) = each(optional(fields))(value)
+    (status,) = list_of(optional(fields))(value)
     return None if status is None else ExitStatus(optional(whole)(status["signal"]), optional(whole)(status["code"]))
 
 
 def signals(value: Any) -> Signals:
     """Return a process's handling of signals."""
-    return Signals(*(frozenset(each(whole)(fields(value)[key])) for key in ("caught", "ignored", "pending")))
+    return Signals(*(frozenset(list_of(whole)(fields(value)[key])) for key in ("caught", "ignored", "pending")))
 
 
 def identity(value: Any, node: int) -> ProcessIdentity:
@@ -144,7 +144,7 @@ def identity(value: Any, node: int) -> ProcessIdentity:
     return ProcessIdentity(whole(fields(value)["pid"]), whole(value["start_time"]), text(value["boot"]), node)
 
 
-def found(value: Any, node: int) -> FoundProcess:
+def found_process(value: Any, node: int) -> FoundProcess:
     """Return a process of the run on that node."""
     role: Role = _one_of(fields(value)["role"], get_args(Role))
     return FoundProcess(
@@ -154,31 +154,31 @@ def found(value: Any, node: int) -> FoundProcess:
         role,
         optional(whole)(value["rank"]),
         optional(text)(value["attempt"]),
-        tuple(each(text)(value["cmdline"])),
+        tuple(list_of(text)(value["cmdline"])),
         optional(text)(value["part"]),
     )
 
 
-def ended(value: Any, node: int) -> Ended:
+def ended_processes(value: Any, node: int) -> Ended:
     """Return the processes that have ended on that node, and those that are left."""
-    left = [(found(process, node), text(why)) for process, why in each(_pair)(fields(value)["remaining"])]
-    return Ended(tuple(each(lambda reply: found(reply, node))(value["ended"])), tuple(left))
+    left = [(found_process(process, node), text(why)) for process, why in list_of(_pair)(fields(value)["remaining"])]
+    return Ended(tuple(list_of(lambda reply: found_process(reply, node))(value["ended"])), tuple(left))
 
 
 def left_over(value: Any) -> dict[str, list[str]]:
     """Return the leftovers of a run, in words."""
-    return {key: each(text)(fields(value)[key]) for key in ("processes", "mounts")}
+    return {key: list_of(text)(fields(value)[key]) for key in ("processes", "mounts")}
 
 
-def counted(value: Any) -> Counted:
+def rule_counter(value: Any) -> RuleCounter:
     """Return a rule and the kernel's counters of it."""
     rule, passed = _rule(fields(value)["rule"]), whole(value["passed"])
-    return Counted(rule, _numbers(value["came"]), _numbers(value["vanished"]), passed)
+    return RuleCounter(rule, _numbers(value["came"]), _numbers(value["vanished"]), passed)
 
 
 def echoes(value: Any) -> Echoes:
     """Return the result of echo requests."""
-    return Echoes(whole(fields(value)["sent"]), each(number)(value["milliseconds"]))
+    return Echoes(whole(fields(value)["sent"]), list_of(number)(value["milliseconds"]))
 
 
 def connection(value: Any) -> Connection:
@@ -208,7 +208,7 @@ def _rule(value: Any) -> Rule:
 
 
 def _pair(value: Any) -> tuple[Any, Any]:
-    first, second = each(lambda part: part)(value)
+    first, second = list_of(lambda part: part)(value)
     return first, second
 
 

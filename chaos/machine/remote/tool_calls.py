@@ -8,7 +8,7 @@ from typing import Any
 
 from chaos.machine.linux.commands import SECONDS, CommandError, Done, NoSuchTool
 from chaos.machine.linux.process import ProcessIdentity
-from chaos.machine.remote.replies import Asking, by_name, each, fields, optional, text, whole
+from chaos.machine.remote.replies import Asking, by_name, fields, list_of, optional, text, whole
 
 _MORE_SECONDS = 15.0
 """Seconds for the way there and back, and for a tool that the kernel does not let end at once."""
@@ -31,7 +31,7 @@ class ToolCalls(Asking):
 
     def lacking_tools(self) -> list[str]:
         """Return what device faults lack there, in words."""
-        return self._ask(each(text), "lacking_tools")
+        return self._ask(list_of(text), "lacking_tools")
 
     def device_variables(self, identity: ProcessIdentity) -> dict[str, str] | None:
         """Return the variables of a process of the run that name its device; None where it has ended."""

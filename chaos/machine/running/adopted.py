@@ -26,7 +26,7 @@ _ASK_SECONDS = 0.05
 class AdoptedJob:
     """The chosen processes of a running job. A context manager, which releases the descriptors at its end.
 
-    ``told_by`` names the source of the exit status for each process that has ended.
+    ``status_sources`` names the source of the exit status for each process that has ended.
     """
 
     def __init__(self, processes: Iterable[ProcessIdentity], *, hearing: bool = False) -> None:
@@ -38,7 +38,7 @@ class AdoptedJob:
         self._since = 0
         self._descriptors: dict[ProcessIdentity, int] = {}
         self._statuses: dict[ProcessIdentity, ExitStatus] = {}
-        self.told_by: dict[ProcessIdentity, str] = {}
+        self.status_sources: dict[ProcessIdentity, str] = {}
         try:
             for identity in processes:
                 refuse(identity.pid)
@@ -71,7 +71,7 @@ class AdoptedJob:
         """
         descriptor = self._descriptor(identity)
         if identity not in self._statuses and poll_ended([descriptor], _ASK_SECONDS):
-            self._statuses[identity], self.told_by[identity] = self._ended(identity, descriptor)
+            self._statuses[identity], self.status_sources[identity] = self._ended(identity, descriptor)
         return self._statuses.get(identity)
 
     def signal(self, identity: ProcessIdentity, signum: int) -> None:

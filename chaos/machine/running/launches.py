@@ -31,12 +31,12 @@ class Claimed:
 class Launch:
     """The common marks of the processes of one launch, which no other processes share.
 
-    ``said`` are the job's variables in their environments, ``table`` the rank table that its ranks are given: two
-    processes that contradict each other there are of two jobs, whichever process has started them. ``starter`` is that
-    process.
+    ``job_variables`` are the job's variables in their environments, ``table`` the rank table that its ranks are given:
+    two processes that contradict each other there are of two jobs, whichever process has started them. ``starter`` is
+    that process.
     """
 
-    said: tuple[str, ...]
+    job_variables: tuple[str, ...]
     table: FileKey | str | None
     starter: tuple[object, ...]
 

@@ -19,7 +19,7 @@ from chaos.machine.linux.net.connected import connections
 from chaos.machine.linux.net.connections import Connection, established, reset
 from chaos.machine.linux.net.echo import Echoes, added, ask
 from chaos.machine.linux.net.namespace import Namespace
-from chaos.machine.linux.net.port_probe import answered
+from chaos.machine.linux.net.port_probe import answering_ends
 from chaos.machine.linux.net.ports import ANY, Ports
 from chaos.machine.linux.net.rules import Rule, Rules
 from chaos.machine.linux.process import ProcessIdentity
@@ -249,7 +249,7 @@ class Router:
         lost = self.lost(fault, meant)
         passing = [direction for direction, _ in meant if not self.is_cut(*direction)]
         heard = [
-            sum(len(answered(self.namespace(peer), [(address_of(node), at)], wait=seconds)) for peer in others)
+            sum(len(answering_ends(self.namespace(peer), [(address_of(node), at)], wait=seconds)) for peer in others)
             for at, seconds in ((port, SILENCE_SECONDS), (another_port(port), ANSWER_SECONDS))
         ]
         return Blocked(count, lost, passing, (len(others), heard[0]), (len(others), heard[1]))

@@ -14,10 +14,10 @@ from typing import Any, Protocol, TypeVar
 
 from chaos.machine.linux.net.connections import Connection
 from chaos.machine.linux.net.echo import Echoes, added
-from chaos.machine.linux.net.netfilter import Counted, Rule
+from chaos.machine.linux.net.netfilter import Rule, RuleCounter
 from chaos.machine.linux.net.ports import ANY, Ports
 from chaos.machine.remote.client import HelperClient
-from chaos.machine.remote.network_calls import Looked
+from chaos.machine.remote.network_calls import NetworkView
 from chaos.platforms.network.impairment import Impairment
 from chaos.platforms.network.links import (
     ANSWER_SECONDS,
@@ -119,7 +119,7 @@ class HostNetwork:
         """
         opposite = {**dict.fromkeys(here, there), **dict.fromkeys(there, here)}
 
-        def look(node: int) -> Looked:
+        def look(node: int) -> NetworkView:
             addresses = [self.address(peer) for peer in opposite[node]]
             return self._hosts[node].helper.look(fault, addresses, count=ECHOES, wait=ECHO_SECONDS)
 
@@ -127,8 +127,8 @@ class HostNetwork:
         lost = []
         for source, target in directions:
             rule = self._rule((source, target))
-            vanished = any(counter.rule == rule and counter.vanished[0] for counter in counters[target].all)
-            if vanished and any(counter.rule == rule for counter in counters[target].own):
+            vanished = any(counter.rule == rule and counter.vanished[0] for counter in counters[target].run_rules)
+            if vanished and any(counter.rule == rule for counter in counters[target].fault_rules):
                 lost.append((source, target))
         own = [counters[node] for node in here]
         return Parted(sum(one.connections for one in own), lost, added(one.echoes for one in own))
@@ -145,7 +145,7 @@ class HostNetwork:
 
         The packets are those that have waited and gone on, or have passed the rules of loss.
         """
-        laid = self._hosts[node].helper.laid(fault)
+        laid = self._hosts[node].helper.list_rules(fault)
         if waits := [counter for counter in laid if counter.rule.delay is not None]:
             return {"by": "netem", "passed": waits[0].passed, "came": sum(counter.came[0] for counter in waits)}
         loss_counters = [counter for counter in laid if counter.rule.loss is not None]
@@ -160,7 +160,7 @@ class HostNetwork:
 
     def slowed(self, fault: str, node: int) -> dict[str, int] | None:
         """Return the rate, the bytes that have passed and the packets beyond the rate; None without one."""
-        rate_counters = [one for one in self._hosts[node].helper.laid(fault) if one.rule.rate is not None]
+        rate_counters = [one for one in self._hosts[node].helper.list_rules(fault) if one.rule.rate is not None]
         if not rate_counters or rate_counters[0].rule.rate is None:
             return None
         passed = sum(counter.came[1] - counter.vanished[1] for counter in rate_counters)
@@ -180,9 +180,9 @@ class HostNetwork:
         others = [candidate for candidate in self._hosts if candidate != node]
         self._hosts[node].helper.lay(fault, [rule(self.address(peer), self.address(node)) for peer in others])
 
-    def _laid(self, fault: str) -> list[tuple[Direction, Counted]]:
+    def _laid(self, fault: str) -> list[tuple[Direction, RuleCounter]]:
         numbers = {host.address: number for number, host in self._hosts.items()}
-        laid = self._at_once(self._hosts, lambda node: self._hosts[node].helper.laid(fault))
+        laid = self._at_once(self._hosts, lambda node: self._hosts[node].helper.list_rules(fault))
         return [
             ((numbers[counter.rule.source], numbers[counter.rule.target]), counter) for each in laid for counter in each
         ]
@@ -199,14 +199,14 @@ class HostNetwork:
 def left_on(helper: HelperClient) -> list[str]:
     """Return the rules of the run that remain where a remote helper is, in words."""
     devices = [f"a device in which packets were to wait ({device})" for device in helper.devices()]
-    return [*map(_described, helper.laid()), *devices]
+    return [*map(_described, helper.list_rules()), *devices]
 
 
 def _cuts(rule: Rule) -> bool:
     return rule.loss is None and rule.rate is None and rule.delay is None
 
 
-def _described(counter: Counted) -> str:
+def _described(counter: RuleCounter) -> str:
     """Return a remaining rule, in words."""
     rule, ports = counter.rule, counter.rule.ports
     if rule.delay is not None:

@@ -26,7 +26,7 @@ from chaos.base.rank_sets import named, rank_set
 from chaos.rehearsal.device.communication_errors import CommunicationAborted, CommunicationTimeout
 from chaos.rehearsal.device.links import Links
 from chaos.rehearsal.device.meeting import Meeting
-from chaos.rehearsal.device.peer import Peer, gone_at, missing, unsent
+from chaos.rehearsal.device.peer import Peer, awaited_ranks, gone_at, unsent
 from chaos.rehearsal.device.presence import Presence
 from chaos.rehearsal.device.rendezvous import Rendezvous
 
@@ -135,7 +135,7 @@ class Communicator:
         """
         request = sequence | _ASKED
         self._exchange(
-            lambda: missing([peer for peer in peers if request not in peer.arrived], sequence),
+            lambda: awaited_ranks([peer for peer in peers if request not in peer.arrived], sequence),
             lambda: gone_at([peer for peer in peers if request not in peer.arrived], sequence),
             meeting=(peers, members),
         )
@@ -164,7 +164,7 @@ class Communicator:
         """Wait until each of these ranks has sent its part, and has taken the offered data."""
 
         def waits() -> str | None:
-            waiting = missing(peers, sequence)
+            waiting = awaited_ranks(peers, sequence)
             return None if waiting is None else waiting + more
 
         self._exchange(waits, lambda: gone_at(peers, sequence), meeting=(peers, members))
@@ -183,7 +183,7 @@ class Communicator:
             self._links.offer([first], request, numpy.zeros(0, numpy.uint8))
             self._gather([first], request, members, f", which gathers from {rank_set(members)}")
             return list(numpy.frombuffer(first.arrived.pop(request), like.dtype).reshape(len(peers), *like.shape))
-        self._exchange(lambda: missing(peers, sequence), meeting=(peers, members))
+        self._exchange(lambda: awaited_ranks(peers, sequence), meeting=(peers, members))
         return [numpy.frombuffer(peer.arrived[sequence], like.dtype).reshape(like.shape) for peer in peers]
 
     def send(self, other: int, array: NDArray[Any]) -> None:

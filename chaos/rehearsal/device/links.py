@@ -42,7 +42,7 @@ class Links:
 
     def connect(self, peer: Peer, connection: socket.socket) -> None:
         """Take a peer's connection, in place of an earlier one that the peer has left."""
-        if peer.met and not peer.gone:
+        if peer.met and not peer.disconnected:
             self.lose(peer)
         connection.setblocking(False)
         peer.meet(connection)
@@ -52,9 +52,9 @@ class Links:
     def offer(self, peers: Sequence[Peer], sequence: int, payload: NDArray[Any]) -> None:
         """Send this to each of these peers, as soon as they take it."""
         for peer in peers:
-            if not peer.gone:
+            if not peer.disconnected:
                 peer.outgoing = frame(self._rank, sequence, payload)
-            if peer.met and not peer.gone:
+            if peer.met and not peer.disconnected:
                 self._selector.modify(peer.socket, selectors.EVENT_READ | selectors.EVENT_WRITE, peer)
 
     def serve_ready(self, seconds: float) -> None:
@@ -98,7 +98,7 @@ class Links:
 
     def lose(self, peer: Peer) -> None:
         """Stop listening to a dead peer. A collective that waits for it goes on waiting until ordered to stop."""
-        peer.gone, peer.gone_at = True, time.monotonic()
+        peer.disconnected, peer.gone_at = True, time.monotonic()
         peer.outgoing = []
         if peer.met:
             self._selector.unregister(peer.socket)
@@ -107,8 +107,8 @@ class Links:
     def sever(self) -> None:
         """Send and receive nothing any more. No connection is closed."""
         for peer in self.peers.values():
-            if not peer.gone:
-                peer.gone, peer.outgoing = True, []
+            if not peer.disconnected:
+                peer.disconnected, peer.outgoing = True, []
                 if peer.met:
                     self._selector.unregister(peer.socket)
 

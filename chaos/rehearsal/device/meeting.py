@@ -63,7 +63,7 @@ class Meeting:
         """Meet the first rank, again where it hangs up, until it announces that all have come."""
         while _ALL_HERE not in first.arrived:
             self._check_join(deadline, [first.rank])
-            if not first.met or first.gone:
+            if not first.met or first.disconnected:
                 self._meet(self.rendezvous, lambda missing: self._check_join(deadline, missing), [first.rank])
             self.links.serve_ready(max(0.0, deadline - time.monotonic()))
         del first.arrived[_ALL_HERE]
@@ -82,7 +82,7 @@ class Meeting:
 
         ``still`` is called in between; any error that it raises ends the meeting.
         """
-        unmet = [peer.rank for peer in peers if not peer.met and not peer.gone]
+        unmet = [peer.rank for peer in peers if not peer.met and not peer.disconnected]
         if not unmet:
             return
         next_look = 0.0

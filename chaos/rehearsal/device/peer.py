@@ -32,13 +32,13 @@ class Peer:
         self.incoming = bytearray()
         self.arrived: dict[int, bytes] = {}
         self.outgoing: list[memoryview] = []
-        self.gone = False
+        self.disconnected = False
         self.gone_at = 0.0
 
     def meet(self, connection: socket.socket) -> None:
         """Use this connection to the peer, the first one or one made anew. Unsent data stays."""
         self.socket = connection
-        self.met, self.gone, self.gone_at = True, False, 0.0
+        self.met, self.disconnected, self.gone_at = True, False, 0.0
         self.incoming, self.arrived = bytearray(), {}
 
     def take_frames(self) -> None:
@@ -78,7 +78,7 @@ def unsent(peers: Sequence[Peer]) -> str | None:
     return f"to send to {rank_set(ranks)}" if ranks else None
 
 
-def missing(peers: Sequence[Peer], sequence: int) -> str | None:
+def awaited_ranks(peers: Sequence[Peer], sequence: int) -> str | None:
     """Return the ranks that a collective still waits for, in words; None when it is over."""
     ranks = [peer.rank for peer in peers if sequence not in peer.arrived]
     if not ranks and not any(peer.outgoing for peer in peers):

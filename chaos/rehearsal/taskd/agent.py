@@ -38,7 +38,7 @@ class ClusterAgent:
 
     def run(self) -> int:
         """Control the job to its end. Returns the launcher's exit code."""
-        functions = self._workers.missing()
+        functions = self._workers.missing_functions()
         if functions:
             say(f"the launcher did not hand over {', '.join(functions)}")
             return FAILED
@@ -83,7 +83,7 @@ class ClusterAgent:
         """Look at all ranks once. Returns the exit code when the job is over."""
         if (
             self._dialogue is not None
-            and finished_ranks.noted(finished_ranks.TRAINED) == self._settings.ranks
+            and finished_ranks.count_noted(finished_ranks.TRAINED) == self._settings.ranks
             and self._settled()
         ):
             self._dialogue.end()

@@ -49,7 +49,7 @@ class Workers:
         """Register one of msrun's functions."""
         self._functions[name] = function
 
-    def missing(self) -> list[str]:
+    def missing_functions(self) -> list[str]:
         """Return the functions that have not been handed over."""
         return [name for name in FUNCTIONS if name not in self._functions]
 

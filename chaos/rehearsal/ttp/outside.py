@@ -53,8 +53,8 @@ def _wait_for_end(ranks: int) -> str:
     Returns which it is.
     """
     exiting, since = 0, time.monotonic()
-    while finished_ranks.noted(finished_ranks.TRAINED) < ranks:
-        if (now := finished_ranks.noted(finished_ranks.EXITING)) != exiting:
+    while finished_ranks.count_noted(finished_ranks.TRAINED) < ranks:
+        if (now := finished_ranks.count_noted(finished_ranks.EXITING)) != exiting:
             exiting, since = now, time.monotonic()
         if exiting and time.monotonic() - since > _EXIT_SECONDS:
             return f"{exiting} of {ranks} ranks were told to exit, the last {_EXIT_SECONDS:g} s ago"

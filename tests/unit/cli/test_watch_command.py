@@ -142,7 +142,7 @@ def test_very_many_ranks_are_told_of_as_sets() -> None:
     process = SimpleNamespace(pid=7, container=None)
     ranks = {rank: RankView(cast("JobProcess", process), step="1:6" if rank else "1:5") for rank in range(128)}
     watch, out = cast("Watch", SimpleNamespace(ranks=ranks)), io.StringIO()
-    PlainView(watch, out).looked()
+    PlainView(watch, out).end_look()
     assert out.getvalue() == "steps: rank 0 at 1:5, ranks 1-127 at 1:6\n"
     console = Console(file=out, width=100)
     console.print(TableView(watch).table())

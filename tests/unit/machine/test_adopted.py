@@ -45,7 +45,7 @@ def test_the_status_of_a_zombie_is_the_kernels_word(start: Start) -> None:
         assert job.exit_status(identity) is None
         job.signal(identity, signal.SIGKILL)
         assert status_of(job, identity) == ExitStatus(signal=9)
-        assert list(job.told_by.values()) == ["the kernel, by the status of its zombie"]
+        assert list(job.status_sources.values()) == ["the kernel, by the status of its zombie"]
         process.wait()
         assert status_of(job, identity) == ExitStatus(signal=9)
 
@@ -58,7 +58,7 @@ def test_the_status_of_a_process_that_was_reaped_at_once_is_known_where_the_kern
     with AdoptedJob([identity]) as job:
         assert process.wait() == 3
         assert status_of(job, identity) == ExitStatus(code=3)
-        assert job.told_by[identity] == "the kernel, by its process descriptor"
+        assert job.status_sources[identity] == "the kernel, by its process descriptor"
 
 
 def test_a_status_that_nobody_can_tell_is_unknown(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +148,7 @@ def test_what_the_kernel_tells_while_it_is_listened_to_is_known_on_every_kernel(
         job.signal(identity, signal.SIGKILL)
         process.wait()
         assert status_of(job, identity) == ExitStatus(signal=9)
-        assert job.told_by[identity] == "the kernel, by its process connector"
+        assert job.status_sources[identity] == "the kernel, by its process connector"
 
 
 def test_an_end_of_an_earlier_process_with_the_same_pid_does_not_count(start: Start) -> None:

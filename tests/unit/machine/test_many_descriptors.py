@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from chaos.machine.linux.net.echo import ask
-from chaos.machine.linux.net.port_probe import answered
+from chaos.machine.linux.net.port_probe import answering_ends
 
 ABOVE = 1_024
 """The first descriptor that ``select()`` takes no more."""
@@ -48,4 +48,4 @@ def test_a_port_that_listens_answers_and_one_that_is_closed_does_too() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         ends = [server.getsockname(), closed.getsockname()]
-        assert sorted(answered(ThisHost(), ends, wait=SECONDS)) == sorted(ends)
+        assert sorted(answering_ends(ThisHost(), ends, wait=SECONDS)) == sorted(ends)

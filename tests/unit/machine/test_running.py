@@ -92,9 +92,9 @@ def test_a_rank_in_a_container_of_this_host_is_found_and_hit_from_outside(tmp_pa
         assert rank.pid != outer.pid
         assert rank.container is not None and rank.container.pid == 1
         assert rank.directories.logs == str(tmp_path)
-        with AdoptedJob([rank.identity]) as held:
-            held.signal(rank.identity, signal.SIGKILL)
-            wait_for("its end", lambda: held.exit_status(rank.identity), seconds=120)
+        with AdoptedJob([rank.identity]) as adopted_job:
+            adopted_job.signal(rank.identity, signal.SIGKILL)
+            wait_for("its end", lambda: adopted_job.exit_status(rank.identity), seconds=120)
     finally:
         outer.kill()
         outer.wait()

@@ -20,7 +20,7 @@ from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import PlatformError
 from chaos.machine.linux.net.echo import ask
 from chaos.machine.linux.net.namespace import Namespace
-from chaos.machine.linux.net.port_probe import answered
+from chaos.machine.linux.net.port_probe import answering_ends
 from chaos.machine.linux.net.ports import Ports
 from chaos.machine.linux.process import identify
 from chaos.platforms.network.addressing import address_of, handle_of, preference_of
@@ -126,7 +126,7 @@ def test_of_two_cuts_of_one_way_each_lasts_until_its_own_end(router: Router) -> 
 
 def test_a_cut_of_one_port_lets_all_others_answer(router: Router, held: list[Namespace]) -> None:
     def those_that_answer(*ports: int) -> set[int]:
-        return {port for _, port in answered(held[1], [(address_of(1), port) for port in ports], wait=0.5)}
+        return {port for _, port in answering_ends(held[1], [(address_of(1), port) for port in ports], wait=0.5)}
 
     to_port, from_port = Ports(target=7), Ports(source=7)
     with listening(held[2]) as port:
@@ -172,7 +172,7 @@ def test_packets_are_held_up_until_it_is_freed(router: Router, held: list[Namesp
     router.impair("first", 1, Impairment(delay=40, jitter=10))
     try:
         slow = ask(held[2], [address_of(0)], count=4, wait=20)
-        assert slow.answered == 4 and min(slow.milliseconds) >= 30
+        assert slow.answer_count == 4 and min(slow.milliseconds) >= 30
         shown = router.impaired("first", 1)
         assert shown is not None
         assert shown["by"] in ("netem", "relay") and shown["passed"] >= 4  # type: ignore[operator]
@@ -190,9 +190,9 @@ def test_some_packets_are_lost_and_none_afterwards(router: Router, held: list[Na
     router.impair("first", 1, Impairment(loss=10))
     try:
         some = ask(held[2], [address_of(0)], count=300, interval=0.001, wait=5)
-        assert 0.02 < 1 - some.answered / some.sent < 0.25
+        assert 0.02 < 1 - some.answer_count / some.sent < 0.25
         assert router.free("first", 1)
-        assert ask(held[2], [address_of(0)], count=100, interval=0.001, wait=20).answered == 100
+        assert ask(held[2], [address_of(0)], count=100, interval=0.001, wait=20).answer_count == 100
     finally:
         router.relays.close()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from chaos.soak.kill_soak import Kill, KillRecord, Whole, draw, tally
+from chaos.soak.kill_soak import CompleteRun, Kill, KillRecord, draw, tally
 
-WHOLE = Whole("kill-rank", "", "c0de", 20.0, 40)
+WHOLE = CompleteRun("kill-rank", "", "c0de", 20.0, 40)
 KILL = Kill(
     "kill-rank", "", "c0de", 1, 7, "1.000 s after the start", True, "train: fault.landed", 9.5, ["job: ended"], []
 )
@@ -35,7 +35,7 @@ def test_what_was_recorded_is_read_back_and_other_lines_do_not_count(tmp_path: P
     with (tmp_path / "kills.jsonl").open("a") as file:
         file.write('{"record": "kill", "scenario": 1}\n[]\n{"record": "kill", "scen')
     record.append(replace(KILL, number=2, left=["process 5"]))
-    assert record.wholes() == [WHOLE]
+    assert record.complete_runs() == [WHOLE]
     assert record.kills() == [KILL, replace(KILL, number=2, left=["process 5"])]
 
 
@@ -59,29 +59,29 @@ def test_only_runs_that_were_killed_count() -> None:
 
 
 def test_the_moments_go_through_the_acts_of_the_faults_one_after_another() -> None:
-    whole = replace(WHOLE, acts=[17, 12, 21])
-    drawn = [draw(7, whole.of, number, whole) for number in range(1, 200, 4)]
+    complete_run = replace(WHOLE, acts=[17, 12, 21])
+    drawn = [draw(7, complete_run.of, number, complete_run) for number in range(1, 200, 4)]
     assert [moment.line for moment in drawn[:7]] == [17, 12, 21, 17, 12, 21, 17]
-    others = [draw(7, whole.of, number, whole) for number in range(1, 200) if number % 4 != 1]
+    others = [draw(7, complete_run.of, number, complete_run) for number in range(1, 200) if number % 4 != 1]
     assert len({moment.line for moment in others}) > 20, "all other lines have their turn too"
 
 
 def test_an_act_that_lasts_a_moment_is_met_in_that_moment() -> None:
-    whole = replace(WHOLE, acts=[17, 12, 21], lasted=[0.02, 30.0, 0.0])
-    drawn = [draw(7, whole.of, number, whole) for number in range(1, 400, 4)]
-    late = {line: max(moment.seconds for moment in drawn if moment.line == line) for line in whole.acts}
+    complete_run = replace(WHOLE, acts=[17, 12, 21], lasted=[0.02, 30.0, 0.0])
+    drawn = [draw(7, complete_run.of, number, complete_run) for number in range(1, 400, 4)]
+    late = {line: max(moment.seconds for moment in drawn if moment.line == line) for line in complete_run.acts}
     assert 0.005 < late[17] <= 0.02 < late[12] <= 0.2
     assert late[21] == 0
 
 
 def test_kinds_of_undo_that_no_kill_has_hit_have_their_turn_first() -> None:
-    whole = replace(WHOLE, acts=[17], lasted=[0.02], undo=["end-job", "note-kept", "unmount-storage"])
-    drawn = [draw(7, whole.of, number, whole, ["end-job"]) for number in range(1, 40, 4)]
+    complete_run = replace(WHOLE, acts=[17], lasted=[0.02], undo=["end-job", "note-kept", "unmount-storage"])
+    drawn = [draw(7, complete_run.of, number, complete_run, ["end-job"]) for number in range(1, 40, 4)]
     assert [moment.undo for moment in drawn[:3]] == ["note-kept", "unmount-storage", "note-kept"]
     assert all(moment.seconds <= 0.02 for moment in drawn)
     assert str(replace(drawn[0], heal=None)).endswith("s after a step note-kept was open")
-    assert all(draw(7, whole.of, number, whole).undo is None for number in range(200) if number % 4 != 1)
-    assert draw(7, whole.of, 1, whole, whole.undo).line == 17
+    assert all(draw(7, complete_run.of, number, complete_run).undo is None for number in range(200) if number % 4 != 1)
+    assert draw(7, complete_run.of, 1, complete_run, complete_run.undo).line == 17
 
 
 def test_a_kind_of_undo_that_was_open_at_no_kill_is_told() -> None:
@@ -102,4 +102,4 @@ def test_records_of_before_the_kinds_of_undo_were_told_are_read(tmp_path: Path) 
         'true, "reached": "r", "seconds": 1.0, "done": [], "left": []}\n'
     )
     record = KillRecord(path)
-    assert [run.undo for run in record.wholes()] == [[]] and [kill.open for kill in record.kills()] == [[]]
+    assert [run.undo for run in record.complete_runs()] == [[]] and [kill.open for kill in record.kills()] == [[]]

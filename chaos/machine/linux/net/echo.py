@@ -26,7 +26,7 @@ class Echoes:
     milliseconds: list[float] = field(default_factory=list)
 
     @property
-    def answered(self) -> int:
+    def answer_count(self) -> int:
         """The number of answered requests."""
         return len(self.milliseconds)
 

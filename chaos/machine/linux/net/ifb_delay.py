@@ -44,7 +44,7 @@ _OLDEST = (5, 7)
 
 
 @dataclass(frozen=True)
-class Held:
+class DeviceDelay:
     """How long packets wait in a device, in milliseconds, more or less by up to ``jitter``.
 
     ``passed`` is the number of packets that have waited and gone on, ``index`` the device's number.
@@ -82,7 +82,7 @@ def hold(name: str, delay: float, jitter: float) -> int:
     return index
 
 
-def held(name: str) -> Held | None:
+def delay_of(name: str) -> DeviceDelay | None:
     """Return the delay of a device; None where there is none of that name. Raises OSError."""
     try:
         index = socket.if_nametoindex(name)
@@ -99,8 +99,8 @@ def held(name: str) -> Held | None:
             struct.unpack("=q", long[kind])[0] if kind in long else ticks * _TICK_NS
             for kind, ticks in ((10, wait), (11, around))
         )
-        return Held(index, delay / 1e6, jitter / 1e6, _passed(attributes(options.get(7, b""))))
-    return Held(index, 0.0, 0.0, 0)
+        return DeviceDelay(index, delay / 1e6, jitter / 1e6, _passed(attributes(options.get(7, b""))))
+    return DeviceDelay(index, 0.0, 0.0, 0)
 
 
 def release(name: str) -> bool:

@@ -68,7 +68,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Counted:
+class RuleCounter:
     """A rule as the kernel lists it, and its counters: the packets and bytes that came, and those that vanished.
 
     ``passed`` is the number of packets that have waited and gone on, by all rules of the same fault.
@@ -113,7 +113,7 @@ def tables(beginning: str, family: int = IPV4) -> list[str]:
     return sorted(name for name in names if name.startswith(beginning))
 
 
-def listed(table: str, family: int = IPV4) -> list[Counted]:
+def list_rules(table: str, family: int = IPV4) -> list[RuleCounter]:
     """Return the rules of a table; none where there is no such table. Raises OSError."""
     messages = (attributes(body) for body in _listed(_GET_RULE, text(1, table), family))
     return [_counted(message[4]) for message in messages if string(message[1]) == table]
@@ -183,7 +183,7 @@ def _expression(name: str, *parts: bytes) -> bytes:
     return nested(1, text(1, name) + nested(2, b"".join(parts)))
 
 
-def _counted(expressions: bytes) -> Counted:
+def _counted(expressions: bytes) -> RuleCounter:
     """Return a rule of this module's as the kernel lists it."""
     compared: dict[tuple[int, int], bytes] = {}
     counters: list[tuple[int, int]] = []
@@ -205,7 +205,7 @@ def _counted(expressions: bytes) -> Counted:
     ports = Ports(*(int.from_bytes(compared.get(key, b""), "big") for key in (_FROM_PORT, _TO_PORT)))
     chance = compared.get(_CHANCE, b"")
     loss = round(int.from_bytes(chance, "big") * 100 / _OF, 3) if len(chance) == 4 else None
-    return Counted(Rule(source, target, loss, rate, ports), counters[0], counters[-1])
+    return RuleCounter(Rule(source, target, loss, rate, ports), counters[0], counters[-1])
 
 
 # Talking to the kernel.

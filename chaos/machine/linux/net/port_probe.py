@@ -15,7 +15,7 @@ from chaos.machine.linux.net.echo import OpensSockets
 _ANSWERS = (0, errno.ECONNREFUSED)
 
 
-def answered(
+def answering_ends(
     namespace: OpensSockets, ends: Sequence[tuple[str, int]], *, wait: float, source: str = ""
 ) -> list[tuple[str, int]]:
     """Return the ends, each an address and a port, that answer within ``wait`` seconds. No data is sent to them.

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from chaos.base.registry import registry
-from chaos.cli.random_soak import Drawn, draw_scenarios, summarise
+from chaos.cli.random_soak import DrawnScenario, draw_scenarios, summarise
 from chaos.mechanisms.drawing import PHASES
 from chaos.plan.model import Plan
 from chaos.run.prepare.prepare import plan_cell
@@ -23,20 +23,20 @@ from tests.unit.cli.kit import Ended
 COUNT = 42
 
 
-def draw(directory: Path, *, seed: int = 3, number: int = COUNT) -> list[Drawn]:
+def draw(directory: Path, *, seed: int = 3, number: int = COUNT) -> list[DrawnScenario]:
     return draw_scenarios(number, seed, kinds=("rehearsal",), mechanisms=(), directory=directory)
 
 
 @pytest.fixture(scope="module")
-def drawn(tmp_path_factory: pytest.TempPathFactory) -> list[Drawn]:
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> list[DrawnScenario]:
     return draw(tmp_path_factory.mktemp("drawn"))
 
 
-def planned(scenario: Drawn) -> Plan:
+def planned(scenario: DrawnScenario) -> Plan:
     return plan_cell(scenario.loaded, scenario.cell)
 
 
-def test_every_one_ends_in_a_recovery_that_succeeds(drawn: list[Drawn]) -> None:
+def test_every_one_ends_in_a_recovery_that_succeeds(drawn: list[DrawnScenario]) -> None:
     for scenario in drawn:
         plan = planned(scenario)
         assert plan.response.mechanism not in (None, "none"), scenario.loaded.path
@@ -44,7 +44,7 @@ def test_every_one_ends_in_a_recovery_that_succeeds(drawn: list[Drawn]) -> None:
         assert not (plan.response.mechanism == "TTP" and plan.checkpoint is None), scenario.loaded.path
 
 
-def test_they_vary_in_what_matters(drawn: list[Drawn]) -> None:
+def test_they_vary_in_what_matters(drawn: list[DrawnScenario]) -> None:
     plans = [planned(scenario) for scenario in drawn]
     faults = [fault for plan in plans for fault in plan.faults]
     assert {plan.response.mechanism for plan in plans} >= set(recipes()) - {"mixed"}
@@ -54,13 +54,13 @@ def test_they_vary_in_what_matters(drawn: list[Drawn]) -> None:
     assert {len(plan.faults) for plan in plans} >= {1, 2, 3}
 
 
-def test_the_seed_and_the_number_give_a_scenario_again(drawn: list[Drawn], tmp_path: Path) -> None:
+def test_the_seed_and_the_number_give_a_scenario_again(drawn: list[DrawnScenario], tmp_path: Path) -> None:
     texts = [scenario.loaded.text for scenario in drawn]
     assert [scenario.loaded.text for scenario in draw(tmp_path / "again", number=5)] == texts[:5]
     assert [scenario.loaded.text for scenario in draw(tmp_path / "other", seed=4, number=5)] != texts[:5]
 
 
-def test_each_is_kept_as_a_file_that_can_be_run_by_itself(drawn: list[Drawn]) -> None:
+def test_each_is_kept_as_a_file_that_can_be_run_by_itself(drawn: list[DrawnScenario]) -> None:
     assert len({scenario.loaded.path for scenario in drawn}) == COUNT
     last = drawn[-1]
     assert load_scenario(last.loaded.path).cells[0].scenario == last.cell.scenario
@@ -114,11 +114,13 @@ def test_where_nothing_can_be_drawn_it_says_so(tmp_path: Path, monkeypatch: pyte
         draw_scenarios(1, 1, kinds=("mindspore",), mechanisms=("TTP",), directory=tmp_path)
 
 
-def run(drawn: Drawn, verdict: str | None, *, directory: str | None = None, load: float = 2.0) -> SoakRun:
+def run(drawn: DrawnScenario, verdict: str | None, *, directory: str | None = None, load: float = 2.0) -> SoakRun:
     return SoakRun(drawn.cell.scenario.name, "", "key", verdict, directory, 0.0, 10.0, load)
 
 
-def test_a_summary_counts_by_mechanism_and_says_why_one_did_not_pass(drawn: list[Drawn], tmp_path: Path) -> None:
+def test_a_summary_counts_by_mechanism_and_says_why_one_did_not_pass(
+    drawn: list[DrawnScenario], tmp_path: Path
+) -> None:
     (tmp_path / "run-1").mkdir()
     bad = {"verdict": "unknown", "name": "loss", "expected": "a loss of every step", "seen": "none of step 3"}
     good = {**bad, "verdict": "pass"}

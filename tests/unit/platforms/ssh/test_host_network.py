@@ -54,7 +54,7 @@ def node_network(hosts: list[HostInNamespace]) -> HostNetwork:
 
 def answered(source: HostInNamespace, address: str, wait: float = 30) -> bool:
     """Whether an echo comes back, asked without the remote helper."""
-    return ask(source.namespace, [address], count=1, wait=wait).answered == 1
+    return ask(source.namespace, [address], count=1, wait=wait).answer_count == 1
 
 
 def receives(source: HostInNamespace, target: HostInNamespace, own: str = "", wait: float = 30) -> bool:
@@ -130,14 +130,14 @@ def test_it_is_shown_by_what_has_vanished_and_not_by_the_rules_alone(
         return bool(looks[-1].lost)
 
     wait_for("lost", lost, seconds=30, clock=SYSTEM_CLOCK)
-    assert (looks[-1].lost, looks[-1].echoes.answered) == ([OUT], 0)
+    assert (looks[-1].lost, looks[-1].echoes.answer_count) == ([OUT], 0)
     assert [host.helper.lift() for host in hosts] == [0, 1]
     strange = ("lladdr", "02:00:00:00:00:99", "dev", "eth0", "nud", "permanent")
     for host, other in (hosts, hosts[::-1]):  # somebody else keeps all from arriving
         host.namespace.do("ip", "neigh", "replace", other.address, *strange)
     node_network.cut("fault", [OUT])
     seen = parted()
-    assert (seen.lost, seen.echoes.answered) == ([], 0)
+    assert (seen.lost, seen.echoes.answer_count) == ([], 0)
     assert node_network.cuts("fault") == {OUT}
 
 
@@ -145,14 +145,14 @@ def test_it_is_shown_by_what_has_vanished_and_not_by_the_rules_alone(
 def test_a_part_is_lost_and_none_afterwards(hosts: list[HostInNamespace], node_network: HostNetwork) -> None:
     node_network.impair("fault", 1, Impairment(loss=10))
     some = node_network.echo(1, [0], count=300, interval=0.001, wait=10)
-    assert 0.02 < 1 - some.answered / some.sent < 0.25
+    assert 0.02 < 1 - some.answer_count / some.sent < 0.25
     shown = node_network.impaired("fault", 1)
     assert shown is not None
-    assert (shown["by"], shown["vanished"]) == ("packet filter", some.sent - some.answered)
+    assert (shown["by"], shown["vanished"]) == ("packet filter", some.sent - some.answer_count)
     assert node_network.impaired("fault", 0) is None and node_network.slowed("fault", 1) is None
     assert hosts[1].helper.lift("fault") == 1
     assert node_network.impaired("fault", 1) is None
-    assert node_network.echo(1, [0], count=100, interval=0.001, wait=5).answered == 100
+    assert node_network.echo(1, [0], count=100, interval=0.001, wait=5).answer_count == 100
 
 
 def test_a_blocked_port_lets_all_else_pass(hosts: list[HostInNamespace], node_network: HostNetwork) -> None:
@@ -268,7 +268,7 @@ def test_what_is_turned_over_to_a_device_comes_back_as_if_it_had_just_come_in(ho
         assert laid.stdin is not None and laid.stdout is not None
         assert laid.stdout.readline() == "laid\n"
         before = passed(second)
-        assert ask(second.namespace, [first.address], count=20, wait=30).answered == 20
+        assert ask(second.namespace, [first.address], count=20, wait=30).answer_count == 20
         assert passed(second) == before + 20
         told, _ = laid.communicate("\n")
         assert told.split() == ["20", "False", "True"], "the rule's count, and of which family it was"
@@ -315,14 +315,14 @@ def test_packets_wait_and_none_is_lost(hosts: list[HostInNamespace], node_networ
     node_network.impair("fault", 1, Impairment(delay=60, jitter=20))
     node_network.impair("fault", 1, Impairment(delay=60, jitter=20))  # for another rank
     slow = node_network.echo(1, [0], count=20, interval=0.01, wait=5)
-    assert slow.answered == 20 and 40 <= min(slow.milliseconds) < 80, slow
+    assert slow.answer_count == 20 and 40 <= min(slow.milliseconds) < 80, slow
     assert max(slow.milliseconds) - min(slow.milliseconds) > 2, "more or less"
     shown = node_network.impaired("fault", 1)
     assert shown is not None
     assert (shown["by"], shown["passed"] >= 20, shown["came"] >= shown["passed"]) == ("netem", True, True)
     assert node_network.impaired("fault", 0) is None and node_network.impaired("other", 1) is None
     assert node_network.cuts("fault") == set()
-    assert [one.rule for one in second.helper.laid("fault")] == [
+    assert [one.rule for one in second.helper.list_rules("fault")] == [
         Rule(first.address, second.address, delay=60.0, jitter=20.0)
     ]
     assert any("holds up what comes from" in leftover for leftover in second.rules_left())
@@ -394,10 +394,10 @@ def test_with_its_helper_a_rule_is_gone_and_after_a_killed_one_another_lifts_it(
     wait_for("end", lambda: second.helper.lost, seconds=30, clock=SYSTEM_CLOCK)
     assert vanishes(first, second)
     stranger = second.another_helper("f" * 32)
-    assert (stranger.laid(), stranger.lift()) == ([], 0)
+    assert (stranger.list_rules(), stranger.lift()) == ([], 0)
     stranger.close()
     again = second.another_helper(token)
-    assert [counter.rule for counter in again.laid("fault")] == [Rule(first.address, second.address)]
+    assert [counter.rule for counter in again.list_rules("fault")] == [Rule(first.address, second.address)]
     assert vanishes(first, second), "another helper that only looks changes nothing"
     assert (again.lift("fault"), again.lift("fault")) == (1, 0)
     again.close()
@@ -412,7 +412,7 @@ def test_an_address_that_the_harness_comes_from_is_never_cut(token: str) -> None
         assert hosts[0].node_network is not None
         with pytest.raises(PlatformError, match=told):
             hosts[0].node_network.cut("fault", [BACK])
-        assert hosts[0].helper.laid() == []
+        assert hosts[0].helper.list_rules() == []
 
 
 def test_a_host_without_that_address_is_refused(hosts: list[HostInNamespace]) -> None:

@@ -343,7 +343,7 @@ def test_one_that_has_given_its_part_before_it_went_keeps_nobody_from_waiting_fo
     with pytest.raises(CommunicationAborted):
         leaving.result(SECONDS)
     ranks[2].close()
-    wait_for("its end", lambda: peer.gone and time.monotonic() > peer.gone_at + 0.5, seconds=SECONDS)
+    wait_for("its end", lambda: peer.disconnected and time.monotonic() > peer.gone_at + 0.5, seconds=SECONDS)
     assert not waiting.done()
     ranks[0].abort()
     with pytest.raises(CommunicationAborted):

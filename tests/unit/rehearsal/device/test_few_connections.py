@@ -161,7 +161,7 @@ def test_a_protected_rank_stays_with_the_dead_that_it_has_never_met_until_it_is_
     ranks[3].close()
     group.pool.submit(ranks[2].send, 3, floats(2)).result(SECONDS)  # as over a connection that has ended
     waiting = group.pool.submit(ranks[1].all_reduce, floats(1), (1, 3))
-    wait_for("its end", lambda: ranks[1]._peers[3].gone, seconds=SECONDS)
+    wait_for("its end", lambda: ranks[1]._peers[3].disconnected, seconds=SECONDS)
     assert not waiting.done()
     ranks[1].abort()
     with pytest.raises(CommunicationAborted, match="the collective was told to stop"):

@@ -97,7 +97,9 @@ def test_the_end_of_a_rank_does_not_end_a_collective_of_protected_ones(group: Gr
     waiting = [group.pool.submit(ranks[rank].all_reduce, floats(rank)) for rank in others]
     ranks[gone].close()
     wait_for(
-        "its end", lambda: any(communicator._peers[gone].gone for communicator in _of(ranks, others)), seconds=SECONDS
+        "its end",
+        lambda: any(communicator._peers[gone].disconnected for communicator in _of(ranks, others)),
+        seconds=SECONDS,
     )
     assert not any(future.done() for future in waiting)
     for communicator in _of(ranks, others):

@@ -11,7 +11,7 @@ import pytest
 
 from chaos.agent.configuration import read_configuration
 from chaos.jobs.kind import Command
-from chaos.machine.job.launcher_environment import whole
+from chaos.machine.job.launcher_environment import launcher_environment
 from chaos.machine.job.protocol import LaunchSpec
 from chaos.run.launch.setup import AGENT_SITE, launch_spec, write_agent_configuration, write_secret
 from chaos.scenario.models.scenario import Scenario
@@ -35,7 +35,7 @@ def launch(
 ) -> LaunchSpec:
     """The launch, its environment whole: as on a node with that of its own."""
     spec = handed(scenario, command=command, path=path)
-    return replace(spec, environment=whole(inherited, spec.environment, spec.before))
+    return replace(spec, environment=launcher_environment(inherited, spec.environment, spec.before))
 
 
 def handed(scenario: Scenario, *, command: dict[str, str] | None = None, path: tuple[Path, ...] = ()) -> LaunchSpec:
